@@ -1,0 +1,132 @@
+// swift-tools-version: 6.2
+// The manifest is the diagram of layers: a target may depend on lower tiers, never on higher ones.
+import PackageDescription
+
+let common: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableExperimentalFeature("Lifetimes"),
+    .treatAllWarnings(as: .error),
+]
+/// For the targets that touch C or raw memory: every unsafe step is marked.
+let fenced = common + [.strictMemorySafety()]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: common)
+}
+func fence(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: fenced)
+}
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: common)
+}
+
+let package = Package(
+    name: "sallyport",
+    products: [
+        .executable(name: "sallyport", targets: ["sallyport"]),
+        .executable(name: "sallyport-lab", targets: ["sallyport-lab"]),
+        .library(name: "AppAttest", targets: ["AppAttest"]),
+        .library(name: "AppAttestTesting", targets: ["AppAttestTesting"]),
+    ],
+    targets: [
+        // MARK: tier 0 - C
+        .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CLibevent"),
+        .systemLibrary(name: "COpenSSL"),
+        .systemLibrary(name: "CHiredis"),
+        .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CYAML"),
+        .systemLibrary(name: "CJansson"),
+
+        // MARK: tier 1 - pure values
+        fence("Bytes"),
+        library("CBOR", ["Bytes"]),
+        library("HTTP", ["Bytes"]),
+        library("Telemetry", ["Bytes"]),
+
+        // MARK: tier 2 - fences: the only targets that import C
+        fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
+        fence("Crypto", ["Bytes", "COpenSSL"]),
+        fence("JSON", ["Bytes", "CJansson"]),
+        fence("YAML", ["CYAML"]),
+        fence("SQLite", ["Bytes", "CSQLite"]),
+        fence("Redis", ["Bytes", "EventLoop", "CHiredis"]),
+
+        // MARK: tier 3 - rules, and the stores behind their contract
+        library("AppAttest", ["Bytes", "CBOR", "Crypto", "JSON"]),
+        library("AppAttestTesting", ["AppAttest", "Bytes", "CBOR", "Crypto", "JSON"]),
+        library("Policy", ["Bytes", "HTTP"]),
+        library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
+        library(
+            "SQLiteKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "SQLite"]),
+        library(
+            "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
+        library(
+            "Settings", ["AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy", "YAML"]),
+
+        // MARK: tier 4 - the gateway
+        library(
+            "Gateway",
+            [
+                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
+                "RedisKeyStore", "SQLiteKeyStore", "Settings", "Telemetry",
+            ]),
+
+        // MARK: tier 5 - commands
+        .executableTarget(
+            name: "sallyport",
+            dependencies: [
+                "AppAttest", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP", "JSON", "KeyStore",
+                "Policy", "RedisKeyStore", "SQLiteKeyStore", "Settings",
+            ],
+            swiftSettings: common),
+        .executableTarget(
+            name: "sallyport-lab",
+            dependencies: [
+                "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON",
+            ],
+            swiftSettings: common),
+
+        // MARK: tests
+        .target(
+            name: "GatewayTesting",
+            dependencies: ["AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"],
+            path: "Tests/GatewayTesting",
+            swiftSettings: common),
+        tests("BytesTests", ["Bytes"]),
+        tests("CBORTests", ["CBOR", "Bytes"]),
+        tests("HTTPTests", ["HTTP", "Bytes"]),
+        tests("TelemetryTests", ["Telemetry", "Bytes"]),
+        tests("EventLoopTests", ["EventLoop", "Bytes"]),
+        tests("CryptoTests", ["Crypto", "Bytes"]),
+        tests("JSONTests", ["JSON", "Bytes"]),
+        tests("YAMLTests", ["YAML"]),
+        tests("SQLiteTests", ["SQLite", "Bytes"]),
+        tests("RedisTests", ["Redis", "EventLoop", "Bytes", "GatewayTesting"]),
+        tests(
+            "AppAttestTests", ["AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "JSON"]),
+        tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
+        tests(
+            "KeyStoreTests",
+            [
+                "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "AppAttest", "Bytes", "Crypto",
+                "EventLoop", "GatewayTesting", "Redis", "SQLite",
+            ]),
+        tests(
+            "SettingsTests",
+            ["Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy"]),
+        tests(
+            "GatewayTests",
+            [
+                "Gateway", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "HTTP", "Settings",
+                "Telemetry",
+            ]),
+        tests(
+            "RequestPathTests",
+            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"]),
+        tests("TidyTests", []),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,16 @@
+public import Bytes
+
+/// One of the operator's apps: its App ID and the environments its keys may come from.
+public struct AppIdentity: Hashable, Sendable {
+    /// `TEAMID.bundle.id`; on macOS 27 the team id and the signing identifier.
+    public let id: String
+    public let environments: Set<AttestEnvironment>
+    /// SHA-256 of ``id``: what an authenticator calls the relying party id hash.
+    public let rpIDHash: Bytes32
+
+    public init(id: String, environments: Set<AttestEnvironment>, rpIDHash: Bytes32) {
+        self.id = id
+        self.environments = environments
+        self.rpIDHash = rpIDHash
+    }
+}

@@ -1,0 +1,23 @@
+public import Bytes
+
+/// The identifier of an App Attest key: SHA-256 of its uncompressed public point.
+///
+/// Apps send it as base64, in either alphabet (`DCAppAttestService.generateKey`); compare the bytes.
+public struct KeyID: Hashable, Sendable {
+    public let digest: Bytes32
+
+    public init(digest: Bytes32) { self.digest = digest }
+
+    /// Nil unless `text` is base64 of exactly 32 bytes.
+    public init?(base64 text: Span<UInt8>) {
+        guard text.count <= 44, let bytes = Base64.decode(text), let digest = Bytes32(bytes) else {
+            return nil
+        }
+        self.init(digest: digest)
+    }
+
+    public init?(base64 text: String) { self.init(base64: Array(text.utf8).span) }
+
+    /// Standard base64 with padding, as iOS writes it.
+    public var base64: String { Base64.encode(digest.array) }
+}

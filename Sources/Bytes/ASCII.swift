@@ -1,0 +1,37 @@
+/// Comparisons that the protocols make on ASCII, byte by byte and without locale.
+public enum ASCII {
+    @inlinable
+    public static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
+    }
+
+    /// Whether `bytes` equals `text`, which is given in lower case, folding the case of `bytes`.
+    @inlinable
+    public static func equalsIgnoringCase(_ bytes: Span<UInt8>, lowercase text: [UInt8]) -> Bool {
+        guard bytes.count == text.count else { return false }
+        for index in 0..<text.count where lowercased(bytes[index]) != text[index] { return false }
+        return true
+    }
+
+    @inlinable
+    public static func equals(_ bytes: Span<UInt8>, _ text: [UInt8]) -> Bool {
+        guard bytes.count == text.count else { return false }
+        for index in 0..<text.count where bytes[index] != text[index] { return false }
+        return true
+    }
+
+    /// The value of `bytes` as decimal digits; nil when empty, too large, or not only digits.
+    public static func decimal(_ bytes: Span<UInt8>) -> UInt64? {
+        guard !bytes.isEmpty else { return nil }
+        var value: UInt64 = 0
+        for index in bytes.indices {
+            let digit = bytes[index] &- 0x30
+            guard digit < 10 else { return nil }
+            let (scaled, scaleOverflow) = value.multipliedReportingOverflow(by: 10)
+            let (sum, sumOverflow) = scaled.addingReportingOverflow(UInt64(digit))
+            guard !scaleOverflow, !sumOverflow else { return nil }
+            value = sum
+        }
+        return value
+    }
+}

@@ -1,0 +1,110 @@
+/// Base64 as apps send it (RFC 4648 sections 4 and 5).
+///
+/// Reading is strict but takes either alphabet, with or without padding: iOS sends key ids in the
+/// standard alphabet with padding, others in the URL alphabet without. Mixed alphabets, wrong
+/// padding, white space and non-zero trailing bits are refused, so that each value has exactly two
+/// spellings an attacker could choose between, not thousands.
+public enum Base64 {
+    private static let standardAlphabet = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+    private static let urlAlphabet = Array(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+
+    /// 0...63 for a digit of either alphabet, 0x40 more for `+` `/`, 0x80 more for `-` `_`, 0xFF else.
+    private static let values: [UInt8] = {
+        var table = [UInt8](repeating: 0xFF, count: 256)
+        for (value, digit) in standardAlphabet.enumerated() { table[Int(digit)] = UInt8(value) }
+        table[0x2B] = 62 | 0x40
+        table[0x2F] = 63 | 0x40
+        table[0x2D] = 62 | 0x80
+        table[0x5F] = 63 | 0x80
+        return table
+    }()
+
+    /// The decoded bytes, nil where `text` is not strict base64.
+    public static func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        var digitCount = text.count
+        while digitCount > 0, text.count - digitCount < 2, text[digitCount - 1] == 0x3D {
+            digitCount -= 1
+        }
+        let paddingCount = text.count - digitCount
+        let remainder = digitCount & 3
+        guard remainder != 1 else { return nil }
+        if paddingCount > 0 {
+            guard text.count.isMultiple(of: 4) else { return nil }
+        }
+        let byteCount = digitCount / 4 * 3 + (remainder == 0 ? 0 : remainder - 1)
+        var isValid = true
+        let decoded = [UInt8](capacity: byteCount) { output in
+            isValid = decode(text, digitCount: digitCount, into: &output)
+        }
+        return isValid ? decoded : nil
+    }
+
+    private static func decode(
+        _ text: Span<UInt8>, digitCount: Int, into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        let table = values.span
+        var group: UInt32 = 0
+        var alphabets: UInt8 = 0
+        for index in 0..<digitCount {
+            let value = table[Int(text[index])]
+            guard value != 0xFF else { return false }
+            alphabets |= value & 0xC0
+            group = group << 6 | UInt32(value & 0x3F)
+            if index & 3 == 3 {
+                output.append(UInt8(truncatingIfNeeded: group >> 16))
+                output.append(UInt8(truncatingIfNeeded: group >> 8))
+                output.append(UInt8(truncatingIfNeeded: group))
+                group = 0
+            }
+        }
+        guard alphabets != 0xC0 else { return false }
+        switch digitCount & 3 {
+        case 2:
+            guard group & 0xF == 0 else { return false }
+            output.append(UInt8(truncatingIfNeeded: group >> 4))
+        case 3:
+            guard group & 0x3 == 0 else { return false }
+            output.append(UInt8(truncatingIfNeeded: group >> 10))
+            output.append(UInt8(truncatingIfNeeded: group >> 2))
+        default: break
+        }
+        return true
+    }
+
+    public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
+
+    /// Standard alphabet with padding.
+    public static func encode(_ bytes: [UInt8]) -> String {
+        String(decoding: encode(bytes, standardAlphabet, padded: true), as: UTF8.self)
+    }
+
+    /// URL alphabet without padding.
+    public static func encodeURL(_ bytes: [UInt8]) -> String {
+        String(decoding: encodeURLBytes(bytes), as: UTF8.self)
+    }
+
+    /// URL alphabet without padding, as ASCII bytes.
+    public static func encodeURLBytes(_ bytes: [UInt8]) -> [UInt8] {
+        encode(bytes, urlAlphabet, padded: false)
+    }
+
+    private static func encode(_ bytes: [UInt8], _ alphabet: [UInt8], padded: Bool) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        var index = 0
+        while index < bytes.count {
+            let taken = min(3, bytes.count - index)
+            var group = UInt32(bytes[index]) << 16
+            if taken > 1 { group |= UInt32(bytes[index + 1]) << 8 }
+            if taken > 2 { group |= UInt32(bytes[index + 2]) }
+            for digit in 0...taken {
+                text.append(alphabet[Int(group >> UInt32(18 - digit * 6) & 0x3F)])
+            }
+            if padded { for _ in taken..<3 { text.append(0x3D) } }
+            index += taken
+        }
+        return text
+    }
+}

@@ -1,0 +1,181 @@
+/// A growable run of bytes that is filled at the end and emptied from the front.
+///
+/// Reads see a `Span`; sockets fill it through ``withUnsafeWritable(minimumCount:_:)``, which only
+/// fences call. An empty buffer keeps its storage until ``release()``.
+@safe
+public struct ByteBuffer: ~Copyable {
+    @usableFromInline var storage: UnsafeMutablePointer<UInt8>?
+    @usableFromInline var start = 0
+    @usableFromInline var end = 0
+    public private(set) var capacity = 0
+
+    public init() { unsafe storage = nil }
+
+    public init(capacity: Int) {
+        unsafe storage = nil
+        grow(to: capacity)
+    }
+
+    deinit { unsafe storage?.deallocate() }
+
+    @inlinable public var count: Int { end - start }
+    @inlinable public var isEmpty: Bool { end == start }
+    /// Bytes that fit without moving or growing.
+    @inlinable public var tailCapacity: Int { capacity - end }
+
+    /// The bytes not yet consumed.
+    @inlinable
+    public var readable: Span<UInt8> {
+        @_lifetime(borrow self)
+        get {
+            // A span needs an address even for no bytes.
+            let base = unsafe storage.map { unsafe $0 + start } ?? emptyStorage
+            let held = unsafe Span(_unsafeStart: UnsafePointer(base), count: end - start)
+            return unsafe _overrideLifetime(held, borrowing: self)
+        }
+    }
+
+    /// Forgets the first `byteCount` bytes.
+    @inlinable
+    public mutating func consume(_ byteCount: Int) {
+        precondition(byteCount >= 0 && byteCount <= count)
+        start += byteCount
+        if start == end {
+            start = 0
+            end = 0
+        }
+    }
+
+    /// Forgets every byte and keeps the storage.
+    @inlinable
+    public mutating func clear() {
+        start = 0
+        end = 0
+    }
+
+    /// Forgets every byte and gives the storage back: an idle connection holds none.
+    public mutating func release() {
+        unsafe storage?.deallocate()
+        unsafe storage = nil
+        capacity = 0
+        clear()
+    }
+
+    /// Makes room for `byteCount` more bytes, moving or growing as needed.
+    @inlinable
+    public mutating func reserve(_ byteCount: Int) {
+        if capacity - end < byteCount { makeRoom(byteCount) }
+    }
+
+    @usableFromInline
+    mutating func makeRoom(_ byteCount: Int) {
+        let held = count
+        if capacity - held >= byteCount, let storage = unsafe storage {
+            // Moving is cheaper than growing, and amortised: at least half the storage was consumed
+            // or the caller asked for more than the tail.
+            unsafe storage.update(from: storage + start, count: held)
+            start = 0
+            end = held
+            return
+        }
+        grow(to: max(held + byteCount, capacity * 2))
+    }
+
+    private mutating func grow(to newCapacity: Int) {
+        let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
+        let held = count
+        if let storage = unsafe storage {
+            unsafe fresh.update(from: storage + start, count: held)
+            unsafe storage.deallocate()
+        }
+        unsafe storage = fresh
+        capacity = newCapacity
+        start = 0
+        end = held
+    }
+
+    /// Hands out at least `minimumCount` writable bytes; `body` returns how many it filled.
+    @inlinable
+    public mutating func withUnsafeWritable<Failure: Error>(
+        minimumCount: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
+    ) throws(Failure) -> Int {
+        reserve(minimumCount)
+        let tail = unsafe UnsafeMutableRawBufferPointer(
+            start: storage.map { unsafe $0 + end }, count: capacity - end)
+        let filled = try unsafe body(tail)
+        precondition(filled >= 0 && filled <= capacity - end)
+        end += filled
+        return filled
+    }
+
+    @inlinable
+    public mutating func append(_ byte: UInt8) {
+        reserve(1)
+        if let storage = unsafe storage { unsafe storage[end] = byte }
+        end += 1
+    }
+
+    @inlinable
+    public mutating func append(_ bytes: Span<UInt8>) {
+        let byteCount = bytes.count
+        guard byteCount > 0 else { return }
+        reserve(byteCount)
+        unsafe bytes.withUnsafeBufferPointer { source in
+            if let storage = unsafe storage, let base = source.baseAddress {
+                unsafe (storage + end).update(from: base, count: byteCount)
+            }
+        }
+        end += byteCount
+    }
+
+    @inlinable
+    public mutating func append(_ bytes: [UInt8]) { append(bytes.span) }
+
+    @inlinable
+    public mutating func append(_ text: StaticString) {
+        let byteCount = text.utf8CodeUnitCount
+        reserve(byteCount)
+        if let storage = unsafe storage {
+            unsafe (storage + end).update(from: text.utf8Start, count: byteCount)
+        }
+        end += byteCount
+    }
+
+    public mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { source in
+            reserve(source.count)
+            if let storage = unsafe storage, let base = source.baseAddress {
+                unsafe (storage + end).update(from: base, count: source.count)
+            }
+            end += source.count
+        }
+    }
+
+    /// Appends `number` in decimal digits.
+    public mutating func append(decimal number: UInt64) {
+        // UInt64.max has twenty digits.
+        var digits: InlineArray<20, UInt8> = InlineArray(repeating: 0)
+        var first = 20
+        var rest = number
+        repeat {
+            first -= 1
+            digits[first] = UInt8(truncatingIfNeeded: rest % 10) + 0x30
+            rest /= 10
+        } while rest > 0
+        reserve(20)
+        for index in first..<20 { append(digits[index]) }
+    }
+
+    /// Appends `number` in lower-case hexadecimal digits without leading zeros.
+    public mutating func append(hexadecimal number: UInt64) {
+        let digitCount = max(1, (64 - number.leadingZeroBitCount + 3) / 4)
+        for index in (0..<digitCount).reversed() {
+            append(Hex.digit(UInt8(truncatingIfNeeded: number >> UInt64(index * 4)) & 0xF))
+        }
+    }
+}
+
+/// What the span of a buffer without storage points at.
+@usableFromInline
+nonisolated(unsafe) let emptyStorage = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)

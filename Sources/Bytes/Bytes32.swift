@@ -1,0 +1,96 @@
+/// Thirty-two bytes held inline: a SHA-256 digest, a key id, one coordinate of a P-256 point.
+///
+/// A value without heap storage, so that tables of millions and the request path never allocate for
+/// one. `word0` holds the first eight bytes, big-endian.
+public struct Bytes32: Hashable, Sendable, Comparable {
+    public let word0: UInt64
+    public let word1: UInt64
+    public let word2: UInt64
+    public let word3: UInt64
+
+    public static let byteCount = 32
+    public static let zero = Bytes32(word0: 0, word1: 0, word2: 0, word3: 0)
+
+    @inlinable
+    public init(word0: UInt64, word1: UInt64, word2: UInt64, word3: UInt64) {
+        self.word0 = word0
+        self.word1 = word1
+        self.word2 = word2
+        self.word3 = word3
+    }
+
+    /// Nil unless `bytes` holds exactly 32.
+    @inlinable
+    public init?(_ bytes: Span<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        word0 = bytes.bigEndianWord(at: 0)
+        word1 = bytes.bigEndianWord(at: 8)
+        word2 = bytes.bigEndianWord(at: 16)
+        word3 = bytes.bigEndianWord(at: 24)
+    }
+
+    /// Nil unless `bytes` holds exactly 32.
+    @inlinable
+    public init?(_ bytes: [UInt8]) {
+        self.init(bytes.span)
+    }
+
+    @inlinable
+    public subscript(index: Int) -> UInt8 {
+        precondition(index >= 0 && index < Self.byteCount)
+        let word = index < 16 ? (index < 8 ? word0 : word1) : (index < 24 ? word2 : word3)
+        return UInt8(truncatingIfNeeded: word >> UInt64(56 - (index & 7) * 8))
+    }
+
+    public var array: [UInt8] {
+        [UInt8](capacity: Self.byteCount) { output in
+            for index in 0..<Self.byteCount { output.append(self[index]) }
+        }
+    }
+
+    public static func < (left: Bytes32, right: Bytes32) -> Bool {
+        (left.word0, left.word1, left.word2, left.word3)
+            < (right.word0, right.word1, right.word2, right.word3)
+    }
+}
+
+/// Sixteen bytes held inline: the random part of a challenge, a request id.
+public struct Bytes16: Hashable, Sendable {
+    public let word0: UInt64
+    public let word1: UInt64
+
+    public static let byteCount = 16
+
+    @inlinable
+    public init(word0: UInt64, word1: UInt64) {
+        self.word0 = word0
+        self.word1 = word1
+    }
+
+    /// Nil unless `bytes` holds exactly 16.
+    @inlinable
+    public init?(_ bytes: Span<UInt8>) {
+        guard bytes.count == Self.byteCount else { return nil }
+        word0 = bytes.bigEndianWord(at: 0)
+        word1 = bytes.bigEndianWord(at: 8)
+    }
+
+    @inlinable
+    public subscript(index: Int) -> UInt8 {
+        precondition(index >= 0 && index < Self.byteCount)
+        let word = index < 8 ? word0 : word1
+        return UInt8(truncatingIfNeeded: word >> UInt64(56 - (index & 7) * 8))
+    }
+
+    public var array: [UInt8] { (0..<Self.byteCount).map { self[$0] } }
+}
+
+extension Span where Element == UInt8 {
+    /// The eight bytes from `offset`, most significant first.
+    @inlinable
+    public func bigEndianWord(at offset: Int) -> UInt64 {
+        var word: UInt64 = 0
+        for index in offset..<offset + 8 { word = word << 8 | UInt64(self[index]) }
+        return word
+    }
+}

@@ -1,0 +1,43 @@
+/// Hexadecimal text (RFC 4648 section 8), written in lower case, read in either.
+public enum Hex {
+    @inlinable
+    public static func digit(_ nibble: UInt8) -> UInt8 {
+        nibble < 10 ? nibble + 0x30 : nibble + 0x57
+    }
+
+    /// The value of one hexadecimal digit, nil for any other byte.
+    @inlinable
+    public static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case 0x30...0x39: digit - 0x30
+        case 0x41...0x46: digit - 0x37
+        case 0x61...0x66: digit - 0x57
+        default: nil
+        }
+    }
+
+    public static func encode(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.count * 2)
+        for byte in bytes {
+            text.append(digit(byte >> 4))
+            text.append(digit(byte & 0xF))
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Nil for an odd count of digits or any other character.
+    public static func decode(_ text: String) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(digits[index]), let low = value(digits[index + 1]) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+}

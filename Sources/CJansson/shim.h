@@ -1,0 +1,3 @@
+#pragma once
+#include <features.h>
+#include <jansson.h>

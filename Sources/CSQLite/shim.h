@@ -1,0 +1,3 @@
+#pragma once
+#include <features.h>
+#include <sqlite3.h>

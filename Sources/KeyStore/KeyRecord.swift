@@ -1,0 +1,46 @@
+public import AppAttest
+public import Crypto
+
+/// Whether a known key may be used.
+public enum KeyStatus: String, Sendable {
+    case active
+    case revoked
+    /// Everything about the key was deleted on request; the id stays, so that it cannot enrol again.
+    case erased
+}
+
+/// What the registry keeps of an enrolled key.
+public struct KeyRecord: Hashable, Sendable {
+    public var keyID: KeyID
+    public var publicKey: P256PublicKey
+    public var appID: String
+    public var environment: AttestEnvironment
+    /// Seconds since 1970-01-01T00:00:00Z.
+    public var enrolledAt: Int64
+    public var status: KeyStatus
+    /// No counter up to this one is accepted, whatever the counter store remembers.
+    public var counterFloor: UInt32
+    /// `apple_bundle_version_01` of the attestation, where there was one (iOS 27).
+    public var bundleVersion: String?
+    /// `apple_validation_category_01` of the attestation, where there was one (iOS 27).
+    public var validationCategory: UInt32?
+    /// The receipt as it came; nil where the attestation carried none that is usable.
+    public var receipt: [UInt8]?
+
+    public init(
+        keyID: KeyID, publicKey: P256PublicKey, appID: String, environment: AttestEnvironment,
+        enrolledAt: Int64, status: KeyStatus = .active, counterFloor: UInt32 = 0,
+        bundleVersion: String? = nil, validationCategory: UInt32? = nil, receipt: [UInt8]? = nil
+    ) {
+        self.keyID = keyID
+        self.publicKey = publicKey
+        self.appID = appID
+        self.environment = environment
+        self.enrolledAt = enrolledAt
+        self.status = status
+        self.counterFloor = counterFloor
+        self.bundleVersion = bundleVersion
+        self.validationCategory = validationCategory
+        self.receipt = receipt
+    }
+}

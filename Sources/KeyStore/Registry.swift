@@ -1,0 +1,68 @@
+public import AppAttest
+public import Bytes
+
+/// A store did not do what was asked; nothing is known to have changed.
+public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// For the operator: what failed and, where known, what to do. Never holds key material.
+    public let description: String
+
+    public init(_ description: String) { self.description = description }
+}
+
+/// What became of an enrolment. Given only once it is durable.
+public enum EnrolmentOutcome: Hashable, Sendable {
+    case enrolled
+    /// The same key was there already, active: the caller answers as if it had just enrolled.
+    case alreadyEnrolled
+    case revoked
+    case erased
+    /// The challenge has already enrolled another key.
+    case challengeSpent
+}
+
+/// What became of a counter that was compared and set in the registry.
+public enum DurableOutcome: Hashable, Sendable {
+    case advanced
+    case replayed
+    case revoked
+    case unknownKey
+}
+
+/// Keys changed by somebody else (another process, a command): caches must forget them.
+public enum RegistryChange: Hashable, Sendable {
+    case keys([KeyID])
+    /// Too many to name.
+    case everything
+}
+
+/// The durable store of enrolled keys: few writes, many reads.
+///
+/// Every call returns at once; `reply` runs later, once, on a thread of the registry's own, and must
+/// only hand the result over (to a worker's mailbox).
+public protocol Registry: AnyObject, Sendable {
+    /// The record, nil where the key is not known. Erased keys are returned with that status.
+    func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void)
+
+    /// Stores a new key. `challenge` is the id of the attestation challenge that it answers: one
+    /// challenge enrols one key. Replies after the commit.
+    func enrol(
+        _ record: KeyRecord, challenge: Bytes16,
+        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void)
+
+    /// Accepts `counter` if it is above every counter accepted so far. Replies after the commit.
+    func advanceDurably(
+        _ keyID: KeyID, counter: UInt32,
+        reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void)
+
+    /// Raises counter floors, lazily: may be lost in a crash.
+    func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)])
+
+    /// Asks whether the store answers, for readiness.
+    func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void)
+
+    /// Called on a thread of the registry's own whenever keys were changed by somebody else.
+    func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void)
+
+    /// Ends the registry's thread after what was asked before is done.
+    func close()
+}

@@ -1,0 +1,51 @@
+/// How far a route goes with App Attest.
+public enum AttestMode: String, Sendable, CaseIterable {
+    /// Nothing is looked at; the headers are still stripped.
+    case off
+    /// Verified, counted and logged; forwarded whatever the verdict.
+    case observe
+    /// Only what is verified is forwarded.
+    case enforce
+}
+
+/// Where the client data of an assertion is.
+public enum ClientDataShape: String, Sendable, CaseIterable {
+    /// Base64 of JSON `{challenge, method, path, bodySHA256}` in a header.
+    case header
+    /// The raw request body is the client data.
+    case body
+}
+
+/// What counters a key may present.
+public enum ReplayPolicy: Hashable, Sendable {
+    /// Above the highest accepted one.
+    case strict
+    /// Not yet accepted, and less than this far below the highest (RFC 4303 section 3.4.3).
+    case window(Int)
+    /// As `strict`, compared and set in the registry before the answer: needs no challenge.
+    case durable
+
+    /// The counter stores remember this many counters below the highest one.
+    public static let windowSizeMax = 1024
+}
+
+public enum ChallengeRequirement: String, Sendable, CaseIterable {
+    case required
+    case off
+}
+
+/// What a route demands of a request.
+public struct AttestPolicy: Hashable, Sendable {
+    public var mode = AttestMode.off
+    public var clientData = ClientDataShape.header
+    public var challenge = ChallengeRequirement.required
+    public var replay = ReplayPolicy.strict
+    /// The share of keys, 0 to 100, for which `enforce` refuses; the others are observed.
+    public var rolloutPercent = 100
+    /// In the `body` shape: the top-level JSON member of the body that holds the challenge.
+    public var challengeMember = "challenge"
+    /// In the `body` shape: the JSON member of the body that may hold the key id; nil to not look.
+    public var keyIDMember: String?
+
+    public init() {}
+}

@@ -1,0 +1,46 @@
+/// Every bound of the gateway, with its reason. Byte counts unless the name says otherwise.
+public struct Limits: Hashable, Sendable {
+    /// Client connections of each worker: beyond, new ones wait in the kernel's backlog.
+    public var connectionCountMax = 10_000
+    /// Request line and fields together: four times what browsers with large cookies send.
+    public var headByteCountMax = 32 * 1024
+    /// Fields of a request: nginx and Envoy refuse above 100 too.
+    public var fieldCountMax = 100
+    /// The request target: the longest URLs that browsers and CDNs handle reliably.
+    public var targetByteCountMax = 8 * 1024
+    /// Request body of a route that sets none of its own.
+    public var bodyByteCountMax = 1024 * 1024
+    /// Body bytes of one request held in memory; the rest goes to an unlinked temporary file.
+    public var bodyMemoryByteCountMax = 64 * 1024
+    /// Where those temporary files are made.
+    public var temporaryDirectory = "/tmp"
+    /// Response head of an upstream.
+    public var responseHeadByteCountMax = 64 * 1024
+    /// Answer bytes held for a client that reads slowly before the upstream is made to wait.
+    public var responseBufferByteCountMax = 128 * 1024
+    /// Requests on one connection before it is closed, so that none lives for ever.
+    public var requestsPerConnectionMax = 100_000
+    /// The decoded assertion, the decoded client data: a few hundred bytes in practice.
+    public var assertionByteCountMax = 2 * 1024
+    public var clientDataByteCountMax = 8 * 1024
+    /// Requests of one worker that wait for the registry; beyond: `store_unavailable`.
+    public var registryQueueCountMax = 10_000
+
+    public init() {}
+}
+
+/// How long the gateway waits, and for what.
+public struct Timeouts: Hashable, Sendable {
+    /// For a whole request head, from its first byte (or the connection's start).
+    public var requestHead: Duration = .seconds(10)
+    /// Between two reads of a request body.
+    public var requestBody: Duration = .seconds(30)
+    /// For the next request on a kept-alive connection.
+    public var idle: Duration = .seconds(75)
+    /// For a client to take any byte of an answer.
+    public var send: Duration = .seconds(60)
+    /// For requests in progress when the gateway stops.
+    public var drain: Duration = .seconds(30)
+
+    public init() {}
+}

@@ -1,0 +1,183 @@
+public import AppAttest
+public import HTTP
+public import Policy
+
+/// Everything the operator decides, checked and immutable: workers swap whole values.
+public struct Settings: Sendable {
+    public var workerCount = 1
+    public var listeners: [ListenerSettings] = []
+    public var apps: [AppIdentity] = []
+    public var trust = TrustSettings()
+    public var registry = RegistrySettings.sqlite(path: "")
+    public var counters = CounterSettings.embedded
+    public var keyCache = KeyCacheSettings()
+    public var challenge = ChallengeSettings()
+    public var secrets = SecretSettings()
+    public var endpoints = EndpointSettings()
+    public var headers = HeaderNames()
+    public var upstreams: [UpstreamSettings] = []
+    public var routes: [Route] = []
+    public var admin: AdminSettings?
+    public var log = LogSettings()
+    public var limits = Limits()
+    public var timeouts = Timeouts()
+
+    public init() {}
+}
+
+/// Where to listen or connect.
+public enum Endpoint: Hashable, Sendable {
+    /// A numeric address or a name, and a port; IPv6 without brackets.
+    case tcp(host: String, port: UInt16)
+    case unix(path: String)
+}
+
+public struct ListenerSettings: Hashable, Sendable {
+    public var bind: Endpoint
+    /// Spellings of a request target that are refused unless named here.
+    public var allow: TargetAllowances
+    /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept: CIDR blocks.
+    public var trustedProxies: [AddressBlock]
+
+    public init(
+        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [AddressBlock] = []
+    ) {
+        self.bind = bind
+        self.allow = allow
+        self.trustedProxies = trustedProxies
+    }
+}
+
+/// A CIDR block (RFC 4632); IPv4 blocks have 4 address bytes, IPv6 ones 16.
+public struct AddressBlock: Hashable, Sendable {
+    public var address: [UInt8]
+    public var prefixBitCount: Int
+
+    public init(address: [UInt8], prefixBitCount: Int) {
+        self.address = address
+        self.prefixBitCount = prefixBitCount
+    }
+}
+
+public struct TrustSettings: Hashable, Sendable {
+    /// Paths of PEM files trusted beside Apple's root: for tests with a simulated device only.
+    public var extraRootPaths: [String] = []
+    /// The DER certificates those files hold.
+    public var extraRoots: [[UInt8]] = []
+    /// How far this machine's clock may be off when certificate dates are checked.
+    public var clockSkew: Duration = .seconds(60)
+
+    public init() {}
+}
+
+public enum RegistrySettings: Hashable, Sendable {
+    case sqlite(path: String)
+}
+
+public enum CounterSettings: Hashable, Sendable {
+    case embedded
+    case redis(RedisSettings)
+}
+
+public struct RedisSettings: Hashable, Sendable {
+    public var endpoint: Endpoint
+    public var username: String?
+    public var password: String?
+    public var database: Int
+    public var connectTimeout: Duration = .seconds(1)
+    /// A command unanswered for this long has an unknown outcome.
+    public var commandTimeout: Duration = .milliseconds(500)
+    /// More than this many commands in flight on one worker are refused at once.
+    public var inFlightCountMax = 4096
+
+    public init(
+        endpoint: Endpoint, username: String? = nil, password: String? = nil, database: Int = 0
+    ) {
+        self.endpoint = endpoint
+        self.username = username
+        self.password = password
+        self.database = database
+    }
+}
+
+public struct KeyCacheSettings: Hashable, Sendable {
+    /// Key records kept in memory by each worker; about 200 bytes each.
+    public var recordCountMax = 100_000
+
+    public init() {}
+}
+
+public struct ChallengeSettings: Hashable, Sendable {
+    /// Life of an assertion challenge, and of an attestation challenge not bound to a key.
+    public var timeToLive: Duration = .seconds(120)
+    /// Life of an attestation challenge bound to a key: Apple wants the same hash retried.
+    public var attestationTimeToLive: Duration = .seconds(24 * 3600)
+
+    public init() {}
+}
+
+public struct SecretSettings: Hashable, Sendable {
+    /// Nil: made and kept beside the registry.
+    public var challengeKeyFile: String?
+
+    public init() {}
+}
+
+public struct EndpointSettings: Hashable, Sendable {
+    /// Starts and ends with `/`.
+    public var base = "/"
+    /// The longest body of `POST /attest/verify`, in bytes: an attestation is about 6 KiB.
+    public var bodyByteCountMax = 64 * 1024
+
+    public init() {}
+}
+
+/// Request headers, in lower case.
+public struct HeaderNames: Hashable, Sendable {
+    public var assertion = "x-app-attest-assertion"
+    public var clientData = "x-app-attest-client-data"
+    public var keyID = "x-app-attest-key-id"
+
+    public init() {}
+}
+
+public struct UpstreamSettings: Hashable, Sendable {
+    public var name: String
+    public var servers: [Endpoint]
+    public var connectTimeout: Duration = .seconds(5)
+    /// From the end of the request to the head of the answer, and between reads of its body.
+    public var responseTimeout: Duration = .seconds(60)
+    /// How long an idle connection is kept.
+    public var idleTimeout: Duration = .seconds(60)
+    /// Idle connections kept by each worker.
+    public var idleConnectionCountMax = 64
+    /// Connections of each worker, busy or idle; requests beyond are refused with 503.
+    public var connectionCountMax = 1024
+
+    public init(name: String, servers: [Endpoint]) {
+        self.name = name
+        self.servers = servers
+    }
+}
+
+public struct AdminSettings: Hashable, Sendable {
+    public var bind: Endpoint
+
+    public init(bind: Endpoint) { self.bind = bind }
+}
+
+public struct LogSettings: Hashable, Sendable {
+    public enum Destination: Hashable, Sendable {
+        case off
+        case standardOutput
+        case standardError
+        case file(path: String)
+    }
+
+    /// One JSON line for each exchange.
+    public var access = Destination.standardOutput
+    /// One JSON line for each event of the gateway itself.
+    public var events = Destination.standardError
+
+    public init() {}
+}
