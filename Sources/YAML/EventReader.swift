@@ -120,7 +120,9 @@ struct EventReader: ~Copyable {
     /// The byte at a mark, which counts characters.
     private func byte(_ mark: yaml_mark_t) -> UInt8? {
         var character = 0
-        for unsafe byte in unsafe text where byte & 0xC0 != 0x80 {
+        for offset in text.indices {
+            let byte = unsafe text[offset]
+            guard byte & 0xC0 != 0x80 else { continue }
             if character == mark.index { return byte }
             character += 1
         }
@@ -130,7 +132,9 @@ struct EventReader: ~Copyable {
     private func mark(ofByte offset: Int) -> YAMLMark {
         var line = 1
         var column = 1
-        for unsafe byte in unsafe text.prefix(max(0, offset)) where byte & 0xC0 != 0x80 {
+        for index in 0..<max(0, min(offset, text.count)) {
+            let byte = unsafe text[index]
+            guard byte & 0xC0 != 0x80 else { continue }
             column += 1
             if byte == 0x0A {
                 line += 1
