@@ -120,7 +120,7 @@ struct EventReader: ~Copyable {
     /// The byte at a mark, which counts characters.
     private func byte(_ mark: yaml_mark_t) -> UInt8? {
         var character = 0
-        for offset in text.indices {
+        for offset in 0..<(unsafe text.count) {
             let byte = unsafe text[offset]
             guard byte & 0xC0 != 0x80 else { continue }
             if character == mark.index { return byte }
@@ -132,7 +132,7 @@ struct EventReader: ~Copyable {
     private func mark(ofByte offset: Int) -> YAMLMark {
         var line = 1
         var column = 1
-        for index in 0..<max(0, min(offset, text.count)) {
+        for index in 0..<max(0, min(offset, unsafe text.count)) {
             let byte = unsafe text[index]
             guard byte & 0xC0 != 0x80 else { continue }
             column += 1
