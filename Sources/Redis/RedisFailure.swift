@@ -1,8 +1,9 @@
+public import EventLoop
+
 /// Why a connection to Redis is not usable.
 public enum RedisFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    case nameNotResolved(host: String)
-    /// The system refused or broke the connection.
-    case system(errno: Int32, message: String)
+    /// No such name, or the system refused or broke the connection.
+    case unreachable(IOError)
     case endedByServer
     case connectTimedOut
     /// A command had no answer in time; what came later could not be matched.
@@ -16,8 +17,7 @@ public enum RedisFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .nameNotResolved(let host): "the name \(host) does not resolve"
-        case .system(_, let message): message
+        case .unreachable(let error): error.description
         case .endedByServer: "the server ended the connection"
         case .connectTimedOut: "no connection in time"
         case .commandTimedOut: "no answer in time"
