@@ -12,6 +12,7 @@ enum CounterScript {
         case counterUsed = 13
         case revoked = 14
         case incarnationChanged = 15
+        case replayed = 16
 
         var verdict: CounterVerdict {
             switch self {
@@ -20,6 +21,7 @@ enum CounterScript {
             case .counterUsed: .counterUsed
             case .revoked: .revoked
             case .incarnationChanged: .incarnationChanged
+            case .replayed: .replayed
             }
         }
     }
@@ -45,6 +47,7 @@ enum CounterScript {
         if not record or string.sub(record, 1, 16) ~= ARGV[1] then
           return \(Code.incarnationChanged.rawValue)
         end
+        if spent == ARGV[2] then return \(Code.replayed.rawValue) end
         if spent then return \(Code.challengeSpent.rawValue) end
 
         local counter, floor = tonumber(ARGV[2]), tonumber(ARGV[4])
