@@ -142,8 +142,9 @@ struct CertificateChainTests {
         let key = try P256PrivateKey.generate()
         let middle = try Authority.leafBuilder(key: key.publicKey).certificate(
             issuer: .certificate(authority.issuer), signingKey: authority.issuerKey)
-        let last = try Authority.leafBuilder(key: key.publicKey).certificate(
-            issuer: .certificate(middle), signingKey: key.key)
+        var builder = Authority.leafBuilder(key: key.publicKey)
+        builder.subject = ["CN": "4567cdef"]
+        let last = try builder.certificate(issuer: .certificate(middle), signingKey: key.key)
         #expect(refusal(last, [middle, authority.issuer]) == .notCA)
     }
 
