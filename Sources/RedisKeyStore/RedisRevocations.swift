@@ -1,6 +1,6 @@
 public import AppAttest
 import EventLoop
-public import Redis
+import Redis
 
 /// The marks by which the counter script refuses revoked keys at once, whatever a gateway has
 /// cached. The registry stays the authority: a mark that Redis loses revives no key there.
