@@ -1,7 +1,7 @@
 /// Everything that one connection needs to know.
 public struct RedisConfiguration: Hashable, Sendable {
     public var endpoint: RedisEndpoint
-    /// Sent only together with a password, as AUTH demands.
+    /// With a user name alone the password is empty, which suits a user without one (`nopass`).
     public var username: String?
     public var password: String?
     public var database = 0

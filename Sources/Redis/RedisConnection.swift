@@ -115,6 +115,8 @@ public final class RedisConnection: ReadinessHandler {
         case .beginHandshake: beginHandshake()
         case .announceReady:
             stageTimer?.cancel()
+            // It still runs for the handshake's commands, which had more time.
+            deadlineTimer?.cancel()
             owner?.connectionBecameReady()
         case .announceUnready: owner?.connectionFailed(retireReason)
         case .drop(let delay):
@@ -220,10 +222,10 @@ public final class RedisConnection: ReadinessHandler {
     private func beginHandshake() {
         watch?.enableReading()
         openingSteps = []
-        if let password = configuration.password {
+        if configuration.username != nil || configuration.password != nil {
             var command = RedisCommand("AUTH")
             if let username = configuration.username { command.append(username) }
-            command.append(password)
+            command.append(configuration.password ?? "")
             openingSteps.append(OpeningStep(command: command, name: "AUTH"))
         }
         if configuration.database != 0 {

@@ -131,13 +131,24 @@ public final class RedisCounters {
         connection.send(RedisCommand("SCRIPT", "LOAD", CounterScript.source)) {
             [weak self] outcome in
             self?.isLoadingScript = false
-            guard case .reply(let reply) = outcome else { return }
+            guard let self, case .reply(let reply) = outcome else { return }
             if let digest = Self.digest(reply) {
-                self?.scriptDigest = digest
+                scriptDigest = digest
             } else {
-                self?.dropForGarbage()
+                giveUp(on: reply)
             }
         }
+    }
+
+    /// Makes a new connection after an answer that leaves this one without script or incarnation.
+    private func giveUp(on reply: RedisReply) {
+        guard case .error(let line) = reply else {
+            dropForGarbage()
+            return
+        }
+        // A server that is busy or full has changed nothing; it is asked again soon.
+        if RedisServerError(line) == .refused { return }
+        connection?.retire(because: .refusedByServer(String(line.prefix(200))))
     }
 
     private static func digest(_ reply: RedisReply) -> String? {
@@ -176,10 +187,8 @@ public final class RedisCounters {
             guard case .reply(let reply) = outcome else { return }
             if let found = IncarnationScript.incarnation(reply) {
                 adopt(found)
-            } else if case .error(let line) = reply {
-                connection.retire(because: .refusedByServer(String(line.prefix(200))))
             } else {
-                dropForGarbage()
+                giveUp(on: reply)
             }
         }
     }
