@@ -1,5 +1,5 @@
 import Foundation
-import JSON
+public import JSON
 
 /// The built gateway on free ports of 127.0.0.1, with its registry and logs in a directory of its
 /// own that outlives restarts; killed when released.
@@ -167,20 +167,5 @@ public final class GatewayProcess: @unchecked Sendable {
 extension JSONValue {
     static func parse(_ text: String) throws -> JSONValue {
         try parse(Array(text.utf8).span, byteCountMax: 1 << 20, depthMax: 16)
-    }
-
-    /// The string member `name` of an object.
-    public func text(_ name: String) -> String? {
-        guard case .object(let members) = self, case .string(let text)? = members[name] else {
-            return nil
-        }
-        return text
-    }
-
-    public func number(_ name: String) -> Int64? {
-        guard case .object(let members) = self, case .integer(let number)? = members[name] else {
-            return nil
-        }
-        return number
     }
 }

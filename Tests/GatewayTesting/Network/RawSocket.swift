@@ -67,7 +67,7 @@ public final class RawSocket: @unchecked Sendable {
             let count = bytes.withUnsafeBytes { buffer in
                 Foundation.send(
                     descriptor, buffer.baseAddress.map { $0 + start }, bytes.count - start,
-                    Int32(MSG_NOSIGNAL.rawValue))
+                    Int32(MSG_NOSIGNAL))
             }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw RawSocketError.system("send") }
