@@ -6,8 +6,8 @@ import COpenSSL
 /// The system's store has no part in it, nothing is fetched, and revocation is not asked: Apple
 /// publishes none for these certificates.
 public enum CertificateChain {
-    /// Apple's paths have one intermediate.
-    public static let intermediateCountMax = 8
+    /// Apple's paths have one. Each may cost signature checks before the path is known to be good.
+    public static let intermediateCountMax = 4
 
     /// The path, leaf first, root last, if every check holds.
     ///
@@ -40,8 +40,8 @@ public enum CertificateChain {
 
     /// Issuer by issuer up to a root.
     ///
-    /// Names only tell who may be the issuer; where several may, the signature decides. So neither a
-    /// namesake in the attestation nor a renewed root keeps the right one from being found.
+    /// Names only tell who may be the issuer; where several may, the signature decides. So neither
+    /// a namesake in the attestation nor a renewed root keeps the right one from being found.
     private static func findPath(
         _ leaf: Certificate, _ intermediates: [Certificate], _ roots: [Certificate],
         _ period: Period
