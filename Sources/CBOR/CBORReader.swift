@@ -70,6 +70,12 @@ public struct CBORReader: ~Escapable {
         try readString(.bytes)
     }
 
+    /// Where in the bytes given to the reader a byte string's content lies.
+    public mutating func readBytesRange() throws(CBORError) -> Range<Int> {
+        let byteCount = try readBytes().count
+        return offset - byteCount..<offset
+    }
+
     /// The UTF-8 of a text string.
     @_lifetime(copy self)
     public mutating func readText() throws(CBORError) -> Span<UInt8> {
