@@ -45,15 +45,22 @@ public struct AssertionVerifier: ~Copyable {
         return VerifiedAssertion(data)
     }
 
-    /// Step 3. The nonce is the message, not the digest: ECDSA hashes it once more.
-    mutating func checkSignature(
+    /// Step 3.
+    private mutating func checkSignature(
         _ assertion: borrowing UnverifiedAssertion, nonce: Bytes32, publicKey: P256PublicKey
     ) throws(AssertionFailure) {
+        guard isSigned(assertion.signature, nonce: nonce, publicKey: publicKey) else {
+            throw .signatureInvalid
+        }
+    }
+
+    /// Whether the key signed the nonce. The nonce is the message, not the digest: ECDSA hashes it
+    /// once more.
+    mutating func isSigned(
+        _ signature: Span<UInt8>, nonce: Bytes32, publicKey: P256PublicKey
+    ) -> Bool {
         let message = InlineArray<32, UInt8> { nonce[$0] }
-        guard
-            signatures.isValid(
-                signature: assertion.signature, message: message.span, key: publicKey)
-        else { throw .signatureInvalid }
+        return signatures.isValid(signature: signature, message: message.span, key: publicKey)
     }
 
     /// Reads what the signature covers, only once it is known to be the device's.
