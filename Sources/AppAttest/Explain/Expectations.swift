@@ -30,7 +30,7 @@ public enum ExplainInput {
     /// An object: base64 text, in either alphabet and broken into lines or not, or the bytes
     /// themselves, which are never text (CBOR maps and CMS begin with bytes that base64 lacks).
     public static func object(_ file: [UInt8]) -> [UInt8] {
-        Base64.decode(file.filter { !isSpace($0) }.span) ?? file
+        base64(file) ?? file
     }
 
     /// A client data hash: base64 of 21, 24 or 32 bytes, else the bytes themselves.
@@ -39,10 +39,15 @@ public enum ExplainInput {
     /// samples pass unhashed. Text that happens to be base64 of another length is taken as it is, so
     /// that `example_server_challenge` stays a challenge.
     public static func clientDataHash(_ file: [UInt8]) -> [UInt8] {
-        guard let decoded = Base64.decode(file.filter { !isSpace($0) }.span),
-            [21, 24, 32].contains(decoded.count)
-        else { return file }
+        guard let decoded = base64(file), [21, 24, 32].contains(decoded.count) else {
+            return file
+        }
         return decoded
+    }
+
+    private static func base64(_ file: [UInt8]) -> [UInt8]? {
+        let text = file.filter { !isSpace($0) }
+        return Base64.decode(text.span)
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {
