@@ -69,13 +69,17 @@ extension Explanation {
     }
 
     private mutating func explainApp(_ data: AuthenticatorData, _ expected: Expectations) {
-        check("app", "the relying party id hash is the app's") { () throws(AttestationFailure) in
-            guard let appID = expected.appID else { return "no app id was given to compare" }
-            _ = try AttestationChecks.app(
-                of: data, among: [AppIdentity(id: appID, environments: [])])
-            return nil
+        guard let appID = expected.appID else {
+            return skip("app", "no app id was given to compare")
         }
-        if self["app_id"] == nil { add("app_id", expected.appID) }
+        do {
+            let app = try AttestationChecks.app(
+                of: data, among: [AppIdentity(id: appID, environments: [])])
+            pass("app", "the relying party id hash is the app's")
+            add("app_id", app.id)
+        } catch {
+            fail("app", code: error.code, error.description)
+        }
     }
 
     /// Runs one check; `body` returns why it had to be skipped, nil when it passed.

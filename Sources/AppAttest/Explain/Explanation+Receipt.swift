@@ -13,39 +13,36 @@ extension Explanation {
 
     private mutating func explainReceipt(_ object: [UInt8], _ expected: Expectations) {
         add("byte_count", Int64(object.count))
-        let roots = expected.roots.isEmpty ? [AppleRoots.appleRootG3] : expected.roots
-        let verifier = ReceiptVerifier(roots: roots)
-        let signed = checkSignature(object, verifier)
-        guard let content = signed ?? (try? ReceiptVerifier.unverifiedContent(of: object)) else {
-            return
-        }
-        let fields: ReceiptFields
+        let message: SignedData
         do {
-            fields = try ReceiptFields(content: content.span)
-            pass("fields", "\(fields.fieldTypes.count) fields")
+            message = try ReceiptVerifier.parse(object)
+            pass("decode", "CMS with one signer")
         } catch {
-            return fail("fields", code: error.code, error.description)
+            return fail("decode", code: error.code, error.description)
         }
-        addFields(fields)
-        compare(fields, expected)
-        explainLifetime(fields, expected)
+        checkSignature(message, expected)
+        do {
+            let fields = try ReceiptFields(content: message.content.span)
+            pass("fields", "\(fields.fieldTypes.count) fields")
+            addFields(fields)
+            compare(fields, expected)
+            explainLifetime(fields, expected)
+        } catch {
+            fail("fields", code: error.code, error.description)
+        }
     }
 
-    /// The signed content, nil where the signature or its chain is wrong.
-    private mutating func checkSignature(
-        _ object: [UInt8], _ verifier: ReceiptVerifier
-    ) -> [UInt8]? {
+    private mutating func checkSignature(_ message: SignedData, _ expected: Expectations) {
+        let roots = expected.roots.isEmpty ? [AppleRoots.appleRootG3] : expected.roots
         do {
-            let (content, signer) = try verifier.verifySignature(of: object)
-            pass("signature", "CMS, signed under a trusted root at the receipt's creation")
-            add("signer_subject", signer.subject)
-            add("signer_not_before", RFC3339.text(signer.notBefore))
-            add("signer_not_after", RFC3339.text(signer.notAfter))
-            return content
+            try ReceiptVerifier(roots: roots).verifySignature(of: message)
+            pass("signature", "signed under a trusted root, judged at the receipt's creation")
         } catch {
             fail("signature", code: error.code, error.description)
-            return nil
         }
+        add("signer_subject", message.signer.subject)
+        add("signer_not_before", RFC3339.text(message.signer.notBefore))
+        add("signer_not_after", RFC3339.text(message.signer.notAfter))
     }
 
     private mutating func addFields(_ fields: ReceiptFields) {

@@ -21,39 +21,35 @@ public struct ReceiptVerifier: Sendable {
         _ receipt: [UInt8], appID: String?, publicKey: P256PublicKey?,
         environment: AttestEnvironment? = nil
     ) throws(ReceiptFailure) -> VerifiedReceipt {
-        let (content, _) = try verifySignature(of: receipt)
-        let fields = try ReceiptFields(content: content.span)
+        let message = try Self.parse(receipt)
+        try verifySignature(of: message)
+        let fields = try ReceiptFields(content: message.content.span)
         if let appID { try Self.checkApp(fields, appID: appID) }
         if let publicKey { try Self.checkKey(fields, keyID: KeyID(of: publicKey)) }
         if let environment { try Self.checkEnvironment(fields, environment: environment) }
         return VerifiedReceipt(fields: fields)
     }
 
-    /// The signed content and who signed it.
-    func verifySignature(
-        of receipt: [UInt8]
-    ) throws(ReceiptFailure) -> (content: [UInt8], signer: Certificate) {
-        let unverified = try Self.unverifiedContent(of: receipt)
+    /// Checks signature and chain; the content may be believed afterwards.
+    func verifySignature(of message: SignedData) throws(ReceiptFailure) {
         // The receipt itself says when it was made, and that decides which signers were valid: one
         // who could sign for another moment could sign for this one.
-        let creationSeconds = try ReceiptFields.creationSeconds(in: unverified.span)
+        let creationSeconds = try ReceiptFields.creationSeconds(in: message.content.span)
         do {
-            return try SignedData.verify(ber: receipt, roots: roots, at: creationSeconds)
+            try message.verify(roots: roots, at: creationSeconds)
         } catch {
-            switch error {
-            case .chain(let reason): throw .certificateChain("\(reason)")
-            default: throw .cmsInvalid("\(error)")
-            }
+            guard case .signer(let reason) = error else { throw .cmsInvalid("\(error)") }
+            throw .certificateChain("\(reason)")
         }
     }
 
-    /// The content, to be believed only once the signature is verified.
-    static func unverifiedContent(of receipt: [UInt8]) throws(ReceiptFailure) -> [UInt8] {
+    /// Reads the envelope; nothing in it is to be believed yet.
+    static func parse(_ receipt: [UInt8]) throws(ReceiptFailure) -> SignedData {
         guard receipt.count <= byteCountMax else {
             throw .malformed("\(receipt.count) bytes, more than \(byteCountMax)")
         }
         do {
-            return try SignedData.unverifiedContent(ber: receipt)
+            return try SignedData(ber: receipt)
         } catch {
             throw .cmsInvalid("\(error)")
         }
