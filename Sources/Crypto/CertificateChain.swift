@@ -6,8 +6,8 @@ import COpenSSL
 /// The system's store has no part in it, nothing is fetched, and revocation is not asked: Apple
 /// publishes none for these certificates.
 public enum CertificateChain {
-    /// Apple's paths have one intermediate.
-    public static let intermediateCountMax = 8
+    /// Apple's paths have one. Each may cost signature checks before the path is known to be good.
+    public static let intermediateCountMax = 4
 
     /// The path, leaf first, root last, if every check holds.
     ///

@@ -17,7 +17,7 @@ public struct SignedData: Sendable {
     /// Apple's receipts are under 8 KiB.
     public static let byteCountMax = 64 * 1024
     /// Apple's receipts carry three: the signer's, its issuer's and the root.
-    public static let certificateCountMax = CertificateChain.intermediateCountMax
+    public static let certificateCountMax = CertificateChain.intermediateCountMax + 1
 
     public init(ber: [UInt8]) throws(SignedDataError) {
         ErrorQueue.clear()
