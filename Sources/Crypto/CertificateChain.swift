@@ -40,8 +40,8 @@ public enum CertificateChain {
 
     /// Issuer by issuer up to a root.
     ///
-    /// Names only tell who may be the issuer; where several may, the signature decides. So neither a
-    /// namesake in the attestation nor a renewed root keeps the right one from being found.
+    /// Names only tell who may be the issuer; where several may, the signature decides. So neither
+    /// a namesake in the attestation nor a renewed root keeps the right one from being found.
     private static func findPath(
         _ leaf: Certificate, _ intermediates: [Certificate], _ roots: [Certificate],
         _ period: Period

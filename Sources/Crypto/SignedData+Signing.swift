@@ -53,8 +53,8 @@ extension SignedData {
         return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(byteCount)))
     }
 
-    /// The content passes through a filter that writes each piece as an OCTET STRING of its own and,
-    /// when flushed, the signature.
+    /// The content passes through a filter that writes each piece as an OCTET STRING of its own
+    /// and, when flushed, the signature.
     private static func indefinite(
         _ message: OpaquePointer, _ content: [UInt8], _ pieceByteCount: Int
     ) throws(CryptoError) -> [UInt8] {

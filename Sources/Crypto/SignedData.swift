@@ -64,7 +64,7 @@ public struct SignedData: Sendable {
                 sallyport_certificates_new(), freedBy: sallyport_certificates_free),
             unsafe sallyport_certificates_append(signers.pointer, signer.handle) == 1
         else { throw .malformed(ErrorQueue.drain("signer")) }
-        // The path is CertificateChain's: OpenSSL would ask for a purpose that Apple's signers lack.
+        // The path is CertificateChain's: OpenSSL would ask for a purpose Apple's signers lack.
         let flags = UInt32(CMS_NO_SIGNER_CERT_VERIFY | CMS_NOINTERN | CMS_BINARY)
         guard unsafe CMS_verify(message.pointer, signers.pointer, nil, nil, nil, flags) == 1 else {
             throw .badSignature

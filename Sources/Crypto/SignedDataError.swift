@@ -1,6 +1,7 @@
 /// Why a CMS message was refused.
 public enum SignedDataError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It is not SignedData with one signer, whose certificate it carries, over content of type data.
+    /// It is not SignedData with one signer, whose certificate it carries, over content of type
+    /// data.
     case malformed(String)
     /// A digest or signature algorithm other than ECDSA with SHA-2.
     case weakAlgorithm

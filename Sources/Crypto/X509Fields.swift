@@ -83,8 +83,8 @@ enum X509Fields {
             UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: byteCount))
     }
 
-    /// The key if its SubjectPublicKeyInfo names P-256 (RFC 5480 section 2.1.1), read from its bytes:
-    /// parameters spelled out, and compressed points, are not taken.
+    /// The key if its SubjectPublicKeyInfo names P-256 (RFC 5480 section 2.1.1), read from its
+    /// bytes: parameters spelled out, and compressed points, are not taken.
     static func p256Key(of certificate: OpaquePointer) -> P256PublicKey? {
         var algorithm: OpaquePointer?
         var point: UnsafePointer<UInt8>?

@@ -10,15 +10,17 @@ struct FixedBytesTests {
         let value = try #require(Bytes32(counting))
         #expect(value.array == counting)
         #expect((0..<32).map { value[$0] } == counting)
-        let half = try #require(Bytes16(Array(counting.prefix(16)).span))
-        #expect(half.array == Array(counting.prefix(16)))
+        let first = Array(counting.prefix(16))
+        let half = Bytes16(first.span)
+        #expect(half?.array == first)
     }
 
-    @Test("take no other count", arguments: [0, 1, 15, 17, 31, 33, 64])
+    @Test("take no other count", arguments: [0, 1, 15, 16, 17, 31, 33, 64])
     func counts(count: Int) {
         let bytes = [UInt8](repeating: 1, count: count)
         #expect(Bytes32(bytes) == nil)
-        #expect(Bytes16(bytes.span) == nil)
+        let half = Bytes16(bytes.span)
+        #expect((half == nil) == (count != 16))
     }
 
     @Test("differ, hash and order as their bytes do, first byte first")

@@ -115,7 +115,8 @@ struct SignedDataTests {
     func flippedBytes() throws {
         let content = Array(content.prefix(40))
         let ber = try message(content)
-        for index in ber.indices {
+        // Every third byte: the chain's two slow signatures are checked for most of them.
+        for index in stride(from: 0, to: ber.count, by: 3) {
             var changed = ber
             changed[index] ^= 0xFF
             let verified = try? SignedData.verify(

@@ -61,9 +61,11 @@ struct CounterShard: Sendable {
         if revoked.contains(advance.keyID) { return .revoked }
         let fingerprint = SpentChallenges.fingerprint(
             keyHash: keyHash, challenge: advance.challenge.id)
-        if spent.contains(fingerprint) { return .challengeSpent }
-
         let position = index.position(of: advance.keyID, in: keys)
+        if spent.contains(fingerprint) {
+            let isNew = position.map { isAcceptable(advance, at: $0) } ?? true
+            return isNew ? .challengeSpent : .replayed
+        }
         guard advance.counter > advance.floor else { return .counterUsed }
         if let position, !isAcceptable(advance, at: position) { return .counterUsed }
         guard hasRoom(at: position) else { return .unavailable }
