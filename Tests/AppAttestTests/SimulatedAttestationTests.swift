@@ -84,6 +84,13 @@ struct SimulatedAttestationTests {
         #expect(failure?.code == fault.code, "\(failure.debugDescription)")
     }
 
+    @Test("have a fault for every reason to refuse them")
+    func codes() {
+        #expect(
+            Set(AttestationFault.allCases.map(\.code)) == Set(AttestationFailure.allCodes))
+        #expect(Set(AssertionFault.allCases.map(\.code)) == Set(AssertionFailure.allCodes))
+    }
+
     @Test("are refused under Apple's own root, and with none")
     func otherRoots() throws {
         let device = try SimulatedDevice(appID: simulatedAppID)
