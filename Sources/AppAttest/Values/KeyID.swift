@@ -1,4 +1,5 @@
 public import Bytes
+public import Crypto
 
 /// The identifier of an App Attest key: SHA-256 of its uncompressed public point.
 ///
@@ -7,6 +8,9 @@ public struct KeyID: Hashable, Sendable {
     public let digest: Bytes32
 
     public init(digest: Bytes32) { self.digest = digest }
+
+    /// The id of `publicKey`.
+    public init(of publicKey: P256PublicKey) { digest = SHA256.hash(publicKey.x963) }
 
     /// Nil unless `text` is base64 of exactly 32 bytes.
     public init?(base64 text: Span<UInt8>) {

@@ -1,0 +1,105 @@
+/// Coarse timeouts for thousands of connections: a ring of slots, each about 67 ms wide.
+///
+/// An entry waits in the slot of the time it was linked for. When that slot comes up, an entry that
+/// was moved later in the meantime is linked again, one that was cleared is forgotten, the rest
+/// expire. So the common case, a timeout that is moved on for every request and never fires, costs
+/// one store. The wheel's timer runs only while it holds entries.
+@safe
+public final class DeadlineWheel {
+    let loop: EventLoop
+    private var timer: Timer?
+    /// The first entry of each slot. Entries are not held; each takes itself out when it goes.
+    private var slots: [Unheld<Deadline>?]
+    /// The last tick handled.
+    private var tick: UInt64 = 0
+    private var entryCount = 0
+
+    static let slotShift: UInt64 = 26
+    /// A power of two; the ring spans 69 s, a later deadline is linked again each time round.
+    static let slotCount: UInt64 = 1024
+    /// How late a deadline may fire, the loop's own delay apart.
+    public static let granularity = Duration.nanoseconds(1 << Int64(slotShift))
+
+    public init(loop: EventLoop) {
+        self.loop = loop
+        slots = Array(repeating: nil, count: Int(Self.slotCount))
+    }
+
+    /// The first tick that is not before `due`.
+    static func tick(of due: UInt64) -> UInt64 {
+        let whole = due >> slotShift
+        return due & ((1 << slotShift) - 1) == 0 ? whole : whole + 1
+    }
+
+    /// Puts `deadline` into the slot of its due time, or the farthest one.
+    func link(_ deadline: Deadline) {
+        loop.assertOwned()
+        if deadline.list >= 0 { unlink(deadline) }
+        if entryCount == 0 { start() }
+        let wanted = Self.tick(of: deadline.due)
+        deadline.tick = min(max(wanted, tick + 1), tick + Self.slotCount - 1)
+        let index = Int(deadline.tick & (Self.slotCount - 1))
+        deadline.list = index
+        unsafe deadline.previous = nil
+        if let first = slots[index]?.object {
+            unsafe deadline.next = first
+            unsafe first.previous = deadline
+        } else {
+            unsafe deadline.next = nil
+        }
+        slots[index] = Unheld(deadline)
+        entryCount += 1
+    }
+
+    func unlink(_ deadline: Deadline) {
+        loop.assertOwned()
+        if let previous = unsafe deadline.previous {
+            unsafe previous.next = deadline.next
+        } else {
+            slots[deadline.list] = unsafe deadline.next.map { Unheld($0) }
+        }
+        if let next = unsafe deadline.next { unsafe next.previous = deadline.previous }
+        unsafe deadline.next = nil
+        unsafe deadline.previous = nil
+        deadline.list = -1
+        entryCount -= 1
+    }
+
+    private func start() {
+        let now = loop.now
+        tick = max(tick, now.nanoseconds >> Self.slotShift)
+        let timer =
+            self.timer
+            ?? Timer(loop: loop) { [unowned self] in
+                advance(to: self.loop.now)
+                if entryCount == 0 { self.timer?.cancel() }
+            }
+        self.timer = timer
+        if !timer.isScheduled { timer.scheduleRepeating(every: Self.granularity) }
+    }
+
+    /// Handles every slot up to `now`. The timer calls it; tests call it with a time of their own.
+    package func advance(to now: MonotonicInstant) {
+        let target = now.nanoseconds >> Self.slotShift
+        guard target > tick else { return }
+        // After a long stall one round is enough: it meets every entry once.
+        if target - tick > Self.slotCount { tick = target - Self.slotCount }
+        while tick < target {
+            tick += 1
+            let index = Int(tick & (Self.slotCount - 1))
+            // What a handler sets goes at least one tick ahead, so this slot runs empty.
+            while let deadline = slots[index]?.object {
+                unlink(deadline)
+                if deadline.due == .max { continue }
+                if deadline.due > now.nanoseconds {
+                    link(deadline)
+                } else {
+                    deadline.due = .max
+                    deadline.handler?.deadlineExpired()
+                }
+            }
+        }
+    }
+
+    package var linkedCount: Int { entryCount }
+}

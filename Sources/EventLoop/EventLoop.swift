@@ -1,0 +1,149 @@
+import CLibevent
+import CLinux
+
+/// One libevent base, owned and run by one thread.
+///
+/// libevent's own locks are off: nothing but the thread that runs the loop may touch it or what is
+/// registered with it. Other threads reach it through a ``Mailbox``. Watches, timers and hooks hold
+/// their loop, so it lives as long as the last of them.
+@safe
+public final class EventLoop {
+    let base: OpaquePointer
+    private var isStopped = false
+    private var isRunning = false
+    /// The thread inside ``run()``, 0 outside.
+    private var owner: pthread_t = 0
+    /// The clock as this callback has seen it, 0 before it looked.
+    private var callbackTime: UInt64 = 0
+    private var callbackCount = 0
+    private var hooks: [Unheld<TurnEndHook>?] = []
+    private var firingHooks: [Unheld<TurnEndHook>?] = []
+
+    /// Callbacks after which a turn ends although more descriptors are ready: a hundred expensive
+    /// requests in one batch must not make the first one wait for the flush that sends it on.
+    static let callbackCountMax = 64
+
+    public init() throws(EventLoopError) {
+        guard let config = unsafe event_config_new() else { throw .outOfMemory }
+        defer { unsafe event_config_free(config) }
+        // The environment must not be able to swap epoll for another method.
+        let flags = EVENT_BASE_FLAG_NOLOCK.rawValue | EVENT_BASE_FLAG_IGNORE_ENV.rawValue
+        unsafe event_config_set_flag(config, Int32(flags))
+        unsafe event_config_require_features(config, Int32(EV_FEATURE_O1.rawValue))
+        guard let base = unsafe event_base_new_with_config(config) else {
+            throw .unavailable(errno: sallyport_errno())
+        }
+        unsafe self.base = base
+    }
+
+    deinit { unsafe event_base_free(base) }
+
+    /// Handles events until ``stop()``, or until nothing is left that could wake the loop.
+    ///
+    /// A turn is one batch of callbacks (at most 64) followed by the scheduled ``TurnEndHook``s.
+    public func run() {
+        precondition(!isRunning, "a loop runs once at a time")
+        isRunning = true
+        owner = pthread_self()
+        defer {
+            isRunning = false
+            isStopped = false
+            owner = 0
+        }
+        while true {
+            endTurn()
+            if isStopped { break }
+            // A hook that schedules another one must not wait for the next event.
+            let flags = hooks.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
+            let result = unsafe event_base_loop(base, flags)
+            // epoll_wait fails only for a descriptor or an address that is not ours.
+            precondition(result >= 0, "event_base_loop failed")
+            if result == 1, hooks.isEmpty { break }
+        }
+        // What the last hooks scheduled (a log line about a failed flush) still goes out.
+        var passCount = 0
+        while !hooks.isEmpty, passCount < 8 {
+            endTurn()
+            passCount += 1
+        }
+    }
+
+    /// Makes ``run()`` return after the current callback and the hooks of its turn; called while
+    /// the loop is not running, the next ``run()`` returns at once.
+    public func stop() {
+        assertOwned()
+        isStopped = true
+        unsafe event_base_loopbreak(base)
+    }
+
+    /// The time, read at most once in each callback.
+    public var now: MonotonicInstant {
+        if callbackTime != 0 { return MonotonicInstant(nanoseconds: callbackTime) }
+        let instant = MonotonicInstant.now()
+        if isRunning { callbackTime = instant.nanoseconds }
+        return instant
+    }
+
+    /// Every callback from libevent starts with this.
+    @inline(__always)
+    func callbackStarts() { callbackTime = 0 }
+
+    /// Every callback from libevent ends with this.
+    @inline(__always)
+    func callbackEnds() {
+        callbackCount &+= 1
+        if callbackCount >= Self.callbackCountMax { endTurn() }
+    }
+
+    /// A loop that is running belongs to the thread that runs it.
+    @inline(__always)
+    func assertOwned() {
+        assert(owner == 0 || owner == pthread_self(), "a loop was touched from another thread")
+    }
+
+    // MARK: turn end
+
+    private func endTurn() {
+        callbackCount = 0
+        callbackTime = 0
+        guard !hooks.isEmpty, firingHooks.isEmpty else { return }
+        swap(&hooks, &firingHooks)
+        for index in firingHooks.indices {
+            guard let hook = firingHooks[index]?.object else { continue }
+            callbackTime = 0
+            firingHooks[index] = nil
+            hook.fire()
+        }
+        firingHooks.removeAll(keepingCapacity: true)
+    }
+
+    /// Returns the place by which ``unschedule(_:at:)`` finds the hook.
+    func schedule(_ hook: TurnEndHook) -> Int {
+        assertOwned()
+        hooks.append(Unheld(hook))
+        return hooks.count - 1
+    }
+
+    func unschedule(_ hook: TurnEndHook, at index: Int) {
+        assertOwned()
+        // While hooks fire, those not yet fired stand in the other list.
+        if index < firingHooks.count, firingHooks[index]?.refers(to: hook) == true {
+            firingHooks[index] = nil
+        } else if index < hooks.count, hooks[index]?.refers(to: hook) == true {
+            hooks[index] = nil
+        }
+    }
+}
+
+/// Why a loop could not be made.
+public enum EventLoopError: Error, Hashable, Sendable, CustomStringConvertible {
+    case outOfMemory
+    case unavailable(errno: Int32)
+
+    public var description: String {
+        switch self {
+        case .outOfMemory: "event loop: out of memory"
+        case .unavailable(let errno): "event loop: \(IOError.text(errno: errno))"
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import Bytes
+import CLinux
+
+/// Small files, whole: keys, certificates, configuration; and the ends that log lines go to.
+public enum File {
+    public static let standardOutput: Int32 = STDOUT_FILENO
+    public static let standardError: Int32 = STDERR_FILENO
+
+    /// The whole file, refused where it holds more than `byteCountMax` bytes.
+    public static func read(_ path: String, byteCountMax: Int) throws(IOError) -> [UInt8] {
+        let file = try open(path, O_RDONLY, mode: 0)
+        var status = stat()
+        guard unsafe fstat(file.raw, &status) == 0 else {
+            throw IOError(path, errno: sallyport_errno())
+        }
+        if isDirectory(status) { throw IOError(path, .isDirectory) }
+        var buffer = ByteBuffer()
+        while true {
+            var code: Int32 = 0
+            // One byte more than allowed shows that there is more.
+            let wanted = min(64 * 1024, byteCountMax - buffer.count + 1)
+            let filled = unsafe buffer.withUnsafeWritable(minimumCount: wanted) { target in
+                let count = unsafe CLinux.read(file.raw, target.baseAddress, wanted)
+                if count < 0 { code = sallyport_errno() }
+                return max(count, 0)
+            }
+            if code == EINTR { continue }
+            if code != 0 { throw IOError(path, errno: code) }
+            if filled == 0 { return buffer.readable.array }
+            if buffer.count > byteCountMax {
+                throw IOError(path, .tooLarge(byteCountMax: byteCountMax))
+            }
+        }
+    }
+
+    /// Replaces the file as a whole: readers see the old bytes or the new, also after a crash.
+    ///
+    /// `mode` is set as given, whatever the process's mask.
+    public static func write(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(IOError) {
+        let slash = path.utf8.lastIndex(of: 0x2F)
+        let directory = slash.map { String(path[..<$0]) + "/" } ?? "./"
+        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        let temporary = "\(directory).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+        do throws(IOError) {
+            let file = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
+            try fill(file.raw, bytes, mode: mode)
+        } catch {
+            unsafe unlink(temporary)
+            throw IOError(path, error.reason)
+        }
+        guard unsafe rename(temporary, path) == 0 else {
+            let code = sallyport_errno()
+            unsafe unlink(temporary)
+            throw IOError(path, errno: code)
+        }
+        // The new name is safe from a crash only once the directory is on disk.
+        let parent = try open(directory, O_RDONLY | O_DIRECTORY, mode: 0)
+        guard fsync(parent.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
+    }
+
+    private static func fill(
+        _ descriptor: Int32, _ bytes: [UInt8], mode: UInt32
+    ) throws(IOError) {
+        guard fchmod(descriptor, mode) == 0 else { throw IOError("", errno: sallyport_errno()) }
+        var offset = 0
+        while offset < bytes.count {
+            switch append(descriptor, bytes.span.extracting(offset...)) {
+            case .bytes(let count): offset += count
+            case .wouldBlock: throw IOError("", errno: EAGAIN)
+            case .failed(let code): throw IOError("", errno: code)
+            }
+        }
+        guard fsync(descriptor) == 0 else { throw IOError("", errno: sallyport_errno()) }
+    }
+
+    /// Opens a file to append to, made where it is missing: a log.
+    public static func openAppending(
+        _ path: String, mode: UInt32 = 0o640
+    ) throws(IOError) -> Descriptor {
+        try open(path, O_WRONLY | O_CREAT | O_APPEND, mode: mode)
+    }
+
+    /// One write to a log's end, a pipe or a file; SIGPIPE must be ignored.
+    public static func append(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
+        unsafe bytes.withUnsafeBufferPointer { source in
+            while true {
+                let count = unsafe CLinux.write(descriptor, source.baseAddress, source.count)
+                if count >= 0 { return .bytes(count) }
+                let code = sallyport_errno()
+                if code == EAGAIN { return .wouldBlock }
+                if code != EINTR { return .failed(errno: code) }
+            }
+        }
+    }
+
+    private static func isDirectory(_ status: stat) -> Bool {
+        status.st_mode & mode_t(S_IFMT) == mode_t(S_IFDIR)
+    }
+
+    public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
+
+    public static func remove(_ path: String) throws(IOError) {
+        guard unsafe unlink(path) == 0 else { throw IOError(path, errno: sallyport_errno()) }
+    }
+
+    static func open(
+        _ path: String, _ flags: Int32, mode: UInt32
+    ) throws(IOError) -> Descriptor {
+        while true {
+            let raw = unsafe sallyport_open(path, flags | O_CLOEXEC, mode)
+            if raw >= 0 { return Descriptor(owning: raw) }
+            let code = sallyport_errno()
+            if code != EINTR { throw IOError(path, errno: code) }
+        }
+    }
+}

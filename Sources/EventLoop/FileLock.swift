@@ -1,0 +1,19 @@
+import CLinux
+
+/// Keeps a second process away from what the first one owns, for as long as this value lives; a
+/// killed process lets go. The corresponding C function is `flock`.
+public struct FileLock: ~Copyable {
+    private let file: Descriptor
+
+    /// Takes the lock without waiting, or throws ``IOError/Reason/locked``. The file is made where
+    /// it is missing and stays behind: removing it would let two processes lock two files.
+    public init(path: String) throws(IOError) {
+        let file = try File.open(path, O_RDWR | O_CREAT, mode: 0o600)
+        while flock(file.raw, LOCK_EX | LOCK_NB) != 0 {
+            let code = sallyport_errno()
+            if code == EWOULDBLOCK { throw IOError(path, .locked) }
+            if code != EINTR { throw IOError(path, errno: code) }
+        }
+        self.file = file
+    }
+}

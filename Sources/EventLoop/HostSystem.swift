@@ -1,0 +1,32 @@
+import CLinux
+
+/// What a process asks of the system it runs on.
+public enum HostSystem {
+    public static var processID: Int32 { getpid() }
+
+    /// Processors that may be used now.
+    public static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
+    public static func environment(_ name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
+    }
+
+    /// Raises the number of descriptors to the hard limit; returns the number in force.
+    public static func raiseDescriptorLimit() -> Int {
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return 0
+        }
+        if limit.rlim_cur < limit.rlim_max {
+            var raised = limit
+            raised.rlim_cur = limit.rlim_max
+            if unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &raised) == 0 {
+                limit = raised
+            }
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Ends the process without running deinitialisers.
+    public static func exit(_ code: Int32) -> Never { CLinux.exit(code) }
+}

@@ -1,0 +1,83 @@
+import CLinux
+
+/// A file, a socket or a name that could not be used, and why.
+public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A path, an address, a name: what the operator wrote.
+    public let subject: String
+    public let reason: Reason
+
+    public enum Reason: Hashable, Sendable {
+        case notFound
+        case permissionDenied
+        case alreadyExists
+        case isDirectory
+        /// No room, no quota, or the file system's largest file size reached.
+        case diskFull
+        case readOnlyFileSystem
+        case addressInUse
+        case addressNotAvailable
+        case outOfDescriptors
+        /// Longer than the caller allowed.
+        case tooLarge(byteCountMax: Int)
+        /// Another process holds the lock.
+        case locked
+        /// A name without an address; the resolver's words.
+        case unresolved(String)
+        case other(errno: Int32)
+    }
+
+    public init(_ subject: String, _ reason: Reason) {
+        self.subject = subject
+        self.reason = reason
+    }
+
+    public init(_ subject: String, errno code: Int32) {
+        self.init(subject, Reason(errno: code))
+    }
+
+    public var description: String { "\(subject): \(reason.text)" }
+
+    /// The system's words for an error number, starting in lower case.
+    public static func text(errno code: Int32) -> String {
+        // glibc's strerror is safe between threads since 2.32.
+        guard let words = unsafe strerror(code) else { return "error \(code)" }
+        let text = unsafe String(cString: words)
+        return text.prefix(1).lowercased() + text.dropFirst()
+    }
+}
+
+extension IOError.Reason {
+    public init(errno code: Int32) {
+        self =
+            switch code {
+            case ENOENT, ENOTDIR: .notFound
+            case EACCES, EPERM: .permissionDenied
+            case EEXIST: .alreadyExists
+            case EISDIR: .isDirectory
+            case ENOSPC, EDQUOT, EFBIG: .diskFull
+            case EROFS: .readOnlyFileSystem
+            case EADDRINUSE: .addressInUse
+            case EADDRNOTAVAIL: .addressNotAvailable
+            case EMFILE, ENFILE: .outOfDescriptors
+            default: .other(errno: code)
+            }
+    }
+
+    public var text: String {
+        switch self {
+        case .notFound: "no such file or directory"
+        case .permissionDenied: "permission denied"
+        case .alreadyExists: "file exists"
+        case .isDirectory: "is a directory"
+        case .diskFull: "no space left on device"
+        case .readOnlyFileSystem: "read-only file system"
+        case .addressInUse: "address already in use"
+        case .addressNotAvailable: "cannot assign requested address"
+        case .outOfDescriptors: "too many open files"
+        case .tooLarge(let byteCountMax): "larger than \(byteCountMax) bytes"
+        case .locked: "held by another process"
+        case .unresolved(let words): words
+        case .other(let code): IOError.text(errno: code)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import CLibevent
+import CLinux
+
+/// Calls a closure on the loop when the process receives a signal.
+///
+/// libevent delivers signals to one loop of a process only: the control thread's. The watch holds
+/// its closure; dropping the watch restores what the signal did before.
+public final class SignalWatch {
+    private let event: LoopEvent
+    private let handler: () -> Void
+
+    public static let hangUp: Int32 = SIGHUP
+    public static let interrupt: Int32 = SIGINT
+    public static let terminate: Int32 = SIGTERM
+    public static let user1: Int32 = SIGUSR1
+    public static let user2: Int32 = SIGUSR2
+
+    public init(loop: EventLoop, signal: Int32, handler: @escaping () -> Void) {
+        event = LoopEvent(loop: loop)
+        self.handler = handler
+        unsafe event.assign(
+            descriptor: signal, kinds: EV_SIGNAL | EV_PERSIST, callback: signalHasArrived,
+            context: self)
+        event.add()
+    }
+
+    public func cancel() { event.remove() }
+
+    /// A peer that closed its end must show as an error of the write, not end the process.
+    public static func ignoreBrokenPipes() {
+        let status = sallyport_ignore_signal(SIGPIPE)
+        precondition(status == 0, "SIGPIPE: \(IOError.text(errno: status))")
+    }
+
+    fileprivate func fire() {
+        let loop = event.loop
+        loop.callbackStarts()
+        let handler = handler
+        handler()
+        loop.callbackEnds()
+    }
+}
+
+private func signalHasArrived(_: Int32, _: Int16, _ context: UnsafeMutableRawPointer?) {
+    guard let context = unsafe context else { preconditionFailure("a signal without a context") }
+    unsafe Unmanaged<SignalWatch>.fromOpaque(context).takeUnretainedValue().fire()
+}

@@ -1,0 +1,104 @@
+import CLinux
+
+extension Socket {
+    /// A listening socket, non-blocking and closed on exec; its connections have no Nagle's delay.
+    ///
+    /// With `reusePort`, every worker makes a listener of its own for one address and the kernel
+    /// spreads the connections; a second process of the same user can then bind it too, so take
+    /// ``listeners(on:count:backlog:)``, which asks first. An IPv6 listener takes IPv6 only: that
+    /// `[::]` and `0.0.0.0` are two listeners is plain to see in the configuration, and no client
+    /// appears under an IPv4-mapped address that an address rule would miss.
+    ///
+    /// A stale unix socket file is removed where nobody answers at it. The error's text names the
+    /// address: `127.0.0.1:8080: address already in use`.
+    public static func listen(
+        on address: SocketAddress, reusePort: Bool = false, backlog: Int32 = 1024
+    ) throws(IOError) -> Int32 {
+        let listener = try bind(to: address, reusePort: reusePort)
+        guard CLinux.listen(listener.raw, backlog) == 0 else {
+            throw IOError(address.description, errno: sallyport_errno())
+        }
+        return listener.release()
+    }
+
+    /// One listener a worker. Port 0 becomes the same free port for all of them; of a unix
+    /// address, whose connections the kernel cannot spread, the listeners are duplicates.
+    public static func listeners(
+        on address: SocketAddress, count: Int, backlog: Int32 = 1024
+    ) throws(IOError) -> [Int32] {
+        precondition(count > 0)
+        if address.isUnix || count == 1 {
+            var listeners = [try listen(on: address, backlog: backlog)]
+            while listeners.count < count {
+                let copy = sallyport_duplicate(listeners[0])
+                guard copy >= 0 else {
+                    let code = sallyport_errno()
+                    for listener in listeners { close(listener) }
+                    throw IOError(address.description, errno: code)
+                }
+                listeners.append(copy)
+            }
+            return listeners
+        }
+        // Bound alone first, which fails where any other process has the address.
+        let probe = try bind(to: address, reusePort: false)
+        let bound = localAddress(probe.raw) ?? address
+        close(probe.release())
+        var listeners: [Int32] = []
+        for _ in 0..<count {
+            do throws(IOError) {
+                listeners.append(try listen(on: bound, reusePort: true, backlog: backlog))
+            } catch {
+                for listener in listeners { close(listener) }
+                throw error
+            }
+        }
+        return listeners
+    }
+
+    private static func bind(
+        to address: SocketAddress, reusePort: Bool
+    ) throws(IOError) -> Descriptor {
+        let subject = address.description
+        if case .unix(let path) = address.form { try removeStaleSocket(path, address) }
+        let raw = socket(address.family, streamFlags | stream, 0)
+        guard raw >= 0 else { throw IOError(subject, errno: sallyport_errno()) }
+        let descriptor = Descriptor(owning: raw)
+        if !address.isUnix {
+            set(raw, SOL_SOCKET, SO_REUSEADDR, 1)
+            if reusePort { set(raw, SOL_SOCKET, SO_REUSEPORT, 1) }
+            set(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        }
+        if address.family == AF_INET6 { set(raw, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        let status = unsafe address.withKernelForm { kernelForm, byteCount in
+            unsafe CLinux.bind(raw, kernelForm, byteCount)
+        }
+        guard status == 0 else { throw IOError(subject, errno: sallyport_errno()) }
+        return descriptor
+    }
+
+    /// A gateway that was killed leaves its socket file; one that runs answers there.
+    private static func removeStaleSocket(
+        _ path: String, _ address: SocketAddress
+    ) throws(IOError) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & mode_t(S_IFMT) == mode_t(S_IFSOCK)
+        else { return }
+        switch connect(to: address) {
+        case .connected(let descriptor), .inProgress(let descriptor):
+            close(descriptor)
+            throw IOError(address.description, .addressInUse)
+        case .failed(ECONNREFUSED):
+            guard unsafe unlink(path) == 0 || sallyport_errno() == ENOENT else {
+                throw IOError(address.description, errno: sallyport_errno())
+            }
+        case .failed(EAGAIN):
+            // Its backlog is full: somebody listens.
+            throw IOError(address.description, .addressInUse)
+        case .failed(ENOENT):
+            return
+        case .failed(let code):
+            throw IOError(address.description, errno: code)
+        }
+    }
+}

@@ -1,0 +1,266 @@
+public import Bytes
+import CLinux
+
+/// What came of accepting from a listener.
+public enum AcceptOutcome: Hashable, Sendable {
+    /// Non-blocking, closed on exec, without Nagle's delay.
+    case accepted(Int32, SocketAddress)
+    case wouldBlock
+    /// No descriptor or memory left: the listener stays readable, so pause it for a while.
+    case outOfDescriptors
+    case failed(errno: Int32)
+}
+
+public enum ConnectOutcome: Hashable, Sendable {
+    case connected(Int32)
+    /// Wait for the descriptor to become writable, then ask ``Socket/connectError(_:)``.
+    case inProgress(Int32)
+    case failed(errno: Int32)
+}
+
+public enum ReadOutcome: Hashable, Sendable {
+    /// More than zero.
+    case bytes(Int)
+    case wouldBlock
+    case endOfFile
+    case failed(errno: Int32)
+}
+
+public enum WriteOutcome: Hashable, Sendable {
+    /// How many of the bytes were taken; the rest would block.
+    case bytes(Int)
+    case wouldBlock
+    case failed(errno: Int32)
+}
+
+/// The calls on stream sockets, with the network's failures as values. Our own mistakes (a closed
+/// descriptor, a bad address) trap.
+public enum Socket {
+    /// Takes one connection from a listener made by ``listen(on:reusePort:backlog:)``.
+    public static func accept(_ listener: Int32) -> AcceptOutcome {
+        var storage = sockaddr_storage()
+        while true {
+            var byteCount = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let descriptor = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    unsafe accept4(listener, address, &byteCount, streamFlags)
+                }
+            }
+            if descriptor >= 0 {
+                // TCP_NODELAY is inherited from the listener on Linux.
+                let peer = SocketAddress(storage, byteCount: byteCount)
+                return .accepted(descriptor, peer ?? SocketAddress(.unix("")))
+            }
+            let code = sallyport_errno()
+            switch code {
+            case EAGAIN: return .wouldBlock
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .outOfDescriptors
+            // accept(2): errors of the new connection, which is gone; the next may be well.
+            case EINTR, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET,
+                EHOSTUNREACH, ENETUNREACH, EOPNOTSUPP:
+                continue
+            default:
+                trapOwnMistake(code, "accept")
+                return .failed(errno: code)
+            }
+        }
+    }
+
+    /// Starts connecting; the descriptor is non-blocking, closed on exec, without Nagle's delay.
+    public static func connect(to address: SocketAddress) -> ConnectOutcome {
+        let descriptor = socket(address.family, streamFlags | stream, 0)
+        guard descriptor >= 0 else { return .failed(errno: sallyport_errno()) }
+        if !address.isUnix { set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        let status = unsafe address.withKernelForm { kernelForm, byteCount in
+            unsafe CLinux.connect(descriptor, kernelForm, byteCount)
+        }
+        if status == 0 { return .connected(descriptor) }
+        let code = sallyport_errno()
+        // After a signal the connection goes on being made (connect(2)).
+        if code == EINPROGRESS || code == EINTR { return .inProgress(descriptor) }
+        trapOwnMistake(code, "connect")
+        close(descriptor)
+        return .failed(errno: code)
+    }
+
+    /// The outcome of a connection in progress: 0 or an errno. Reading it clears it (SO_ERROR).
+    public static func connectError(_ descriptor: Int32) -> Int32 {
+        option(descriptor, SOL_SOCKET, SO_ERROR)
+    }
+
+    /// Appends at most `byteCountMax` bytes to `buffer`, which makes that much room.
+    public static func read(
+        _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int
+    ) -> ReadOutcome {
+        assert(byteCountMax > 0)
+        var code: Int32 = 0
+        let filled = unsafe buffer.withUnsafeWritable(minimumCount: byteCountMax) { target in
+            while true {
+                let count = unsafe recv(descriptor, target.baseAddress, byteCountMax, 0)
+                if count >= 0 { return count }
+                code = sallyport_errno()
+                if code != EINTR { return 0 }
+            }
+        }
+        if filled > 0 { return .bytes(filled) }
+        switch code {
+        case 0: return .endOfFile
+        case EAGAIN: return .wouldBlock
+        default:
+            trapOwnMistake(code, "recv")
+            return .failed(errno: code)
+        }
+    }
+
+    /// Sends what the kernel takes now. A peer that is gone is an error, not a signal.
+    public static func write(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
+        assert(!bytes.isEmpty)
+        return unsafe bytes.withUnsafeBufferPointer { source in
+            while true {
+                let count = unsafe send(
+                    descriptor, source.baseAddress, source.count, Int32(MSG_NOSIGNAL))
+                if count >= 0 { return .bytes(count) }
+                if let outcome = failure("send") { return outcome }
+            }
+        }
+    }
+
+    /// Sends two runs of bytes in one call: a head and the start of its body.
+    public static func write(
+        _ descriptor: Int32, _ first: Span<UInt8>, _ second: Span<UInt8>
+    ) -> WriteOutcome {
+        if second.isEmpty { return write(descriptor, first) }
+        return unsafe first.withUnsafeBufferPointer { first in
+            unsafe second.withUnsafeBufferPointer { second in
+                // The kernel only reads through an iovec, whose pointers are mutable by type.
+                let parts: InlineArray<2, iovec> = unsafe [
+                    iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress),
+                        iov_len: first.count),
+                    iovec(
+                        iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress),
+                        iov_len: second.count),
+                ]
+                return unsafe writeParts(descriptor, parts)
+            }
+        }
+    }
+
+    private static func writeParts(
+        _ descriptor: Int32, _ parts: InlineArray<2, iovec>
+    ) -> WriteOutcome {
+        unsafe parts.span.withUnsafeBufferPointer { vectors in
+            var message = unsafe msghdr()
+            unsafe message.msg_iov = UnsafeMutablePointer(mutating: vectors.baseAddress)
+            unsafe message.msg_iovlen = vectors.count
+            while true {
+                let count = unsafe sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL))
+                if count >= 0 { return .bytes(count) }
+                if let outcome = failure("sendmsg") { return outcome }
+            }
+        }
+    }
+
+    /// Sends up to `byteCountMax` bytes of a file from `offset`, without copying them through the
+    /// process. SIGPIPE must be ignored. The corresponding C function is `sendfile`.
+    public static func write(
+        _ descriptor: Int32, from file: borrowing TemporaryFile, at offset: Int,
+        atMost byteCountMax: Int
+    ) -> WriteOutcome {
+        var position = off_t(offset)
+        while true {
+            let count = unsafe sendfile(descriptor, file.descriptor, &position, byteCountMax)
+            if count >= 0 { return .bytes(count) }
+            if let outcome = failure("sendfile") { return outcome }
+        }
+    }
+
+    /// Tells the peer that no more bytes follow.
+    public static func shutdownWrite(_ descriptor: Int32) {
+        if shutdown(descriptor, Int32(SHUT_WR)) != 0 {
+            trapOwnMistake(sallyport_errno(), "shutdown")
+        }
+    }
+
+    public static func close(_ descriptor: Int32) {
+        // Linux frees the descriptor even where close reports an interruption.
+        if CLinux.close(descriptor) != 0 { trapOwnMistake(sallyport_errno(), "close") }
+    }
+
+    /// The address a socket is bound to: the real port after port 0 was asked for.
+    public static func localAddress(_ descriptor: Int32) -> SocketAddress? {
+        unsafe address(of: descriptor) { unsafe getsockname($0, $1, $2) }
+    }
+
+    /// Nil where the peer has gone.
+    public static func peerAddress(_ descriptor: Int32) -> SocketAddress? {
+        unsafe address(of: descriptor) { unsafe getpeername($0, $1, $2) }
+    }
+
+    /// Two connected ends, non-blocking and closed on exec, for tests and wake-ups.
+    public static func pair() throws(IOError) -> (Int32, Int32) {
+        var ends: (Int32, Int32) = (-1, -1)
+        let status = unsafe withUnsafeMutablePointer(to: &ends) { pointer in
+            unsafe pointer.withMemoryRebound(to: Int32.self, capacity: 2) { array in
+                unsafe socketpair(AF_UNIX, streamFlags | stream, 0, array)
+            }
+        }
+        guard status == 0 else { throw IOError("socket pair", errno: sallyport_errno()) }
+        return ends
+    }
+
+    private static func address(
+        of descriptor: Int32,
+        _ ask: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> SocketAddress? {
+        var storage = sockaddr_storage()
+        var byteCount = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let status = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe ask(descriptor, address, &byteCount)
+            }
+        }
+        return status == 0 ? SocketAddress(storage, byteCount: byteCount) : nil
+    }
+
+    // MARK: shared with the listeners
+
+    static let stream = Int32(SOCK_STREAM.rawValue)
+    static let streamFlags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+
+    static func set(_ descriptor: Int32, _ level: Int32, _ name: Int32, _ value: Int32) {
+        var value = value
+        let byteCount = socklen_t(MemoryLayout<Int32>.size)
+        if unsafe setsockopt(descriptor, level, name, &value, byteCount) != 0 {
+            trapOwnMistake(sallyport_errno(), "setsockopt")
+        }
+    }
+
+    static func option(_ descriptor: Int32, _ level: Int32, _ name: Int32) -> Int32 {
+        var value: Int32 = 0
+        var byteCount = socklen_t(MemoryLayout<Int32>.size)
+        if unsafe getsockopt(descriptor, level, name, &value, &byteCount) != 0 {
+            trapOwnMistake(sallyport_errno(), "getsockopt")
+        }
+        return value
+    }
+
+    /// Nil after an interruption: try again.
+    private static func failure(_ call: StaticString) -> WriteOutcome? {
+        let code = sallyport_errno()
+        switch code {
+        case EINTR: return nil
+        case EAGAIN: return .wouldBlock
+        default:
+            trapOwnMistake(code, call)
+            return .failed(errno: code)
+        }
+    }
+
+    /// Going on with a descriptor that is not ours would read or close someone else's connection.
+    static func trapOwnMistake(_ code: Int32, _ call: StaticString) {
+        precondition(
+            code != EBADF && code != ENOTSOCK && code != EFAULT,
+            "\(call): \(IOError.text(errno: code))")
+    }
+}

@@ -1,0 +1,73 @@
+public import Bytes
+import CLinux
+
+/// A file without a name for a body too large for memory; the system frees it with its descriptor,
+/// also when the process is killed.
+///
+/// Its calls go to the page cache and may block on a slow disk: keep the directory on a fast one.
+public struct TemporaryFile: ~Copyable {
+    private let owned: Descriptor
+    private let directory: String
+    /// Bytes appended so far.
+    public private(set) var byteCount = 0
+
+    public init(directory: String) throws(IOError) {
+        self.directory = directory
+        owned = try Self.open(in: directory)
+    }
+
+    var descriptor: Int32 { owned.raw }
+
+    /// Appends all of `bytes`. After an error (``IOError/Reason/diskFull`` above all) the file is
+    /// of no further use.
+    public mutating func append(_ bytes: Span<UInt8>) throws(IOError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let position = off_t(byteCount)
+            let count = unsafe rest.withUnsafeBufferPointer { source in
+                unsafe pwrite(descriptor, source.baseAddress, source.count, position)
+            }
+            if count >= 0 {
+                byteCount += count
+                rest = rest.extracting(count...)
+            } else {
+                let code = sallyport_errno()
+                if code != EINTR { throw IOError(directory, errno: code) }
+            }
+        }
+    }
+
+    /// Appends to `buffer` up to `byteCountMax` bytes from `offset`; 0 at the end of the file.
+    public func read(
+        at offset: Int, into buffer: inout ByteBuffer, atMost byteCountMax: Int
+    ) throws(IOError) -> Int {
+        precondition(offset >= 0 && byteCountMax > 0)
+        while true {
+            var code: Int32 = 0
+            let filled = unsafe buffer.withUnsafeWritable(minimumCount: byteCountMax) { target in
+                let count = unsafe pread(
+                    descriptor, target.baseAddress, byteCountMax, off_t(offset))
+                if count < 0 { code = sallyport_errno() }
+                return max(count, 0)
+            }
+            if code == 0 { return filled }
+            if code != EINTR { throw IOError(directory, errno: code) }
+        }
+    }
+
+    private static func open(in directory: String) throws(IOError) -> Descriptor {
+        let flags = O_RDWR | O_EXCL
+        do throws(IOError) {
+            return try File.open(directory, flags | sallyport_o_tmpfile(), mode: 0o600)
+        } catch {
+            // open(2): a kernel or file system without O_TMPFILE answers with one of these.
+            guard error.reason == .isDirectory || error.reason == .other(errno: EOPNOTSUPP) else {
+                throw IOError(directory, error.reason)
+            }
+        }
+        let path = "\(directory)/.sallyport-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+        let file = try File.open(path, flags | O_CREAT, mode: 0o600)
+        try File.remove(path)
+        return file
+    }
+}

@@ -1,0 +1,70 @@
+import CLinux
+
+/// A named, joinable POSIX thread. Signals stay with the threads that existed before: a spawned
+/// thread blocks all but those that report its own faults.
+@safe
+public final class Thread {
+    private let id: pthread_t
+    private var isJoined = false
+
+    private init(id: pthread_t) { self.id = id }
+
+    deinit {
+        if !isJoined { pthread_detach(id) }
+    }
+
+    /// Starts `body` on a thread of its own. `name` is cut to the 15 bytes the kernel keeps; with
+    /// `processor` the thread runs on that processor only, where the system allows it.
+    public static func spawn(
+        name: String, processor: Int? = nil, _ body: @escaping @Sendable () -> Void
+    ) throws(IOError) -> Thread {
+        let start = unsafe Unmanaged.passRetained(
+            ThreadStart(name: name, processor: processor, body: body))
+        var id = pthread_t()
+        let status = unsafe pthread_create(&id, nil, threadBegins, start.toOpaque())
+        guard status == 0 else {
+            unsafe start.release()
+            throw IOError("thread \(name)", errno: status)
+        }
+        return Thread(id: id)
+    }
+
+    /// Waits for the thread's end. Called once, from another thread.
+    public func join() {
+        precondition(!isJoined, "a thread is joined once")
+        isJoined = true
+        let status = pthread_join(id, nil)
+        precondition(status == 0, "pthread_join: \(IOError.text(errno: status))")
+    }
+}
+
+private final class ThreadStart {
+    let name: String
+    let processor: Int?
+    let body: @Sendable () -> Void
+
+    init(name: String, processor: Int?, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.processor = processor
+        self.body = body
+    }
+
+    func run() {
+        var signals = sigset_t()
+        unsafe sigfillset(&signals)
+        for signal in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF] {
+            unsafe sigdelset(&signals, signal)
+        }
+        unsafe pthread_sigmask(SIG_SETMASK, &signals, nil)
+        unsafe sallyport_name_thread(String(decoding: name.utf8.prefix(15), as: UTF8.self))
+        // A processor that is missing or forbidden costs speed, nothing else.
+        if let processor { _ = sallyport_bind_to_processor(UInt32(clamping: processor)) }
+        body()
+    }
+}
+
+private func threadBegins(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context = unsafe context else { preconditionFailure("a thread without a body") }
+    unsafe Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue().run()
+    return nil
+}

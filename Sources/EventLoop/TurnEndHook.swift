@@ -1,0 +1,35 @@
+/// Work done once at the end of a turn, however often it was asked for: flush pipelined commands,
+/// write collected log lines.
+///
+/// The hook holds its closure; a closure that captures the hook's owner should do so `unowned`.
+/// Dropping the hook cancels it.
+public final class TurnEndHook {
+    private let loop: EventLoop
+    private let body: () -> Void
+    /// Place in the loop's list, -1 when not scheduled.
+    private var index = -1
+
+    public init(loop: EventLoop, _ body: @escaping () -> Void) {
+        self.loop = loop
+        self.body = body
+    }
+
+    deinit { cancel() }
+
+    /// Has the closure run once when this turn ends; does nothing where it is scheduled already.
+    public func schedule() {
+        if index < 0 { index = loop.schedule(self) }
+    }
+
+    public func cancel() {
+        guard index >= 0 else { return }
+        loop.unschedule(self, at: index)
+        index = -1
+    }
+
+    func fire() {
+        index = -1
+        let body = body
+        body()
+    }
+}
