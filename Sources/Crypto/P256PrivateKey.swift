@@ -1,0 +1,38 @@
+public import Bytes
+
+/// A private key on P-256, such as a device's Secure Enclave holds.
+public final class P256PrivateKey: Sendable {
+    /// The same key for those who take either curve, such as ``CertificateBuilder``.
+    public let key: ECPrivateKey
+    public let publicKey: P256PublicKey
+
+    private init(_ key: ECPrivateKey) throws(CryptoError) {
+        guard key.curve == .p256 else { throw .malformed("private key: not on P-256") }
+        let point = try key.publicPoint()
+        guard let publicKey = P256PublicKey(x963: point.span) else {
+            throw .malformed("private key: no uncompressed point")
+        }
+        self.key = key
+        self.publicKey = publicKey
+    }
+
+    public static func generate() throws(CryptoError) -> P256PrivateKey {
+        try P256PrivateKey(ECPrivateKey.generate(.p256))
+    }
+
+    /// The key whose secret number is `scalar`, big-endian: for keys that a seed must reproduce.
+    public convenience init(scalar: Bytes32) throws(CryptoError) {
+        try self.init(ECPrivateKey(curve: .p256, scalar: scalar.array))
+    }
+
+    /// Reads one unencrypted private key, `PRIVATE KEY` (PKCS 8) or `EC PRIVATE KEY` (SEC 1).
+    public convenience init(pem: [UInt8]) throws(CryptoError) {
+        try self.init(ECPrivateKey(pem: pem))
+    }
+
+    /// PKCS 8, unencrypted.
+    public func pem() throws(CryptoError) -> [UInt8] { try key.pem() }
+
+    /// ECDSA with SHA-256 over `message`, which ECDSA hashes; DER.
+    public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] { try key.sign(message) }
+}

@@ -1,0 +1,28 @@
+/// Everything that one connection needs to know.
+public struct RedisConfiguration: Hashable, Sendable {
+    public var endpoint: RedisEndpoint
+    /// With a user name alone the password is empty, which suits a user without one (`nopass`).
+    public var username: String?
+    public var password: String?
+    public var database = 0
+    /// What `CLIENT LIST` shows; empty for none. No spaces.
+    public var clientName = "sallyport"
+    /// For the connection itself and then again for the whole handshake.
+    public var connectTimeout: Duration = .seconds(1)
+    /// A command unanswered for this long has an unknown outcome.
+    public var commandTimeout: Duration = .milliseconds(500)
+    /// Commands beyond are refused at once.
+    public var inFlightCountMax = 4096
+    /// The longest reply: many times what any of our commands is answered with.
+    public var replyByteCountMax = 64 * 1024
+    public var backOff = RedisBackOff()
+
+    public init(endpoint: RedisEndpoint) { self.endpoint = endpoint }
+
+    public init(_ url: RedisURL) {
+        endpoint = url.endpoint
+        username = url.username
+        password = url.password
+        database = url.database
+    }
+}

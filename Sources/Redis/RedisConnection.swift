@@ -1,0 +1,373 @@
+import Bytes
+public import EventLoop
+
+/// What to do next in a handshake.
+public enum RedisHandshakeStep: Sendable {
+    case send(RedisCommand)
+    case finished
+    /// This server will not do, for the reason given to the operator.
+    case refused(String)
+}
+
+/// Who uses a connection: leads the handshake and hears when it may be used.
+public protocol RedisConnectionOwner: AnyObject {
+    /// The next step, after the connection is authenticated (`reply` is nil) or the last one is
+    /// answered.
+    func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep
+    func connectionBecameReady()
+    /// Also called for an attempt that failed. Commands in flight are settled afterwards.
+    func connectionFailed(_ failure: RedisFailure)
+}
+
+/// One connection to a Redis server on one event loop: pipelined, bounded, and made anew for ever.
+///
+/// Replies are matched to commands by their order alone. So whenever that order is in doubt - an
+/// error, a time-out, bytes that are no reply - the socket is closed and every command in flight is
+/// settled as ``RedisOutcome/unknown`` or ``RedisOutcome/unavailable``.
+public final class RedisConnection: ReadinessHandler {
+    private let loop: EventLoop
+    private let configuration: RedisConfiguration
+    private weak var owner: (any RedisConnectionOwner)?
+    private var session: RedisSessionState
+    private var pipeline = RedisPipeline<(RedisOutcome) -> Void>()
+    private var reader: RedisReplyReader
+    private var input = ByteBuffer()
+    private var output = ByteBuffer()
+    private var descriptor: Int32 = -1
+    private var watch: Watch?
+    private var lookup: NameLookup?
+    private var addressIndex = 0
+    /// Whom errors of the socket are about.
+    private var subject = ""
+    /// Commands of the handshake that are the connection's own, not the owner's.
+    private var openingSteps: [OpeningStep] = []
+    /// Counts sockets, so that code which called a handler notices that its socket is gone.
+    private var generation: UInt64 = 0
+    private var retireReason = RedisFailure.closed
+    /// The connect and handshake deadline, or the wait before the next attempt.
+    private var stageTimer: Timer?
+    /// Fires no later than the oldest command's deadline while any is in flight.
+    private var deadlineTimer: Timer?
+    /// Writes what one turn of the loop queued.
+    private var flushHook: TurnEndHook?
+
+    /// Why the connection was last lost or not made.
+    public private(set) var lastFailure: RedisFailure?
+
+    public init(
+        loop: EventLoop, configuration: RedisConfiguration, owner: any RedisConnectionOwner
+    ) {
+        self.loop = loop
+        self.configuration = configuration
+        self.owner = owner
+        session = RedisSessionState(
+            backOff: configuration.backOff, inFlightCountMax: configuration.inFlightCountMax)
+        reader = RedisReplyReader(byteCountMax: configuration.replyByteCountMax)
+        stageTimer = Timer(loop: loop) { [weak self] in self?.stageTimerFired() }
+        deadlineTimer = Timer(loop: loop) { [weak self] in self?.deadlineTimerFired() }
+        flushHook = TurnEndHook(loop: loop) { [weak self] in self?.flush() }
+    }
+
+    deinit {
+        watch?.cancel()
+        if descriptor >= 0 { Socket.close(descriptor) }
+    }
+
+    /// Starts to connect, and to connect again whenever the connection is lost.
+    public func open() { perform(session.open()) }
+
+    /// Whether a command would be sent now.
+    public var isReady: Bool { session.phase == .ready }
+
+    /// Sends a command. `reply` is called once, possibly before this returns: at once with
+    /// `.unavailable` where the connection is not ready or too many commands are in flight.
+    public func send(_ command: RedisCommand, reply: @escaping (RedisOutcome) -> Void) {
+        guard session.admits(inFlightCount: pipeline.count) else {
+            reply(.unavailable)
+            return
+        }
+        queue(command, timeout: configuration.commandTimeout, reply: reply)
+    }
+
+    /// Takes no more commands, awaits the replies to those in flight, then connects anew.
+    public func retire(because reason: RedisFailure) {
+        retireReason = reason
+        perform(session.retire())
+        dropIfDrained()
+    }
+
+    /// Closes the socket at once, settles the commands in flight, and connects anew.
+    public func drop(because reason: RedisFailure) {
+        lastFailure = reason
+        // Seeding a generator of our own would buy nothing: this runs at most a few times a second.
+        perform(session.failed(jitter: Double.random(in: 0...1)))
+    }
+
+    /// Closes for good. Commands in flight are settled first.
+    public func close() { perform(session.close()) }
+
+    // MARK: actions
+
+    private func perform(_ action: RedisSessionState.Action) {
+        switch action {
+        case .nothing: break
+        case .connect: connect()
+        case .beginHandshake: beginHandshake()
+        case .announceReady:
+            stageTimer?.cancel()
+            // It still runs for the handshake's commands, which had more time.
+            deadlineTimer?.cancel()
+            owner?.connectionBecameReady()
+        case .announceUnready: owner?.connectionFailed(retireReason)
+        case .drop(let delay):
+            stageTimer?.schedule(after: delay)
+            closeSocket(because: lastFailure ?? .closed)
+        case .finish:
+            stageTimer?.cancel()
+            closeSocket(because: .closed)
+        }
+    }
+
+    private func closeSocket(because failure: RedisFailure) {
+        generation += 1
+        lookup = nil
+        watch?.cancel()
+        watch = nil
+        if descriptor >= 0 { Socket.close(descriptor) }
+        descriptor = -1
+        reader = RedisReplyReader(byteCountMax: configuration.replyByteCountMax)
+        input.release()
+        output.release()
+        deadlineTimer?.cancel()
+        flushHook?.cancel()
+        let settled = pipeline.takeAll()
+        owner?.connectionFailed(failure)
+        for (handler, outcome) in settled { handler(outcome) }
+    }
+
+    // MARK: connecting
+
+    private func connect() {
+        stageTimer?.schedule(after: configuration.connectTimeout)
+        switch configuration.endpoint {
+        case .unix(let path):
+            connect(to: SocketAddress.unix(path).map { [$0] } ?? [], named: path)
+        case .tcp(let host, let port):
+            if let address = SocketAddress.numeric(host: host, port: port) {
+                connect(to: [address], named: host)
+            } else {
+                lookUp(host: host, port: port)
+            }
+        }
+    }
+
+    private func lookUp(host: String, port: UInt16) {
+        do throws(IOError) {
+            lookup = try NameLookup(host: host, port: port, loop: loop) { [weak self] result in
+                self?.lookup = nil
+                switch result {
+                case .success(let addresses): self?.connect(to: addresses, named: host)
+                case .failure(let error): self?.drop(because: .unreachable(error))
+                }
+            }
+        } catch {
+            drop(because: .unreachable(error))
+        }
+    }
+
+    /// Takes another address at each attempt where a name has several.
+    private func connect(to addresses: [SocketAddress], named name: String) {
+        guard !addresses.isEmpty else {
+            drop(because: .unreachable(IOError(name, .addressNotAvailable)))
+            return
+        }
+        addressIndex = (addressIndex + 1) % addresses.count
+        let address = addresses[addressIndex]
+        subject = address.description
+        switch Socket.connect(to: address) {
+        case .connected(let socket):
+            adopt(socket)
+            perform(session.connected())
+        case .inProgress(let socket):
+            adopt(socket)
+            watch?.enableWriting()
+        case .failed(let errno): drop(because: .unreachable(IOError(subject, errno: errno)))
+        }
+    }
+
+    private func adopt(_ socket: Int32) {
+        descriptor = socket
+        watch = Watch(loop: loop, descriptor: socket, handler: self)
+    }
+
+    private func finishConnecting() {
+        watch?.disableWriting()
+        let error = Socket.connectError(descriptor)
+        if error == 0 {
+            perform(session.connected())
+        } else {
+            drop(because: .unreachable(IOError(subject, errno: error)))
+        }
+    }
+
+    // MARK: the handshake
+
+    private struct OpeningStep {
+        let command: RedisCommand
+        let name: String
+        /// A name that the server refuses to note is no reason to do without it.
+        var isRequired = true
+    }
+
+    private func beginHandshake() {
+        stageTimer?.schedule(after: configuration.connectTimeout)
+        watch?.enableReading()
+        openingSteps = []
+        if configuration.username != nil || configuration.password != nil {
+            var command = RedisCommand("AUTH")
+            if let username = configuration.username { command.append(username) }
+            command.append(configuration.password ?? "")
+            openingSteps.append(OpeningStep(command: command, name: "AUTH"))
+        }
+        if configuration.database != 0 {
+            openingSteps.append(
+                OpeningStep(
+                    command: RedisCommand("SELECT", String(configuration.database)),
+                    name: "SELECT"))
+        }
+        if !configuration.clientName.isEmpty {
+            openingSteps.append(
+                OpeningStep(
+                    command: RedisCommand("CLIENT", "SETNAME", configuration.clientName),
+                    name: "CLIENT SETNAME", isRequired: false))
+        }
+        openingSteps.reverse()
+        continueOpening()
+    }
+
+    private func continueOpening() {
+        guard let step = openingSteps.popLast() else {
+            continueHandshake(after: nil)
+            return
+        }
+        queue(step.command, timeout: configuration.connectTimeout) { [weak self] outcome in
+            guard let self, case .reply(let reply) = outcome else { return }
+            if reply == .simpleString("OK") || !step.isRequired {
+                continueOpening()
+            } else if case .error(let line) = reply {
+                drop(because: .handshakeRefused("\(step.name): \(line.prefix(200))"))
+            } else {
+                drop(because: .protocolViolation(.unexpectedReply))
+            }
+        }
+    }
+
+    private func continueHandshake(after reply: RedisReply?) {
+        switch owner?.handshakeStep(after: reply) {
+        case .send(let command):
+            queue(command, timeout: configuration.connectTimeout) { [weak self] outcome in
+                if case .reply(let reply) = outcome { self?.continueHandshake(after: reply) }
+            }
+        case .finished: perform(session.handshakeFinished())
+        case .refused(let reason): drop(because: .handshakeRefused(reason))
+        case nil: close()
+        }
+    }
+
+    // MARK: writing
+
+    private func queue(
+        _ command: RedisCommand, timeout: Duration, reply: @escaping (RedisOutcome) -> Void
+    ) {
+        let heldByteCount = output.count
+        command.write(to: &output)
+        pipeline.queue(
+            byteCount: output.count - heldByteCount, deadline: (loop.now + timeout).nanoseconds,
+            handler: reply)
+        if deadlineTimer?.isScheduled == false {
+            deadlineTimer?.schedule(after: timeout)
+        }
+        flushHook?.schedule()
+    }
+
+    private func flush() {
+        while !output.isEmpty, descriptor >= 0 {
+            switch Socket.write(descriptor, output.readable) {
+            case .bytes(let byteCount):
+                output.consume(byteCount)
+                pipeline.wrote(byteCount: byteCount)
+            case .wouldBlock:
+                watch?.enableWriting()
+                return
+            case .failed(let error):
+                drop(because: .unreachable(IOError(subject, errno: error)))
+                return
+            }
+        }
+        watch?.disableWriting()
+    }
+
+    public func descriptorIsWritable() {
+        if session.phase == .connecting { finishConnecting() } else { flush() }
+    }
+
+    // MARK: reading
+
+    /// Bytes taken from the socket at a time: a few hundred replies of the counter script.
+    private static let readByteCount = 16 * 1024
+
+    public func descriptorIsReadable() {
+        guard session.phase != .connecting else { return }
+        let generation = generation
+        while generation == self.generation {
+            switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
+            case .bytes(let byteCount):
+                takeReplies()
+                if byteCount < Self.readByteCount { return }
+            case .wouldBlock: return
+            case .endOfFile: drop(because: .endedByServer)
+            case .failed(let error): drop(because: .unreachable(IOError(subject, errno: error)))
+            }
+        }
+    }
+
+    private func takeReplies() {
+        let generation = generation
+        do throws(RedisProtocolError) {
+            try reader.feed(input.readable)
+            input.clear()
+            while let reply = try reader.next() {
+                guard let handler = pipeline.takeAnswered() else { throw .unexpectedReply }
+                handler(.reply(reply))
+                guard generation == self.generation else { return }
+            }
+        } catch {
+            drop(because: .protocolViolation(error))
+        }
+        dropIfDrained()
+    }
+
+    private func dropIfDrained() {
+        if session.phase == .retiring, pipeline.isEmpty { drop(because: retireReason) }
+    }
+
+    // MARK: time
+
+    private func stageTimerFired() {
+        if session.phase == .waiting {
+            perform(session.backOffEnded())
+        } else {
+            drop(because: .connectTimedOut)
+        }
+    }
+
+    private func deadlineTimerFired() {
+        guard let deadline = pipeline.oldestDeadline else { return }
+        let now = loop.now.nanoseconds
+        guard deadline > now else {
+            drop(because: .commandTimedOut)
+            return
+        }
+        deadlineTimer?.schedule(after: .nanoseconds(Int64(deadline - now)))
+    }
+}

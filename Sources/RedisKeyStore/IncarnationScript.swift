@@ -1,0 +1,56 @@
+import AppAttest
+import Crypto
+import Redis
+
+/// The script that finds the incarnation of a server, or begins a new one.
+///
+/// The record names the process (`run_id`) and the replication history (`master_replid`) under which
+/// it was written. A restart changes the first, a promotion the second, also where a master was
+/// demoted, filled from a replica that lagged behind it, and promoted again without ever stopping. A
+/// record of another process or history was copied, restored or replicated from elsewhere, and
+/// counters may be missing beside it. The script reads both names itself, so that
+/// nothing can happen between looking and replacing.
+///
+///     <incarnation, 16 hexadecimal digits> <run_id> <master_replid>
+enum IncarnationScript {
+    static let digitCount = 16
+
+    /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation. Answers with the one that is valid.
+    static let source = """
+        local server = redis.call('INFO', 'server')
+        local replication = redis.call('INFO', 'replication')
+        local process = string.match(server, 'run_id:(%x+)')
+        local history = string.match(replication, 'master_replid:(%x+)') or ''
+        if not process then return redis.error_reply('NORUNID INFO names no run_id') end
+        if not string.find(replication, 'role:master', 1, true) then
+          return redis.error_reply('READONLY this server is not a master')
+        end
+        local identity = ' ' .. process .. ' ' .. history
+        local record = redis.call('GET', KEYS[1])
+        if record and string.sub(record, 17) == identity then return string.sub(record, 1, 16) end
+        redis.call('SET', KEYS[1], ARGV[1] .. identity)
+        return ARGV[1]
+        """
+
+    static func command(_ layout: RedisKeyLayout) -> RedisCommand {
+        var command = RedisCommand("EVAL", source, "1")
+        command.append(layout.incarnation)
+        command.append(text(Incarnation(RandomBytes.word())))
+        return command
+    }
+
+    /// Sixteen hexadecimal digits.
+    static func text(_ incarnation: Incarnation) -> String {
+        let digits = String(incarnation.value, radix: 16)
+        return String(repeating: "0", count: digitCount - digits.utf8.count) + digits
+    }
+
+    /// Nil where `reply` is anything but an incarnation as ``text(_:)`` writes it.
+    static func incarnation(_ reply: RedisReply) -> Incarnation? {
+        guard let text = reply.text, text.utf8.count == digitCount,
+            let value = UInt64(text, radix: 16)
+        else { return nil }
+        let incarnation = Incarnation(value)
+        return Self.text(incarnation) == text ? incarnation : nil
+    }
+}

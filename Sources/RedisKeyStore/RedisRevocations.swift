@@ -1,0 +1,128 @@
+public import AppAttest
+import EventLoop
+import Redis
+
+/// The marks by which the counter script refuses revoked keys at once, whatever a gateway has
+/// cached. The registry stays the authority: a mark that Redis loses revives no key there.
+///
+/// For commands: each call connects, writes, and returns when the server has confirmed every mark.
+/// Never call it on a worker.
+public enum RedisRevocations {
+    public static func mark(
+        _ keys: [KeyID], configuration: RedisCounterConfiguration
+    ) throws(RedisRevocationError) {
+        let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
+        try run(
+            configuration,
+            keys.map { key in
+                var command = RedisCommand("SET")
+                command.append(layout.revoked(layout.device(key)))
+                command.append("1")
+                return command
+            })
+    }
+
+    public static func unmark(
+        _ keys: [KeyID], configuration: RedisCounterConfiguration
+    ) throws(RedisRevocationError) {
+        let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
+        try run(
+            configuration,
+            keys.map { key in
+                var command = RedisCommand("DEL")
+                command.append(layout.revoked(layout.device(key)))
+                return command
+            })
+    }
+
+    private static func run(
+        _ configuration: RedisCounterConfiguration, _ commands: [RedisCommand]
+    ) throws(RedisRevocationError) {
+        guard !commands.isEmpty else { return }
+        let loop: EventLoop
+        do { loop = try EventLoop() } catch { throw .notConnected(error.description) }
+        let errand = RedisErrand(
+            loop: loop, configuration: configuration.connection, commands: commands)
+        loop.run()
+        if let failure = errand.failure { throw failure }
+    }
+}
+
+/// Marks were not set, or some may not have been.
+public enum RedisRevocationError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Nothing was changed.
+    case notConnected(String)
+    /// The first `doneCount` keys are marked; the others may or may not be.
+    case interrupted(doneCount: Int, String)
+
+    public var description: String {
+        switch self {
+        case .notConnected(let reason): "redis: \(reason)"
+        case .interrupted(let doneCount, let reason):
+            "redis: interrupted after \(doneCount) keys: \(reason)"
+        }
+    }
+}
+
+/// Sends commands one batch after another over a connection of its own, and stops its loop when all
+/// are confirmed or the first thing goes wrong.
+private final class RedisErrand: RedisConnectionOwner {
+    private let loop: EventLoop
+    private var connection: RedisConnection?
+    private let commands: [RedisCommand]
+    private let batchCount: Int
+    private var sentCount = 0
+    private var doneCount = 0
+    private var isFinished = false
+    private(set) var failure: RedisRevocationError?
+
+    init(loop: EventLoop, configuration: RedisConfiguration, commands: [RedisCommand]) {
+        self.loop = loop
+        self.commands = commands
+        batchCount = max(1, min(512, configuration.inFlightCountMax))
+        let connection = RedisConnection(loop: loop, configuration: configuration, owner: self)
+        self.connection = connection
+        connection.open()
+    }
+
+    func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep { .finished }
+
+    func connectionBecameReady() { sendBatch() }
+
+    func connectionFailed(_ failure: RedisFailure) { finish(failure.description) }
+
+    private func sendBatch() {
+        let batch = commands[sentCount..<min(sentCount + batchCount, commands.count)]
+        sentCount += batch.count
+        for command in batch {
+            connection?.send(command) { [weak self] outcome in self?.settle(outcome) }
+        }
+    }
+
+    private func settle(_ outcome: RedisOutcome) {
+        switch outcome {
+        case .reply(.simpleString("OK")), .reply(.integer(0)), .reply(.integer(1)):
+            doneCount += 1
+            if doneCount == commands.count {
+                finish(nil)
+            } else if doneCount == sentCount {
+                sendBatch()
+            }
+        case .reply(.error(let line)): finish(String(line.prefix(200)))
+        case .reply: finish("the server's answer is not Redis'")
+        case .unavailable, .unknown: finish("the connection was lost")
+        }
+    }
+
+    private func finish(_ problem: String?) {
+        guard !isFinished else { return }
+        isFinished = true
+        if let problem {
+            failure =
+                sentCount == 0
+                ? .notConnected(problem) : .interrupted(doneCount: doneCount, problem)
+        }
+        connection?.close()
+        loop.stop()
+    }
+}

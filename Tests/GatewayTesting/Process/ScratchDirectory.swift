@@ -1,0 +1,30 @@
+import Foundation
+
+/// An empty directory that is removed with everything in it when its owner is released.
+public final class ScratchDirectory: Sendable {
+    public let path: String
+
+    public init() throws {
+        let url = FileManager.default.temporaryDirectory
+            .appendingPathComponent("sallyport-test-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        path = url.path
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    public func path(of name: String) -> String { path + "/" + name }
+
+    /// Writes a file and returns its path.
+    @discardableResult
+    public func write(_ text: String, to name: String) throws -> String {
+        try write(Array(text.utf8), to: name)
+    }
+
+    @discardableResult
+    public func write(_ bytes: [UInt8], to name: String) throws -> String {
+        try Data(bytes).write(to: URL(fileURLWithPath: path(of: name)))
+        return path(of: name)
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+
+/// A real `redis-server` on a port of 127.0.0.1, in a directory of its own; killed when released.
+///
+/// Without persistence unless `arguments` say otherwise, so that a restart has lost everything.
+public final class RedisServer: @unchecked Sendable {
+    public let port: UInt16
+    /// Also reachable here, beside the port.
+    public let socketPath: String
+    private let directory: ScratchDirectory
+    private let arguments: [String]
+    private let lock = NSLock()
+    private var process: ChildProcess
+
+    public static let isInstalled =
+        (try? ChildProcess.run("redis-server", ["--version"]))?.status == .exited(0)
+
+    /// Starts the server and waits until it takes connections. `arguments` are options of the
+    /// server's command line, e.g. `["--requirepass", "secret"]`, `["--appendonly", "yes"]`.
+    public init(_ arguments: [String] = []) throws {
+        directory = try ScratchDirectory()
+        port = FreePort.find()
+        socketPath = directory.path(of: "redis.sock")
+        self.arguments =
+            [
+                "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory.path,
+                "--unixsocket", socketPath, "--save", "", "--appendonly", "no",
+                "--daemonize", "no", "--repl-diskless-sync-delay", "0",
+            ] + arguments
+        process = try Self.start(self.arguments)
+    }
+
+    private static func start(_ arguments: [String]) throws -> ChildProcess {
+        let process = try ChildProcess("redis-server", arguments)
+        try process.waitForLine(on: .standardOutput, containing: "Ready to accept connections")
+        return process
+    }
+
+    public var url: String { "redis://127.0.0.1:\(port)/0" }
+
+    private var current: ChildProcess { lock.withLock { process } }
+
+    /// kill -9; returns when the process is gone.
+    public func kill() throws {
+        current.kill()
+        try current.waitForExit()
+    }
+
+    /// Starts the server again on the same port, after ``kill()``.
+    public func start() throws {
+        let fresh = try Self.start(arguments)
+        lock.withLock { process = fresh }
+    }
+
+    public func restart() throws {
+        try kill()
+        try start()
+    }
+
+    /// SIGSTOP: connections stay open, nothing is answered.
+    public func stop() { current.stop() }
+
+    /// SIGCONT.
+    public func resume() { current.resume() }
+
+    /// Makes the server a replica of `master`; returns when it has all of its data.
+    public func replicate(_ master: RedisServer) throws {
+        let server = current
+        let lineCount = server.lines(on: .standardOutput).count
+        try command("REPLICAOF", "127.0.0.1", "\(master.port)")
+        try server.waitForLine(on: .standardOutput, from: lineCount) {
+            $0.contains("sync: Finished with success") || $0.contains("accepted a Partial")
+        }
+    }
+
+    /// Runs one command by redis-cli (unix socket) and returns what it printed, without the last
+    /// line feed.
+    @discardableResult
+    public func command(_ words: String..., password: String? = nil) throws -> String {
+        let outcome = try ChildProcess.run(
+            "redis-cli", ["-s", socketPath] + words,
+            environment: password.map { ["REDISCLI_AUTH": $0] } ?? [:])
+        guard outcome.status == .exited(0) else {
+            throw ChildProcessError(
+                description: "redis-cli \(words): \(outcome.standardOutput)\(outcome.standardError)"
+            )
+        }
+        return outcome.standardOutput.trimmingCharacters(in: .newlines)
+    }
+}
