@@ -2,8 +2,8 @@ import Bytes
 public import Crypto
 public import JSON
 
-/// A stand-in for Apple: a root and an intermediate that certify simulated devices' keys, and a root
-/// and a signer for receipts.
+/// A stand-in for Apple: a root and an intermediate that certify simulated devices' keys, and a
+/// root and a signer for receipts.
 ///
 /// Whoever trusts ``root`` trusts every object that this simulator makes: for tests and
 /// demonstrations only.

@@ -6,7 +6,8 @@ public import JSON
 /// One installation of an app with an App Attest key: attests, asserts, signs requests, rightly or
 /// with a chosen fault.
 ///
-/// One thread at a time. The key stays loaded, so an assertion costs little more than its signature.
+/// One thread at a time. The key stays loaded, so an assertion costs little more than its
+/// signature.
 public final class SimulatedDevice {
     public let appID: String
     public let environment: AttestEnvironment

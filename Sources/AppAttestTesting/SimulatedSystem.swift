@@ -93,8 +93,8 @@ public enum SimulatedSystem: String, Sendable, CaseIterable {
         return DERWriter.sequence([text(1400, version), text(1403, build), text(1026, platform)])
     }
 
-    /// A list of permitted operations, as phones write it. A real Mac's is another, whose bytes only
-    /// a Mac makes.
+    /// A list of permitted operations, as phones write it. A real Mac's is another, whose bytes
+    /// only a Mac makes.
     private var accessControl: [UInt8] {
         let permitted = DERWriter.context(1, [0x01, 0x01, 0xFF])
         let operations = self == .macOS27 ? ["oa", "osgn"] : ["okd", "oa", "osgn", "odel", "ock"]

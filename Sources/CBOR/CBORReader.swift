@@ -6,9 +6,9 @@ public enum CBORKind: Sendable {
 /// Reads CBOR in place, item by item, without building a tree.
 ///
 /// The subset is RFC 8949 section 4.2's deterministic one without tags and floats, except that map
-/// keys may come in any order (Apple's are in no sorted order that can be relied on). A reader exists
-/// only over bytes that have been checked as a whole, so its methods fail only where an item is of
-/// another type than asked for. Nothing is allocated.
+/// keys may come in any order (Apple's are in no sorted order that can be relied on). A reader
+/// exists only over bytes that have been checked as a whole, so its methods fail only where an item
+/// is of another type than asked for. Nothing is allocated.
 public struct CBORReader: ~Escapable {
     private let bytes: Span<UInt8>
     /// How many bytes have been read.

@@ -74,7 +74,8 @@ struct AttestationVectorTests {
     func others(vector: Vector) throws {
         let other = SHA256.hash([1])
         #expect(try failure(vector, clientDataHash: other.array) == .nonceMismatch)
-        // Apple's samples pass the challenge itself; the others its hash. Never the other way round.
+        // Apple's samples pass the challenge itself; the others its hash. Never the other way
+        // round.
         let hashedAgain = SHA256.hash(vector.clientDataHashBytes).array
         #expect(try failure(vector, clientDataHash: hashedAgain) == .nonceMismatch)
         #expect(try failure(vector, keyID: KeyID(digest: other)) == .keyIDMismatch)

@@ -18,12 +18,9 @@ struct ExplanationVectorTests {
     }
 
     private func explain(_ vector: Vector, _ expected: Expectations) -> Explanation {
-        let object = ExplainInput.object(Array(vector.object.utf8))
-        return switch vector.kind {
-        case "attestation": .attestation(object, expecting: expected)
-        case "assertion": .assertion(object, expecting: expected)
-        default: .receipt(object, expecting: expected)
-        }
+        .of(
+            Explanation.Kind(rawValue: vector.kind) ?? .receipt,
+            ExplainInput.object(Array(vector.object.utf8)), expecting: expected)
     }
 
     @Test("give the recorded verdict and reason", arguments: Vectors.all)

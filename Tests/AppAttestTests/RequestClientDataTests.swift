@@ -8,9 +8,8 @@ private let emptyDigest = Base64.encode(SHA256.hash([UInt8]()).array)
 private func json(
     path: String = "/a", method: String = "POST", digest: String = emptyDigest, extra: String = ""
 ) -> [UInt8] {
-    Array(
-        #"{"challenge":"c","method":"\#(method)","path":"\#(path)","bodySHA256":"\#(digest)"\#(extra)}"#
-            .utf8)
+    let known = #""method":"\#(method)","path":"\#(path)","bodySHA256":"\#(digest)""#
+    return Array(#"{"challenge":"c",\#(known)\#(extra)}"#.utf8)
 }
 
 private func parse(_ text: [UInt8]) throws(ClientDataFailure) -> RequestClientData {

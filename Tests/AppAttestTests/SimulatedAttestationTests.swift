@@ -84,6 +84,13 @@ struct SimulatedAttestationTests {
         #expect(failure?.code == fault.code, "\(failure.debugDescription)")
     }
 
+    @Test("have a fault for every reason to refuse them")
+    func codes() {
+        #expect(
+            Set(AttestationFault.allCases.map(\.code)) == Set(AttestationFailure.allCodes))
+        #expect(Set(AssertionFault.allCases.map(\.code)) == Set(AssertionFailure.allCodes))
+    }
+
     @Test("are refused under Apple's own root, and with none")
     func otherRoots() throws {
         let device = try SimulatedDevice(appID: simulatedAppID)
@@ -167,6 +174,26 @@ struct SimulatedAttestationTests {
         let device = try SimulatedDevice(appID: simulatedAppID)
         let object = [UInt8](repeating: 0xA0, count: AttestationVerifier.byteCountMax + 1)
         #expect(failure(object, of: device)?.code == "malformed")
+    }
+
+    @Test("never change their meaning when damaged", arguments: [SimulatedSystem.iOS14, .iOS27])
+    func damaged(system: SimulatedSystem) throws {
+        var generator = SplitMix64(state: 0xBAD)
+        let device = try SimulatedDevice(appID: simulatedAppID, system: system)
+        let whole = try device.attest(
+            clientDataHash: challengeHash, by: apple, at: simulatedNow, receipt: .damaged)
+        let verifier = verifier([.production])
+        for _ in 0..<500 {
+            let object = generator.damage(whole)
+            guard
+                let verified = try? verifier.verify(
+                    object.span, clientDataHash: challengeHash, keyID: device.keyID,
+                    at: simulatedNow)
+            else { continue }
+            #expect(verified.publicKey == device.publicKey)
+            #expect(verified.environment == .production)
+            #expect(verified.extensions.bundleVersion == (system == .iOS27 ? "1" : nil))
+        }
     }
 
     @Test("go on from saved state")

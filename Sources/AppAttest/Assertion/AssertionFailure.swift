@@ -18,6 +18,7 @@ public enum AssertionFailure: Error, Hashable, Sendable {
         }
     }
 
+    /// Every value that ``code`` can have, for registering metrics.
     public static let allCodes = ["malformed", "signature_invalid", "app_mismatch"]
 }
 

@@ -8,13 +8,14 @@ public import Crypto
 public struct AssertionVerifier: ~Copyable {
     private var signatures: P256Verifier
 
+    /// Fails only where OpenSSL cannot make a verification context.
     public init() throws(CryptoError) { signatures = try P256Verifier() }
 
     /// Verifies `object` in the order of Apple's "Validating apps that connect to your server".
     ///
     /// `clientDataHash` is the SHA-256 of the client data exactly as received (step 1). Two more
-    /// steps are the caller's: to advance the counter with what is returned (step 5), and to find the
-    /// challenge inside the client data to be its own, unexpired and unspent (step 6).
+    /// steps are the caller's: to advance the counter with what is returned (step 5), and to find
+    /// the challenge inside the client data to be its own, unexpired and unspent (step 6).
     public mutating func verify(
         _ object: Span<UInt8>, clientDataHash: Bytes32, publicKey: P256PublicKey, rpIDHash: Bytes32
     ) throws(AssertionFailure) -> VerifiedAssertion {
@@ -24,8 +25,8 @@ public struct AssertionVerifier: ~Copyable {
         return try verify(assertion, nonce: nonce, publicKey: publicKey, rpIDHash: rpIDHash)
     }
 
-    /// As above for client data hashes of any length: some apps pass the client data itself, as both
-    /// of Apple's published samples do.
+    /// As above for client data hashes of any length: some apps pass the client data itself, as
+    /// both of Apple's published samples do.
     public mutating func verify(
         _ object: Span<UInt8>, clientDataHashBytes: [UInt8], publicKey: P256PublicKey,
         rpIDHash: Bytes32
@@ -82,12 +83,14 @@ public struct AssertionVerifier: ~Copyable {
     }
 }
 
-/// An assertion whose signature and app are right. Only ``AssertionVerifier`` makes one, so code that
-/// asks for it, such as the step that advances the counter, cannot run before the verification.
+/// An assertion whose signature and app are right. Only ``AssertionVerifier`` makes one, so code
+/// that asks for it, such as the step that advances the counter, cannot run before the
+/// verification.
 public struct VerifiedAssertion: Hashable, Sendable {
     /// Unsigned; 1 to 5 in the first assertion seen of a key. Whether it was used before is for the
     /// replay policy to say.
     public let counter: UInt32
+    /// The app, by the SHA-256 of its App ID.
     public let rpIDHash: Bytes32
     /// What iOS 27 and macOS 27 say about the app, nil from earlier systems.
     public let extensions: ExtensionData?

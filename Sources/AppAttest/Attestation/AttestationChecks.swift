@@ -7,7 +7,8 @@ enum AttestationChecks {
     /// Check 1: x5c leads from a leaf, through valid issuers, to one of `roots`, at this moment.
     ///
     /// Issuers are found by their signatures. That certificates are dated, may issue and keep to
-    /// their path length is OpenSSL's verification; what makes the leaf one of App Attest's is here.
+    /// their path length is OpenSSL's verification; what makes the leaf one of App Attest's is
+    /// here.
     static func certificateChain(
         _ certificates: [Certificate], roots: [Certificate], at seconds: Int64, skewSeconds: Int64
     ) throws(AttestationFailure) {

@@ -53,6 +53,7 @@ public enum AttestationFailure: Error, Hashable, Sendable {
         }
     }
 
+    /// Every value that ``code`` can have, for registering metrics.
     public static let allCodes = [
         "malformed", "certificate_expired", "certificate_not_yet_valid", "certificate_chain",
         "certificate_profile", "nonce_missing", "nonce_malformed", "nonce_mismatch",

@@ -2,8 +2,8 @@ public import Crypto
 
 /// Verifies attestations: once per key, when a device enrols.
 ///
-/// Pure: what counts as now is an argument, because a leaf lives about three days and an attestation
-/// is judged at the moment it came, never later.
+/// Pure: what counts as now is an argument, because a leaf lives about three days and an
+/// attestation is judged at the moment it came, never later.
 public struct AttestationVerifier: Sendable {
     private let roots: [Certificate]
     private let apps: [AppIdentity]
@@ -12,8 +12,8 @@ public struct AttestationVerifier: Sendable {
     /// Real objects have 5 to 8 KB; receipts, which are most of it, have grown over the years.
     public static let byteCountMax = 16 * 1024
 
-    /// - `roots`: ``AppleRoots/appAttestation`` and, for tests, others: whoever holds the key of one
-    ///   of them can enrol anything.
+    /// - `roots`: ``AppleRoots/appAttestation`` and, for tests, others: whoever holds the key of
+    ///   one of them can enrol anything.
     /// - `apps`: whose keys are accepted, and from which environments.
     /// - `clockSkewSeconds`: how far the clock here may be off when certificate dates are judged.
     public init(roots: [Certificate], apps: [AppIdentity], clockSkewSeconds: Int64) {
@@ -76,9 +76,13 @@ public struct AttestationVerifier: Sendable {
 
 /// A key that Apple vouches for. Only ``AttestationVerifier`` makes one.
 public struct VerifiedAttestation: Hashable, Sendable {
+    /// SHA-256 of ``publicKey``; names the key from now on.
     public let keyID: KeyID
+    /// Verifies the key's assertions.
     public let publicKey: P256PublicKey
+    /// Which of the configured apps made the key.
     public let app: AppIdentity
+    /// Which of Apple's services vouched for it.
     public let environment: AttestEnvironment
     /// As it came, unverified: the nonce does not cover it, so a genuine attestation may carry a
     /// damaged one. Verify it with ``ReceiptVerifier`` before keeping or sending it. Nil where the
@@ -86,8 +90,9 @@ public struct VerifiedAttestation: Hashable, Sendable {
     public let receipt: [UInt8]?
     /// What iOS 27 and macOS 27 say about the app; empty from earlier systems.
     public let extensions: ExtensionData
-    /// The leaf's validity, in seconds since 1970.
+    /// The first second of the leaf's validity, since 1970.
     public let leafNotBefore: Int64
+    /// The last second of the leaf's validity, since 1970.
     public let leafNotAfter: Int64
     /// The key's access control list (extension 1.2.840.113635.100.8.6), from iOS 26.2 on.
     public let accessControl: [UInt8]?

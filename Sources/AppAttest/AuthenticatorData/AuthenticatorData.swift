@@ -41,8 +41,8 @@ public struct AuthenticatorData: Hashable, Sendable {
         extensions = try ExtensionData(trailing: bytes, from: Self.headerByteCount)
     }
 
-    /// Reads an attestation's authenticator data: the header, the credential, then nothing or exactly
-    /// one map.
+    /// Reads an attestation's authenticator data: the header, the credential, then nothing or
+    /// exactly one map.
     public init(attestation bytes: Span<UInt8>) throws(Malformation) {
         (rpIDHash, flags, counter) = try Self.header(of: bytes)
         var reader = ByteReader(bytes)

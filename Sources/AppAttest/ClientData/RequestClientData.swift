@@ -9,11 +9,15 @@ import JSON
 public struct RequestClientData: Hashable, Sendable {
     /// UTF-8 of the challenge; nil where there is none (a route may ask for none).
     public let challenge: [UInt8]?
+    /// UTF-8 of the method, in the letters that the request line has.
     public let method: [UInt8]
+    /// UTF-8 of the path, decoded as `url.path` is, or raw, or raw with a query.
     public let path: [UInt8]
+    /// UTF-8 of the query as on the wire, without its `?`.
     public let query: [UInt8]?
     /// SHA-256 of the body, of nothing where there is none.
     public let bodyDigest: Bytes32
+    /// The key that signs, where the app says so inside.
     public let keyID: KeyID?
 
     /// `json` is what the header's base64 decodes to, at most `byteCountMax` bytes.
@@ -74,7 +78,8 @@ public struct RequestClientData: Hashable, Sendable {
     /// - a signed `path` with a `?` must equal the whole target;
     /// - any other must equal `raw`, or what one percent-decoding makes of `raw`, because Swift's
     ///   `url.path` is decoded. Nothing is normalised: no dot segments, no slashes, no case.
-    /// - a signed `query` must equal the part after the first `?`, an empty one also a target without.
+    /// - a signed `query` must equal the part after the first `?`, an empty one also a target
+    ///   without.
     /// - where neither carries a query, the request's query is not signed and not compared:
     ///   `url.path` has none, and apps that sign it alone exist. Apps should sign `query`.
     public func check(

@@ -210,7 +210,8 @@ extension Explanation {
         }
     }
 
-    /// The embedded receipt says nothing about the attestation: shown, without a say in the verdict.
+    /// The embedded receipt says nothing about the attestation: shown, without a say in the
+    /// verdict.
     private mutating func addReceipt(
         _ attestation: UnverifiedAttestation, data: AuthenticatorData?, publicKey: P256PublicKey?,
         _ expected: Expectations

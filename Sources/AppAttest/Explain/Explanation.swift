@@ -3,20 +3,24 @@ import JSON
 
 /// What an object says, and which checks it passes: for a developer, not for a gateway's decision.
 ///
-/// Made by ``attestation(_:expecting:)``, ``assertion(_:expecting:)`` and ``receipt(_:expecting:)``,
-/// which run the same check functions as the verifiers, but go on after a failure where that makes
-/// sense. `valid` means: no step failed, and what the kind requires was given. Required are
-/// - for an attestation the challenge or client data hash (without it anybody could have copied it),
+/// Made by ``attestation(_:expecting:)``, ``assertion(_:expecting:)`` and
+/// ``receipt(_:expecting:)``, which run the same check functions as the verifiers, but go on after
+/// a failure where that makes sense. `valid` means: no step failed, and what the kind requires was
+/// given. Required are
+/// - for an attestation the challenge or client data hash (without it anybody could have copied
+///   it),
 /// - for an assertion the client data or its hash, and the public key,
-/// - for a receipt nothing.
-/// App id, key id and environment are compared where they are given and skipped, visibly, where not.
+/// - for a receipt nothing. App id, key id and environment are compared where they are given and
+///   skipped, visibly, where not.
 public struct Explanation: Hashable, Sendable {
+    /// What the object is; the words of the `explain` command.
     public enum Kind: String, Sendable, CaseIterable {
         case attestation
         case assertion
         case receipt
     }
 
+    /// What became of a step.
     public enum Outcome: String, Sendable {
         case passed
         case failed
@@ -24,6 +28,7 @@ public struct Explanation: Hashable, Sendable {
         case skipped
     }
 
+    /// One check, or one step of decoding.
     public struct Step: Hashable, Sendable {
         /// A word such as `certificate_chain`.
         public let name: String
@@ -32,12 +37,14 @@ public struct Explanation: Hashable, Sendable {
         public let detail: String
     }
 
+    /// What a field holds.
     public enum Value: Hashable, Sendable {
         case text(String)
         case integer(Int64)
         case boolean(Bool)
     }
 
+    /// One thing that the object says, or that follows from it.
     public struct Field: Hashable, Sendable {
         public let name: String
         public let value: Value
@@ -53,7 +60,9 @@ public struct Explanation: Hashable, Sendable {
 
     init(_ kind: Kind) { self.kind = kind }
 
+    /// Whether a gateway given the same expectations would accept the object.
     public var isValid: Bool { code == "ok" }
+    /// `valid` or `invalid`.
     public var verdict: String { isValid ? "valid" : "invalid" }
 
     /// The value of a field, nil where the object has none such.
@@ -94,6 +103,17 @@ public struct Explanation: Hashable, Sendable {
 }
 
 extension Explanation {
+    /// Explains an object of `kind`.
+    public static func of(
+        _ kind: Kind, _ object: [UInt8], expecting expected: Expectations
+    ) -> Explanation {
+        switch kind {
+        case .attestation: attestation(object, expecting: expected)
+        case .assertion: assertion(object, expecting: expected)
+        case .receipt: receipt(object, expecting: expected)
+        }
+    }
+
     /// `{"verdict", "code", "steps": [{"name", "outcome", "detail"}], "fields": {...}}`.
     public var json: [UInt8] {
         var writer = JSONWriter()

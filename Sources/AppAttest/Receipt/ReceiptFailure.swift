@@ -25,6 +25,7 @@ public enum ReceiptFailure: Error, Hashable, Sendable {
         }
     }
 
+    /// Every value that ``code`` can have, for registering metrics.
     public static let allCodes = [
         "malformed", "cms_invalid", "certificate_chain", "app_mismatch", "key_mismatch",
         "environment_mismatch",

@@ -3,8 +3,8 @@ public import Crypto
 
 /// What a receipt says: `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`.
 ///
-/// The values are bare bytes, the set is in no order, unknown types (7 was one, 20 and more may come)
-/// are skipped. Believe it only as part of a ``VerifiedReceipt``.
+/// The values are bare bytes, the set is in no order, unknown types (7 was one, 20 and more may
+/// come) are skipped. Believe it only as part of a ``VerifiedReceipt``.
 public struct ReceiptFields: Hashable, Sendable {
     /// Field 6.
     public enum Kind: String, Sendable {
@@ -18,8 +18,8 @@ public struct ReceiptFields: Hashable, Sendable {
     public let appID: String
     /// Field 3: the attested key, of which Apple sends the whole leaf certificate.
     public let publicKey: P256PublicKey
-    /// Field 4: the client data hash of the attestation. Apple corrupts it in refreshed receipts (54
-    /// bytes of U+FFFD), so nothing may depend on it.
+    /// Field 4: the client data hash of the attestation. Apple corrupts it in refreshed receipts
+    /// (54 bytes of U+FFFD), so nothing may depend on it.
     public let clientHash: [UInt8]?
     /// Field 5: names the key towards Apple's server.
     public let token: [UInt8]?
@@ -28,7 +28,8 @@ public struct ReceiptFields: Hashable, Sendable {
     public let environment: AttestEnvironment?
     /// Field 12.
     public let createdAt: Timestamp
-    /// Field 17: roughly how many keys the app attested on this device in 30 days; in `RECEIPT` only.
+    /// Field 17: roughly how many keys the app attested on this device in 30 days; in `RECEIPT`
+    /// only.
     public let riskMetric: UInt32?
     /// Field 19: no newer receipt is to be had before.
     public let notBefore: Timestamp?
@@ -71,7 +72,8 @@ public struct ReceiptFields: Hashable, Sendable {
         expiresAt = try time(21)
     }
 
-    /// When the receipt says it was made: all that is needed of it before its signature is verified.
+    /// When the receipt says it was made: all that is needed of it before its signature is
+    /// verified.
     static func creationSeconds(in content: Span<UInt8>) throws(ReceiptFailure) -> Int64 {
         guard let bytes = try values(in: content).first(where: { $0.type == 12 })?.value,
             let time = RFC3339.parse(bytes.span)

@@ -2,9 +2,9 @@ public import Crypto
 
 /// Verifies receipts, those that come inside attestations and those from Apple's server.
 ///
-/// A receipt is CMS SignedData in BER, signed by a certificate that lives about a year and chains to
-/// Apple Root CA - G3 (not to the App Attest root). Receipts are kept for months, so the chain is
-/// judged at the moment at which the receipt says it was made.
+/// A receipt is CMS SignedData in BER, signed by a certificate that lives about a year and chains
+/// to Apple Root CA - G3 (not to the App Attest root). Receipts are kept for months, so the chain
+/// is judged at the moment at which the receipt says it was made.
 public struct ReceiptVerifier: Sendable {
     private let roots: [Certificate]
 

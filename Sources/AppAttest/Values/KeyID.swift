@@ -3,7 +3,8 @@ public import Crypto
 
 /// The identifier of an App Attest key: SHA-256 of its uncompressed public point.
 ///
-/// Apps send it as base64, in either alphabet (`DCAppAttestService.generateKey`); compare the bytes.
+/// Apps send it as base64, in either alphabet (`DCAppAttestService.generateKey`); compare the
+/// bytes.
 public struct KeyID: Hashable, Sendable {
     public let digest: Bytes32
 

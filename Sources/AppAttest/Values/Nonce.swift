@@ -1,8 +1,8 @@
 import Bytes
 import Crypto
 
-/// SHA-256(authenticator data || client data hash): what an attestation's certificate carries and an
-/// assertion's signature covers.
+/// SHA-256(authenticator data || client data hash): what an attestation's certificate carries and
+/// an assertion's signature covers.
 enum Nonce {
     /// For a client data hash of any length: normally 32 bytes, the client data itself in apps that
     /// do not hash it.
