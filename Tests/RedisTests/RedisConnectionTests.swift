@@ -265,6 +265,17 @@ struct RedisConnectionTests {
         #expect(bench.connection?.isReady == false)
     }
 
+    @Test("settles everything when it is let go")
+    func release() throws {
+        let server = try RedisServer()
+        var bench: ConnectionBench? = try ConnectionBench(configuration(server))
+        try bench?.open()
+        var outcomes: [RedisOutcome] = []
+        bench?.connection?.send(RedisCommand("PING")) { outcomes.append($0) }
+        bench = nil
+        #expect(outcomes == [.unavailable])
+    }
+
     @Test(
         "drops a server that talks nonsense, and settles what it had asked",
         arguments: [
