@@ -70,7 +70,7 @@ let package = Package(
         library(
             "Gateway",
             [
-                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
+                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "Telemetry",
             ]),
 

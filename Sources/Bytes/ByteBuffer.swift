@@ -167,6 +167,14 @@ public struct ByteBuffer: ~Copyable {
         for index in first..<20 { append(digits[index]) }
     }
 
+    /// Appends `number` as sixteen lower-case hexadecimal digits.
+    public mutating func append(paddedHexadecimal number: UInt64) {
+        reserve(16)
+        for shift in stride(from: UInt64(60), through: 0, by: -4) {
+            append(Hex.digit(UInt8(truncatingIfNeeded: number >> shift) & 0xF))
+        }
+    }
+
     /// Appends `number` in lower-case hexadecimal digits without leading zeros.
     public mutating func append(hexadecimal number: UInt64) {
         let digitCount = max(1, (64 - number.leadingZeroBitCount + 3) / 4)

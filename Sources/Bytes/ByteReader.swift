@@ -36,8 +36,6 @@ public struct ByteReader: ~Escapable {
 extension Span where Element == UInt8 {
     /// A copy of the bytes on the heap.
     public var array: [UInt8] {
-        [UInt8](capacity: count) { output in
-            for index in indices { output.append(self[index]) }
-        }
+        unsafe withUnsafeBufferPointer { unsafe [UInt8]($0) }
     }
 }

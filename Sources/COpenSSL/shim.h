@@ -42,3 +42,39 @@ static inline size_t sallyport_bio_contents(BIO *bio, const unsigned char **star
     *start = (const unsigned char *)bytes;
     return count > 0 ? (size_t)count : 0;
 }
+
+// The typed stacks are macros. The stack takes a reference of its own to each certificate.
+static inline STACK_OF(X509) *sallyport_certificates_new(void) { return sk_X509_new_null(); }
+
+static inline int sallyport_certificates_append(STACK_OF(X509) *stack, X509 *certificate) {
+    return X509_add_cert(stack, certificate, X509_ADD_FLAG_UP_REF);
+}
+
+static inline int sallyport_certificates_count(const STACK_OF(X509) *stack) {
+    return stack == NULL ? 0 : sk_X509_num(stack);
+}
+
+static inline X509 *sallyport_certificates_at(const STACK_OF(X509) *stack, int index) {
+    return sk_X509_value(stack, index);
+}
+
+static inline void sallyport_certificates_free(STACK_OF(X509) *stack) {
+    sk_X509_pop_free(stack, X509_free);
+}
+
+// The flags are a macro over macros. Control characters are escaped: the text goes to terminals.
+static inline int sallyport_name_print(BIO *bio, const X509_NAME *name) {
+    return X509_NAME_print_ex(bio, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+}
+
+static inline int sallyport_signers_count(CMS_ContentInfo *message) {
+    STACK_OF(CMS_SignerInfo) *signers = CMS_get0_SignerInfos(message);
+    return signers == NULL ? 0 : sk_CMS_SignerInfo_num(signers);
+}
+
+static inline CMS_SignerInfo *sallyport_signer_at(CMS_ContentInfo *message, int index) {
+    return sk_CMS_SignerInfo_value(CMS_get0_SignerInfos(message), index);
+}
+
+// BIO_flush is a macro.
+static inline int sallyport_bio_flush(BIO *bio) { return (int)BIO_flush(bio); }

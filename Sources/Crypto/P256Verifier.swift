@@ -38,8 +38,8 @@ public struct P256Verifier: ~Copyable {
 
     /// Whether `signature` (DER) is `key`'s over `message`, which ECDSA hashes.
     ///
-    /// False also for a point off the curve and for anything but the one DER encoding. Both `(r, s)`
-    /// and `(r, n - s)` are valid, as in ECDSA: never use a signature's bytes as an identity.
+    /// False also for a point off the curve and for anything but the one DER encoding. Both
+    /// `(r, s)` and `(r, n - s)` are valid, as in ECDSA: a signature's bytes are no identity.
     public mutating func isValid(
         signature: Span<UInt8>, message: Span<UInt8>, key: P256PublicKey
     ) -> Bool {
@@ -80,8 +80,8 @@ public struct P256Verifier: ~Copyable {
         return take(key)
     }
 
-    /// Puts `key` into the template; false, and a template that holds no such point, if it is not on
-    /// the curve.
+    /// Puts `key` into the template; false if it is not on the curve, and then the template is not
+    /// to be verified with.
     private func take(_ key: P256PublicKey) -> Bool {
         let byteCount = P256PublicKey.x963ByteCount
         return unsafe withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { point in

@@ -1,4 +1,4 @@
-import Bytes
+public import Bytes
 import CLinux
 
 /// Small files, whole: keys, certificates, configuration; and the ends that log lines go to.
@@ -41,12 +41,12 @@ public enum File {
         let directory = slash.map { String(path[..<$0]) + "/" } ?? "./"
         let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
         let temporary = "\(directory).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
-        let file = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
         do throws(IOError) {
-            try fill(file.raw, path, bytes, mode: mode)
+            let file = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
+            try fill(file.raw, bytes, mode: mode)
         } catch {
             unsafe unlink(temporary)
-            throw error
+            throw IOError(path, error.reason)
         }
         guard unsafe rename(temporary, path) == 0 else {
             let code = sallyport_errno()
@@ -59,18 +59,39 @@ public enum File {
     }
 
     private static func fill(
-        _ descriptor: Int32, _ path: String, _ bytes: [UInt8], mode: UInt32
+        _ descriptor: Int32, _ bytes: [UInt8], mode: UInt32
     ) throws(IOError) {
-        guard fchmod(descriptor, mode) == 0 else { throw IOError(path, errno: sallyport_errno()) }
+        guard fchmod(descriptor, mode) == 0 else { throw IOError("", errno: sallyport_errno()) }
         var offset = 0
         while offset < bytes.count {
             switch append(descriptor, bytes.span.extracting(offset...)) {
             case .bytes(let count): offset += count
-            case .wouldBlock: throw IOError(path, errno: EAGAIN)
-            case .failed(let code): throw IOError(path, errno: code)
+            case .wouldBlock: throw IOError("", errno: EAGAIN)
+            case .failed(let code): throw IOError("", errno: code)
             }
         }
-        guard fsync(descriptor) == 0 else { throw IOError(path, errno: sallyport_errno()) }
+        guard fsync(descriptor) == 0 else { throw IOError("", errno: sallyport_errno()) }
+    }
+
+    /// Opens a file, a pipe or standard input by its path, to be read piece by piece.
+    public static func openReading(_ path: String) throws(IOError) -> Descriptor {
+        try open(path, O_RDONLY, mode: 0)
+    }
+
+    /// Appends up to `byteCountMax` bytes to `buffer`; 0 at the end. Blocks where a pipe is empty.
+    public static func read(
+        _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int
+    ) throws(IOError) -> Int {
+        while true {
+            var code: Int32 = 0
+            let filled = unsafe buffer.withUnsafeWritable(minimumCount: byteCountMax) { target in
+                let count = unsafe CLinux.read(descriptor, target.baseAddress, byteCountMax)
+                if count < 0 { code = sallyport_errno() }
+                return max(count, 0)
+            }
+            if code == 0 { return filled }
+            if code != EINTR { throw IOError("descriptor \(descriptor)", errno: code) }
+        }
     }
 
     /// Opens a file to append to, made where it is missing: a log.

@@ -26,7 +26,19 @@ public struct CounterAdvance: Hashable, Sendable {
     /// Counters up to the registry's floor are refused even where the store knows none.
     public let floor: UInt32
 
+    /// Takes the counter of a verified assertion, which only the verifier can make: advancing before
+    /// the signature was checked does not compile.
     public init(
+        _ assertion: VerifiedAssertion, of keyID: KeyID, windowSize: Int, challenge: ChallengeUse,
+        floor: UInt32
+    ) {
+        self.init(
+            keyID: keyID, counter: assertion.counter, windowSize: windowSize, challenge: challenge,
+            floor: floor)
+    }
+
+    /// For the stores' own tests, which have no device.
+    package init(
         keyID: KeyID, counter: UInt32, windowSize: Int, challenge: ChallengeUse, floor: UInt32
     ) {
         self.keyID = keyID
@@ -40,7 +52,9 @@ public struct CounterAdvance: Hashable, Sendable {
 /// What the counter store says. Everything but `accepted` leaves it unchanged.
 public enum CounterVerdict: Hashable, Sendable {
     case accepted
-    /// The challenge was spent before: the same assertion again, or another with its challenge.
+    /// The challenge was spent before with this very counter: the same assertion again.
+    case replayed
+    /// The challenge was spent before with another counter: the app used it twice.
     case challengeSpent
     /// The counter was accepted before, with another challenge, or is below the window.
     case counterUsed

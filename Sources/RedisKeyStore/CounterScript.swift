@@ -16,6 +16,7 @@ enum CounterScript {
         case counterUsed = 13
         case revoked = 14
         case incarnationChanged = 15
+        case replayed = 16
 
         var verdict: CounterVerdict {
             switch self {
@@ -24,6 +25,7 @@ enum CounterScript {
             case .counterUsed: .counterUsed
             case .revoked: .revoked
             case .incarnationChanged: .incarnationChanged
+            case .replayed: .replayed
             }
         }
     }

@@ -173,7 +173,7 @@ public final class RedisCounters {
         switch code {
         case .incarnationChanged:
             if challengeIncarnation == incarnation { checkIncarnation() }
-        case .accepted, .challengeSpent, .counterUsed:
+        case .accepted, .replayed, .challengeSpent, .counterUsed:
             if challengeIncarnation != incarnation { checkIncarnation() }
         case .revoked: break
         }

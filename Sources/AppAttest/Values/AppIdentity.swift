@@ -1,4 +1,5 @@
 public import Bytes
+import Crypto
 
 /// One of the operator's apps: its App ID and the environments its keys may come from.
 public struct AppIdentity: Hashable, Sendable {
@@ -12,5 +13,11 @@ public struct AppIdentity: Hashable, Sendable {
         self.id = id
         self.environments = environments
         self.rpIDHash = rpIDHash
+    }
+
+    /// Computes the hash of `id`.
+    public init(id: String, environments: Set<AttestEnvironment>) {
+        self.init(
+            id: id, environments: environments, rpIDHash: SHA256.hash(Array(id.utf8)))
     }
 }

@@ -1,12 +1,17 @@
 public import Bytes
+public import Crypto
 
 /// The identifier of an App Attest key: SHA-256 of its uncompressed public point.
 ///
-/// Apps send it as base64, in either alphabet (`DCAppAttestService.generateKey`); compare the bytes.
+/// Apps send it as base64, in either alphabet (`DCAppAttestService.generateKey`); compare the
+/// bytes.
 public struct KeyID: Hashable, Sendable {
     public let digest: Bytes32
 
     public init(digest: Bytes32) { self.digest = digest }
+
+    /// The id of `publicKey`.
+    public init(of publicKey: P256PublicKey) { digest = SHA256.hash(publicKey.x963) }
 
     /// Nil unless `text` is base64 of exactly 32 bytes.
     public init?(base64 text: Span<UInt8>) {

@@ -3,7 +3,7 @@ public import HTTP
 public import Policy
 
 /// Everything the operator decides, checked and immutable: workers swap whole values.
-public struct Settings: Sendable {
+public struct Settings: Hashable, Sendable {
     public var workerCount = 1
     public var listeners: [ListenerSettings] = []
     public var apps: [AppIdentity] = []

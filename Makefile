@@ -1,0 +1,53 @@
+# The tasks of this repository. `make` alone lists them.
+SWIFT_FLAGS := --explicit-target-dependency-import-check error
+RELEASE := .build/release
+SWIFT_SOURCES := Package.swift Sources Tests
+
+.PHONY: help build demo test lint format bench soak clean
+
+help:
+	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
+	@echo 'make demo KEEP=1   the same, then leave everything running to be tried by hand'
+	@echo 'make test          install what is needed, lint, build and run every test'
+	@echo 'make build         optimised commands, in $(RELEASE)'
+	@echo 'make lint          what the formatter finds; make format lets it mend that'
+	@echo 'make bench         requests per second beside nginx and HAProxy (about 5 minutes)'
+	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
+	@echo 'make clean         remove what was built'
+
+# Two SwiftPM runs never share a build directory at once, so tasks are not run in parallel.
+.NOTPARALLEL:
+
+build:
+	@scripts/install.sh build
+	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+
+demo:
+	@scripts/install.sh demo
+	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+	@demo/run.sh $(RELEASE) $(if $(KEEP),--keep)
+
+test:
+	@scripts/install.sh test
+	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
+	swift build --build-tests $(SWIFT_FLAGS)
+	swift test --skip-build --parallel $(SWIFT_FLAGS)
+
+lint:
+	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
+
+format:
+	swift format --in-place --recursive --parallel $(SWIFT_SOURCES)
+
+bench:
+	@scripts/install.sh bench
+	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+	@Benchmarks/bench.sh $(RELEASE)
+
+soak:
+	@scripts/install.sh bench
+	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+	@SECONDS_OF_LOAD=$(or $(SECONDS),600) Benchmarks/soak.sh $(RELEASE)
+
+clean:
+	swift package clean

@@ -1,0 +1,103 @@
+public import Bytes
+public import Crypto
+
+/// Verifies assertions: the part of App Attest that runs on every request.
+///
+/// Owns one reusable verification context; nothing is allocated for an assertion without unknown
+/// extensions. One thread at a time.
+public struct AssertionVerifier: ~Copyable {
+    private var signatures: P256Verifier
+
+    /// Fails only where OpenSSL cannot make a verification context.
+    public init() throws(CryptoError) { signatures = try P256Verifier() }
+
+    /// Verifies `object` in the order of Apple's "Validating apps that connect to your server".
+    ///
+    /// `clientDataHash` is the SHA-256 of the client data exactly as received (step 1). Two more
+    /// steps are the caller's: to advance the counter with what is returned (step 5), and to find
+    /// the challenge inside the client data to be its own, unexpired and unspent (step 6).
+    public mutating func verify(
+        _ object: Span<UInt8>, clientDataHash: Bytes32, publicKey: P256PublicKey, rpIDHash: Bytes32
+    ) throws(AssertionFailure) -> VerifiedAssertion {
+        let assertion = try UnverifiedAssertion(parsing: object)
+        // Step 2.
+        let nonce = SHA256.hash(assertion.authenticatorData, clientDataHash)
+        return try verify(assertion, nonce: nonce, publicKey: publicKey, rpIDHash: rpIDHash)
+    }
+
+    /// As above for client data hashes of any length: some apps pass the client data itself, as
+    /// both of Apple's published samples do.
+    public mutating func verify(
+        _ object: Span<UInt8>, clientDataHashBytes: [UInt8], publicKey: P256PublicKey,
+        rpIDHash: Bytes32
+    ) throws(AssertionFailure) -> VerifiedAssertion {
+        let assertion = try UnverifiedAssertion(parsing: object)
+        let nonce = Nonce.make(assertion.authenticatorData, clientDataHashBytes)
+        return try verify(assertion, nonce: nonce, publicKey: publicKey, rpIDHash: rpIDHash)
+    }
+
+    private mutating func verify(
+        _ assertion: borrowing UnverifiedAssertion, nonce: Bytes32, publicKey: P256PublicKey,
+        rpIDHash: Bytes32
+    ) throws(AssertionFailure) -> VerifiedAssertion {
+        try checkSignature(assertion, nonce: nonce, publicKey: publicKey)
+        let data = try Self.read(assertion)
+        try Self.checkApp(data, rpIDHash: rpIDHash)
+        return VerifiedAssertion(data)
+    }
+
+    /// Step 3.
+    private mutating func checkSignature(
+        _ assertion: borrowing UnverifiedAssertion, nonce: Bytes32, publicKey: P256PublicKey
+    ) throws(AssertionFailure) {
+        guard isSigned(assertion.signature, nonce: nonce, publicKey: publicKey) else {
+            throw .signatureInvalid
+        }
+    }
+
+    /// Whether the key signed the nonce. The nonce is the message, not the digest: ECDSA hashes it
+    /// once more.
+    mutating func isSigned(
+        _ signature: Span<UInt8>, nonce: Bytes32, publicKey: P256PublicKey
+    ) -> Bool {
+        let message = InlineArray<32, UInt8> { nonce[$0] }
+        return signatures.isValid(signature: signature, message: message.span, key: publicKey)
+    }
+
+    /// Reads what the signature covers, only once it is known to be the device's.
+    static func read(
+        _ assertion: borrowing UnverifiedAssertion
+    ) throws(AssertionFailure) -> AuthenticatorData {
+        do {
+            return try AuthenticatorData(assertion: assertion.authenticatorData)
+        } catch {
+            throw .malformed(error)
+        }
+    }
+
+    /// Step 4.
+    static func checkApp(
+        _ data: AuthenticatorData, rpIDHash: Bytes32
+    ) throws(AssertionFailure) {
+        guard data.rpIDHash == rpIDHash else { throw .appMismatch }
+    }
+}
+
+/// An assertion whose signature and app are right. Only ``AssertionVerifier`` makes one, so code
+/// that asks for it, such as the step that advances the counter, cannot run before the
+/// verification.
+public struct VerifiedAssertion: Hashable, Sendable {
+    /// Unsigned; 1 to 5 in the first assertion seen of a key. Whether it was used before is for the
+    /// replay policy to say.
+    public let counter: UInt32
+    /// The app, by the SHA-256 of its App ID.
+    public let rpIDHash: Bytes32
+    /// What iOS 27 and macOS 27 say about the app, nil from earlier systems.
+    public let extensions: ExtensionData?
+
+    fileprivate init(_ data: AuthenticatorData) {
+        counter = data.counter
+        rpIDHash = data.rpIDHash
+        extensions = data.extensions
+    }
+}

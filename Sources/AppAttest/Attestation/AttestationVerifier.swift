@@ -1,0 +1,119 @@
+public import Crypto
+
+/// Verifies attestations: once per key, when a device enrols.
+///
+/// Pure: what counts as now is an argument, because a leaf lives about three days and an
+/// attestation is judged at the moment it came, never later.
+public struct AttestationVerifier: Sendable {
+    private let roots: [Certificate]
+    private let apps: [AppIdentity]
+    private let clockSkewSeconds: Int64
+
+    /// Real objects have 5 to 8 KB; receipts, which are most of it, have grown over the years.
+    public static let byteCountMax = 16 * 1024
+
+    /// - `roots`: ``AppleRoots/appAttestation`` and, for tests, others: whoever holds the key of
+    ///   one of them can enrol anything.
+    /// - `apps`: whose keys are accepted, and from which environments.
+    /// - `clockSkewSeconds`: how far the clock here may be off when certificate dates are judged.
+    public init(roots: [Certificate], apps: [AppIdentity], clockSkewSeconds: Int64) {
+        self.roots = roots
+        self.apps = apps
+        self.clockSkewSeconds = clockSkewSeconds
+    }
+
+    /// Runs Apple's nine checks in their order.
+    ///
+    /// - `object`: the CBOR that the app got from `attestKey(_:clientDataHash:)`.
+    /// - `clientDataHash`: what the app passed there: SHA-256 of the challenge in nearly all apps;
+    ///   any other length is taken as it is (Apple's published samples pass the challenge itself).
+    /// - `keyID`: the key id that the client names.
+    /// - `seconds`: the moment of receipt, since 1970.
+    public func verify(
+        _ object: Span<UInt8>, clientDataHash: [UInt8], keyID: KeyID, at seconds: Int64
+    ) throws(AttestationFailure) -> VerifiedAttestation {
+        let (attestation, certificates, data) = try Self.parse(object)
+        guard let leaf = certificates.first else { throw .malformed(.certificateCount(0)) }
+        // Check 1: certificates.
+        try AttestationChecks.certificateChain(
+            certificates, roots: roots, at: seconds, skewSeconds: clockSkewSeconds)
+        let publicKey = try AttestationChecks.publicKey(of: leaf)
+        // Checks 2 and 3: the nonce, made here, is in the leaf.
+        let nonce = Nonce.make(attestation.authenticatorData.span, clientDataHash)
+        try AttestationChecks.nonce(nonce, in: leaf)
+        // Check 4: key id.
+        try AttestationChecks.keyID(keyID, of: publicKey)
+        // Check 5: app.
+        let app = try AttestationChecks.app(of: data, among: apps)
+        // Check 6: counter.
+        try AttestationChecks.counter(of: data)
+        // Check 7: environment.
+        let environment = try AttestationChecks.environment(of: data, allowed: app.environments)
+        // Check 8: credential id.
+        try AttestationChecks.credentialID(of: data, equals: keyID)
+        // Check 9: the key itself.
+        try AttestationChecks.credentialPublicKey(of: data, equals: publicKey)
+        return VerifiedAttestation(
+            keyID: keyID, publicKey: publicKey, app: app, environment: environment,
+            receipt: attestation.receipt, extensions: data.extensions ?? ExtensionData(),
+            leaf: leaf)
+    }
+
+    private static func parse(
+        _ object: Span<UInt8>
+    ) throws(AttestationFailure) -> (UnverifiedAttestation, [Certificate], AuthenticatorData) {
+        do {
+            let attestation = try UnverifiedAttestation(parsing: object)
+            return (
+                attestation, try attestation.certificates(),
+                try AuthenticatorData(attestation: attestation.authenticatorData.span)
+            )
+        } catch {
+            throw .malformed(error)
+        }
+    }
+}
+
+/// A key that Apple vouches for. Only ``AttestationVerifier`` makes one.
+public struct VerifiedAttestation: Hashable, Sendable {
+    /// SHA-256 of ``publicKey``; names the key from now on.
+    public let keyID: KeyID
+    /// Verifies the key's assertions.
+    public let publicKey: P256PublicKey
+    /// Which of the configured apps made the key.
+    public let app: AppIdentity
+    /// Which of Apple's services vouched for it.
+    public let environment: AttestEnvironment
+    /// As it came, unverified: the nonce does not cover it, so a genuine attestation may carry a
+    /// damaged one. Verify it with ``ReceiptVerifier`` before keeping or sending it. Nil where the
+    /// attestation has none.
+    public let receipt: [UInt8]?
+    /// What iOS 27 and macOS 27 say about the app; empty from earlier systems.
+    public let extensions: ExtensionData
+    /// The first second of the leaf's validity, since 1970.
+    public let leafNotBefore: Int64
+    /// The last second of the leaf's validity, since 1970.
+    public let leafNotAfter: Int64
+    /// The key's access control list (extension 1.2.840.113635.100.8.6), from iOS 26.2 on.
+    public let accessControl: [UInt8]?
+    /// The leaf's extension 1.2.840.113635.100.8.7, empty on the oldest systems.
+    public let systemVersion: SystemVersion
+
+    fileprivate init(
+        keyID: KeyID, publicKey: P256PublicKey, app: AppIdentity, environment: AttestEnvironment,
+        receipt: [UInt8]?, extensions: ExtensionData, leaf: Certificate
+    ) {
+        self.keyID = keyID
+        self.publicKey = publicKey
+        self.app = app
+        self.environment = environment
+        self.receipt = receipt
+        self.extensions = extensions
+        leafNotBefore = leaf.notBefore
+        leafNotAfter = leaf.notAfter
+        accessControl = leaf.extensionValue(oid: LeafCertificate.accessControlOID)
+            .flatMap { LeafCertificate.accessControl(in: $0) }
+        systemVersion = SystemVersion(
+            extensionValue: leaf.extensionValue(oid: LeafCertificate.systemVersionOID) ?? [])
+    }
+}

@@ -1,0 +1,73 @@
+import Bytes
+import Crypto
+
+/// What App Attest's leaf certificates say in Apple's own extensions.
+enum LeafCertificate {
+    static let nonceOID = "1.2.840.113635.100.8.2"
+    static let appInformationOID = "1.2.840.113635.100.8.5"
+    static let accessControlOID = "1.2.840.113635.100.8.6"
+    static let systemVersionOID = "1.2.840.113635.100.8.7"
+
+    /// The 32 bytes in `SEQUENCE { [1] { OCTET STRING } }`; nil for anything but exactly that.
+    static func nonce(in extensionValue: [UInt8]) -> Bytes32? {
+        octets(in: extensionValue.span, tag: 1).flatMap { Bytes32($0) }
+    }
+
+    /// The access control list of the key, in `SEQUENCE { [3] { OCTET STRING } }`.
+    static func accessControl(in extensionValue: [UInt8]) -> [UInt8]? {
+        octets(in: extensionValue.span, tag: 3)
+    }
+
+    /// SHA-256 of the list that a Mac with System Integrity Protection and Full Security writes. A
+    /// phone's is another: never compare it there.
+    private static let macFullSecurityDigest = Bytes32(
+        word0: 0x4DE4_539B_20E1_D672, word1: 0xB3B4_5A6F_9C67_C48D, word2: 0xB560_C79A_556F_91B0,
+        word3: 0xFB8C_96DD_32D0_B165)
+
+    static func isMacWithFullSecurity(_ accessControl: [UInt8]) -> Bool {
+        SHA256.hash(accessControl) == macFullSecurityDigest
+    }
+
+    /// The content of the octet string under context tag `tag`, where that is all there is.
+    private static func octets(in extensionValue: Span<UInt8>, tag: UInt32) -> [UInt8]? {
+        var outer = DERReader(extensionValue)
+        guard let sequence = outer.read(.sequence), outer.isAtEnd else { return nil }
+        var elements = DERReader(sequence)
+        guard let tagged = elements.read(.context(tag)), elements.isAtEnd else { return nil }
+        var inner = DERReader(tagged)
+        guard let octets = inner.read(.octetString), inner.isAtEnd else { return nil }
+        return octets.array
+    }
+
+    /// The text under context tag `tag` of a sequence of tagged octet strings; nil where absent.
+    static func text(in extensionValue: [UInt8], tag: UInt32) -> String? {
+        var outer = DERReader(extensionValue.span)
+        guard let sequence = outer.read(.sequence) else { return nil }
+        var elements = DERReader(sequence)
+        while let element = elements.readElement() {
+            guard element.tag == .context(tag) else { continue }
+            var inner = DERReader(element.content)
+            guard let octets = inner.read(.octetString),
+                let text = try? UTF8Span(validating: octets)
+            else { return nil }
+            return String(copying: text)
+        }
+        return nil
+    }
+}
+
+/// What the leaf says of the operating system (extension 1.2.840.113635.100.8.7; empty on some).
+public struct SystemVersion: Hashable, Sendable {
+    /// Such as `27.0`.
+    public let version: String?
+    /// Such as `24A325b`.
+    public let build: String?
+    /// Such as `iphoneos`.
+    public let platform: String?
+
+    init(extensionValue: [UInt8]) {
+        version = LeafCertificate.text(in: extensionValue, tag: 1400)
+        build = LeafCertificate.text(in: extensionValue, tag: 1403)
+        platform = LeafCertificate.text(in: extensionValue, tag: 1026)
+    }
+}

@@ -1,0 +1,110 @@
+public import Bytes
+import Crypto
+
+/// Makes challenges that need no storage, and recognises its own.
+///
+/// A token is base64url without padding of
+///
+///     version(1) | key generation(4) | purpose(1) | issued at, ms(8) | incarnation(8) | random(16)
+///     | key id(32, optional) | HMAC-SHA256 of all that, first 16 bytes
+///
+/// A MAC and not encryption: nothing in it is secret, and random GCM nonces would limit a key to
+/// 2^32 challenges, a few days at full load.
+public struct ChallengeSealer: Sendable {
+    private struct Generation: Sendable {
+        let id: UInt32
+        let key: HMACKey
+    }
+
+    private let generations: [Generation]
+
+    static let version: UInt8 = 1
+    static let bodyByteCount = 1 + 4 + 1 + 8 + 8 + 16
+    static let tagByteCount = 16
+    /// Characters of the longest token.
+    public static let tokenByteCountMax = (bodyByteCount + 32 + tagByteCount) * 4 / 3 + 2
+
+    /// `keys`: 32 bytes each; the first seals, every one opens. Nil when empty or of another length.
+    public init?(keys: [[UInt8]]) {
+        guard !keys.isEmpty, keys.allSatisfy({ $0.count == 32 }) else { return nil }
+        generations = keys.map { key in
+            let master = HMACKey(key)
+            let nameLabel = Array("sallyport generation".utf8)
+            let sealLabel = Array("sallyport challenge".utf8)
+            let name = HMACSHA256.authenticate(nameLabel.span, key: master)
+            let seal = HMACSHA256.authenticate(sealLabel.span, key: master)
+            return Generation(
+                id: UInt32(truncatingIfNeeded: name.word0), key: HMACKey(seal.array))
+        }
+    }
+
+    /// Appends the token of `challenge` to `output`.
+    public func seal(_ challenge: Challenge, into output: inout ByteBuffer) {
+        output.append(token(of: challenge))
+    }
+
+    /// The token of `challenge`, as ASCII bytes: what the app hashes.
+    public func token(of challenge: Challenge) -> [UInt8] {
+        let generation = generations[0]
+        let keyByteCount = challenge.keyID == nil ? 0 : 32
+        var raw: [UInt8] = []
+        raw.reserveCapacity(Self.bodyByteCount + keyByteCount + Self.tagByteCount)
+        raw.append(Self.version)
+        raw.appendBigEndian(UInt64(generation.id), byteCount: 4)
+        raw.append(challenge.purpose.rawValue)
+        raw.appendBigEndian(UInt64(bitPattern: challenge.issuedAt), byteCount: 8)
+        raw.appendBigEndian(challenge.incarnation.value, byteCount: 8)
+        raw.appendBigEndian(challenge.id.word0, byteCount: 8)
+        raw.appendBigEndian(challenge.id.word1, byteCount: 8)
+        if let keyID = challenge.keyID {
+            for word in [
+                keyID.digest.word0, keyID.digest.word1, keyID.digest.word2, keyID.digest.word3,
+            ] { raw.appendBigEndian(word, byteCount: 8) }
+        }
+        let tag = HMACSHA256.authenticate(raw.span, key: generation.key)
+        raw.appendBigEndian(tag.word0, byteCount: 8)
+        raw.appendBigEndian(tag.word1, byteCount: 8)
+        return Base64.encodeURLBytes(raw)
+    }
+
+    /// The challenge behind `token`; nil where it is not one that our keys sealed.
+    public func open(_ token: Span<UInt8>) -> Challenge? {
+        guard token.count <= Self.tokenByteCountMax, let raw = Base64.decode(token) else {
+            return nil
+        }
+        return open(raw: raw)
+    }
+
+    /// As ``open(_:)``, for a token that was decoded from base64 already.
+    public func open(raw: [UInt8]) -> Challenge? {
+        let keyByteCount = raw.count - Self.bodyByteCount - Self.tagByteCount
+        guard keyByteCount == 0 || keyByteCount == 32, raw[0] == Self.version else { return nil }
+        let bytes = raw.span
+        let generationID = UInt32(truncatingIfNeeded: bytes.bigEndianWord(at: 0) >> 24)
+        let sealed = bytes.extracting(0..<raw.count - Self.tagByteCount)
+        guard let generation = generations.first(where: { $0.id == generationID }),
+            let purpose = ChallengePurpose(rawValue: raw[5])
+        else { return nil }
+        let tag = HMACSHA256.authenticate(sealed, key: generation.key)
+        // Xor, not ==: the time of the comparison must not tell how many bytes were right.
+        let difference =
+            (tag.word0 ^ bytes.bigEndianWord(at: sealed.count))
+            | (tag.word1 ^ bytes.bigEndianWord(at: sealed.count + 8))
+        guard difference == 0 else { return nil }
+        return Challenge(
+            purpose: purpose,
+            issuedAt: Int64(bitPattern: bytes.bigEndianWord(at: 6)),
+            incarnation: Incarnation(bytes.bigEndianWord(at: 14)),
+            id: Bytes16(word0: bytes.bigEndianWord(at: 22), word1: bytes.bigEndianWord(at: 30)),
+            keyID: keyByteCount == 0
+                ? nil : Bytes32(bytes.extracting(38..<70)).map(KeyID.init(digest:)))
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func appendBigEndian(_ value: UInt64, byteCount: Int) {
+        for index in (0..<byteCount).reversed() {
+            append(UInt8(truncatingIfNeeded: value >> UInt64(index * 8)))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Bytes
+
+/// An ASN.1 tag (X.690 section 8.1.2).
+struct DERTag: Hashable {
+    /// The class and the constructed bit: the first byte's upper three bits.
+    let form: UInt8
+    let number: UInt32
+
+    static let integer = DERTag(form: 0x00, number: 2)
+    static let octetString = DERTag(form: 0x00, number: 4)
+    static let utf8String = DERTag(form: 0x00, number: 12)
+    static let sequence = DERTag(form: 0x20, number: 16)
+    static let set = DERTag(form: 0x20, number: 17)
+
+    /// A context-specific constructed tag, such as `[1]`.
+    static func context(_ number: UInt32) -> DERTag { DERTag(form: 0xA0, number: number) }
+}
+
+/// Takes DER elements off the front of a span: definite, minimal lengths (X.690 section 10.1). Nil
+/// where the next element is not DER or passes the end; never a trap.
+struct DERReader: ~Escapable {
+    private var bytes: ByteReader
+
+    @_lifetime(copy bytes)
+    init(_ bytes: Span<UInt8>) { self.bytes = ByteReader(bytes) }
+
+    var isAtEnd: Bool { bytes.isAtEnd }
+
+    /// The next element's tag and content.
+    @_lifetime(copy self)
+    mutating func readElement() -> DERElement? {
+        guard let tag = readTag(), let byteCount = readLength(),
+            let content = bytes.readSpan(byteCount: byteCount)
+        else { return nil }
+        return DERElement(tag: tag, content: content)
+    }
+
+    /// The content of the next element, nil unless it has this tag.
+    @_lifetime(copy self)
+    mutating func read(_ tag: DERTag) -> Span<UInt8>? {
+        guard let element = readElement(), element.tag == tag else { return nil }
+        return element.content
+    }
+
+    private mutating func readTag() -> DERTag? {
+        guard let first = bytes.readByte() else { return nil }
+        let form = first & 0xE0
+        guard first & 0x1F == 0x1F else {
+            return DERTag(form: form, number: UInt32(first & 0x1F))
+        }
+        // Four groups of seven bits: enough for every tag in use, and no overflow.
+        var number: UInt32 = 0
+        for index in 0..<4 {
+            guard let byte = bytes.readByte(), index > 0 || byte != 0x80 else { return nil }
+            number = number << 7 | UInt32(byte & 0x7F)
+            if byte & 0x80 == 0 { return number >= 31 ? DERTag(form: form, number: number) : nil }
+        }
+        return nil
+    }
+
+    private mutating func readLength() -> Int? {
+        guard let first = bytes.readByte() else { return nil }
+        guard first >= 0x80 else { return Int(first) }
+        let byteCount = Int(first & 0x7F)
+        // 0x80 is BER's indefinite length; four bytes are more than any object here may have.
+        guard byteCount >= 1, byteCount <= 4,
+            let length = bytes.readInteger(byteCount: byteCount)
+        else { return nil }
+        let shortestMin: UInt64 = byteCount == 1 ? 0x80 : 1 << UInt64((byteCount - 1) * 8)
+        return length >= shortestMin ? Int(length) : nil
+    }
+}
+
+/// One element: its tag, and its content in place.
+struct DERElement: ~Escapable {
+    let tag: DERTag
+    let content: Span<UInt8>
+
+    @_lifetime(copy content)
+    init(tag: DERTag, content: Span<UInt8>) {
+        self.tag = tag
+        self.content = content
+    }
+}

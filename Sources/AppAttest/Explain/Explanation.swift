@@ -1,0 +1,180 @@
+import Bytes
+import JSON
+
+/// What an object says, and which checks it passes: for a developer, not for a gateway's decision.
+///
+/// Made by ``attestation(_:expecting:)``, ``assertion(_:expecting:)`` and
+/// ``receipt(_:expecting:)``, which run the same check functions as the verifiers, but go on after
+/// a failure where that makes sense. `valid` means: no step failed, and what the kind requires was
+/// given. Required are
+/// - for an attestation the challenge or client data hash (without it anybody could have copied
+///   it),
+/// - for an assertion the client data or its hash, and the public key,
+/// - for a receipt nothing. App id, key id and environment are compared where they are given and
+///   skipped, visibly, where not.
+public struct Explanation: Hashable, Sendable {
+    /// What the object is; the words of the `explain` command.
+    public enum Kind: String, Sendable, CaseIterable {
+        case attestation
+        case assertion
+        case receipt
+    }
+
+    /// What became of a step.
+    public enum Outcome: String, Sendable {
+        case passed
+        case failed
+        /// Not checked: something was not given, or an earlier step failed.
+        case skipped
+    }
+
+    /// One check, or one step of decoding.
+    public struct Step: Hashable, Sendable {
+        /// A word such as `certificate_chain`.
+        public let name: String
+        public let outcome: Outcome
+        /// A sentence for people.
+        public let detail: String
+    }
+
+    /// What a field holds.
+    public enum Value: Hashable, Sendable {
+        case text(String)
+        case integer(Int64)
+        case boolean(Bool)
+    }
+
+    /// One thing that the object says, or that follows from it.
+    public struct Field: Hashable, Sendable {
+        public let name: String
+        public let value: Value
+    }
+
+    public let kind: Kind
+    /// In the order in which the verifier takes them.
+    public private(set) var steps: [Step] = []
+    /// What the object holds, in reading order; times and binary values as text.
+    public private(set) var fields: [Field] = []
+    /// `ok`, or the code of the first step that failed, or of the first requirement not met.
+    public private(set) var code = "ok"
+
+    init(_ kind: Kind) { self.kind = kind }
+
+    /// Whether a gateway given the same expectations would accept the object.
+    public var isValid: Bool { code == "ok" }
+    /// `valid` or `invalid`.
+    public var verdict: String { isValid ? "valid" : "invalid" }
+
+    /// The value of a field, nil where the object has none such.
+    public subscript(_ name: String) -> Value? { fields.first { $0.name == name }?.value }
+
+    // MARK: making one
+
+    mutating func pass(_ name: String, _ detail: String) {
+        steps.append(Step(name: name, outcome: .passed, detail: detail))
+    }
+
+    mutating func fail(_ name: String, code: String, _ detail: String) {
+        steps.append(Step(name: name, outcome: .failed, detail: detail))
+        if isValid { self.code = code }
+    }
+
+    mutating func skip(_ name: String, _ detail: String) {
+        steps.append(Step(name: name, outcome: .skipped, detail: detail))
+    }
+
+    /// A step that cannot be taken and without which nothing is proven.
+    mutating func lack(_ name: String, code: String, _ detail: String) {
+        skip(name, detail)
+        if isValid { self.code = code }
+    }
+
+    mutating func add(_ name: String, _ value: String?) {
+        if let value { fields.append(Field(name: name, value: .text(value))) }
+    }
+
+    mutating func add(_ name: String, _ value: Int64?) {
+        if let value { fields.append(Field(name: name, value: .integer(value))) }
+    }
+
+    mutating func add(_ name: String, _ value: Bool) {
+        fields.append(Field(name: name, value: .boolean(value)))
+    }
+}
+
+extension Explanation {
+    /// Explains an object of `kind`.
+    public static func of(
+        _ kind: Kind, _ object: [UInt8], expecting expected: Expectations
+    ) -> Explanation {
+        switch kind {
+        case .attestation: attestation(object, expecting: expected)
+        case .assertion: assertion(object, expecting: expected)
+        case .receipt: receipt(object, expecting: expected)
+        }
+    }
+
+    /// `{"verdict", "code", "steps": [{"name", "outcome", "detail"}], "fields": {...}}`.
+    public var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("verdict", string: verdict)
+        writer.member("code", string: code)
+        writer.beginArray("steps")
+        for step in steps {
+            writer.beginObject()
+            writer.member("name", string: step.name)
+            writer.member("outcome", string: step.outcome.rawValue)
+            writer.member("detail", string: step.detail)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.beginObject("fields")
+        for field in fields { writer.member(named: field.name, value: field.value.json) }
+        writer.endObject()
+        writer.endObject()
+        let buffer = writer.finish()
+        return buffer.readable.array
+    }
+
+    /// Lines for a terminal.
+    public var text: String {
+        var lines = ["\(kind.rawValue): \(verdict) (\(code))", ""]
+        for step in steps {
+            let mark =
+                switch step.outcome {
+                case .passed: "ok  "
+                case .failed: "FAIL"
+                case .skipped: "  - "
+                }
+            lines.append("\(mark)  \(Self.column(step.name, 20))  \(step.detail)")
+        }
+        lines.append("")
+        for field in fields {
+            lines.append("\(Self.column(field.name, 26))  \(field.value)")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func column(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(0, width - text.count))
+    }
+}
+
+extension Explanation.Value: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .text(let text): text
+        case .integer(let number): "\(number)"
+        case .boolean(let flag): "\(flag)"
+        }
+    }
+
+    fileprivate var json: JSONValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .integer(let number): .integer(number)
+        case .boolean(let flag): .bool(flag)
+        }
+    }
+}

@@ -1,0 +1,36 @@
+public import CBOR
+
+/// What is wrong with the structure of an object, before anything in it is compared or verified.
+public enum Malformation: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The outer CBOR, or one inside: not the bounded deterministic subset.
+    case cbor(CBORError)
+    /// A member that must be there is missing or of another type.
+    case member(String)
+    /// `fmt` is something else than `apple-appattest`.
+    case format
+    case authenticatorDataTooLong(byteCount: Int)
+    /// The authenticator data ends before this part of it does.
+    case truncated(AuthenticatorData.Part)
+    /// The credential public key is not an EC2 key on P-256 (RFC 9053 section 7.1.1).
+    case coseKey
+    /// The bytes after the fixed parts are not exactly one map, or a known key has another type.
+    case extensions
+    case certificateCount(Int)
+    /// The certificate at this index of `x5c` is not one.
+    case certificate(index: Int)
+
+    public var description: String {
+        switch self {
+        case .cbor(let error): "CBOR: \(error)"
+        case .member(let name): "member \(name) is missing or of another type"
+        case .format: "fmt is not apple-appattest"
+        case .authenticatorDataTooLong(let byteCount):
+            "\(byteCount) bytes of authenticator data, more than \(AuthenticatorData.byteCountMax)"
+        case .truncated(let part): "authenticator data ends inside its \(part.rawValue)"
+        case .coseKey: "the credential public key is not a P-256 key"
+        case .extensions: "the bytes that follow are not one extension map"
+        case .certificateCount(let count): "x5c holds \(count) certificates"
+        case .certificate(let index): "x5c[\(index)] is not a certificate"
+        }
+    }
+}

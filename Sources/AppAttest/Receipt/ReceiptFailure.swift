@@ -1,0 +1,46 @@
+/// Why a receipt is not accepted.
+public enum ReceiptFailure: Error, Hashable, Sendable {
+    /// The signed content is not Apple's set of fields, or a field has another form than it must.
+    case malformed(String)
+    /// Not CMS, or its signature is wrong; receipts up to October 2020 are not conforming CMS.
+    case cmsInvalid(String)
+    /// Signed by a certificate that does not lead to a trusted root at the receipt's creation.
+    case certificateChain(String)
+    /// Issued for another app.
+    case appMismatch
+    /// Issued for another key.
+    case keyMismatch
+    /// Issued in another environment.
+    case environmentMismatch
+
+    /// The reason as one word for logs and metrics; a closed set.
+    public var code: String {
+        switch self {
+        case .malformed: "malformed"
+        case .cmsInvalid: "cms_invalid"
+        case .certificateChain: "certificate_chain"
+        case .appMismatch: "app_mismatch"
+        case .keyMismatch: "key_mismatch"
+        case .environmentMismatch: "environment_mismatch"
+        }
+    }
+
+    /// Every value that ``code`` can have, for registering metrics.
+    public static let allCodes = [
+        "malformed", "cms_invalid", "certificate_chain", "app_mismatch", "key_mismatch",
+        "environment_mismatch",
+    ]
+}
+
+extension ReceiptFailure: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .malformed(let reason): reason
+        case .cmsInvalid(let reason): "not validly signed: \(reason)"
+        case .certificateChain(let reason): "no chain to a trusted root: \(reason)"
+        case .appMismatch: "the receipt is for another app"
+        case .keyMismatch: "the receipt is for another key"
+        case .environmentMismatch: "the receipt is of another environment"
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// The ways in which one assertion can be wrong, each the only thing wrong with it.
+public enum AssertionFault: String, Sendable, CaseIterable {
+    // MARK: signature
+    case otherKey
+    case otherClientData
+    /// The counter was raised after signing.
+    case counterChangedAfterSigning
+    /// The nonce was used as the digest instead of being hashed once more.
+    case nonceAsDigest
+    /// `r || s` instead of DER.
+    case rawSignature
+    case emptySignature
+    case signatureTrailingByte
+    /// One length inside the DER takes two bytes where one is enough.
+    case signatureNotDER
+
+    // MARK: app
+    case otherApp
+
+    // MARK: authenticator data, validly signed
+    case extraByte
+    case extraText
+    case twoMaps
+    case mapThenByte
+    case extensionsNotAMap
+    case extensionsIndefinite
+    case extensionsDuplicateKey
+    case extensionsTooDeep
+    case extensionsTooLong
+    case categoryTooShort
+    case versionNotText
+
+    // MARK: object
+    case empty
+    case notAMap
+    case trailingByte
+    case indefiniteMap
+    case duplicateMember
+    case notShortestLength
+    case signatureMissing
+    case authenticatorDataMissing
+    case signatureIsText
+    case tagged
+    case cutShort
+
+    /// The code of the ``AssertionFailure`` that a verifier must give.
+    public var code: String {
+        switch self {
+        case .otherKey, .otherClientData, .counterChangedAfterSigning, .nonceAsDigest,
+            .rawSignature, .emptySignature, .signatureTrailingByte, .signatureNotDER:
+            "signature_invalid"
+        case .otherApp: "app_mismatch"
+        default: "malformed"
+        }
+    }
+}

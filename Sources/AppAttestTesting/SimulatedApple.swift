@@ -1,0 +1,150 @@
+import Bytes
+public import Crypto
+public import JSON
+
+/// A stand-in for Apple: a root and an intermediate that certify simulated devices' keys, and a
+/// root and a signer for receipts.
+///
+/// Whoever trusts ``root`` trusts every object that this simulator makes: for tests and
+/// demonstrations only.
+public final class SimulatedApple: Sendable {
+    /// Stands in for Apple App Attestation Root CA.
+    public let root: Certificate
+    /// Stands in for Apple App Attestation CA 1.
+    public let intermediate: Certificate
+    /// Stands in for Apple Root CA - G3.
+    public let receiptRoot: Certificate
+    let receiptIntermediate: Certificate
+
+    let rootKey: ECPrivateKey
+    let intermediateKey: ECPrivateKey
+    let receiptRootKey: ECPrivateKey
+    let receiptIntermediateKey: ECPrivateKey
+    let receiptSignerKey: P256PrivateKey
+
+    static let day: Int64 = 86400
+    static let intermediateName: DistinguishedName = [
+        "CN": "Simulated App Attestation CA 1", "O": "Simulated", "ST": "California",
+    ]
+
+    /// Mints everything new. `seconds` since 1970 is about when it will be used: the intermediates
+    /// are valid from five years before to five years after, the roots for longer.
+    public init(around seconds: Int64) throws(SimulationError) {
+        rootKey = try SimulationError.wrap { () throws(CryptoError) in try .generate(.p384) }
+        intermediateKey = try SimulationError.wrap { () throws(CryptoError) in try .generate(.p384)
+        }
+        receiptRootKey = try SimulationError.wrap { () throws(CryptoError) in try .generate(.p384) }
+        receiptIntermediateKey = try SimulationError.wrap {
+            () throws(CryptoError) in try .generate(.p256)
+        }
+        receiptSignerKey = try SimulationError.wrap { () throws(CryptoError) in try .generate() }
+        root = try Self.root("Simulated App Attestation Root CA", rootKey, seconds)
+        intermediate = try Self.intermediate(
+            Self.intermediateName, intermediateKey, issuer: root, rootKey, seconds)
+        receiptRoot = try Self.root("Simulated Root CA - G3", receiptRootKey, seconds)
+        receiptIntermediate = try Self.intermediate(
+            ["CN": "Simulated Application Integration CA 5 - G1", "O": "Simulated"],
+            receiptIntermediateKey, issuer: receiptRoot, receiptRootKey, seconds)
+    }
+
+    static func root(
+        _ name: String, _ key: ECPrivateKey, _ seconds: Int64
+    ) throws(SimulationError) -> Certificate {
+        try SimulationError.wrap { () throws(CryptoError) in
+            try CertificateBuilder(
+                subject: ["CN": name, "O": "Simulated", "ST": "California"], key: .ec(key),
+                notBefore: max(0, seconds - 3650 * day), notAfter: seconds + 7300 * day,
+                extensions: [
+                    .basicConstraints(isCA: true), .subjectKeyIdentifier(.ec(key)),
+                    .certificateSigning,
+                ]
+            ).certificate(issuer: .itself, signingKey: key, digest: .sha384)
+        }
+    }
+
+    static func intermediate(
+        _ name: DistinguishedName, _ key: ECPrivateKey, issuer: Certificate,
+        _ issuerKey: ECPrivateKey, _ seconds: Int64
+    ) throws(SimulationError) -> Certificate {
+        try SimulationError.wrap { () throws(CryptoError) in
+            try CertificateBuilder(
+                subject: name, key: .ec(key), notBefore: max(0, seconds - 1826 * day),
+                notAfter: seconds + 1826 * day,
+                extensions: [
+                    .basicConstraints(isCA: true, pathLength: 0),
+                    .authorityKeyIdentifier(.ec(issuerKey)), .subjectKeyIdentifier(.ec(key)),
+                    .certificateSigning,
+                ]
+            ).certificate(issuer: .certificate(issuer), signingKey: issuerKey, digest: .sha384)
+        }
+    }
+
+    // MARK: saving
+
+    /// Everything needed to go on as the same Apple, private keys included.
+    public func state() throws(SimulationError) -> JSONValue {
+        try SimulationError.wrap { () throws(CryptoError) in
+            func text(_ pem: [UInt8]) -> JSONValue { .string(String(decoding: pem, as: UTF8.self)) }
+            return .object([
+                "root": text(try root.pem()), "root_key": text(try rootKey.pem()),
+                "intermediate": text(try intermediate.pem()),
+                "intermediate_key": text(try intermediateKey.pem()),
+                "receipt_root": text(try receiptRoot.pem()),
+                "receipt_root_key": text(try receiptRootKey.pem()),
+                "receipt_intermediate": text(try receiptIntermediate.pem()),
+                "receipt_intermediate_key": text(try receiptIntermediateKey.pem()),
+                "receipt_signer_key": text(try receiptSignerKey.pem()),
+            ])
+        }
+    }
+
+    public init(state: JSONValue) throws(SimulationError) {
+        let reader = StateReader(state)
+        root = try reader.certificate("root")
+        rootKey = try reader.key("root_key")
+        intermediate = try reader.certificate("intermediate")
+        intermediateKey = try reader.key("intermediate_key")
+        receiptRoot = try reader.certificate("receipt_root")
+        receiptRootKey = try reader.key("receipt_root_key")
+        receiptIntermediate = try reader.certificate("receipt_intermediate")
+        receiptIntermediateKey = try reader.key("receipt_intermediate_key")
+        receiptSignerKey = try reader.p256Key("receipt_signer_key")
+    }
+}
+
+/// Takes the members of a saved state.
+struct StateReader {
+    private let members: [String: JSONValue]
+
+    init(_ state: JSONValue) {
+        if case .object(let members) = state { self.members = members } else { members = [:] }
+    }
+
+    func text(_ name: String) throws(SimulationError) -> String {
+        guard case .string(let text) = members[name] else { throw .state(name) }
+        return text
+    }
+
+    func integer(_ name: String) throws(SimulationError) -> Int64 {
+        guard case .integer(let number) = members[name] else { throw .state(name) }
+        return number
+    }
+
+    func certificate(_ name: String) throws(SimulationError) -> Certificate {
+        let pem = Array(try text(name).utf8)
+        guard let certificate = try? Certificate.parsePEM(pem).first else { throw .state(name) }
+        return certificate
+    }
+
+    func key(_ name: String) throws(SimulationError) -> ECPrivateKey {
+        let pem = Array(try text(name).utf8)
+        guard let key = try? ECPrivateKey(pem: pem) else { throw .state(name) }
+        return key
+    }
+
+    func p256Key(_ name: String) throws(SimulationError) -> P256PrivateKey {
+        let pem = Array(try text(name).utf8)
+        guard let key = try? P256PrivateKey(pem: pem) else { throw .state(name) }
+        return key
+    }
+}

@@ -1,0 +1,114 @@
+public import Bytes
+import COpenSSL
+
+/// An X.509 certificate (RFC 5280) in DER, read but not trusted: that is ``CertificateChain``'s.
+///
+/// Nothing changes it after `init`, and OpenSSL guards what it caches inside, so any number of
+/// threads may read one at the same time.
+@safe
+public final class Certificate: @unchecked Sendable {
+    public let der: [UInt8]
+    /// SHA-256 of the DER, by which operators pin and compare.
+    public let fingerprint: Bytes32
+    /// Nil unless the key is a point on the named curve P-256, uncompressed.
+    public let publicKey: P256PublicKey?
+    /// Seconds since 1970; the certificate is valid from this second...
+    public let notBefore: Int64
+    /// ...to this one, both included.
+    public let notAfter: Int64
+    /// Of the issuer's signature, as dotted decimal: `1.2.840.10045.4.3.2` is ecdsa-with-SHA256.
+    public let signatureAlgorithm: String
+    /// In RFC 4514's form, for people; never compare it.
+    public let subject: String
+    /// In RFC 4514's form, for people; never compare it.
+    public let issuer: String
+    /// The subject's only common name; nil if there is none or more than one.
+    public let commonName: String?
+    /// Whether basic constraints say so; version 1 certificates never are.
+    public let isCA: Bool
+    /// How many intermediates may stand between this CA and a leaf; nil for no limit.
+    public let pathLength: Int?
+    /// In their order. No two have the same OID.
+    public let extensions: [CertificateExtension]
+
+    private let owned: Owned
+
+    /// Apple's are under 1.5 KiB.
+    public static let byteCountMax = 16 * 1024
+
+    /// Reads exactly one certificate: BER that is not DER, and bytes behind it, are refused.
+    public init(der: [UInt8]) throws(CryptoError) {
+        ErrorQueue.clear()
+        let owned = try Self.decode(der)
+        let pointer = unsafe owned.pointer
+        // Makes OpenSSL read and cache the extensions that it knows, and fails if one is malformed.
+        guard unsafe X509_check_purpose(pointer, -1, 0) == 1 else {
+            throw .malformed(ErrorQueue.drain("certificate extensions"))
+        }
+        guard let notBefore = unsafe X509Fields.seconds(X509_get0_notBefore(pointer)),
+            let notAfter = unsafe X509Fields.seconds(X509_get0_notAfter(pointer))
+        else { throw .malformed(ErrorQueue.drain("certificate validity")) }
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        signatureAlgorithm = try unsafe X509Fields.signatureAlgorithm(of: pointer)
+        subject = try unsafe X509Fields.text(of: X509_get_subject_name(pointer))
+        issuer = try unsafe X509Fields.text(of: X509_get_issuer_name(pointer))
+        commonName = unsafe X509Fields.commonName(in: X509_get_subject_name(pointer))
+        extensions = try unsafe X509Fields.extensions(of: pointer)
+        publicKey = unsafe X509Fields.p256Key(of: pointer)
+        isCA = unsafe X509_check_ca(pointer) == 1
+        let pathLength = unsafe X509_get_pathlen(pointer)
+        self.pathLength = pathLength >= 0 ? pathLength : nil
+        fingerprint = SHA256.hash(der)
+        self.der = der
+        self.owned = owned
+    }
+
+    /// OpenSSL's object; keep the certificate alive while using it.
+    var handle: OpaquePointer { unsafe owned.pointer }
+
+    /// What the OCTET STRING of the extension with this dotted-decimal OID holds; nil if absent.
+    public func extensionValue(oid: String) -> [UInt8]? {
+        extensions.first { $0.oid == oid }?.value
+    }
+
+    private static func decode(_ der: [UInt8]) throws(CryptoError) -> Owned {
+        guard der.count <= byteCountMax else {
+            throw .malformed("certificate: \(der.count) bytes")
+        }
+        var readCount = 0
+        let pointer = unsafe der.withUnsafeBufferPointer { bytes in
+            var position = bytes.baseAddress
+            let pointer = unsafe d2i_X509(nil, &position, bytes.count)
+            if let start = bytes.baseAddress, let position = unsafe position {
+                readCount = unsafe position - start
+            }
+            return unsafe pointer
+        }
+        guard let owned = unsafe Owned(pointer, freedBy: X509_free) else {
+            throw .malformed(ErrorQueue.drain("certificate"))
+        }
+        guard readCount == der.count else { throw .malformed("certificate: bytes behind it") }
+        // The reader takes BER; only DER comes out as it went in.
+        guard try unsafe encode(owned.pointer) == der else {
+            throw .malformed("certificate: not DER")
+        }
+        return owned
+    }
+
+    static func encode(_ pointer: OpaquePointer) throws(CryptoError) -> [UInt8] {
+        var encoded: UnsafeMutablePointer<UInt8>?
+        let byteCount = unsafe i2d_X509(pointer, &encoded)
+        defer { unsafe CRYPTO_free(encoded, #file, #line) }
+        guard byteCount > 0, let encoded = unsafe encoded else {
+            throw .failed(ErrorQueue.drain("encoding a certificate"))
+        }
+        return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(byteCount)))
+    }
+}
+
+extension Certificate: Hashable {
+    public static func == (left: Certificate, right: Certificate) -> Bool { left.der == right.der }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(fingerprint) }
+}

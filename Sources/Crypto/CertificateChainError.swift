@@ -1,0 +1,33 @@
+/// Why a certificate was not trusted.
+public enum CertificateChainError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// A certificate of the path ended before the time asked for.
+    case expired
+    /// A certificate of the path begins after the time asked for.
+    case notYetValid
+    /// The path ends at none of the given roots.
+    case untrusted
+    /// A certificate was not signed by the one that it names as its issuer; a root's own signature
+    /// counts.
+    case badSignature
+    /// An issuer that is no CA, or whose key may not sign certificates.
+    case notCA
+    /// More intermediates than a CA of the path allows.
+    case pathLength
+    /// A signature algorithm other than those that Apple's chains use, or a key too short.
+    case weakAlgorithm
+    /// Anything else, in OpenSSL's words: an unknown critical extension, for one.
+    case other(String)
+
+    public var description: String {
+        switch self {
+        case .expired: "a certificate has expired"
+        case .notYetValid: "a certificate is not yet valid"
+        case .untrusted: "no path to a trusted root"
+        case .badSignature: "a certificate's signature is not its issuer's"
+        case .notCA: "an issuer is not a CA"
+        case .pathLength: "a path length is exceeded"
+        case .weakAlgorithm: "a signature algorithm is not acceptable"
+        case .other(let reason): reason
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// Why a CMS message was refused.
+public enum SignedDataError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// It is not SignedData with one signer, whose certificate it carries, over content of type
+    /// data.
+    case malformed(String)
+    /// A digest or signature algorithm other than ECDSA with SHA-2.
+    case weakAlgorithm
+    /// The content, or its signed attributes, is not what the signer signed.
+    case badSignature
+    /// The signature is the signer's; the signer is not trusted.
+    case signer(CertificateChainError)
+
+    public var description: String {
+        switch self {
+        case .malformed(let reason): "malformed CMS: \(reason)"
+        case .weakAlgorithm: "a CMS algorithm is not acceptable"
+        case .badSignature: "the CMS signature is not the signer's"
+        case .signer(let error): "CMS signer: \(error)"
+        }
+    }
+}

@@ -1,0 +1,151 @@
+/// Reads field lines up to the empty line: of a head, or the trailers of a chunked body
+/// (RFC 9112 section 5).
+///
+/// Goes on where it stopped, so that a head that arrives byte by byte costs no more than one read
+/// at once; judges from left to right, so that the verdict does not depend on how it was split.
+struct FieldSection: Sendable {
+    enum Step: Equatable {
+        case advanced
+        case incomplete
+        case complete
+        case refused(HTTPFault)
+    }
+
+    private enum Phase {
+        case lineStart, name, valueStart, value
+    }
+
+    private let table = KnownFieldTable.shared
+    private(set) var fields: [FieldRange] = []
+    /// The next byte to look at; after `complete`, the one behind the empty line.
+    private(set) var position = 0
+    private var phase = Phase.lineStart
+    private var nameStart = 0
+    private var nameHasUnderscore = false
+    private var nameEnd = 0
+    private var nameKnown = KnownField.other
+    private var valueStart = 0
+
+    /// Starts anew at `position`; the array keeps its storage.
+    mutating func reset(position: Int) {
+        fields.removeAll(keepingCapacity: true)
+        self.position = position
+        phase = .lineStart
+    }
+
+    /// Reads on in `bytes`, of which those before `end` may be looked at.
+    mutating func scan(_ bytes: Span<UInt8>, to end: Int, fieldCountMax: Int) -> Step {
+        var step = Step.advanced
+        while step == .advanced {
+            switch phase {
+            case .lineStart: step = startLine(bytes, end, fieldCountMax)
+            case .name: step = scanName(bytes, end)
+            case .valueStart: step = skipSpace(bytes, end)
+            case .value: step = scanValue(bytes, end)
+            }
+        }
+        return step
+    }
+
+    @inline(__always)
+    private mutating func startLine(
+        _ bytes: Span<UInt8>, _ end: Int, _ fieldCountMax: Int
+    ) -> Step {
+        guard position < end else { return .incomplete }
+        switch bytes[position] {
+        case ASCIIByte.carriageReturn:
+            guard position &+ 1 < end else { return .incomplete }
+            guard bytes[position &+ 1] == ASCIIByte.lineFeed else {
+                return .refused(.bareCarriageReturn)
+            }
+            position &+= 2
+            return .complete
+        case ASCIIByte.lineFeed: return .refused(.bareLineFeed)
+        case ASCIIByte.space, ASCIIByte.tab: return .refused(.obsoleteFold)
+        case ASCIIByte.colon: return .refused(.fieldNameEmpty)
+        default: break
+        }
+        guard fields.count < fieldCountMax else { return .refused(.tooManyFields) }
+        nameStart = position
+        nameHasUnderscore = false
+        phase = .name
+        return .advanced
+    }
+
+    @inline(__always)
+    private mutating func scanName(_ bytes: Span<UInt8>, _ end: Int) -> Step {
+        let offset = bytes.firstColonOrSpace(from: position, to: end)
+        nameKnown = .other
+        if offset < end, bytes[offset] == ASCIIByte.colon {
+            nameKnown = table.field(in: bytes, from: nameStart, to: offset)
+        }
+        // A known name needs no further look.
+        if nameKnown == .other, let fault = checkName(bytes, offset) { return .refused(fault) }
+        position = offset
+        guard offset < end else { return .incomplete }
+        switch bytes[offset] {
+        case ASCIIByte.colon: break
+        case ASCIIByte.space, ASCIIByte.tab: return .refused(.spaceBeforeColon)
+        case ASCIIByte.carriageReturn: return .refused(.fieldWithoutColon)
+        case ASCIIByte.lineFeed: return .refused(.bareLineFeed)
+        default: return .refused(.fieldNameInvalid)
+        }
+        nameEnd = offset
+        position = offset &+ 1
+        phase = .valueStart
+        return .advanced
+    }
+
+    /// The bytes of a name from `position` on, as far as they are there.
+    @inline(__always)
+    private mutating func checkName(_ bytes: Span<UInt8>, _ end: Int) -> HTTPFault? {
+        var hasUnderscore = nameHasUnderscore
+        for index in position..<end {
+            let byte = bytes[index]
+            guard ByteSet.token.contains(byte) else { return .fieldNameInvalid }
+            hasUnderscore = hasUnderscore || byte == ASCIIByte.underscore
+        }
+        nameHasUnderscore = hasUnderscore
+        return nil
+    }
+
+    @inline(__always)
+    private mutating func skipSpace(_ bytes: Span<UInt8>, _ end: Int) -> Step {
+        var offset = position
+        while offset < end, isSpace(bytes[offset]) { offset &+= 1 }
+        position = offset
+        guard offset < end else { return .incomplete }
+        valueStart = offset
+        phase = .value
+        return .advanced
+    }
+
+    @inline(__always)
+    private mutating func scanValue(_ bytes: Span<UInt8>, _ end: Int) -> Step {
+        let offset = bytes.firstControl(from: position, to: end)
+        position = offset
+        guard offset < end else { return .incomplete }
+        guard bytes[offset] == ASCIIByte.carriageReturn else {
+            let isLineFeed = bytes[offset] == ASCIIByte.lineFeed
+            return .refused(isLineFeed ? .bareLineFeed : .fieldValueInvalid)
+        }
+        guard offset &+ 1 < end else { return .incomplete }
+        guard bytes[offset &+ 1] == ASCIIByte.lineFeed else {
+            return .refused(.bareCarriageReturn)
+        }
+        var valueEnd = offset
+        while valueEnd > valueStart, isSpace(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
+        fields.append(
+            FieldRange(
+                name: Range32(nameStart, nameEnd), value: Range32(valueStart, valueEnd),
+                known: nameKnown, hasUnderscore: nameHasUnderscore))
+        position = offset &+ 2
+        phase = .lineStart
+        return .advanced
+    }
+
+    @inline(__always)
+    private func isSpace(_ byte: UInt8) -> Bool {
+        byte == ASCIIByte.space || byte == ASCIIByte.tab
+    }
+}

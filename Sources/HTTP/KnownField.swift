@@ -1,0 +1,123 @@
+/// Fields that the gateway treats apart.
+public enum KnownField: UInt8, Sendable, CaseIterable {
+    case other
+    // Framing and the connection.
+    case host, connection, contentLength, transferEncoding, te, trailer, upgrade, keepAlive
+    case proxyConnection, proxyAuthorization, proxyAuthenticate, http2Settings, expect
+    // Who sent it, and through whom.
+    case forwarded, xForwardedFor, xForwardedHost, xForwardedProto, xForwardedPort
+    case xForwardedPrefix, xForwardedServer, xForwardedSsl, xForwardedScheme
+    case xRequestID, xRealIP, via
+    // Ask some servers to take another method or path than the one that was matched.
+    case xHTTPMethod, xHTTPMethodOverride, xMethodOverride, xOriginalURL, xRewriteURL
+    // Content and the rest.
+    case authorization, accept, acceptEncoding, acceptLanguage, contentType, contentEncoding, cookie
+    case date, server, userAgent, cacheControl, eTag, location, retryAfter, wwwAuthenticate
+
+    /// In lower case; empty for `other`.
+    public var name: StaticString {
+        switch self {
+        case .other: ""
+        case .host: "host"
+        case .connection: "connection"
+        case .contentLength: "content-length"
+        case .transferEncoding: "transfer-encoding"
+        case .te: "te"
+        case .trailer: "trailer"
+        case .upgrade: "upgrade"
+        case .keepAlive: "keep-alive"
+        case .proxyConnection: "proxy-connection"
+        case .proxyAuthorization: "proxy-authorization"
+        case .proxyAuthenticate: "proxy-authenticate"
+        case .http2Settings: "http2-settings"
+        case .expect: "expect"
+        case .forwarded: "forwarded"
+        case .xForwardedFor: "x-forwarded-for"
+        case .xForwardedHost: "x-forwarded-host"
+        case .xForwardedProto: "x-forwarded-proto"
+        case .xForwardedPort: "x-forwarded-port"
+        case .xForwardedPrefix: "x-forwarded-prefix"
+        case .xForwardedServer: "x-forwarded-server"
+        case .xForwardedSsl: "x-forwarded-ssl"
+        case .xForwardedScheme: "x-forwarded-scheme"
+        case .xRequestID: "x-request-id"
+        case .xRealIP: "x-real-ip"
+        case .via: "via"
+        case .xHTTPMethod: "x-http-method"
+        case .xHTTPMethodOverride: "x-http-method-override"
+        case .xMethodOverride: "x-method-override"
+        case .xOriginalURL: "x-original-url"
+        case .xRewriteURL: "x-rewrite-url"
+        case .authorization: "authorization"
+        case .accept: "accept"
+        case .acceptEncoding: "accept-encoding"
+        case .acceptLanguage: "accept-language"
+        case .contentType: "content-type"
+        case .contentEncoding: "content-encoding"
+        case .cookie: "cookie"
+        case .date: "date"
+        case .server: "server"
+        case .userAgent: "user-agent"
+        case .cacheControl: "cache-control"
+        case .eTag: "etag"
+        case .location: "location"
+        case .retryAfter: "retry-after"
+        case .wwwAuthenticate: "www-authenticate"
+        }
+    }
+
+    /// Belongs to one connection and is never forwarded (RFC 9110 section 7.6.1), whether or not
+    /// `Connection` nominates it.
+    public var isHopByHop: Bool {
+        switch self {
+        case .connection, .transferEncoding, .te, .trailer, .upgrade, .keepAlive, .proxyConnection,
+            .proxyAuthorization, .proxyAuthenticate, .http2Settings:
+            true
+        default: false
+        }
+    }
+
+    /// Says how long a message is or whom it is for: a second reading of one is an attack.
+    var isFraming: Bool {
+        switch self {
+        case .host, .contentLength, .transferEncoding, .connection: true
+        default: false
+        }
+    }
+
+    /// May not be named by `Connection`: a client could have a field dropped on its way that the
+    /// next server relies on (RFC 9110 section 7.6.1).
+    var isEndToEnd: Bool {
+        switch self {
+        case .host, .contentLength, .expect, .authorization, .contentType, .contentEncoding,
+            .cookie, .date, .via, .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto,
+            .xForwardedPort, .xForwardedPrefix, .xForwardedServer, .xForwardedSsl,
+            .xForwardedScheme, .xRequestID, .xRealIP:
+            true
+        default: false
+        }
+    }
+
+    /// The field of that name, folding ASCII case; `_` and `-` stay apart.
+    public init(name: Span<UInt8>) {
+        guard name.isToken else {
+            self = .other
+            return
+        }
+        self = KnownFieldTable.shared.field(in: name, from: 0, to: name.count)
+    }
+
+    /// The field of that name to a server that makes `_` of `-` or `-` of `_` (CGI, WSGI, Rack).
+    public init(foldingUnderscores name: Span<UInt8>) {
+        guard name.count <= KnownFieldTable.nameByteCountMax else {
+            self = .other
+            return
+        }
+        let folded = [UInt8](capacity: name.count) { output in
+            for index in name.indices {
+                output.append(name[index] == ASCIIByte.underscore ? 0x2D : name[index])
+            }
+        }
+        self.init(name: folded.span)
+    }
+}

@@ -1,0 +1,35 @@
+/// The elements of a comma-separated field value, without the white space around them
+/// (RFC 9110 section 5.6.1). Quoted strings are not looked into.
+struct ListElements: ~Escapable {
+    private let value: Span<UInt8>
+    private var position = 0
+
+    @_lifetime(copy value)
+    init(_ value: Span<UInt8>) { self.value = value }
+
+    /// The next element as offsets into the value, possibly empty; nil after the last one.
+    @_lifetime(self: copy self)
+    mutating func next() -> Range<Int>? {
+        guard position <= value.count else { return nil }
+        var start = position
+        var end = position
+        while end < value.count, value[end] != ASCIIByte.comma { end += 1 }
+        position = end + 1
+        while start < end, isSpace(value[start]) { start += 1 }
+        while end > start, isSpace(value[end - 1]) { end -= 1 }
+        return start..<end
+    }
+
+    private func isSpace(_ byte: UInt8) -> Bool {
+        byte == ASCIIByte.space || byte == ASCIIByte.tab
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// `token` of RFC 9110 section 5.6.2.
+    var isToken: Bool {
+        guard !isEmpty else { return false }
+        for index in indices where !ByteSet.token.contains(self[index]) { return false }
+        return true
+    }
+}

@@ -1,0 +1,108 @@
+import Bytes
+
+/// What `Content-Length`, `Transfer-Encoding` and `Connection` of one message say.
+struct MessageFraming: Sendable {
+    private(set) var contentLength: UInt64?
+    private(set) var isChunked = false
+    private(set) var closes = false
+    private(set) var keepsAlive = false
+    private(set) var upgrades = false
+    /// Further names in `Connection`: fields that go no further than this connection.
+    private(set) var connectionTokens: [Range32] = []
+
+    private static let close = Array("close".utf8)
+    private static let keepAlive = Array("keep-alive".utf8)
+    private static let upgrade = Array("upgrade".utf8)
+    private static let chunked = Array("chunked".utf8)
+
+    mutating func reset() {
+        contentLength = nil
+        isChunked = false
+        closes = false
+        keepsAlive = false
+        upgrades = false
+        connectionTokens.removeAll(keepingCapacity: true)
+    }
+
+    /// Takes one field in; those of other names are not looked at.
+    mutating func take(_ field: FieldRange, in bytes: Span<UInt8>) -> HTTPFault? {
+        switch field.known {
+        case .contentLength: takeContentLength(bytes.extracting(field.value))
+        case .transferEncoding: takeTransferEncoding(bytes.extracting(field.value))
+        case .connection: takeConnection(field.value, in: bytes)
+        default: nil
+        }
+    }
+
+    /// Whether the connection lives on after the message (RFC 9112 section 9.3).
+    func keepAlive(in version: HTTPVersion) -> Bool {
+        !closes && (version == .http11 || keepsAlive)
+    }
+
+    private mutating func takeContentLength(_ value: Span<UInt8>) -> HTTPFault? {
+        // Two equal ones too: some server on the way may have taken the other reading.
+        guard contentLength == nil else { return .contentLengthDuplicate }
+        guard let length = ASCII.decimal(value), length <= UInt64(Int64.max) else {
+            return .contentLengthInvalid
+        }
+        contentLength = length
+        return nil
+    }
+
+    private mutating func takeTransferEncoding(_ value: Span<UInt8>) -> HTTPFault? {
+        guard !isChunked else { return .transferEncodingDuplicate }
+        if ASCII.equalsIgnoringCase(value, lowercase: Self.chunked) {
+            isChunked = true
+            return nil
+        }
+        var elements = ListElements(value)
+        var hasChunked = false
+        var hasOther = false
+        while let element = elements.next() {
+            let coding = value.extracting(element)
+            // After chunked nothing may come.
+            guard coding.isToken, !hasChunked else { return .transferEncodingInvalid }
+            hasChunked = ASCII.equalsIgnoringCase(coding, lowercase: Self.chunked)
+            hasOther = hasOther || !hasChunked
+        }
+        return hasChunked && hasOther ? .transferCodingUnknown : .transferEncodingInvalid
+    }
+
+    private mutating func takeConnection(_ range: Range32, in bytes: Span<UInt8>) -> HTTPFault? {
+        let value = bytes.extracting(range)
+        var elements = ListElements(value)
+        while let element = elements.next() {
+            guard !element.isEmpty else { continue }
+            let token = value.extracting(element)
+            guard token.isToken else { return .connectionInvalid }
+            if ASCII.equalsIgnoringCase(token, lowercase: Self.keepAlive) {
+                keepsAlive = true
+            } else if ASCII.equalsIgnoringCase(token, lowercase: Self.close) {
+                closes = true
+            } else if ASCII.equalsIgnoringCase(token, lowercase: Self.upgrade) {
+                upgrades = true
+            } else {
+                guard !KnownField(foldingUnderscores: token).isEndToEnd else {
+                    return .connectionNominatesEndToEnd
+                }
+                let start = Int(range.start) + element.lowerBound
+                connectionTokens.append(Range32(start, start + element.count))
+            }
+        }
+        return nil
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether `name` is one of `tokens`, which are ranges of these bytes, folding ASCII case.
+    func nominates(_ name: Range32, among tokens: [Range32]) -> Bool {
+        for token in tokens where token.count == name.count {
+            var isSame = true
+            for (left, right) in zip(token.offsets, name.offsets) {
+                isSame = isSame && ASCII.lowercased(self[left]) == ASCII.lowercased(self[right])
+            }
+            if isSame { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,75 @@
+import Bytes
+
+/// What the fields of a complete head say together.
+extension RequestHead {
+    private static let continueExpectation = Array("100-continue".utf8)
+
+    /// - Returns: the first contradiction, nil when there is none.
+    mutating func interpret(_ bytes: Span<UInt8>) -> HTTPFault? {
+        var hostField: Range32?
+        var expectCount = 0
+        var hasUpgradeField = false
+        for index in 0..<section.fields.count {
+            let field = section.fields[index]
+            switch field.known {
+            case .other:
+                guard !field.hasUnderscore || !isFramingInDisguise(field, bytes) else {
+                    return .fieldNameAmbiguous
+                }
+            case .host:
+                guard hostField == nil else { return .hostDuplicate }
+                guard Authority.isValid(bytes.extracting(field.value)) else {
+                    return .hostInvalid
+                }
+                hostField = field.value
+            case .contentLength, .transferEncoding, .connection:
+                if let fault = message.take(field, in: bytes) { return fault }
+            case .expect:
+                expectCount += 1
+                guard expectCount == 1 else { return .fieldDuplicate }
+                let value = bytes.extracting(field.value)
+                guard ASCII.equalsIgnoringCase(value, lowercase: Self.continueExpectation) else {
+                    return .expectationUnknown
+                }
+            case .upgrade: hasUpgradeField = true
+            default: break
+            }
+        }
+        if let fault = frame() ?? settleHost(hostField, bytes) { return fault }
+        keepAlive = message.keepAlive(in: version)
+        hasUpgrade = hasUpgradeField && message.upgrades && version == .http11
+        // RFC 9110 section 10.1.1: ignored in HTTP/1.0.
+        expectsContinue = expectCount == 1 && version == .http11 && hasBody
+        return nil
+    }
+
+    private var hasBody: Bool { framing != .none && framing != .length(0) }
+
+    private mutating func frame() -> HTTPFault? {
+        if message.isChunked {
+            guard message.contentLength == nil else { return .contentLengthWithTransferEncoding }
+            // RFC 9112 section 6.1: HTTP/1.0 knows no transfer codings.
+            guard version == .http11 else { return .transferEncodingNotAllowed }
+            framing = .chunked
+        } else if let contentLength = message.contentLength {
+            framing = .length(contentLength)
+        } else {
+            framing = .none
+        }
+        return nil
+    }
+
+    private mutating func settleHost(_ field: Range32?, _ bytes: Span<UInt8>) -> HTTPFault? {
+        guard field != nil || version == .http10 else { return .hostMissing }
+        host = field
+        guard let authority else { return nil }
+        host = authority
+        // RFC 9112 section 3.2.2 has the target win; a server behind might not.
+        if let field, !bytes.nominates(field, among: [authority]) { return .hostMismatch }
+        return nil
+    }
+
+    private func isFramingInDisguise(_ field: FieldRange, _ bytes: Span<UInt8>) -> Bool {
+        KnownField(foldingUnderscores: bytes.extracting(field.name)).isFraming
+    }
+}

@@ -1,0 +1,121 @@
+/// The form of a request target (RFC 9112 section 3.2).
+public enum TargetForm: UInt8, Sendable {
+    case origin, absolute, asterisk
+    /// Only with CONNECT, which is refused: no head that was read completely has it.
+    case authority
+}
+
+/// A request's head, read strictly by RFC 9112: whatever two servers might read differently is
+/// refused, nothing is repaired.
+///
+/// Holds ranges, not bytes: the caller keeps the message in place and gives it again. One value
+/// serves all requests of a connection: ``reset()`` keeps the arrays' storage.
+public struct RequestHead: Sendable {
+    enum Phase: Equatable {
+        case start, method, target, version, fields, complete
+        case refused(HTTPRefusal)
+    }
+
+    /// From the first byte to the end of the empty line, a skipped first empty line included.
+    public internal(set) var byteCount = 0
+    public internal(set) var method = Range32.empty
+    public internal(set) var methodKind = Method.other
+    /// As received.
+    public internal(set) var target = Range32.empty
+    public internal(set) var targetForm = TargetForm.origin
+    /// What is matched and forwarded: the target itself, of an absolute-form one the part after
+    /// the authority. Where that is empty, a `/` out of the target's `//`.
+    public internal(set) var originTarget = Range32.empty
+    /// The authority of an absolute-form target, else the value of Host; nil when HTTP/1.0 has
+    /// neither.
+    public internal(set) var host: Range32?
+    public internal(set) var version = HTTPVersion.http11
+    public internal(set) var framing = BodyFraming.none
+    /// Whether the client wants the connection kept (RFC 9112 section 9.3).
+    public internal(set) var keepAlive = false
+    /// The client waits for 100 (Continue) before its body; false where there is no body.
+    public internal(set) var expectsContinue = false
+    /// Upgrade is there and Connection names it; never in HTTP/1.0.
+    public internal(set) var hasUpgrade = false
+
+    var section = FieldSection()
+    var message = MessageFraming()
+    var phase = Phase.start
+    var position = 0
+    var methodPacked: UInt64 = 0
+    var authority: Range32?
+
+    public init() {}
+
+    /// In the order received.
+    public var fields: [FieldRange] { section.fields }
+    /// What Connection names beside `close`, `keep-alive` and `upgrade`.
+    public var connectionTokens: [Range32] { message.connectionTokens }
+    public var isSafe: Bool { methodKind.isSafe }
+    public var isIdempotent: Bool { methodKind.isIdempotent }
+
+    /// Whether Connection names the field, so that it is not forwarded.
+    public func isNominated(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
+        !message.connectionTokens.isEmpty
+            && bytes.nominates(field.name, among: message.connectionTokens)
+    }
+
+    /// Makes ready for the next message.
+    public mutating func reset() {
+        phase = .start
+        position = 0
+        byteCount = 0
+        method = .empty
+        methodKind = .other
+        methodPacked = 0
+        target = .empty
+        targetForm = .origin
+        originTarget = .empty
+        authority = nil
+        host = nil
+        version = .http11
+        framing = .none
+        keepAlive = false
+        expectsContinue = false
+        hasUpgrade = false
+        section.reset(position: 0)
+        message.reset()
+    }
+
+    /// Reads on.
+    ///
+    /// - Parameter bytes: everything received so far from the message's first byte on, the bytes
+    ///   of earlier calls included; bytes behind the head are not looked at.
+    public mutating func parse(_ bytes: Span<UInt8>, limits: HeadLimits) -> HeadOutcome {
+        let end = min(bytes.count, limits.headByteCountMax)
+        var step = FieldSection.Step.advanced
+        while step == .advanced {
+            switch phase {
+            case .start: step = skipEmptyLine(bytes, end)
+            case .method: step = scanMethod(bytes, end)
+            case .target: step = scanTarget(bytes, end, limits.targetByteCountMax)
+            case .version: step = scanVersion(bytes, end)
+            case .fields:
+                step = section.scan(bytes, to: end, fieldCountMax: limits.fieldCountMax)
+                if step == .complete, let fault = interpret(bytes) { step = .refused(fault) }
+            case .complete: return .complete
+            case .refused(let refusal): return .refused(refusal)
+            }
+        }
+        switch step {
+        case .complete:
+            byteCount = section.position
+            phase = .complete
+            return .complete
+        case .refused(let fault): return refuse(fault)
+        case .incomplete, .advanced:
+            return end == limits.headByteCountMax ? refuse(.headTooLarge) : .incomplete
+        }
+    }
+
+    private mutating func refuse(_ fault: HTTPFault) -> HeadOutcome {
+        let refusal = HTTPRefusal(request: fault)
+        phase = .refused(refusal)
+        return .refused(refusal)
+    }
+}

@@ -1,0 +1,192 @@
+/// The head of an upstream's answer, read as strictly as ``RequestHead``.
+///
+/// One relaxation: the space before an empty reason phrase may be missing, as many servers leave
+/// it out and no reading depends on it.
+public struct ResponseHead: Sendable {
+    enum Phase: Equatable {
+        case statusLine, reason, fields, complete
+        case refused(HTTPRefusal)
+    }
+
+    /// From the first byte to the end of the empty line.
+    public private(set) var byteCount = 0
+    /// 100 to 999.
+    public private(set) var status: UInt16 = 0
+    public private(set) var reason = Range32.empty
+    public private(set) var version = HTTPVersion.http11
+    public private(set) var framing = BodyFraming.none
+    /// The value of Content-Length, also where the answer has no body (HEAD, 304).
+    public var contentLength: UInt64? { message.contentLength }
+    /// Whether the connection can be used again after the body.
+    public private(set) var keepAlive = false
+    /// 101, or Upgrade named by Connection.
+    public private(set) var hasUpgrade = false
+
+    private var section = FieldSection()
+    private var message = MessageFraming()
+    private var phase = Phase.statusLine
+    private var position = 0
+
+    public init() {}
+
+    /// In the order received.
+    public var fields: [FieldRange] { section.fields }
+    /// What Connection names beside `close`, `keep-alive` and `upgrade`.
+    public var connectionTokens: [Range32] { message.connectionTokens }
+    /// 1xx but 101: another head follows.
+    public var isInterim: Bool { status < 200 && status != 101 }
+
+    /// Whether Connection names the field, so that it is not forwarded.
+    public func isNominated(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
+        !message.connectionTokens.isEmpty
+            && bytes.nominates(field.name, among: message.connectionTokens)
+    }
+
+    /// Makes ready for the next message.
+    public mutating func reset() {
+        phase = .statusLine
+        position = 0
+        byteCount = 0
+        status = 0
+        reason = .empty
+        version = .http11
+        framing = .none
+        keepAlive = false
+        hasUpgrade = false
+        section.reset(position: 0)
+        message.reset()
+    }
+
+    /// Reads on; a refusal carries status 502.
+    ///
+    /// - Parameters:
+    ///   - bytes: everything received so far from the message's first byte on.
+    ///   - requestMethodKind: the method of the request that this answers.
+    public mutating func parse(
+        _ bytes: Span<UInt8>, limits: HeadLimits, requestMethodKind: Method
+    ) -> HeadOutcome {
+        let end = min(bytes.count, limits.headByteCountMax)
+        var step = FieldSection.Step.advanced
+        while step == .advanced {
+            switch phase {
+            case .statusLine: step = scanStatus(bytes, end)
+            case .reason: step = scanReason(bytes, end)
+            case .fields:
+                step = section.scan(bytes, to: end, fieldCountMax: limits.fieldCountMax)
+                if step == .complete, let fault = interpret(bytes, requestMethodKind) {
+                    step = .refused(fault)
+                }
+            case .complete: return .complete
+            case .refused(let refusal): return .refused(refusal)
+            }
+        }
+        switch step {
+        case .complete:
+            byteCount = section.position
+            phase = .complete
+            return .complete
+        case .refused(let fault): return refuse(fault)
+        case .incomplete, .advanced:
+            return end == limits.headByteCountMax ? refuse(.headTooLarge) : .incomplete
+        }
+    }
+
+    private mutating func refuse(_ fault: HTTPFault) -> HeadOutcome {
+        let refusal = HTTPRefusal(response: fault)
+        phase = .refused(refusal)
+        return .refused(refusal)
+    }
+
+    /// `HTTP/1.1 200`, twelve bytes, and what follows them (RFC 9112 section 4).
+    private mutating func scanStatus(_ bytes: Span<UInt8>, _ end: Int) -> FieldSection.Step {
+        if let fault = HTTPVersion.fault(in: bytes, from: 0, to: end) { return .refused(fault) }
+        let digitsStart = HTTPVersion.byteCount + 1
+        let digitsEnd = digitsStart + 3
+        for offset in HTTPVersion.byteCount..<max(HTTPVersion.byteCount, min(digitsEnd, end)) {
+            let byte = bytes[offset]
+            let isRight =
+                if offset < digitsStart {
+                    byte == ASCIIByte.space
+                } else {
+                    byte &- ASCIIByte.zero < 10
+                        && (offset > digitsStart || byte != ASCIIByte.zero)
+                }
+            guard isRight else {
+                return .refused(byte == ASCIIByte.lineFeed ? .bareLineFeed : .statusLineInvalid)
+            }
+        }
+        guard digitsEnd < end else { return .incomplete }
+        status = 0
+        for offset in digitsStart..<digitsEnd {
+            status = status * 10 + UInt16(bytes[offset] - ASCIIByte.zero)
+        }
+        version = bytes[HTTPVersion.byteCount - 1] == ASCIIByte.one ? .http11 : .http10
+        switch bytes[digitsEnd] {
+        case ASCIIByte.space: position = digitsEnd + 1
+        case ASCIIByte.carriageReturn: position = digitsEnd
+        case ASCIIByte.lineFeed: return .refused(.bareLineFeed)
+        default: return .refused(.statusLineInvalid)
+        }
+        reason = Range32(position, position)
+        phase = .reason
+        return .advanced
+    }
+
+    private mutating func scanReason(_ bytes: Span<UInt8>, _ end: Int) -> FieldSection.Step {
+        let offset = bytes.firstControl(from: position, to: end)
+        position = offset
+        guard offset < end else { return .incomplete }
+        guard bytes[offset] == ASCIIByte.carriageReturn else {
+            let isLineFeed = bytes[offset] == ASCIIByte.lineFeed
+            return .refused(isLineFeed ? .bareLineFeed : .statusLineInvalid)
+        }
+        guard offset + 1 < end else { return .incomplete }
+        guard bytes[offset + 1] == ASCIIByte.lineFeed else {
+            return .refused(.bareCarriageReturn)
+        }
+        reason = Range32(Int(reason.start), offset)
+        section.reset(position: offset + 2)
+        phase = .fields
+        return .advanced
+    }
+
+    private mutating func interpret(
+        _ bytes: Span<UInt8>, _ requestMethod: Method
+    ) -> HTTPFault? {
+        var hasUpgradeField = false
+        for index in 0..<section.fields.count {
+            let field = section.fields[index]
+            if let fault = message.take(field, in: bytes) { return fault }
+            hasUpgradeField = hasUpgradeField || field.known == .upgrade
+        }
+        if message.isChunked {
+            guard message.contentLength == nil else { return .contentLengthWithTransferEncoding }
+            guard version == .http11 else { return .transferEncodingNotAllowed }
+        }
+        hasUpgrade = hasUpgradeField && message.upgrades
+        if let fault = frame(requestMethod) { return fault }
+        keepAlive = message.keepAlive(in: version) && framing != .untilClose
+        return nil
+    }
+
+    /// RFC 9112 section 6.3.
+    private mutating func frame(_ requestMethod: Method) -> HTTPFault? {
+        if status < 200 || status == 204 {
+            // A server that announces a body here may send one, and the next answer on the
+            // connection would begin in the middle of it. `Content-Length: 0` is common.
+            guard !message.isChunked, (message.contentLength ?? 0) == 0 else {
+                return .bodyNotAllowed
+            }
+            framing = .none
+        } else if requestMethod == .head || status == 304 {
+            framing = .none
+        } else if message.isChunked {
+            framing = .chunked
+        } else if let contentLength = message.contentLength {
+            framing = .length(contentLength)
+        } else {
+            framing = .untilClose
+        }
+        return nil
+    }
+}

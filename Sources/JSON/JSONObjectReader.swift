@@ -1,0 +1,64 @@
+import CJansson
+
+/// Reads single top-level members of a JSON object without converting the rest.
+///
+/// The request path's way to look into client data: one parse, and only the strings asked for are
+/// copied. A member that is absent and one of another type are both nil; ``has(_:)`` tells them
+/// apart.
+@safe
+public struct JSONObjectReader: ~Copyable {
+    private let document: JSONDocument
+
+    public init(
+        parsing bytes: Span<UInt8>, byteCountMax: Int, depthMax: Int = JSONDocument.depthMaxDefault
+    ) throws(JSONError) {
+        let document = try JSONDocument(
+            parsing: bytes, byteCountMax: byteCountMax, depthMax: depthMax)
+        guard document.isObject else { throw .notAnObject }
+        self.document = document
+    }
+
+    public var memberCount: Int { document.memberCount }
+
+    /// The UTF-8 bytes of a string member, decoded.
+    public func string(_ name: StaticString) -> [UInt8]? {
+        name.withUTF8Buffer { unsafe copyString($0) }
+    }
+
+    /// As ``string(_:)``, for a name that the operator chose.
+    public func string(named name: String) -> [UInt8]? {
+        var name = name
+        return name.withUTF8 { unsafe copyString($0) }
+    }
+
+    /// The UTF-8 bytes of a string member where the parser keeps them.
+    @_lifetime(borrow self)
+    public func span(_ name: StaticString) -> Span<UInt8>? {
+        guard let node = unsafe node(name), let bytes = unsafe stringBytes(node) else { return nil }
+        let span = unsafe Span(_unsafeElements: bytes)
+        return unsafe _overrideLifetime(span, borrowing: self)
+    }
+
+    public func integer(_ name: StaticString) -> Int64? {
+        guard let node = unsafe node(name), unsafe node.pointee.type == JSON_INTEGER else {
+            return nil
+        }
+        return unsafe Int64(json_integer_value(node))
+    }
+
+    public func has(_ name: StaticString) -> Bool { unsafe node(name) != nil }
+
+    public func has(named name: String) -> Bool {
+        var name = name
+        return name.withUTF8 { unsafe document.member($0) != nil }
+    }
+
+    private func node(_ name: StaticString) -> UnsafeMutablePointer<json_t>? {
+        name.withUTF8Buffer { unsafe document.member($0) }
+    }
+
+    private func copyString(_ name: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+        guard let node = unsafe document.member(name) else { return nil }
+        return unsafe stringBytes(node).map { unsafe [UInt8]($0) }
+    }
+}

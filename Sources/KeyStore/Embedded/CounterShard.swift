@@ -1,0 +1,253 @@
+import AppAttest
+import Bytes
+
+/// The counters of a share of the keys; only ever touched under its lock.
+///
+/// Flat arrays, one entry a key: what a million active keys need is seven allocations a shard.
+struct CounterShard: Sendable {
+    /// What all shards of a store have in common.
+    struct Bounds: Sendable {
+        /// How long nothing may be forgotten after its use, in milliseconds.
+        var retention: Int64
+        /// Counters remembered below the highest one, in 64-bit words.
+        var ringWordCount: Int
+        var spentCountPerKeyMax: Int
+        var spentCountMax: Int
+    }
+
+    let bounds: Bounds
+    /// Nothing is accepted any more: a snapshot was taken.
+    private(set) var isClosed = false
+    private var index = KeyIndex()
+    private var keys: [KeyID] = []
+    /// The highest accepted counter, or the floor the entry began with.
+    private var highest: [UInt32] = []
+    private var floors: [UInt32] = []
+    private var usedAt: [Int64] = []
+    /// Challenges spent in the generation `spentEpochs` names.
+    private var spentCounts: [UInt32] = []
+    private var spentEpochs: [UInt32] = []
+    /// One bit for each counter (modulo the ring's size) accepted within a ring below the highest.
+    private var rings: [UInt64] = []
+    private var spent = SpentChallenges()
+    private var revoked: Set<KeyID> = []
+    private var sweepPosition = 0
+    /// Highest counters of forgotten entries, for the registry.
+    private var forgotten: [(keyID: KeyID, counter: UInt32)] = []
+
+    init(bounds: Bounds) { self.bounds = bounds }
+
+    var keyCount: Int { keys.count }
+    var spentCount: Int { spent.count }
+
+    private var ringBitCount: Int { bounds.ringWordCount * 64 }
+
+    mutating func revoke(_ keyID: KeyID) { revoked.insert(keyID) }
+
+    /// The verdict on a challenge of another incarnation: revocation is named first.
+    func refusalOfOldChallenge(_ keyID: KeyID) -> CounterVerdict {
+        revoked.contains(keyID) ? .revoked : .incarnationChanged
+    }
+
+    // MARK: advancing
+
+    /// All or nothing; `now` in milliseconds of a clock that does not jump back.
+    mutating func advance(_ advance: CounterAdvance, keyHash: UInt64, now: Int64) -> CounterVerdict
+    {
+        guard !isClosed else { return .unavailable }
+        spent.rotate(now: now, lifeMilliseconds: bounds.retention)
+        // Last: the key that is asked for must not be forgotten just before it is looked up.
+        defer { sweep(now: now, stepCount: 2) }
+        if revoked.contains(advance.keyID) { return .revoked }
+        let fingerprint = SpentChallenges.fingerprint(
+            keyHash: keyHash, challenge: advance.challenge.id)
+        let position = index.position(of: advance.keyID, in: keys)
+        if spent.contains(fingerprint) {
+            let isNew = position.map { isAcceptable(advance, at: $0) } ?? true
+            return isNew ? .challengeSpent : .replayed
+        }
+        guard advance.counter > advance.floor else { return .counterUsed }
+        if let position, !isAcceptable(advance, at: position) { return .counterUsed }
+        guard hasRoom(at: position) else { return .unavailable }
+
+        let entry = position ?? add(advance.keyID, highest: advance.floor)
+        floors[entry] = max(floors[entry], advance.floor)
+        accept(advance.counter, at: entry)
+        usedAt[entry] = max(usedAt[entry], now)
+        countSpent(at: entry)
+        let remaining = Int64(min(max(0, advance.challenge.remainingMilliseconds), 1 << 40))
+        spent.insert(fingerprint, until: now + bounds.retention + remaining)
+        return .accepted
+    }
+
+    /// RFC 4303 section 3.4.3: above the window's right edge, or inside it and not seen.
+    private func isAcceptable(_ advance: CounterAdvance, at entry: Int) -> Bool {
+        let counter = advance.counter
+        guard counter > floors[entry] else { return false }
+        guard counter <= highest[entry] else { return true }
+        let windowSize = min(max(1, advance.windowSize), ringBitCount)
+        guard Int(highest[entry] - counter) < windowSize else { return false }
+        return !isMarked(counter, at: entry)
+    }
+
+    private func isMarked(_ counter: UInt32, at entry: Int) -> Bool {
+        let bit = Int(counter) % ringBitCount
+        return rings[entry * bounds.ringWordCount + bit / 64] & (1 << UInt64(bit % 64)) != 0
+    }
+
+    private mutating func accept(_ counter: UInt32, at entry: Int) {
+        let ring = entry * bounds.ringWordCount
+        let top = highest[entry]
+        if counter > top {
+            // The counters skipped over become unseen ones; their bits belonged to older counters.
+            if Int(counter - top) >= ringBitCount {
+                for word in ring..<ring + bounds.ringWordCount { rings[word] = 0 }
+            } else {
+                for skipped in Int(top) + 1..<Int(counter) {
+                    let bit = skipped % ringBitCount
+                    rings[ring + bit / 64] &= ~(1 << UInt64(bit % 64))
+                }
+            }
+            highest[entry] = counter
+        }
+        let bit = Int(counter) % ringBitCount
+        rings[ring + bit / 64] |= 1 << UInt64(bit % 64)
+    }
+
+    // MARK: bounds
+
+    private func hasRoom(at position: Int?) -> Bool {
+        guard spent.count < bounds.spentCountMax else { return false }
+        guard let position, spentEpochs[position] == spent.epoch else { return true }
+        return Int(spentCounts[position]) < bounds.spentCountPerKeyMax
+    }
+
+    private mutating func countSpent(at entry: Int) {
+        if spentEpochs[entry] != spent.epoch {
+            spentEpochs[entry] = spent.epoch
+            spentCounts[entry] = 0
+        }
+        spentCounts[entry] += 1
+    }
+
+    private mutating func add(_ keyID: KeyID, highest top: UInt32) -> Int {
+        keys.append(keyID)
+        highest.append(top)
+        floors.append(top)
+        usedAt.append(.min)
+        spentCounts.append(0)
+        spentEpochs.append(spent.epoch)
+        for _ in 0..<bounds.ringWordCount { rings.append(0) }
+        index.insert(keys.count - 1, in: keys)
+        return keys.count - 1
+    }
+
+    /// Looks at the next few entries and forgets those unused for the retention time: every
+    /// challenge they could be replayed with has expired.
+    mutating func sweep(now: Int64, stepCount: Int) {
+        for _ in 0..<min(stepCount, keys.count) {
+            if sweepPosition >= keys.count { sweepPosition = 0 }
+            if now - usedAt[sweepPosition] >= bounds.retention {
+                forget(sweepPosition)
+                if keys.isEmpty { return }
+            } else {
+                sweepPosition += 1
+            }
+        }
+    }
+
+    /// The last entry moves into the gap, so that the arrays stay dense.
+    private mutating func forget(_ entry: Int) {
+        forgotten.append((keys[entry], highest[entry]))
+        index.remove(entry, in: keys)
+        let last = keys.count - 1
+        if entry != last {
+            index.move(last, to: entry, in: keys)
+            keys[entry] = keys[last]
+            highest[entry] = highest[last]
+            floors[entry] = floors[last]
+            usedAt[entry] = usedAt[last]
+            spentCounts[entry] = spentCounts[last]
+            spentEpochs[entry] = spentEpochs[last]
+            for word in 0..<bounds.ringWordCount {
+                rings[entry * bounds.ringWordCount + word] =
+                    rings[last * bounds.ringWordCount + word]
+            }
+        }
+        keys.removeLast()
+        highest.removeLast()
+        floors.removeLast()
+        usedAt.removeLast()
+        spentCounts.removeLast()
+        spentEpochs.removeLast()
+        rings.removeLast(bounds.ringWordCount)
+    }
+
+    /// The floors collected so far, once there are `countMin` of them.
+    mutating func takeForgotten(countMin: Int) -> [(keyID: KeyID, counter: UInt32)] {
+        guard forgotten.count >= max(1, countMin) else { return [] }
+        defer { forgotten = [] }
+        return forgotten
+    }
+
+    // MARK: snapshot
+
+    /// The length of ``encoded()``.
+    var snapshotByteCount: Int {
+        16 + keys.count * (40 + bounds.ringWordCount * 8) + spent.count * 8
+    }
+
+    mutating func close() { isClosed = true }
+
+    /// Entries and spent challenges; ages are left out, since the clock may begin anew.
+    func encoded() -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(snapshotByteCount)
+        let fingerprints = spent.all
+        append(UInt64(keys.count), to: &bytes)
+        append(UInt64(fingerprints.count), to: &bytes)
+        for entry in keys.indices {
+            bytes += keys[entry].digest.array
+            append(UInt64(highest[entry]) << 32 | UInt64(floors[entry]), to: &bytes)
+            let ring = entry * bounds.ringWordCount
+            for word in ring..<ring + bounds.ringWordCount { append(rings[word], to: &bytes) }
+        }
+        for fingerprint in fingerprints { append(fingerprint, to: &bytes) }
+        return bytes
+    }
+
+    private func append(_ word: UInt64, to bytes: inout [UInt8]) {
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: word >> shift))
+        }
+    }
+
+    /// Nil unless `bytes` is what ``encoded()`` makes with the same bounds. Everything counts as
+    /// used at `now`.
+    init?(bounds: Bounds, encoded bytes: [UInt8], now: Int64) {
+        self.init(bounds: bounds)
+        var reader = ByteReader(bytes.span)
+        guard let keyCount = reader.readInteger(byteCount: 8),
+            let spentCount = reader.readInteger(byteCount: 8),
+            keyCount <= UInt64(bytes.count), spentCount <= UInt64(bytes.count)
+        else { return nil }
+        for _ in 0..<Int(keyCount) {
+            guard let idBytes = reader.readSpan(byteCount: Bytes32.byteCount),
+                let digest = Bytes32(idBytes), let marks = reader.readInteger(byteCount: 8),
+                index.position(of: KeyID(digest: digest), in: keys) == nil
+            else { return nil }
+            let entry = add(KeyID(digest: digest), highest: UInt32(marks >> 32))
+            floors[entry] = UInt32(truncatingIfNeeded: marks)
+            usedAt[entry] = now
+            for word in 0..<bounds.ringWordCount {
+                guard let bits = reader.readInteger(byteCount: 8) else { return nil }
+                rings[entry * bounds.ringWordCount + word] = bits
+            }
+        }
+        for _ in 0..<Int(spentCount) {
+            guard let word = reader.readInteger(byteCount: 8), word != 0 else { return nil }
+            spent.insert(word, until: now + bounds.retention)
+        }
+        guard reader.isAtEnd else { return nil }
+    }
+}

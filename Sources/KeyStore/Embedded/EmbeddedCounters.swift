@@ -1,0 +1,158 @@
+public import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+
+/// The counter store of one process: counters, replay windows and spent challenges in memory,
+/// shared by all workers, answered at once.
+///
+/// One process may use it with a registry at a time. What it knows is lost with the process unless
+/// ``snapshot()`` is stored and given to the next start; after any other end the store comes back
+/// under another incarnation, and every challenge sealed before is refused.
+public final class EmbeddedCounters: Sendable {
+    /// The bounds of the store, each for all shards together unless it says otherwise.
+    public struct Options: Hashable, Sendable {
+        /// The longest life of a challenge that an assertion may answer.
+        public var challengeLifeMilliseconds = 120_000
+        /// Kept beyond that: a request may wait for its body between two looks at the clock.
+        public var graceMilliseconds = 60_000
+        /// The widest `window(N)` of any route; 16 bytes a key for each 128.
+        public var windowSizeMax = 1024
+        /// Challenges remembered as spent, eight to thirteen bytes each: 8 million are 11,000 a
+        /// second for six minutes. Beyond, the store answers `unavailable`.
+        public var spentCountMax = 8_388_608
+        /// The share of one key, so that a single device cannot fill the store.
+        public var spentCountPerKeyMax = 32_768
+        /// A larger state is not worth its time at stop and start: no snapshot is made of it.
+        public var snapshotByteCountMax = 64 * 1024 * 1024
+
+        public init() {}
+    }
+
+    static let shardCount = 32
+    /// Forgotten counters go to the registry in batches of this many.
+    private static let floorBatchCount = 64
+
+    /// Challenges must be sealed under this one to be accepted.
+    public let incarnation: Incarnation
+    /// Whether the state of the last clean stop was taken up again.
+    public let isResumed: Bool
+    private let options: Options
+    private let shards: [Locked<CounterShard>]
+    private let raiseFloors: @Sendable ([(keyID: KeyID, counter: UInt32)]) -> Void
+
+    /// - Parameters:
+    ///   - snapshot: of the last clean stop, nil after any other end. One that does not fit (other
+    ///     bounds, damage) is ignored.
+    ///   - nowMilliseconds: the clock that every later call uses; it must not jump back.
+    ///   - raiseFloors: the registry's: takes the highest counters of keys that are forgotten.
+    public init(
+        options: Options = Options(), resuming snapshot: EmbeddedSnapshot? = nil,
+        nowMilliseconds: Int64,
+        raiseFloors: @escaping @Sendable ([(keyID: KeyID, counter: UInt32)]) -> Void
+    ) {
+        let bounds = CounterShard.Bounds(
+            retention: Int64(min(max(0, options.challengeLifeMilliseconds), 1 << 40))
+                + Int64(min(max(0, options.graceMilliseconds), 1 << 40)),
+            ringWordCount: (min(max(1, options.windowSizeMax), 1 << 16) + 63) / 64,
+            spentCountPerKeyMax: max(1, options.spentCountPerKeyMax),
+            spentCountMax: max(1, options.spentCountMax / Self.shardCount))
+        let resumed = snapshot.flatMap { Self.shards($0, bounds: bounds, now: nowMilliseconds) }
+        if let snapshot, let resumed {
+            incarnation = snapshot.incarnation
+            shards = resumed
+        } else {
+            incarnation = Incarnation(RandomBytes.word())
+            shards = (0..<Self.shardCount).map { _ in Locked(CounterShard(bounds: bounds)) }
+        }
+        isResumed = resumed != nil
+        self.options = options
+        self.raiseFloors = raiseFloors
+    }
+
+    private static func shards(
+        _ snapshot: EmbeddedSnapshot, bounds: CounterShard.Bounds, now: Int64
+    ) -> [Locked<CounterShard>]? {
+        guard snapshot.parts.count == shardCount else { return nil }
+        var shards: [Locked<CounterShard>] = []
+        for part in snapshot.parts {
+            guard let shard = CounterShard(bounds: bounds, encoded: part, now: now) else {
+                return nil
+            }
+            shards.append(Locked(shard))
+        }
+        return shards
+    }
+
+    /// Accepts the counter and spends the challenge, or changes nothing. Any thread.
+    public func advance(_ advance: CounterAdvance, nowMilliseconds: Int64) -> CounterVerdict {
+        let hash = Self.hash(advance.keyID)
+        let isCurrent = advance.challenge.incarnation == incarnation
+        let (verdict, floors) = shard(hash).withLock { shard in
+            guard isCurrent else {
+                let verdict = shard.refusalOfOldChallenge(advance.keyID)
+                return (verdict, [(keyID: KeyID, counter: UInt32)]())
+            }
+            let verdict = shard.advance(advance, keyHash: hash, now: nowMilliseconds)
+            return (verdict, shard.takeForgotten(countMin: Self.floorBatchCount))
+        }
+        if !floors.isEmpty { raiseFloors(floors) }
+        return verdict
+    }
+
+    /// Refuses the key from now on, whatever the caches of the workers still say.
+    public func revoke(_ keyID: KeyID) {
+        shard(Self.hash(keyID)).withLock { $0.revoke(keyID) }
+    }
+
+    /// Forgets what has expired among `stepCount` entries of each shard: for a slow timer, so that
+    /// an idle store shrinks too.
+    public func sweep(nowMilliseconds: Int64, stepCount: Int = 4096) {
+        for shard in shards {
+            let floors = shard.withLock { shard in
+                shard.sweep(now: nowMilliseconds, stepCount: stepCount)
+                return shard.takeForgotten(countMin: 1)
+            }
+            if !floors.isEmpty { raiseFloors(floors) }
+        }
+    }
+
+    /// Keys with counters in memory.
+    public var keyCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.keyCount } } }
+
+    /// Challenges remembered as spent.
+    public var spentCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.spentCount } } }
+
+    /// Ends the store: everything is `unavailable` from now on. Nil where the state is too large
+    /// to keep; the next start then gets another incarnation.
+    public func snapshot() -> EmbeddedSnapshot? {
+        var byteCount = 0
+        for shard in shards {
+            let (size, floors) = shard.withLock { shard in
+                shard.close()
+                return (shard.snapshotByteCount, shard.takeForgotten(countMin: 1))
+            }
+            byteCount += size
+            if !floors.isEmpty { raiseFloors(floors) }
+        }
+        guard byteCount <= options.snapshotByteCountMax else { return nil }
+        let parts = shards.map { $0.withLock { $0.encoded() } }
+        return EmbeddedSnapshot(incarnation: incarnation, parts: parts)
+    }
+
+    private func shard(_ hash: UInt64) -> Locked<CounterShard> {
+        shards[Int(hash >> 59)]
+    }
+
+    private static func hash(_ keyID: KeyID) -> UInt64 {
+        let digest = keyID.digest
+        var mixed = digest.word0 &* 0x9E37_79B9_7F4A_7C15
+        mixed ^= digest.word1 &* 0xC2B2_AE3D_27D4_EB4F
+        mixed ^= digest.word2 &* 0x1656_67B1_9E37_79F9
+        mixed ^= digest.word3 &* 0x85EB_CA77_C2B2_AE63
+        mixed ^= mixed >> 33
+        mixed &*= 0xFF51_AFD7_ED55_8CCD
+        mixed ^= mixed >> 29
+        return mixed
+    }
+}

@@ -1,0 +1,16 @@
+public import AppAttest
+
+/// The whole state of ``EmbeddedCounters`` after a clean stop. It may be used for one start only:
+/// whoever stores it takes and deletes it in one durable step.
+public struct EmbeddedSnapshot: Hashable, Sendable {
+    public let incarnation: Incarnation
+    /// One run of bytes a shard.
+    public let parts: [[UInt8]]
+
+    public init(incarnation: Incarnation, parts: [[UInt8]]) {
+        self.incarnation = incarnation
+        self.parts = parts
+    }
+
+    public var byteCount: Int { parts.reduce(0) { $0 + $1.count } }
+}

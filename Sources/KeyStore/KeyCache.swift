@@ -1,0 +1,221 @@
+public import AppAttest
+import Bytes
+public import Crypto
+
+/// What the request path needs of a key record.
+public struct CachedKey: Hashable, Sendable {
+    public var publicKey: P256PublicKey
+    /// Index into the app table given to the cache; nil where the app is no longer configured.
+    public var appIndex: Int?
+    public var environment: AttestEnvironment
+    public var status: KeyStatus
+    public var counterFloor: UInt32
+    public var bundleVersion: String?
+    public var validationCategory: UInt32?
+
+    public init(
+        publicKey: P256PublicKey, appIndex: Int?, environment: AttestEnvironment,
+        status: KeyStatus, counterFloor: UInt32, bundleVersion: String? = nil,
+        validationCategory: UInt32? = nil
+    ) {
+        self.publicKey = publicKey
+        self.appIndex = appIndex
+        self.environment = environment
+        self.status = status
+        self.counterFloor = counterFloor
+        self.bundleVersion = bundleVersion
+        self.validationCategory = validationCategory
+    }
+}
+
+/// One worker's records of the keys used most recently: bounded, every step O(1).
+///
+/// About 125 bytes an entry in a few flat arrays, which grow as the cache fills; only records with
+/// extension data of iOS 27 cost more. Knows nothing of keys that do not exist.
+public struct KeyCache: ~Copyable {
+    /// The rarely present part of a record.
+    private struct Details {
+        var bundleVersion: String?
+        var validationCategory: UInt32?
+    }
+
+    /// The small fields of a record in eight bytes.
+    private struct Marks {
+        var counterFloor: UInt32
+        var appIndex: UInt16
+        var environment: UInt8
+        var status: UInt8
+    }
+
+    private static let noApp = UInt16.max
+
+    public let recordCountMax: Int
+    /// App ids by index.
+    public private(set) var apps: [String]
+    private var appIndexes: [String: UInt16] = [:]
+
+    private var index = KeyIndex()
+    private var keys: [KeyID] = []
+    private var publicKeys: [P256PublicKey] = []
+    private var marks: [Marks] = []
+    private var details: [Int32: Details] = [:]
+    /// Neighbours in the order of use, -1 at the ends. `newer` also links the free entries.
+    private var newer: [Int32] = []
+    private var older: [Int32] = []
+    private var newest: Int32 = -1
+    private var oldest: Int32 = -1
+    private var firstFree: Int32 = -1
+    public private(set) var count = 0
+
+    /// `apps` are the configured app ids; the first 65,535 can be told apart.
+    public init(recordCountMax: Int, apps: [String]) {
+        self.recordCountMax = min(max(1, recordCountMax), Int(Int32.max) - 1)
+        self.apps = apps
+        appIndexes = Self.indexes(of: apps)
+    }
+
+    private static func indexes(of apps: [String]) -> [String: UInt16] {
+        var indexes: [String: UInt16] = [:]
+        for (index, app) in apps.prefix(Int(noApp)).enumerated() where indexes[app] == nil {
+            indexes[app] = UInt16(index)
+        }
+        return indexes
+    }
+
+    /// Another app table, after a reload: forgets every record, whose indexes mean nothing now.
+    public mutating func replaceApps(_ apps: [String]) {
+        clear()
+        self.apps = apps
+        appIndexes = Self.indexes(of: apps)
+    }
+
+    /// The record, which becomes the one used last; nil where it is not cached.
+    public mutating func find(_ keyID: KeyID) -> CachedKey? {
+        guard let position = index.position(of: keyID, in: keys) else { return nil }
+        let place = Int32(position)
+        if place != newest {
+            unlink(place)
+            linkAsNewest(place)
+        }
+        return cachedKey(at: position)
+    }
+
+    /// Keeps `record`, in place of an older version or of the record unused for longest.
+    @discardableResult
+    public mutating func insert(_ record: KeyRecord) -> CachedKey {
+        if let position = index.position(of: record.keyID, in: keys) {
+            remove(Int32(position))
+        } else if count == recordCountMax {
+            remove(oldest)
+        }
+        let place = takePlace()
+        let position = Int(place)
+        keys[position] = record.keyID
+        publicKeys[position] = record.publicKey
+        marks[position] = Marks(
+            counterFloor: record.counterFloor,
+            appIndex: appIndexes[record.appID] ?? Self.noApp,
+            environment: record.environment == .production ? 0 : 1,
+            status: Self.code(record.status))
+        if record.bundleVersion != nil || record.validationCategory != nil {
+            details[place] = Details(
+                bundleVersion: record.bundleVersion,
+                validationCategory: record.validationCategory)
+        }
+        index.insert(position, in: keys)
+        linkAsNewest(place)
+        count += 1
+        return cachedKey(at: position)
+    }
+
+    /// Forgets what others changed.
+    public mutating func invalidate(_ changed: [KeyID]) {
+        for keyID in changed {
+            if let position = index.position(of: keyID, in: keys) { remove(Int32(position)) }
+        }
+    }
+
+    /// Forgets everything and gives the memory back.
+    public mutating func clear() {
+        index.removeAll()
+        keys = []
+        publicKeys = []
+        marks = []
+        details = [:]
+        newer = []
+        older = []
+        newest = -1
+        oldest = -1
+        firstFree = -1
+        count = 0
+    }
+
+    private func cachedKey(at position: Int) -> CachedKey {
+        let mark = marks[position]
+        let detail = details.isEmpty ? nil : details[Int32(position)]
+        return CachedKey(
+            publicKey: publicKeys[position],
+            appIndex: mark.appIndex == Self.noApp ? nil : Int(mark.appIndex),
+            environment: mark.environment == 0 ? .production : .development,
+            status: Self.status(mark.status),
+            counterFloor: mark.counterFloor,
+            bundleVersion: detail?.bundleVersion,
+            validationCategory: detail?.validationCategory)
+    }
+
+    private static func code(_ status: KeyStatus) -> UInt8 {
+        switch status {
+        case .active: 0
+        case .revoked: 1
+        case .erased: 2
+        }
+    }
+
+    private static func status(_ code: UInt8) -> KeyStatus {
+        switch code {
+        case 0: .active
+        case 1: .revoked
+        default: .erased
+        }
+    }
+
+    // MARK: places and their order
+
+    /// A place of its own for a new record, the arrays growing by one where none is free.
+    private mutating func takePlace() -> Int32 {
+        if firstFree >= 0 {
+            let place = firstFree
+            firstFree = newer[Int(place)]
+            return place
+        }
+        keys.append(KeyID(digest: .zero))
+        publicKeys.append(P256PublicKey(x: .zero, y: .zero))
+        marks.append(Marks(counterFloor: 0, appIndex: 0, environment: 0, status: 0))
+        newer.append(-1)
+        older.append(-1)
+        return Int32(keys.count - 1)
+    }
+
+    private mutating func remove(_ place: Int32) {
+        index.remove(Int(place), in: keys)
+        unlink(place)
+        if !details.isEmpty { details[place] = nil }
+        newer[Int(place)] = firstFree
+        firstFree = place
+        count -= 1
+    }
+
+    private mutating func linkAsNewest(_ place: Int32) {
+        older[Int(place)] = newest
+        newer[Int(place)] = -1
+        if newest >= 0 { newer[Int(newest)] = place } else { oldest = place }
+        newest = place
+    }
+
+    private mutating func unlink(_ place: Int32) {
+        let before = newer[Int(place)]
+        let after = older[Int(place)]
+        if before >= 0 { older[Int(before)] = after } else { newest = after }
+        if after >= 0 { newer[Int(after)] = before } else { oldest = before }
+    }
+}

@@ -1,0 +1,90 @@
+import AppAttest
+import Bytes
+
+/// Finds the place of a key in an array that somebody else owns: an open-addressing table of
+/// positions, four bytes each, without an object or a copy of the key per entry.
+///
+/// Key ids are SHA-256 digests of keys that Apple vouched for, so their own bytes are hash enough.
+struct KeyIndex {
+    /// Position in the owner's array, or -1. The count is a power of two.
+    private var slots: [Int32]
+    private var heldCount = 0
+
+    init() { slots = [Int32](repeating: -1, count: 16) }
+
+    private static func hash(_ key: KeyID) -> Int {
+        let folded = key.digest.word0 ^ key.digest.word1 ^ key.digest.word3
+        return Int(truncatingIfNeeded: (folded &* 0x9E37_79B9_7F4A_7C15) >> 24)
+    }
+
+    /// The position under which `key` was inserted.
+    func position(of key: KeyID, in keys: [KeyID]) -> Int? {
+        let mask = slots.count - 1
+        var slot = Self.hash(key) & mask
+        while slots[slot] >= 0 {
+            let position = Int(slots[slot])
+            if keys[position] == key { return position }
+            slot = (slot + 1) & mask
+        }
+        return nil
+    }
+
+    /// `keys[position]` must hold the key, which is not in the index yet.
+    mutating func insert(_ position: Int, in keys: [KeyID]) {
+        if (heldCount + 1) * 3 > slots.count * 2 { grow(keys) }
+        place(Int32(position), hash: Self.hash(keys[position]))
+        heldCount += 1
+    }
+
+    /// `keys[position]` must still hold the key.
+    mutating func remove(_ position: Int, in keys: [KeyID]) {
+        guard var hole = slot(of: position, in: keys) else { return }
+        let mask = slots.count - 1
+        var slot = hole
+        // Later entries of the run move up, so that no search stops early (Knuth, 6.4 R).
+        while true {
+            slot = (slot + 1) & mask
+            guard slots[slot] >= 0 else { break }
+            let home = Self.hash(keys[Int(slots[slot])]) & mask
+            if (slot - home) & mask >= (slot - hole) & mask {
+                slots[hole] = slots[slot]
+                hole = slot
+            }
+        }
+        slots[hole] = -1
+        heldCount -= 1
+    }
+
+    /// The entry at `position` is about to be found at `newPosition`.
+    mutating func move(_ position: Int, to newPosition: Int, in keys: [KeyID]) {
+        guard let slot = slot(of: position, in: keys) else { return }
+        slots[slot] = Int32(newPosition)
+    }
+
+    mutating func removeAll() { self = KeyIndex() }
+
+    private func slot(of position: Int, in keys: [KeyID]) -> Int? {
+        let mask = slots.count - 1
+        var slot = Self.hash(keys[position]) & mask
+        while slots[slot] >= 0 {
+            if slots[slot] == Int32(position) { return slot }
+            slot = (slot + 1) & mask
+        }
+        return nil
+    }
+
+    private mutating func place(_ position: Int32, hash: Int) {
+        let mask = slots.count - 1
+        var slot = hash & mask
+        while slots[slot] >= 0 { slot = (slot + 1) & mask }
+        slots[slot] = position
+    }
+
+    private mutating func grow(_ keys: [KeyID]) {
+        let held = slots
+        slots = [Int32](repeating: -1, count: held.count * 2)
+        for position in held where position >= 0 {
+            place(position, hash: Self.hash(keys[Int(position)]))
+        }
+    }
+}

@@ -1,0 +1,169 @@
+import CSQLite
+
+/// One connection to a database file. Used by one thread at a time.
+@safe
+public final class Connection {
+    /// How to open a file. None of these creates one: see ``DatabaseFile/create(path:build:)``.
+    public struct Options: Sendable {
+        public var isReadOnly = false
+        /// How long to wait for another connection's lock.
+        public var busyMillisecondsMax: Int32 = 5_000
+        /// The page cache: memory does not grow with the database.
+        public var cacheByteCount = 8 * 1024 * 1024
+        /// The file grows no further; nil for no limit but the disk's.
+        public var byteCountMax: Int?
+
+        public init() {}
+    }
+
+    /// How a transaction begins.
+    public enum TransactionKind: Sendable {
+        /// Reads now; the first write may find the database locked.
+        case deferred
+        /// Takes the write lock first, so that nothing read can be changed by others.
+        case immediate
+    }
+
+    let handle: OpaquePointer
+    public let path: String
+
+    /// Opens an existing file. Many defects of the file show only at the first read.
+    public init(path: String, options: Options = Options()) throws(SQLiteError) {
+        var opened: OpaquePointer?
+        let access = options.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
+        let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let status = unsafe sqlite3_open_v2(Self.plainPath(path), &opened, flags, nil)
+        guard let handle = unsafe opened else {
+            throw SQLiteError(extendedCode: SQLITE_NOMEM, message: "out of memory")
+        }
+        guard status == SQLITE_OK else {
+            let error = unsafe lastError(of: handle, status: status)
+            unsafe sqlite3_close_v2(handle)
+            throw error
+        }
+        unsafe self.handle = handle
+        self.path = path
+        // The milliseconds travel in the pointer: the handler needs no object that could go away.
+        let limit = unsafe UnsafeMutableRawPointer(
+            bitPattern: UInt(max(1, options.busyMillisecondsMax)))
+        unsafe sqlite3_busy_handler(handle, waitForLock, limit)
+        try configure(options)
+    }
+
+    // Statements keep their connection alive, so nothing is left open here.
+    deinit { unsafe sqlite3_close_v2(handle) }
+
+    /// A relative path could read as a URI (`file:`) or as a name of SQLite's own (`:memory:`).
+    static func plainPath(_ path: String) -> String { path.hasPrefix("/") ? path : "./" + path }
+
+    private func configure(_ options: Options) throws(SQLiteError) {
+        try execute("PRAGMA foreign_keys = OFF")
+        try execute("PRAGMA trusted_schema = OFF")
+        try execute("PRAGMA cell_size_check = ON")
+        try execute("PRAGMA secure_delete = ON")
+        try execute("PRAGMA temp_store = MEMORY")
+        try execute("PRAGMA mmap_size = 0")
+        try execute("PRAGMA cache_size = -\(max(64, options.cacheByteCount / 1024))")
+        // An acknowledged write survives a power failure.
+        try execute("PRAGMA synchronous = FULL")
+        if let byteCountMax = options.byteCountMax {
+            let pageByteCount = try integer("PRAGMA page_size") ?? 4096
+            let pageCount = max(1, Int64(byteCountMax) / max(1, pageByteCount))
+            try execute("PRAGMA max_page_count = \(pageCount)")
+        }
+    }
+
+    /// Whether the file could only be opened for reading.
+    public var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") == 1 }
+
+    /// Rows changed by the statement that ran last.
+    public var changeCount: Int { Int(unsafe sqlite3_changes64(handle)) }
+
+    public var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
+
+    /// Whether the path no longer leads to the file that is open: it was removed or replaced.
+    public var fileHasMoved: Bool {
+        var moved: Int32 = 0
+        let status = unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
+        return status == SQLITE_OK && moved != 0
+    }
+
+    /// Runs statements that return nothing of interest.
+    public func execute(_ sql: String) throws(SQLiteError) {
+        let status = unsafe sqlite3_exec(handle, sql, nil, nil, nil)
+        guard status == SQLITE_OK else { throw unsafe lastError(of: handle, status: status) }
+    }
+
+    public func prepare(_ sql: String) throws(SQLiteError) -> Statement {
+        try Statement(self, sql)
+    }
+
+    /// The first column of the first row, nil without a row.
+    public func integer(_ sql: String) throws(SQLiteError) -> Int64? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.integer(0) : nil
+    }
+
+    /// The first column of the first row, nil without a row.
+    public func text(_ sql: String) throws(SQLiteError) -> String? {
+        let statement = try prepare(sql)
+        return try statement.step() ? statement.text(0) : nil
+    }
+
+    public func begin(_ kind: TransactionKind) throws(SQLiteError) {
+        try execute(kind == .immediate ? "BEGIN IMMEDIATE" : "BEGIN")
+    }
+
+    /// On failure the transaction is still to be rolled back.
+    public func commit() throws(SQLiteError) { try execute("COMMIT") }
+
+    /// Undoes the open transaction, if any. A failure leaves nothing to undo.
+    public func rollback() {
+        guard isInTransaction else { return }
+        _ = unsafe sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
+    }
+
+    /// Runs `body` in a transaction that is committed, or undone where anything fails.
+    public func transaction<Value>(
+        _ kind: TransactionKind, _ body: () throws(SQLiteError) -> Value
+    ) throws(SQLiteError) -> Value {
+        try begin(kind)
+        do throws(SQLiteError) {
+            let value = try body()
+            try commit()
+            return value
+        } catch {
+            rollback()
+            throw error
+        }
+    }
+
+    /// Switches to write-ahead logging. False where the file system does not allow it.
+    public func enableWriteAheadLog() throws(SQLiteError) -> Bool {
+        try text("PRAGMA journal_mode = WAL") == "wal"
+    }
+
+    /// Blocks the calling thread: between batches, so that other processes get the lock.
+    public static func pause(milliseconds: Int32) { sqlite3_sleep(milliseconds) }
+}
+
+private let lockPollMilliseconds: Int32 = 2
+
+/// Polls at a steady short interval: SQLite's own handler backs off to 100 ms and then misses the
+/// gaps that a bulk import leaves.
+private func waitForLock(_ limit: UnsafeMutableRawPointer?, _ attemptCount: Int32) -> Int32 {
+    let milliseconds = Int64(Int(bitPattern: limit))
+    guard Int64(attemptCount) * Int64(lockPollMilliseconds) < milliseconds else { return 0 }
+    sqlite3_sleep(lockPollMilliseconds)
+    return 1
+}
+
+/// The connection's last failure as a value.
+func lastError(of handle: OpaquePointer, status: Int32) -> SQLiteError {
+    let hasSystemError = [SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_FULL].contains(status & 0xFF)
+    let message = unsafe String(cString: sqlite3_errmsg(handle))
+    return SQLiteError(
+        extendedCode: status,
+        systemError: hasSystemError ? unsafe sqlite3_system_errno(handle) : 0,
+        message: message)
+}

@@ -1,0 +1,96 @@
+import CSQLite
+import Glibc
+
+/// Why a database file could not be made.
+public enum DatabaseFileError: Error, Hashable, Sendable {
+    /// The directory does not exist, is not one, or refuses new files.
+    case directory(path: String, reason: String)
+    /// A log of a database that is gone: a new file beside it would be filled from it.
+    case strayLog(path: String)
+    case system(String)
+    case database(SQLiteError)
+}
+
+/// The file itself: what is at a path, and making a new one whole or not at all.
+public enum DatabaseFile {
+    public enum Content: Hashable, Sendable {
+        case missing
+        case empty
+        case file
+        case notAFile
+        /// Nothing could be learned.
+        case unreadable(reason: String)
+    }
+
+    public static func content(at path: String) -> Content {
+        var status = stat()
+        guard unsafe stat(Connection.plainPath(path), &status) == 0 else {
+            let code = errno
+            return code == ENOENT ? .missing : .unreadable(reason: systemMessage(code))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { return .notAFile }
+        return status.st_size == 0 ? .empty : .file
+    }
+
+    /// Makes a database with what `build` puts into it, unless the path is taken by then.
+    ///
+    /// It is built under another name and appears at `path` complete: a crash leaves no half-made
+    /// database, nothing existing is written over, and of two processes one wins. Only the owner
+    /// may read it.
+    public static func create(
+        path: String, build: (Connection) throws(SQLiteError) -> Void
+    ) throws(DatabaseFileError) {
+        let path = Connection.plainPath(path)
+        let directory = parent(of: path)
+        var status = stat()
+        guard unsafe stat(directory, &status) == 0 else {
+            throw .directory(path: directory, reason: systemMessage(errno))
+        }
+        if content(at: path + "-wal") == .file { throw .strayLog(path: path + "-wal") }
+        let draft = "\(path).new-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
+        let descriptor = unsafe open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw .directory(path: directory, reason: systemMessage(errno))
+        }
+        close(descriptor)
+        defer { for suffix in ["", "-journal", "-wal", "-shm"] { unsafe unlink(draft + suffix) } }
+        try fill(draft, build)
+        // A link, not a rename: it fails where another process was first.
+        if unsafe link(draft, path) != 0 {
+            let code = errno
+            guard code == EEXIST else { throw .system("\(path): \(systemMessage(code))") }
+        }
+        synchronise(directory)
+    }
+
+    private static func fill(
+        _ path: String, _ build: (Connection) throws(SQLiteError) -> Void
+    ) throws(DatabaseFileError) {
+        do throws(SQLiteError) {
+            let connection = try Connection(path: path)
+            try connection.transaction(.immediate) { () throws(SQLiteError) in
+                try build(connection)
+            }
+        } catch {
+            throw .database(error)
+        }
+    }
+
+    private static func parent(of path: String) -> String {
+        guard let slash = path.utf8.lastIndex(of: 0x2F) else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Makes the new name in the directory survive a power failure.
+    private static func synchronise(_ directory: String) {
+        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+}
+
+func systemMessage(_ code: Int32) -> String {
+    guard let text = unsafe strerror(code) else { return "error \(code)" }
+    return unsafe String(cString: text)
+}

@@ -1,0 +1,39 @@
+import CSQLite
+
+/// What SQLite answered to a call that failed ("Result and Error Codes" of its documentation).
+public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The primary result code.
+    public let code: Int32
+    /// The extended result code; its low byte is ``code``.
+    public let extendedCode: Int32
+    /// `errno` of the system call behind it, 0 where there was none.
+    public let systemError: Int32
+    /// SQLite's words; never holds a bound value.
+    public let message: String
+
+    public init(extendedCode: Int32, systemError: Int32 = 0, message: String) {
+        code = extendedCode & 0xFF
+        self.extendedCode = extendedCode
+        self.systemError = systemError
+        self.message = message
+    }
+
+    public var isCorrupt: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
+    /// Not a database at all, or an encrypted one.
+    public var isNotADatabase: Bool { code == SQLITE_NOTADB }
+    /// Another connection holds the lock, and held it for the whole busy timeout.
+    public var isBusy: Bool { code == SQLITE_BUSY || code == SQLITE_LOCKED }
+    public var isFull: Bool { code == SQLITE_FULL || systemError == noSpaceLeft }
+    public var isReadOnly: Bool { code == SQLITE_READONLY }
+    public var cannotOpen: Bool { code == SQLITE_CANTOPEN }
+    public var isInputOutput: Bool { code == SQLITE_IOERR }
+    public var isConstraint: Bool { code == SQLITE_CONSTRAINT }
+
+    public var description: String {
+        let cause = systemError == 0 ? "" : ": \(systemMessage(systemError))"
+        return "\(message)\(cause) (SQLite \(extendedCode))"
+    }
+}
+
+/// ENOSPC of Linux.
+private let noSpaceLeft: Int32 = 28

@@ -1,0 +1,146 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+public import KeyStore
+import SQLite
+
+/// Why a process may not run embedded counters on a registry.
+public enum EmbeddedOwnershipError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Another process runs them; its own words about itself, empty where it left none.
+    case held(path: String, holder: String)
+    case failed(reason: String)
+
+    public var description: String {
+        switch self {
+        case .held(let path, let holder):
+            "registry \(path): another gateway"
+                + (holder.isEmpty ? "" : " (\(holder))")
+                + " uses it with embedded counters; several gateways need `counters: { redis: ... }`"
+        case .failed(let reason): "registry: \(reason)"
+        }
+    }
+}
+
+/// The right of one process to run embedded counters on a registry, and the place where they
+/// survive a clean stop. Held for as long as the value lives; a killed process lets go.
+///
+/// Beside the registry lie `.lock`, locked while a gateway runs, and `.owner`: who runs, or a token
+/// of the last clean stop. A state counts only together with its token, and both are used up by a
+/// start: a registry restored from a backup brings back no counters, but a new incarnation.
+public struct EmbeddedOwnership: ~Copyable {
+    private let path: String
+    private let lock: FileLock
+
+    private static let tokenByteCount = 16
+    private var ownerPath: String { path + ".owner" }
+
+    /// Takes the lock without waiting. The registry must exist.
+    public init(registryPath: String) throws(EmbeddedOwnershipError) {
+        path = registryPath
+        do throws(IOError) {
+            lock = try FileLock(path: registryPath + ".lock")
+        } catch {
+            guard error.reason == .locked else { throw .failed(reason: error.description) }
+            throw .held(path: registryPath, holder: Self.holder(registryPath + ".owner"))
+        }
+    }
+
+    private static func holder(_ ownerPath: String) -> String {
+        guard let bytes = try? File.read(ownerPath, byteCountMax: 256) else { return "" }
+        let line = String(decoding: bytes.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)
+        return line.hasPrefix("process ") ? line : ""
+    }
+
+    /// The state of the last clean stop, nil after any other end. It is deleted durably before it
+    /// is returned: call this before anything is served.
+    public func takeState() throws(StoreError) -> EmbeddedSnapshot? {
+        let stored = try withTables { tables throws(SQLiteError) in
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                let parts = try tables.embeddedState()
+                if !parts.isEmpty { try tables.deleteEmbeddedState() }
+                return parts
+            }
+        }
+        let owner = (try? File.read(ownerPath, byteCountMax: 256)) ?? []
+        do throws(IOError) {
+            try File.write(
+                ownerPath, Array("process \(HostSystem.processID)\n".utf8), mode: 0o644)
+        } catch {
+            throw StoreError("registry: \(error)")
+        }
+        guard let header = stored.first else { return nil }
+        var reader = ByteReader(header.span)
+        guard let token = reader.readSpan(byteCount: Self.tokenByteCount)?.array,
+            let incarnation = reader.readInteger(byteCount: 8),
+            let partCount = reader.readInteger(byteCount: 8), reader.isAtEnd,
+            partCount == UInt64(stored.count - 1), owner == Self.mark(token)
+        else { return nil }
+        return EmbeddedSnapshot(
+            incarnation: Incarnation(incarnation), parts: Array(stored.dropFirst()))
+    }
+
+    /// Keeps the state for the next start: the last thing a gateway does, when nothing is served
+    /// any more. Where it fails, the next start gets another incarnation.
+    public func storeState(_ snapshot: EmbeddedSnapshot) throws(StoreError) {
+        let token = RandomBytes.bytes(Self.tokenByteCount)
+        var header = token
+        for word in [snapshot.incarnation.value, UInt64(snapshot.parts.count)] {
+            for shift in stride(from: UInt64(56), through: 0, by: -8) {
+                header.append(UInt8(truncatingIfNeeded: word >> shift))
+            }
+        }
+        let parts = [header] + snapshot.parts
+        do throws(IOError) {
+            try File.write(ownerPath, Self.mark(token), mode: 0o644)
+        } catch {
+            throw StoreError("registry: \(error)")
+        }
+        try withTables { tables throws(SQLiteError) in
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                try tables.deleteEmbeddedState()
+                try tables.insertEmbeddedState(parts)
+            }
+        }
+    }
+
+    private static func mark(_ token: [UInt8]) -> [UInt8] {
+        Array("stopped \(Hex.encode(token))\n".utf8)
+    }
+
+    private func withTables<Value>(
+        _ body: (RegistryTables) throws(SQLiteError) -> Value
+    ) throws(StoreError) -> Value {
+        let tables: RegistryTables
+        do throws(RegistryOpenError) {
+            tables = try RegistryFile.open(
+                path: path, createsIfMissing: false, options: Connection.Options())
+        } catch {
+            throw StoreError(error)
+        }
+        do throws(SQLiteError) { return try body(tables) } catch { throw StoreError(error) }
+    }
+}
+
+extension RegistryTables {
+    /// The stored parts in order, empty where there are none.
+    func embeddedState() throws(SQLiteError) -> [[UInt8]] {
+        let select = try connection.prepare("SELECT bytes FROM embedded_state ORDER BY part")
+        var parts: [[UInt8]] = []
+        while try select.step() { parts.append(select.blob(0) ?? []) }
+        return parts
+    }
+
+    func deleteEmbeddedState() throws(SQLiteError) {
+        try connection.execute("DELETE FROM embedded_state")
+    }
+
+    func insertEmbeddedState(_ parts: [[UInt8]]) throws(SQLiteError) {
+        let insert = try connection.prepare("INSERT INTO embedded_state VALUES (?, ?)")
+        for (part, bytes) in parts.enumerated() {
+            try insert.bind(1, Int64(part))
+            try insert.bind(2, blob: bytes)
+            try insert.run()
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import SQLite
+
+/// Opens a registry file: checks cheaply that it is one, whole as far as can be seen without
+/// reading it all, writable, and of a version this program knows.
+enum RegistryFile {
+    static func open(
+        path: String, createsIfMissing: Bool, options: Connection.Options
+    ) throws(RegistryOpenError) -> RegistryTables {
+        switch DatabaseFile.content(at: path) {
+        case .file: break
+        case .missing: try create(path: path, isAllowed: createsIfMissing)
+        case .empty: throw .empty(path: path)
+        case .notAFile: throw .notAFile(path: path)
+        case .unreadable(let reason): throw .unreadable(path: path, reason: reason)
+        }
+        let connection: Connection
+        let found: Marks
+        do throws(SQLiteError) {
+            connection = try Connection(path: path, options: options)
+            found = try marks(of: connection)
+        } catch {
+            throw RegistryOpenError(error, path: path)
+        }
+        guard found.applicationID == RegistrySchema.applicationID else {
+            throw .foreign(path: path)
+        }
+        guard found.version <= RegistrySchema.version else {
+            throw .newerSchema(
+                path: path, found: found.version, supported: RegistrySchema.version)
+        }
+        if connection.isReadOnly { throw .readOnly(path: path) }
+        do throws(SQLiteError) {
+            return try prepare(connection, version: found.version)
+        } catch {
+            // A statement that does not compile: a table or a column is not there.
+            if error.code == 1 { throw .corrupt(path: path, reason: error.message) }
+            throw RegistryOpenError(error, path: path)
+        }
+    }
+
+    private static func create(path: String, isAllowed: Bool) throws(RegistryOpenError) {
+        guard isAllowed else { throw .missing(path: path) }
+        do throws(DatabaseFileError) {
+            try DatabaseFile.create(path: path) { connection throws(SQLiteError) in
+                try RegistrySchema.migrate(connection, from: 0)
+            }
+        } catch {
+            throw RegistryOpenError(error, path: path)
+        }
+    }
+
+    private struct Marks {
+        var applicationID: Int64
+        var version: Int64
+    }
+
+    private static func marks(of connection: Connection) throws(SQLiteError) -> Marks {
+        // Reads the first page and the schema: garbage and a truncated file show here.
+        _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
+        return Marks(
+            applicationID: try connection.integer("PRAGMA application_id") ?? 0,
+            version: try connection.integer("PRAGMA user_version") ?? 0)
+    }
+
+    private static func prepare(
+        _ connection: Connection, version: Int64
+    ) throws(SQLiteError) -> RegistryTables {
+        if version < RegistrySchema.version {
+            try connection.transaction(.immediate) { () throws(SQLiteError) in
+                // Another process may have been first.
+                let current = try connection.integer("PRAGMA user_version") ?? 0
+                try RegistrySchema.migrate(connection, from: current)
+            }
+        }
+        guard try connection.enableWriteAheadLog() else {
+            throw SQLiteError(
+                extendedCode: 10, message: "its file system does not allow a write-ahead log")
+        }
+        // A log that a bulk import made large is cut back when it is used again.
+        try connection.execute("PRAGMA journal_size_limit = \(64 << 20)")
+        let tables = try RegistryTables(connection)
+        try tables.readEdges()
+        return tables
+    }
+}

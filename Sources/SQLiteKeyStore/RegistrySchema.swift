@@ -1,0 +1,56 @@
+import SQLite
+
+/// The tables of a registry file and their versions.
+///
+/// - `keys`: one small row a key, the primary key being the key id. `public_key` holds the two
+///   coordinates (64 bytes). Erased keys keep their id and counter only.
+/// - `apps`: the app ids that keys belong to, so that a row holds a number.
+/// - `challenges`: attestation challenges that enrolled a key.
+/// - `receipts`: apart, being larger than everything else about a key.
+/// - `changes`: the last status changes, for the caches of other processes; a row without a key id
+///   stands for more than are worth naming.
+/// - `embedded_state`: the embedded counters of a clean stop.
+enum RegistrySchema {
+    /// "SlyP": tells a registry from the databases of other programs.
+    static let applicationID: Int64 = 0x536C_7950
+    static var version: Int64 { Int64(migrations.count) }
+
+    /// Step n leads from version n to version n + 1.
+    private static let migrations = [
+        """
+        CREATE TABLE apps (
+            id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE
+        ) STRICT;
+        CREATE TABLE keys (
+            key_id BLOB PRIMARY KEY NOT NULL CHECK (length(key_id) = 32),
+            public_key BLOB,
+            app INTEGER NOT NULL,
+            environment INTEGER NOT NULL,
+            status INTEGER NOT NULL,
+            counter INTEGER NOT NULL,
+            enrolled_at INTEGER NOT NULL,
+            bundle_version TEXT,
+            validation_category INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE challenges (
+            challenge BLOB PRIMARY KEY NOT NULL, key_id BLOB
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE receipts (
+            key_id BLOB NOT NULL UNIQUE, receipt BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE changes (
+            revision INTEGER PRIMARY KEY, key_id BLOB
+        ) STRICT;
+        CREATE TABLE embedded_state (
+            part INTEGER PRIMARY KEY, bytes BLOB NOT NULL
+        ) STRICT;
+        """
+    ]
+
+    /// Brings the tables from `found` to the current version; inside the caller's transaction.
+    static func migrate(_ connection: Connection, from found: Int64) throws(SQLiteError) {
+        for step in migrations.dropFirst(Int(found)) { try connection.execute(step) }
+        try connection.execute("PRAGMA application_id = \(applicationID)")
+        try connection.execute("PRAGMA user_version = \(version)")
+    }
+}

@@ -1,0 +1,307 @@
+import AppAttest
+import Bytes
+import Crypto
+import KeyStore
+import SQLite
+
+/// The registry's statements on one connection. Transactions are the caller's.
+final class RegistryTables {
+    let connection: Connection
+    private let selectKey: Statement
+    private let selectReceipt: Statement
+    private let selectApp: Statement
+    private let insertApp: Statement
+    private let insertKey: Statement
+    private let selectChallenge: Statement
+    private let insertChallenge: Statement
+    private let insertReceipt: Statement
+    private let advanceCounter: Statement
+    private let raiseFloor: Statement
+    private let setStatus: Statement
+    private let insertChange: Statement
+    private let pruneChanges: Statement
+    private let selectChanges: Statement
+    private let dataVersion: Statement
+    /// App ids do not change once given, so they are remembered; there are few.
+    private var appNumbers: [String: Int64] = [:]
+    private var appNames: [Int64: String] = [:]
+
+    /// Changes kept for others to read; who falls further behind forgets everything.
+    static let changeCountMax: Int64 = 10_000
+
+    static let keyColumns = """
+        key_id, public_key, app, environment, status, counter, enrolled_at, bundle_version, \
+        validation_category
+        """
+
+    init(_ connection: Connection) throws(SQLiteError) {
+        self.connection = connection
+        selectKey = try connection.prepare("SELECT \(Self.keyColumns) FROM keys WHERE key_id = ?")
+        selectReceipt = try connection.prepare("SELECT receipt FROM receipts WHERE key_id = ?")
+        selectApp = try connection.prepare("SELECT id, name FROM apps WHERE name = ? OR id = ?")
+        insertApp = try connection.prepare("INSERT INTO apps (name) VALUES (?) RETURNING id")
+        insertKey = try connection.prepare(
+            """
+            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT DO NOTHING
+            """)
+        selectChallenge = try connection.prepare("SELECT 1 FROM challenges WHERE challenge = ?")
+        insertChallenge = try connection.prepare(
+            "INSERT INTO challenges (challenge, key_id) VALUES (?, ?)")
+        insertReceipt = try connection.prepare(
+            "INSERT OR REPLACE INTO receipts (key_id, receipt) VALUES (?, ?)")
+        advanceCounter = try connection.prepare(
+            "UPDATE keys SET counter = ?2 WHERE key_id = ?1 AND status = 0 AND counter < ?2")
+        raiseFloor = try connection.prepare(
+            "UPDATE keys SET counter = ?2 WHERE key_id = ?1 AND counter < ?2")
+        setStatus = try connection.prepare("UPDATE keys SET status = ?2 WHERE key_id = ?1")
+        insertChange = try connection.prepare("INSERT INTO changes (key_id) VALUES (?)")
+        pruneChanges = try connection.prepare(
+            """
+            DELETE FROM changes
+            WHERE revision <= (SELECT max(revision) FROM changes) - \(Self.changeCountMax)
+            """)
+        selectChanges = try connection.prepare(
+            "SELECT revision, key_id FROM changes WHERE revision > ? ORDER BY revision LIMIT ?")
+        dataVersion = try connection.prepare("PRAGMA data_version")
+        _ = try connection.prepare("SELECT part, bytes FROM embedded_state")
+    }
+
+    /// Touches both ends of the key table.
+    func readEdges() throws(SQLiteError) {
+        _ = try connection.integer("SELECT 1 FROM keys ORDER BY key_id LIMIT 1")
+        _ = try connection.integer("SELECT 1 FROM keys ORDER BY key_id DESC LIMIT 1")
+    }
+
+    /// Undoes the open transaction; what was remembered of it goes too.
+    func rollback() {
+        connection.rollback()
+        forgetApps()
+    }
+
+    /// Runs `body` so that its failure leaves the surrounding transaction as it was before.
+    ///
+    /// A failure may also end the whole transaction: `connection.isInTransaction` tells.
+    func nested<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
+        try connection.execute("SAVEPOINT nested")
+        do throws(SQLiteError) {
+            let value = try body()
+            try connection.execute("RELEASE nested")
+            return value
+        } catch {
+            forgetApps()
+            undoNested()
+            throw error
+        }
+    }
+
+    private func undoNested() {
+        guard connection.isInTransaction else { return }
+        do throws(SQLiteError) {
+            try connection.execute("ROLLBACK TO nested")
+            try connection.execute("RELEASE nested")
+        } catch {
+            connection.rollback()
+        }
+    }
+
+    private func forgetApps() {
+        appNumbers = [:]
+        appNames = [:]
+    }
+
+    // MARK: keys
+
+    /// The record; its receipt only where asked for, being long.
+    func find(_ keyID: KeyID, withReceipt: Bool) throws(SQLiteError) -> KeyRecord? {
+        defer { selectKey.reset() }
+        try selectKey.bind(1, blob: keyID.digest)
+        guard try selectKey.step() else { return nil }
+        var record = try record(of: selectKey)
+        if withReceipt, record.status != .erased {
+            defer { selectReceipt.reset() }
+            try selectReceipt.bind(1, blob: keyID.digest)
+            if try selectReceipt.step() { record.receipt = selectReceipt.blob(0) }
+        }
+        return record
+    }
+
+    /// The record of a row of ``keyColumns``.
+    func record(of row: Statement) throws(SQLiteError) -> KeyRecord {
+        guard let digest = row.bytes32(0), let status = KeyStatus(code: row.integer(4)),
+            let counter = UInt32(exactly: row.integer(5)),
+            let environment = AttestEnvironment(code: row.integer(3)),
+            let publicKey = status == .erased ? .erased : P256PublicKey(stored: row.blob(1))
+        else { throw SQLiteError(extendedCode: 11, message: "a row of keys makes no sense") }
+        return KeyRecord(
+            keyID: KeyID(digest: digest), publicKey: publicKey,
+            appID: try appName(row.integer(2)), environment: environment,
+            enrolledAt: row.integer(6), status: status, counterFloor: counter,
+            bundleVersion: row.text(7),
+            validationCategory: row.isNull(8) ? nil : UInt32(truncatingIfNeeded: row.integer(8)))
+    }
+
+    /// False where the key is there already.
+    func insert(_ record: KeyRecord) throws(SQLiteError) -> Bool {
+        let app = try appNumber(record.appID)
+        defer { insertKey.reset() }
+        let isErased = record.status == .erased
+        try insertKey.bind(1, blob: record.keyID.digest)
+        try insertKey.bind(2, blob: isErased ? nil : record.publicKey.stored)
+        try insertKey.bind(3, isErased ? 0 : app)
+        try insertKey.bind(4, record.environment.code)
+        try insertKey.bind(5, record.status.code)
+        try insertKey.bind(6, Int64(record.counterFloor))
+        try insertKey.bind(7, isErased ? 0 : record.enrolledAt)
+        try insertKey.bind(8, text: isErased ? nil : record.bundleVersion)
+        try insertKey.bind(9, isErased ? nil : record.validationCategory.map(Int64.init))
+        try insertKey.run()
+        let isNew = connection.changeCount == 1
+        if isNew, !isErased, let receipt = record.receipt {
+            defer { insertReceipt.reset() }
+            try insertReceipt.bind(1, blob: record.keyID.digest)
+            try insertReceipt.bind(2, blob: receipt)
+            try insertReceipt.run()
+        }
+        return isNew
+    }
+
+    func isSpent(_ challenge: Bytes16) throws(SQLiteError) -> Bool {
+        defer { selectChallenge.reset() }
+        try selectChallenge.bind(1, blob: challenge)
+        return try selectChallenge.step()
+    }
+
+    func spend(_ challenge: Bytes16, for keyID: KeyID) throws(SQLiteError) {
+        defer { insertChallenge.reset() }
+        try insertChallenge.bind(1, blob: challenge)
+        try insertChallenge.bind(2, blob: keyID.digest)
+        try insertChallenge.run()
+    }
+
+    /// True where the key is active and the counter above all before.
+    func advance(_ keyID: KeyID, to counter: UInt32) throws(SQLiteError) -> Bool {
+        try update(advanceCounter, keyID, Int64(counter))
+    }
+
+    func raiseFloor(_ keyID: KeyID, to counter: UInt32) throws(SQLiteError) -> Bool {
+        try update(raiseFloor, keyID, Int64(counter))
+    }
+
+    func setStatus(_ keyID: KeyID, _ status: KeyStatus) throws(SQLiteError) -> Bool {
+        try update(setStatus, keyID, status.code)
+    }
+
+    /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
+    func erase(_ keyID: KeyID) throws(SQLiteError) {
+        for sql in [
+            """
+            UPDATE keys SET public_key = NULL, app = 0, environment = 0, status = 2,
+                enrolled_at = 0, bundle_version = NULL, validation_category = NULL
+            WHERE key_id = ?
+            """,
+            "DELETE FROM receipts WHERE key_id = ?",
+            "UPDATE challenges SET key_id = NULL WHERE key_id = ?",
+        ] {
+            let statement = try connection.prepare(sql)
+            try statement.bind(1, blob: keyID.digest)
+            try statement.run()
+        }
+    }
+
+    private func update(
+        _ statement: Statement, _ keyID: KeyID, _ value: Int64
+    ) throws(SQLiteError) -> Bool {
+        defer { statement.reset() }
+        try statement.bind(1, blob: keyID.digest)
+        try statement.bind(2, value)
+        try statement.run()
+        return connection.changeCount > 0
+    }
+
+    // MARK: changes
+
+    /// Tells other processes that the record changed; nil for more than are worth naming.
+    func note(changeOf keyID: KeyID?) throws(SQLiteError) {
+        defer { insertChange.reset() }
+        if let keyID { try insertChange.bind(1, blob: keyID.digest) }
+        try insertChange.run()
+    }
+
+    func pruneOldChanges() throws(SQLiteError) { try pruneChanges.run() }
+
+    /// Differs from the last answer where another connection has committed in between.
+    func currentDataVersion() throws(SQLiteError) -> Int64 {
+        defer { dataVersion.reset() }
+        return try dataVersion.step() ? dataVersion.integer(0) : 0
+    }
+
+    func lastRevision() throws(SQLiteError) -> Int64 {
+        try connection.integer("SELECT max(revision) FROM changes") ?? 0
+    }
+
+    /// What changed after `revision`, nil where nothing did; `revision` moves to the last one read.
+    func changes(
+        after revision: inout Int64, countMax: Int
+    ) throws(SQLiteError) -> RegistryChange? {
+        defer { selectChanges.reset() }
+        try selectChanges.bind(1, revision)
+        try selectChanges.bind(2, Int64(countMax) + 1)
+        var keys: [KeyID] = []
+        var last = revision
+        var isComplete = true
+        while try selectChanges.step() {
+            let found = selectChanges.integer(0)
+            // A gap: the rows between were pruned before anyone here read them.
+            if found != last + 1 { isComplete = false }
+            last = found
+            if let digest = selectChanges.bytes32(1) {
+                keys.append(KeyID(digest: digest))
+            } else {
+                isComplete = false
+            }
+        }
+        guard last != revision else { return nil }
+        if isComplete, keys.count <= countMax {
+            revision = last
+            return .keys(keys)
+        }
+        revision = try lastRevision()
+        return .everything
+    }
+
+    // MARK: apps
+
+    func existingAppNumber(_ name: String) throws(SQLiteError) -> Int64? {
+        if let number = appNumbers[name] { return number }
+        defer { selectApp.reset() }
+        try selectApp.bind(1, text: name)
+        return try selectApp.step() ? remember(name, selectApp.integer(0)) : nil
+    }
+
+    private func appNumber(_ name: String) throws(SQLiteError) -> Int64 {
+        if let number = try existingAppNumber(name) { return number }
+        defer { insertApp.reset() }
+        try insertApp.bind(1, text: name)
+        // Not remembered: the transaction may be undone.
+        return try insertApp.step() ? insertApp.integer(0) : 0
+    }
+
+    private func appName(_ number: Int64) throws(SQLiteError) -> String {
+        if number == 0 { return "" }
+        if let name = appNames[number] { return name }
+        defer { selectApp.reset() }
+        try selectApp.bind(2, number)
+        guard try selectApp.step(), let name = selectApp.text(1) else {
+            throw SQLiteError(extendedCode: 11, message: "a key belongs to no app")
+        }
+        _ = remember(name, number)
+        return name
+    }
+
+    private func remember(_ name: String, _ number: Int64) -> Int64 {
+        appNumbers[name] = number
+        appNames[number] = name
+        return number
+    }
+}

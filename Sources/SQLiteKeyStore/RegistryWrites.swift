@@ -1,0 +1,130 @@
+import AppAttest
+import Bytes
+import KeyStore
+import SQLite
+
+/// Group commit: whatever waits is written in one transaction, with one wait for the disk, and
+/// answered after it. One write that fails does not take its neighbours along.
+struct RegistryWrites {
+    /// An answer that may be given once the transaction is durable.
+    private typealias Answer = () -> Void
+
+    /// After as many failures of single writes in a row the rest is not tried.
+    private static let failureCountMax = 3
+
+    let tables: RegistryTables
+
+    /// Writes and answers all of `operations`. Returns the last failure of the database itself.
+    func run(_ operations: [RegistryOperation], floors: [KeyID: UInt32]) -> SQLiteError? {
+        do throws(SQLiteError) {
+            for answer in try commit(operations, floors: floors) { answer() }
+            return nil
+        } catch {
+            tables.rollback()
+            // Alone, a write either succeeds or knows why not. A lock that was waited for in vain
+            // would only be waited for again.
+            guard operations.count > 1, !error.isBusy else {
+                for operation in operations { operation.fail(StoreError(error)) }
+                return error
+            }
+            return runSingly(operations)
+        }
+    }
+
+    private func runSingly(_ operations: [RegistryOperation]) -> SQLiteError? {
+        var lastError: SQLiteError?
+        var failureCount = 0
+        for operation in operations {
+            if let lastError, lastError.isBusy || failureCount >= Self.failureCountMax {
+                operation.fail(StoreError(lastError))
+                continue
+            }
+            do throws(SQLiteError) {
+                for answer in try commit([operation], floors: [:]) { answer() }
+                failureCount = 0
+            } catch {
+                tables.rollback()
+                operation.fail(StoreError(error))
+                lastError = error
+                failureCount += 1
+            }
+        }
+        return lastError
+    }
+
+    private func commit(
+        _ operations: [RegistryOperation], floors: [KeyID: UInt32]
+    ) throws(SQLiteError) -> [Answer] {
+        try tables.connection.begin(.immediate)
+        var answers: [Answer] = []
+        answers.reserveCapacity(operations.count)
+        for operation in operations {
+            do throws(SQLiteError) {
+                answers.append(
+                    try tables.nested { () throws(SQLiteError) in try apply(operation) })
+            } catch {
+                guard tables.connection.isInTransaction else { throw error }
+                answers.append { operation.fail(StoreError(error)) }
+            }
+        }
+        try raise(floors)
+        try tables.connection.commit()
+        return answers
+    }
+
+    /// Floors are worth nothing beside an enrolment: a failure drops them.
+    private func raise(_ floors: [KeyID: UInt32]) throws(SQLiteError) {
+        guard !floors.isEmpty else { return }
+        // In the order of the table, so that neighbours share a page.
+        let ordered = floors.sorted { $0.key.digest < $1.key.digest }
+        do throws(SQLiteError) {
+            try tables.nested { () throws(SQLiteError) in
+                for floor in ordered { _ = try tables.raiseFloor(floor.key, to: floor.value) }
+            }
+        } catch {
+            guard tables.connection.isInTransaction else { throw error }
+        }
+    }
+
+    private func apply(_ operation: RegistryOperation) throws(SQLiteError) -> Answer {
+        switch operation {
+        case .enrol(let record, let challenge, let reply):
+            let outcome = try enrol(record, challenge)
+            return { reply(outcome) }
+        case .advance(let keyID, let counter, let reply):
+            let outcome = try advance(keyID, counter)
+            return { reply(.success(outcome)) }
+        case .find, .probe:
+            preconditionFailure("a read among the writes")
+        }
+    }
+
+    private func enrol(
+        _ record: KeyRecord, _ challenge: Bytes16
+    ) throws(SQLiteError) -> Result<EnrolmentOutcome, StoreError> {
+        if let known = try tables.find(record.keyID, withReceipt: false) {
+            switch known.status {
+            case .revoked: return .success(.revoked)
+            case .erased: return .success(.erased)
+            case .active:
+                guard known.publicKey == record.publicKey else {
+                    return .failure(
+                        StoreError("registry: the key id is known with another public key"))
+                }
+                return .success(.alreadyEnrolled)
+            }
+        }
+        if try tables.isSpent(challenge) { return .success(.challengeSpent) }
+        try tables.spend(challenge, for: record.keyID)
+        _ = try tables.insert(record)
+        return .success(.enrolled)
+    }
+
+    private func advance(
+        _ keyID: KeyID, _ counter: UInt32
+    ) throws(SQLiteError) -> DurableOutcome {
+        if try tables.advance(keyID, to: counter) { return .advanced }
+        guard let known = try tables.find(keyID, withReceipt: false) else { return .unknownKey }
+        return known.status == .active ? .replayed : .revoked
+    }
+}

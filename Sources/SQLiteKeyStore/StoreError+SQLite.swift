@@ -1,0 +1,32 @@
+import KeyStore
+import SQLite
+
+extension StoreError {
+    init(_ error: SQLiteError) {
+        let hint =
+            if error.isFull {
+                "the disk is full"
+            } else if error.isReadOnly {
+                "the file cannot be written"
+            } else if error.isBusy {
+                "another process holds the write lock"
+            } else if error.isCorrupt {
+                "the file is damaged, restore a backup"
+            } else if error.isInputOutput {
+                "reading or writing failed"
+            } else {
+                "failed"
+            }
+        self.init("registry: \(hint): \(error)")
+    }
+
+    init(_ error: RegistryOpenError) { self.init(error.description) }
+}
+
+extension SQLiteError {
+    /// Whether the connection may be unfit for further use. A full disk is not a reason: reading
+    /// goes on, and a connection opened on it might not even read.
+    var callsForReopening: Bool {
+        isCorrupt || isReadOnly || cannotOpen || (isInputOutput && !isFull)
+    }
+}

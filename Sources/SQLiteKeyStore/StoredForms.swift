@@ -1,0 +1,56 @@
+import AppAttest
+import Bytes
+import Crypto
+import KeyStore
+
+extension KeyStatus {
+    var code: Int64 {
+        switch self {
+        case .active: 0
+        case .revoked: 1
+        case .erased: 2
+        }
+    }
+
+    init?(code: Int64) {
+        switch code {
+        case 0: self = .active
+        case 1: self = .revoked
+        case 2: self = .erased
+        default: return nil
+        }
+    }
+}
+
+extension AttestEnvironment {
+    var code: Int64 {
+        switch self {
+        case .production: 0
+        case .development: 1
+        }
+    }
+
+    init?(code: Int64) {
+        switch code {
+        case 0: self = .production
+        case 1: self = .development
+        default: return nil
+        }
+    }
+}
+
+extension P256PublicKey {
+    /// Stands for the key of an erased record; no signature verifies with it.
+    static let erased = P256PublicKey(x: .zero, y: .zero)
+
+    /// The two coordinates: the X9.63 form without its constant first byte.
+    var stored: [UInt8] { x.array + y.array }
+
+    init?(stored: [UInt8]?) {
+        guard let stored, stored.count == 64,
+            let x = Bytes32(stored.span.extracting(0..<32)),
+            let y = Bytes32(stored.span.extracting(32..<64))
+        else { return nil }
+        self.init(x: x, y: y)
+    }
+}

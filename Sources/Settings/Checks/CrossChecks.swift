@@ -1,0 +1,108 @@
+import HTTP
+import Policy
+import YAML
+
+/// What must hold between parts of the configuration that are each in order.
+struct CrossChecks {
+    let settings: Settings
+    let listeners: [PlacedListener]
+    let admin: PlacedAdmin?
+    let upstreams: [PlacedUpstream]
+    let routes: [PlacedRoute]
+    let context: ReadingContext
+
+    func run(hasApps: Bool, routeField: Field?) {
+        checkBinds()
+        checkRouteNames()
+        checkRouteTable()
+        checkEndpoints()
+        checkApps(hasApps: hasApps)
+        warn(routeField)
+    }
+
+    private func checkBinds() {
+        var taken: [(bind: Endpoint, place: String)] = []
+        var binds = listeners.map { (bind: $0.settings.bind, mark: $0.bindMark) }
+        if let admin { binds.append((admin.settings.bind, admin.bindMark)) }
+        for (bind, mark) in binds {
+            // Port 0 is another port each time.
+            if case .tcp(_, port: 0) = bind { continue }
+            if let other = taken.first(where: { $0.bind == bind }) {
+                context.error("\(bind) is bound at \(other.place) already", at: mark)
+            } else {
+                taken.append((bind, "\(mark.line):\(mark.column)"))
+            }
+        }
+    }
+
+    private func checkRouteNames() {
+        for (index, route) in routes.enumerated() where !route.route.name.isEmpty {
+            let name = route.route.name
+            if let other = routes[..<index].first(where: { $0.route.name == name }) {
+                context.error(
+                    "\(route.path).name: \(quoted(name)) is the name of the route at "
+                        + "\(place(other.nameMark)) already", at: route.nameMark)
+            }
+        }
+    }
+
+    private func checkRouteTable() {
+        let matchable = routes.filter(\.isMatchable)
+        for problem in RouteTable(matchable.map(\.route)).problems {
+            let route = matchable[problem.routeIndex]
+            let message =
+                switch problem.kind {
+                case .neverMatches(let earlier):
+                    "never matches in full: the route at \(place(matchable[earlier].mark)) has the "
+                        + "same path and takes one of its methods"
+                case .pathInvalid(let fault): "is not a path that a request can have: \(fault.code)"
+                case .prefixWithoutSlash: "is a prefix that does not end in /"
+                case .methodInvalid(let name): "\(quoted(name)) is not a method"
+                }
+            context.error("\(route.path).path: \(message)", at: route.pathMark)
+        }
+    }
+
+    private func checkEndpoints() {
+        let paths = EndpointSettings.names.map { settings.endpoints.base + $0 }
+        for route in routes where route.isMatchable {
+            guard case .exact(let path) = route.route.path else { continue }
+            let trimmed =
+                path.utf8.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+            if paths.contains(trimmed) {
+                context.error(
+                    "\(route.path).path: never matches: the gateway answers \(trimmed) itself "
+                        + "(endpoints.base moves its paths)", at: route.pathMark)
+            }
+        }
+    }
+
+    private func checkApps(hasApps: Bool) {
+        guard settings.apps.isEmpty,
+            let route = routes.first(where: { $0.route.attest.mode != .off })
+        else { return }
+        // An `apps` whose entries are all faulty has been reported.
+        if hasApps, !context.errors.isEmpty { return }
+        context.error(
+            "\(route.path).attest.mode: \(route.route.attest.mode) needs an entry in apps: no key "
+                + "could be enrolled", at: route.modeMark)
+    }
+
+    private func warn(_ routeField: Field?) {
+        if let routeField, !routes.isEmpty, routes.allSatisfy({ $0.route.attest.mode == .off }) {
+            routeField.warning("every route has attest mode off: nothing is protected")
+        }
+        let used = Set(routes.map(\.route.upstream))
+        for (index, upstream) in upstreams.enumerated() where !used.contains(index) {
+            context.warning(
+                "upstreams.\(upstream.settings.name): no route uses it", at: upstream.mark)
+        }
+    }
+
+    private func place(_ mark: YAMLMark) -> String { "\(mark.line):\(mark.column)" }
+}
+
+extension EndpointSettings {
+    /// What the gateway answers itself, below ``base``.
+    static let names = ["attest/challenge", "attest/verify", "assert/challenge", "assert/token"]
+}

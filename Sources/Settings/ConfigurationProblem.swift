@@ -1,0 +1,32 @@
+/// One thing that is wrong with a configuration, or, as a warning, worth a second look.
+public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible {
+    public var file: String
+    /// 1 for the first line; 0 where the problem is with the file as a whole.
+    public var line: Int
+    /// 1 for the first character.
+    public var column: Int
+    /// Never quotes a secret.
+    public var message: String
+
+    public init(file: String, line: Int, column: Int, message: String) {
+        self.file = file
+        self.line = line
+        self.column = column
+        self.message = message
+    }
+
+    /// `file:line:column: message`, which editors and CI systems turn into links.
+    public var description: String {
+        line == 0 ? "\(file): \(message)" : "\(file):\(line):\(column): \(message)"
+    }
+}
+
+/// Everything that is wrong with a configuration, in the order of the text.
+public struct ConfigurationProblems: Error, Hashable, Sendable, CustomStringConvertible {
+    public let problems: [ConfigurationProblem]
+
+    public init(_ problems: [ConfigurationProblem]) { self.problems = problems }
+
+    /// One line each.
+    public var description: String { problems.map(\.description).joined(separator: "\n") }
+}

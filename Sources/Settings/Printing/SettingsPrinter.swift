@@ -1,0 +1,200 @@
+import AppAttest
+import HTTP
+import Policy
+
+/// Writes settings as a configuration with every key, defaults included, for `check --print`.
+///
+/// Loaded again it gives equal settings, except for a Redis password, which is shown as
+/// ``passwordMask``.
+public struct SettingsPrinter {
+    public static let passwordMask = "***"
+
+    private let settings: Settings
+    private var yaml = YAMLText()
+
+    private init(_ settings: Settings) { self.settings = settings }
+
+    public static func print(_ settings: Settings) -> String {
+        var printer = SettingsPrinter(settings)
+        printer.printAll()
+        return printer.yaml.text
+    }
+
+    private mutating func printAll() {
+        if case .redis(let redis) = settings.counters, redis.password != nil {
+            yaml.comment("The password of Redis is shown as \(Self.passwordMask).")
+        }
+        yaml.entry("workers", "\(settings.workerCount)")
+        printListeners()
+        printApps()
+        printStores()
+        printChallenge()
+        printHeaders()
+        printUpstreams()
+        yaml.list("routes", settings.routes) { yaml, route in
+            Self.print(route, settings, to: &yaml)
+        }
+        if let admin = settings.admin {
+            yaml.mapping("admin") { $0.entry("bind", text: admin.bind.description) }
+        }
+        yaml.mapping("log") { yaml in
+            yaml.entry("access", Self.text(settings.log.access))
+            yaml.entry("events", Self.text(settings.log.events))
+        }
+        printLimits()
+    }
+
+    private mutating func printListeners() {
+        yaml.list("listeners", settings.listeners) { yaml, listener in
+            yaml.entry("bind", text: listener.bind.description)
+            let allowed = ListenerReader.allowances.filter { listener.allow.contains($0.value) }
+            yaml.entry("allow", list: allowed.map(\.name))
+            yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
+        }
+    }
+
+    private mutating func printApps() {
+        yaml.list("apps", settings.apps) { yaml, app in
+            yaml.entry("id", text: app.id)
+            let environments = AttestEnvironment.allCases.filter(app.environments.contains)
+            yaml.entry("environments", list: environments.map(\.rawValue))
+        }
+        yaml.mapping("trust") { yaml in
+            yaml.entry("extra_roots", list: settings.trust.extraRootPaths)
+            yaml.entry("clock_skew", Quantity.describe(settings.trust.clockSkew))
+        }
+    }
+
+    private mutating func printStores() {
+        yaml.mapping("registry") { yaml in
+            switch settings.registry {
+            case .sqlite(let path): yaml.entry("sqlite", text: path)
+            }
+        }
+        switch settings.counters {
+        case .embedded: yaml.entry("counters", "embedded")
+        case .redis(let redis): yaml.mapping("counters") { Self.print(redis, to: &$0) }
+        }
+        yaml.mapping("key_cache") { $0.entry("records", "\(settings.keyCache.recordCountMax)") }
+    }
+
+    private static func print(_ redis: RedisSettings, to yaml: inout YAMLText) {
+        switch redis.endpoint {
+        case .unix(let path): yaml.entry("redis", text: "unix://\(path)")
+        case .tcp: yaml.entry("redis", text: "redis://\(redis.endpoint)/\(redis.database)")
+        }
+        if let username = redis.username { yaml.entry("username", text: username) }
+        if redis.password != nil { yaml.entry("password", text: passwordMask) }
+        yaml.entry("connect_timeout", Quantity.describe(redis.connectTimeout))
+        yaml.entry("command_timeout", Quantity.describe(redis.commandTimeout))
+        yaml.entry("in_flight_max", "\(redis.inFlightCountMax)")
+    }
+
+    private mutating func printChallenge() {
+        yaml.mapping("challenge") { yaml in
+            yaml.entry("ttl", Quantity.describe(settings.challenge.timeToLive))
+            yaml.entry(
+                "attestation_ttl", Quantity.describe(settings.challenge.attestationTimeToLive))
+        }
+        if let file = settings.secrets.challengeKeyFile {
+            yaml.mapping("secrets") { $0.entry("challenge_key_file", text: file) }
+        }
+        yaml.mapping("endpoints") { yaml in
+            yaml.entry("base", text: settings.endpoints.base)
+            yaml.entry(
+                "body_max", Quantity.describe(byteCount: settings.endpoints.bodyByteCountMax))
+        }
+    }
+
+    private mutating func printHeaders() {
+        yaml.mapping("headers") { yaml in
+            yaml.entry("assertion", text: settings.headers.assertion)
+            yaml.entry("client_data", text: settings.headers.clientData)
+            yaml.entry("key_id", text: settings.headers.keyID)
+        }
+    }
+
+    private mutating func printUpstreams() {
+        yaml.mapping("upstreams") { yaml in
+            for upstream in settings.upstreams {
+                yaml.mapping(YAMLText.scalar(upstream.name)) { yaml in
+                    yaml.entry("servers", list: upstream.servers.map(\.description))
+                    yaml.entry("connect_timeout", Quantity.describe(upstream.connectTimeout))
+                    yaml.entry("response_timeout", Quantity.describe(upstream.responseTimeout))
+                    yaml.entry("idle_timeout", Quantity.describe(upstream.idleTimeout))
+                    yaml.entry("idle_connections_max", "\(upstream.idleConnectionCountMax)")
+                    yaml.entry("connections_max", "\(upstream.connectionCountMax)")
+                }
+            }
+        }
+    }
+
+    private static func print(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
+        yaml.entry("name", text: route.name)
+        switch route.path {
+        // A * of the path itself must not be taken for the pattern's.
+        case .exact(let path): yaml.entry("path", text: path.replacing("*", with: "%2A"))
+        case .prefix(let path): yaml.entry("path", text: path.replacing("*", with: "%2A") + "*")
+        }
+        if !route.methods.isEmpty { yaml.entry("methods", list: route.methods) }
+        if settings.upstreams.indices.contains(route.upstream) {
+            yaml.entry("upstream", text: settings.upstreams[route.upstream].name)
+        }
+        yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
+        let attest = route.attest
+        yaml.mapping("attest") { yaml in
+            yaml.entry("mode", attest.mode.rawValue)
+            yaml.entry("client_data", attest.clientData.rawValue)
+            yaml.entry("challenge", attest.challenge.rawValue)
+            switch attest.replay {
+            case .strict: yaml.entry("replay", "strict")
+            case .durable: yaml.entry("replay", "durable")
+            case .window(let size): yaml.entry("replay", "{ window: \(size) }")
+            }
+            yaml.entry("rollout", "\(attest.rolloutPercent)%")
+            if attest.clientData == .body {
+                yaml.entry("challenge_member", text: attest.challengeMember)
+                if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }
+            }
+        }
+    }
+
+    private static func text(_ destination: LogSettings.Destination) -> String {
+        switch destination {
+        case .off: "off"
+        case .standardOutput: "stdout"
+        case .standardError: "stderr"
+        case .file(let path): YAMLText.scalar(path)
+        }
+    }
+
+    private mutating func printLimits() {
+        let limits = settings.limits
+        yaml.mapping("limits") { yaml in
+            func bytes(_ key: String, _ count: Int) {
+                yaml.entry(key, Quantity.describe(byteCount: count))
+            }
+            yaml.entry("connections", "\(limits.connectionCountMax)")
+            bytes("head", limits.headByteCountMax)
+            yaml.entry("fields", "\(limits.fieldCountMax)")
+            bytes("target", limits.targetByteCountMax)
+            bytes("body", limits.bodyByteCountMax)
+            bytes("body_memory", limits.bodyMemoryByteCountMax)
+            yaml.entry("temporary_directory", text: limits.temporaryDirectory)
+            bytes("response_head", limits.responseHeadByteCountMax)
+            bytes("response_buffer", limits.responseBufferByteCountMax)
+            yaml.entry("requests_per_connection", "\(limits.requestsPerConnectionMax)")
+            bytes("assertion", limits.assertionByteCountMax)
+            bytes("client_data", limits.clientDataByteCountMax)
+            yaml.entry("registry_queue", "\(limits.registryQueueCountMax)")
+        }
+        let timeouts = settings.timeouts
+        yaml.mapping("timeouts") { yaml in
+            yaml.entry("request_head", Quantity.describe(timeouts.requestHead))
+            yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
+            yaml.entry("idle", Quantity.describe(timeouts.idle))
+            yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("drain", Quantity.describe(timeouts.drain))
+        }
+    }
+}

@@ -1,0 +1,73 @@
+extension Field {
+    /// A plain number; `reason` says why it has bounds.
+    func count(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
+        guard let text = text() else { return nil }
+        guard let number = Quantity.count(text.value) else {
+            let isDigits = text.value.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            if isDigits {
+                outOfRange(text, "\(range.lowerBound)", "\(range.upperBound)", reason)
+            } else {
+                error("\(text.shown) is not a whole number without unit")
+            }
+            return nil
+        }
+        guard range.contains(number) else {
+            outOfRange(text, "\(range.lowerBound)", "\(range.upperBound)", reason)
+            return nil
+        }
+        return number
+    }
+
+    /// A duration with its unit.
+    func duration(_ low: Duration, _ high: Duration, _ reason: String) -> Duration? {
+        let milliseconds = Quantity.milliseconds(low)...Quantity.milliseconds(high)
+        let form = QuantityForm(
+            noun: "duration", example: "30s, 250ms, 5m or 24h", likeliestUnit: "s",
+            units: Quantity.durationUnits)
+        return amount(milliseconds, form, reason).map { .milliseconds($0) }
+    }
+
+    /// A count of bytes with its unit.
+    func byteCount(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
+        let form = QuantityForm(
+            noun: "size", example: "64KiB, 1MiB or 512B", likeliestUnit: "B",
+            units: Quantity.byteUnits)
+        return amount(range, form, reason)
+    }
+
+    /// `0%` to `100%`.
+    func percent() -> Int? {
+        let form = QuantityForm(
+            noun: "share", example: "25%", likeliestUnit: "%", units: Quantity.percentUnits)
+        return amount(0...100, form, "a share of all")
+    }
+
+    private struct QuantityForm {
+        let noun: String
+        let example: String
+        let likeliestUnit: String
+        let units: [Quantity.Unit]
+    }
+
+    private func amount(_ range: ClosedRange<Int>, _ form: QuantityForm, _ reason: String) -> Int? {
+        guard let text = text() else { return nil }
+        switch Quantity.parse(text.value, form.units) {
+        case .amount(let amount) where range.contains(amount): return amount
+        case .amount, .tooLarge:
+            outOfRange(
+                text, Quantity.describe(range.lowerBound, form.units),
+                Quantity.describe(range.upperBound, form.units), reason)
+        case .withoutUnit:
+            let units = form.units.map(\.name).joined(separator: ", ")
+            let choice = form.units.count > 1 ? " (units: \(units))" : ""
+            error("\(text.shown) has no unit: write \(text.value)\(form.likeliestUnit)\(choice)")
+        case .malformed:
+            error("\(text.shown) is not a \(form.noun): write one like \(form.example)")
+        }
+        return nil
+    }
+
+    private func outOfRange(_ text: SettingText, _ low: String, _ high: String, _ reason: String) {
+        error("\(text.shown) is outside \(low) to \(high): \(reason)")
+    }
+}

@@ -1,0 +1,69 @@
+import Bytes
+
+/// Numbers with their units, as the configuration writes them.
+enum Quantity {
+    enum Outcome: Equatable {
+        /// In the smallest unit: milliseconds, bytes.
+        case amount(Int)
+        case withoutUnit
+        case malformed
+        case tooLarge
+    }
+
+    struct Unit {
+        let name: String
+        let factor: Int
+    }
+
+    /// From small to large.
+    static let durationUnits = [
+        Unit(name: "ms", factor: 1), Unit(name: "s", factor: 1000),
+        Unit(name: "m", factor: 60_000), Unit(name: "h", factor: 3_600_000),
+    ]
+    static let byteUnits = [
+        Unit(name: "B", factor: 1), Unit(name: "KiB", factor: 1024),
+        Unit(name: "MiB", factor: 1024 * 1024), Unit(name: "GiB", factor: 1024 * 1024 * 1024),
+    ]
+    static let percentUnits = [Unit(name: "%", factor: 1)]
+
+    static func parse(_ text: String, _ units: [Unit]) -> Outcome {
+        let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
+        guard !digits.isEmpty else { return .malformed }
+        let unitName = String(decoding: text.utf8.dropFirst(digits.count), as: UTF8.self)
+        if unitName.isEmpty { return .withoutUnit }
+        guard let unit = units.first(where: { $0.name == unitName }) else { return .malformed }
+        guard let number = count(String(decoding: digits, as: UTF8.self)) else { return .tooLarge }
+        let (amount, overflow) = number.multipliedReportingOverflow(by: unit.factor)
+        return overflow ? .tooLarge : .amount(amount)
+    }
+
+    /// Digits alone; nil for all else and for what no setting is as large as.
+    static func count(_ text: String) -> Int? {
+        guard let number = ASCII.decimal(Array(text.utf8).span) else { return nil }
+        return Int(exactly: number)
+    }
+
+    /// In the largest unit that leaves no fraction: what ``parse(_:_:)`` reads back the same.
+    static func describe(_ amount: Int, _ units: [Unit]) -> String {
+        let unit = units.last { amount.isMultiple(of: $0.factor) && amount != 0 }
+        guard let unit else { return "\(amount)\(amount == 0 ? zeroUnit(units) : "")" }
+        return "\(amount / unit.factor)\(unit.name)"
+    }
+
+    private static func zeroUnit(_ units: [Unit]) -> String {
+        // Nobody writes 0ms.
+        units.count > 1 && units[0].name == "ms" ? "s" : units[0].name
+    }
+
+    static func describe(_ duration: Duration) -> String {
+        describe(milliseconds(duration), durationUnits)
+    }
+
+    static func describe(byteCount: Int) -> String { describe(byteCount, byteUnits) }
+
+    static func milliseconds(_ duration: Duration) -> Int {
+        let (seconds, attoseconds) = duration.components
+        let (whole, overflow) = Int(clamping: seconds).multipliedReportingOverflow(by: 1000)
+        return overflow ? .max : whole + Int(attoseconds / 1_000_000_000_000_000)
+    }
+}

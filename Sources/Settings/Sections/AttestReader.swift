@@ -1,0 +1,73 @@
+import Policy
+import YAML
+
+/// A policy and where its mode is named.
+struct PlacedPolicy {
+    var policy: AttestPolicy
+    var modeMark: YAMLMark
+}
+
+/// Reads `attest` of a route.
+enum AttestReader {
+    static func policy(_ field: Field) -> PlacedPolicy? {
+        field.section { section in
+            var policy = AttestPolicy()
+            let modeField = section.required("mode")
+            if let mode = modeField?.choice(AttestMode.self) { policy.mode = mode }
+            section.set("client_data", &policy.clientData) { $0.choice(ClientDataShape.self) }
+            let challengeField = section.field("challenge")
+            if let challenge = challengeField?.choice(ChallengeRequirement.self) {
+                policy.challenge = challenge
+            }
+            var isReplayKnown = true
+            if let replayField = section.field("replay") {
+                let replay = replay(replayField)
+                isReplayKnown = replay != nil
+                policy.replay = replay ?? .strict
+            }
+            section.set("rollout", &policy.rolloutPercent) { $0.percent() }
+            let bodyMembers = [section.field("challenge_member"), section.field("key_id_member")]
+            if let name = bodyMembers[0].flatMap(member) { policy.challengeMember = name }
+            policy.keyIDMember = bodyMembers[1].flatMap(member)
+            if policy.clientData != .body {
+                for case let field? in bodyMembers {
+                    field.error("is used with client_data: body only", at: field.keyMark)
+                }
+            }
+            if policy.mode != .off, policy.challenge == .off, isReplayKnown,
+                policy.replay != .durable
+            {
+                challengeField?.error(
+                    "challenge: off needs replay: durable, because without a challenge only the "
+                        + "registry's counter outlives a restart")
+            }
+            return PlacedPolicy(policy: policy, modeMark: modeField?.mark ?? field.mark)
+        }
+    }
+
+    private static func replay(_ field: Field) -> ReplayPolicy? {
+        guard field.isMapping else {
+            if case .scalar("window", _) = field.node.kind {
+                field.error("window needs its size: write { window: 64 }")
+                return nil
+            }
+            return field.choice([("strict", ReplayPolicy.strict), ("durable", .durable)])
+        }
+        let size = field.section { section in
+            section.required("window").flatMap {
+                $0.count(
+                    1...ReplayPolicy.windowSizeMax, "the stores remember that many counters a key")
+            }
+        }
+        return (size ?? nil).map(ReplayPolicy.window)
+    }
+
+    private static func member(_ field: Field) -> String? {
+        guard let text = field.text() else { return nil }
+        guard text.value.utf8.count <= 128 else {
+            field.error("\(text.shown) is longer than 128 bytes")
+            return nil
+        }
+        return text.value
+    }
+}

@@ -1,0 +1,49 @@
+/// Reads `challenge` and `secrets`.
+enum ChallengeReader {
+    static func challenge(_ field: Field) -> ChallengeSettings? {
+        field.section { section in
+            var challenge = ChallengeSettings()
+            section.set("ttl", &challenge.timeToLive) {
+                $0.duration(
+                    .seconds(1), .seconds(3600),
+                    "a spent challenge is remembered for as long")
+            }
+            section.set("attestation_ttl", &challenge.attestationTimeToLive) {
+                $0.duration(
+                    .seconds(60), .seconds(72 * 3600),
+                    "Apple wants the same hash retried, and an old challenge proves nothing")
+            }
+            return challenge
+        }
+    }
+
+    static func secrets(_ field: Field) -> SecretSettings? {
+        field.section { section in
+            var secrets = SecretSettings()
+            section.set("challenge_key_file", &secrets.challengeKeyFile) { $0.filePath() }
+            return secrets
+        }
+    }
+}
+
+/// Reads `endpoints`.
+enum EndpointReader {
+    static func endpoints(_ field: Field) -> EndpointSettings? {
+        field.section { section in
+            var endpoints = EndpointSettings()
+            section.set("base", &endpoints.base, base)
+            section.set("body_max", &endpoints.bodyByteCountMax) {
+                $0.byteCount(
+                    12 * 1024...1024 * 1024,
+                    "an attestation is about 6KiB, 8KiB as base64, and is held in memory")
+            }
+            return endpoints
+        }
+    }
+
+    private static func base(_ field: Field) -> String? {
+        guard let text = field.text() else { return nil }
+        let path = text.value.hasSuffix("/") ? text.value : text.value + "/"
+        return RoutePath.normalForm(of: path, shown: text.shown, field)
+    }
+}

@@ -1,0 +1,71 @@
+import Bytes
+import HTTP
+
+/// Reads `headers`.
+enum HeaderReader {
+    static func headers(_ field: Field) -> HeaderNames? {
+        field.section { section in
+            var names = HeaderNames()
+            var taken: [(key: String, folded: String)] = []
+            let members: [(String, WritableKeyPath<HeaderNames, String>)] = [
+                ("assertion", \.assertion), ("client_data", \.clientData), ("key_id", \.keyID),
+            ]
+            for (key, path) in members {
+                let field = section.field(key)
+                if let name = field.flatMap(name) { names[keyPath: path] = name }
+                let folded = fold(names[keyPath: path])
+                if let other = taken.first(where: { $0.folded == folded }) {
+                    let shown = quoted(names[keyPath: path])
+                    (field ?? section.field(other.key))?.error(
+                        "\(shown) is the name of \(other.key) too, or differs in - and _ only")
+                }
+                taken.append((key, folded))
+            }
+            return names
+        }
+    }
+
+    private static func name(_ field: Field) -> String? {
+        guard let text = field.text() else { return nil }
+        let isToken = text.value.utf8.count <= 128 && text.value.utf8.allSatisfy(isTokenByte)
+        guard isToken else {
+            field.error("\(text.shown) is not a header name (RFC 9110 section 5.1)")
+            return nil
+        }
+        let name = text.value.lowercased()
+        guard !reserved.contains(fold(name)), !fold(name).hasPrefix("x-attest-") else {
+            field.error(
+                "\(text.shown) has a meaning of its own, and the named headers are removed from "
+                    + "every request")
+            return nil
+        }
+        return name
+    }
+
+    /// Fields that frame messages, that the gateway writes, or that applications need.
+    private static let reserved: Set<String> = {
+        var names = Set(KnownField.allCases.map { "\($0.name)" })
+        names.formUnion([
+            "x-app-attest-challenge", "accept-encoding", "accept-language", "origin", "referer",
+            "range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
+            "content-language", "content-range", "max-forwards",
+        ])
+        return names
+    }()
+
+    /// As the gateway compares names when it strips them.
+    private static func fold(_ name: String) -> String {
+        String(
+            decoding: name.lowercased().utf8.map { byte -> UInt8 in
+                let isWord = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
+                return isWord ? byte : 0x2D
+            }, as: UTF8.self)
+    }
+
+    /// RFC 9110 section 5.6.2.
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        let folded = ASCII.lowercased(byte)
+        return (0x61...0x7A).contains(folded) || (0x30...0x39).contains(byte)
+            || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+}

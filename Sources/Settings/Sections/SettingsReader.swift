@@ -1,0 +1,56 @@
+import Policy
+
+/// Reads the whole configuration: one call for each top-level key, then what holds between them.
+struct SettingsReader {
+    let processorCount: Int
+
+    func read(_ root: Field) -> Settings {
+        root.section { section in
+            var settings = Settings()
+            section.set("workers", &settings.workerCount, workerCount)
+            section.set("limits", &settings.limits, LimitReader.limits)
+            section.set("timeouts", &settings.timeouts, LimitReader.timeouts)
+            let listenerField = section.required("listeners")
+            let listeners = listenerField.map(ListenerReader.listeners) ?? []
+            settings.listeners = listeners.map(\.settings)
+            section.set("apps", &settings.apps, AppReader.apps)
+            section.set("trust", &settings.trust, TrustReader.trust)
+            if let registry = section.required("registry").flatMap(StoreReader.registry) {
+                settings.registry = registry
+            }
+            section.set("counters", &settings.counters, StoreReader.counters)
+            section.set("key_cache", &settings.keyCache, StoreReader.keyCache)
+            section.set("challenge", &settings.challenge, ChallengeReader.challenge)
+            section.set("secrets", &settings.secrets, ChallengeReader.secrets)
+            section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
+            section.set("headers", &settings.headers, HeaderReader.headers)
+            section.set("log", &settings.log, LogReader.log)
+            let admin = section.field("admin").flatMap(AdminReader.admin)
+            settings.admin = admin?.settings
+            let upstreams = section.required("upstreams").flatMap(UpstreamReader.upstreams) ?? []
+            settings.upstreams = upstreams.map(\.settings)
+            let routeField = section.required("routes")
+            let reader = RouteReader(
+                upstreamNames: upstreams.map(\.settings.name),
+                bodyByteCountMax: settings.limits.bodyByteCountMax)
+            let routes = routeField.map(reader.routes) ?? []
+            settings.routes = routes.map(\.route)
+            let checks = CrossChecks(
+                settings: settings, listeners: listeners, admin: admin, upstreams: upstreams,
+                routes: routes, context: root.context)
+            checks.run(hasApps: section.field("apps") != nil, routeField: routeField)
+            return settings
+        } ?? Settings()
+    }
+
+    private func workerCount(_ field: Field) -> Int? {
+        guard let text = field.text() else { return nil }
+        if text.value == "auto" { return max(1, processorCount) }
+        guard Quantity.count(text.value) != nil else {
+            let ending = Suggestion.ending(for: text.value, among: ["auto"], listing: false)
+            field.error("\(text.shown) is neither auto nor a number of threads\(ending)")
+            return nil
+        }
+        return field.count(1...256, "one thread for each processor is enough")
+    }
+}

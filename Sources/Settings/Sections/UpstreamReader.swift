@@ -1,0 +1,92 @@
+import YAML
+
+/// An upstream and where the configuration names it.
+struct PlacedUpstream {
+    var settings: UpstreamSettings
+    var mark: YAMLMark
+}
+
+/// Reads `upstreams`.
+enum UpstreamReader {
+    /// An upstream with faults is still returned: routes may name it.
+    static func upstreams(_ field: Field) -> [PlacedUpstream]? {
+        guard let fields = field.namedFields() else { return nil }
+        if fields.isEmpty { field.error("is empty: at least one upstream is needed") }
+        return fields.map { field in
+            if !Name.isValid(field.key) {
+                field.context.error("\(quoted(field.key)) \(Name.rule)", at: field.keyMark)
+            }
+            let settings = field.section { upstream(field.key, &$0) }
+            return PlacedUpstream(
+                settings: settings ?? UpstreamSettings(name: field.key, servers: []),
+                mark: field.keyMark)
+        }
+    }
+
+    private static func upstream(_ name: String, _ section: inout Section) -> UpstreamSettings {
+        var upstream = UpstreamSettings(name: name, servers: [])
+        if let field = section.required("servers"),
+            let servers = field.list({ $0.serverEndpoint() })
+        {
+            if servers.isEmpty { field.error("is empty: at least one server is needed") }
+            upstream.servers = servers
+        }
+        section.set("connect_timeout", &upstream.connectTimeout) {
+            $0.duration(.milliseconds(10), .seconds(120), "requests wait for it")
+        }
+        section.set("response_timeout", &upstream.responseTimeout) {
+            $0.duration(.milliseconds(100), .seconds(3600), "requests wait for it")
+        }
+        section.set("idle_timeout", &upstream.idleTimeout) {
+            $0.duration(.milliseconds(100), .seconds(3600), "idle connections hold descriptors")
+        }
+        section.set("idle_connections_max", &upstream.idleConnectionCountMax) {
+            $0.count(0...65_535, "an address has no more ports")
+        }
+        section.set("connections_max", &upstream.connectionCountMax) {
+            $0.count(1...65_535, "an address has no more ports")
+        }
+        return upstream
+    }
+}
+
+/// Names that the operator gives to routes and upstreams: labels of metrics, members of log lines.
+enum Name {
+    static let rule = "is not a name: 1 to 64 letters, digits, periods, hyphens and underscores"
+
+    static func isValid(_ name: String) -> Bool {
+        (1...64).contains(name.utf8.count)
+            && name.utf8.allSatisfy { byte in
+                (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+                    || (0x30...0x39).contains(byte) || [0x2D, 0x2E, 0x5F].contains(byte)
+            }
+    }
+}
+
+/// Reads `log`.
+enum LogReader {
+    static func log(_ field: Field) -> LogSettings? {
+        field.section { section in
+            var log = LogSettings()
+            section.set("access", &log.access, destination)
+            section.set("events", &log.events, destination)
+            return log
+        }
+    }
+
+    private static func destination(_ field: Field) -> LogSettings.Destination? {
+        guard let text = field.text() else { return nil }
+        // A slash tells a path from a mistyped word.
+        if text.value.contains("/") { return field.filePath().map { .file(path: $0) } }
+        switch text.value {
+        case "off": return .off
+        case "stdout": return .standardOutput
+        case "stderr": return .standardError
+        default:
+            let words = ["off", "stdout", "stderr"]
+            let ending = Suggestion.ending(for: text.value, among: words, listing: false)
+            field.error("\(text.shown) is not off, stdout, stderr or a path with a /\(ending)")
+            return nil
+        }
+    }
+}

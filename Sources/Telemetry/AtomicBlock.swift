@@ -1,0 +1,46 @@
+import Synchronization
+
+/// A row of atomic words on the heap, written by one thread and read by any.
+///
+/// With one writer, adding is a relaxed load and a relaxed store: no locked instruction on the
+/// request path, and no reader ever sees half a number.
+struct AtomicBlock: ~Copyable, @unchecked Sendable {
+    let count: Int
+    private let words: UnsafeMutablePointer<Atomic<UInt64>>
+
+    /// Two blocks never share a cache line, so that workers do not slow each other down.
+    private static let cacheLineByteCount = 64
+
+    init(count: Int) {
+        precondition(count > 0)
+        self.count = count
+        let stride = MemoryLayout<Atomic<UInt64>>.stride
+        let lines = (count * stride + Self.cacheLineByteCount - 1) / Self.cacheLineByteCount
+        let memory = UnsafeMutableRawPointer.allocate(
+            byteCount: lines * Self.cacheLineByteCount, alignment: Self.cacheLineByteCount)
+        words = memory.bindMemory(to: Atomic<UInt64>.self, capacity: count)
+        for index in 0..<count { (words + index).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        words.deinitialize(count: count)
+        UnsafeMutableRawPointer(words).deallocate()
+    }
+
+    /// By the writing thread only.
+    func add(_ amount: UInt64, at index: Int) {
+        precondition(index >= 0 && index < count)
+        words[index].store(words[index].load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+    }
+
+    /// By the writing thread only.
+    func set(_ value: UInt64, at index: Int) {
+        precondition(index >= 0 && index < count)
+        words[index].store(value, ordering: .relaxed)
+    }
+
+    func value(at index: Int) -> UInt64 {
+        precondition(index >= 0 && index < count)
+        return words[index].load(ordering: .relaxed)
+    }
+}

@@ -1,0 +1,76 @@
+/// The upper edges of a histogram's buckets; one more bucket takes what is beyond the last.
+public struct HistogramBounds: Sendable {
+    /// Ascending; a duration equal to a bound belongs into its bucket.
+    public let nanoseconds: [UInt64]
+    /// The bounds in seconds, as `le` shows them.
+    let labels: [String]
+
+    public init(nanoseconds: [UInt64]) {
+        precondition(!nanoseconds.isEmpty)
+        for index in nanoseconds.indices.dropFirst() {
+            precondition(nanoseconds[index - 1] < nanoseconds[index])
+        }
+        self.nanoseconds = nanoseconds
+        labels = nanoseconds.map { DecimalSeconds.text(nanoseconds: $0) }
+    }
+
+    /// From half a millisecond, less than any upstream takes, to a minute, the longest timeout.
+    public static let requestDuration = HistogramBounds(nanoseconds: [
+        500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
+        100_000_000, 250_000_000, 500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000,
+        10_000_000_000, 30_000_000_000, 60_000_000_000,
+    ])
+
+    /// For steps inside the gateway, such as one signature: ten microseconds to a second.
+    public static let stepDuration = HistogramBounds(nanoseconds: [
+        10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+        10_000_000, 25_000_000, 100_000_000, 1_000_000_000,
+    ])
+}
+
+/// How long things took: one thread records, any thread reads.
+public final class Histogram: Sendable {
+    public let bounds: HistogramBounds
+    /// A count for each bucket, one for what is beyond, and the sum of all durations.
+    private let block: AtomicBlock
+
+    public init(_ bounds: HistogramBounds) {
+        self.bounds = bounds
+        block = AtomicBlock(count: bounds.nanoseconds.count + 2)
+    }
+
+    /// Only by the thread that owns the histogram.
+    public func record(nanoseconds: UInt64) {
+        let edges = bounds.nanoseconds
+        var bucket = 0
+        while bucket < edges.count, nanoseconds > edges[bucket] { bucket += 1 }
+        block.add(1, at: bucket)
+        block.add(nanoseconds, at: edges.count + 1)
+    }
+
+    fileprivate func bucketCount(_ index: Int) -> UInt64 { block.value(at: index) }
+    fileprivate var sum: UInt64 { block.value(at: bounds.nanoseconds.count + 1) }
+}
+
+/// The sum of several threads' histograms at one moment.
+public struct HistogramSnapshot: Sendable {
+    public let bounds: HistogramBounds
+    /// Not cumulative; the last is what was beyond every bound.
+    public private(set) var bucketCounts: [UInt64]
+    public private(set) var sumNanoseconds: UInt64 = 0
+
+    public init(_ bounds: HistogramBounds) {
+        self.bounds = bounds
+        bucketCounts = Array(repeating: 0, count: bounds.nanoseconds.count + 1)
+    }
+
+    /// How many durations were recorded.
+    public var count: UInt64 { bucketCounts.reduce(0, &+) }
+
+    /// Adds a histogram of the same bounds.
+    public mutating func add(_ histogram: Histogram) {
+        precondition(histogram.bounds.nanoseconds == bounds.nanoseconds)
+        for index in bucketCounts.indices { bucketCounts[index] &+= histogram.bucketCount(index) }
+        sumNanoseconds &+= histogram.sum
+    }
+}

@@ -1,0 +1,46 @@
+/// A place in a YAML text, as editors count: both numbers start at 1, columns count characters.
+public struct YAMLMark: Hashable, Sendable, Comparable {
+    public let line: Int
+    public let column: Int
+
+    public init(line: Int, column: Int) {
+        self.line = line
+        self.column = column
+    }
+
+    public static func < (left: YAMLMark, right: YAMLMark) -> Bool {
+        (left.line, left.column) < (right.line, right.column)
+    }
+}
+
+/// A part of a YAML document, and where it begins.
+public struct YAMLNode: Hashable, Sendable {
+    public enum Kind: Hashable, Sendable {
+        /// The text after YAML's own escapes; `isPlain` where it was not quoted.
+        case scalar(String, isPlain: Bool)
+        case sequence([YAMLNode])
+        /// In the order of the text. Keys are scalars; one may occur twice.
+        case mapping([YAMLEntry])
+    }
+
+    public let kind: Kind
+    public let mark: YAMLMark
+
+    public init(kind: Kind, mark: YAMLMark) {
+        self.kind = kind
+        self.mark = mark
+    }
+}
+
+/// One key of a mapping and its value.
+public struct YAMLEntry: Hashable, Sendable {
+    public let key: String
+    public let keyMark: YAMLMark
+    public let value: YAMLNode
+
+    public init(key: String, keyMark: YAMLMark, value: YAMLNode) {
+        self.key = key
+        self.keyMark = keyMark
+        self.value = value
+    }
+}

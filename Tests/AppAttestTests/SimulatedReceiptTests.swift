@@ -1,0 +1,121 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import Testing
+
+@Suite("Simulated receipts")
+struct SimulatedReceiptTests {
+    let apple: SimulatedApple
+    let device: SimulatedDevice
+
+    init() throws {
+        apple = try SimulatedAttestationTests.shared.get()
+        device = try SimulatedDevice(appID: simulatedAppID)
+    }
+
+    private func receipt(
+        _ kind: ReceiptFields.Kind, riskMetric: UInt32? = nil, createdAt: Int64 = simulatedNow
+    ) -> SimulatedReceipt {
+        SimulatedReceipt(
+            kind: kind, appID: simulatedAppID, attestedKey: device.publicKey.x963,
+            clientHash: [1, 2, 3], environment: .production, createdAt: createdAt,
+            riskMetric: riskMetric)
+    }
+
+    private func verify(
+        _ receipt: SimulatedReceipt
+    ) throws -> Result<ReceiptFields, ReceiptFailure> {
+        let bytes = try apple.receipt(receipt)
+        do throws(ReceiptFailure) {
+            return .success(
+                try ReceiptVerifier(roots: [apple.receiptRoot]).verify(
+                    bytes, appID: simulatedAppID, publicKey: device.publicKey,
+                    environment: .production
+                ).fields)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @Test("from Apple's server carry a risk metric")
+    func riskMetric() throws {
+        let fields = try verify(receipt(.receipt, riskMetric: 7)).get()
+        #expect(fields.kind == .receipt)
+        #expect(fields.riskMetric == 7)
+        #expect(fields.notBefore?.seconds == simulatedNow + 86400)
+        #expect(fields.expiresAt?.seconds == simulatedNow + 90 * 86400)
+        #expect(try verify(receipt(.attest)).get().riskMetric == nil)
+    }
+
+    @Test("with fields that nobody knows are read all the same")
+    func unknownFields() throws {
+        var receipt = receipt(.attest)
+        receipt.otherFields = [1: [], 99: [0xFF], 127: [1, 2]]
+        let fields = try verify(receipt).get()
+        #expect(fields.fieldTypes.suffix(3) == [1, 99, 127])
+    }
+
+    @Test("with two fields of one type are malformed")
+    func duplicates() throws {
+        var receipt = receipt(.attest)
+        receipt.otherFields = [6: Array("RECEIPT".utf8)]
+        #expect(try verify(receipt).failure?.code == "malformed")
+    }
+
+    @Test("of years ago are judged at their creation")
+    func old() throws {
+        #expect(try verify(receipt(.receipt, createdAt: simulatedNow - 900 * 86400)).failure == nil)
+    }
+
+    @Test("of another app, key or environment are refused")
+    func bindings() throws {
+        var other = receipt(.attest)
+        other.appID = "ABCDE12345.other"
+        #expect(try verify(other).failure == .appMismatch)
+        other = receipt(.attest)
+        other.attestedKey = try SimulatedDevice(appID: simulatedAppID).publicKey.x963
+        #expect(try verify(other).failure == .keyMismatch)
+        other = receipt(.attest)
+        other.environment = .development
+        #expect(try verify(other).failure == .environmentMismatch)
+        other.attestedKey = [1, 2, 3]
+        #expect(try verify(other).failure?.code == "malformed")
+    }
+
+    @Test("do not chain to the attestations' root")
+    func otherRoot() throws {
+        let bytes = try apple.receipt(receipt(.attest))
+        var failure: ReceiptFailure?
+        do throws(ReceiptFailure) {
+            _ = try ReceiptVerifier(roots: [apple.root]).verify(
+                bytes, appID: nil, publicKey: nil)
+        } catch {
+            failure = error
+        }
+        #expect(failure?.code == "certificate_chain")
+    }
+
+    @Test("larger than the bound are refused unread")
+    func bound() {
+        let bytes = [UInt8](repeating: 0x30, count: ReceiptVerifier.byteCountMax + 1)
+        #expect(throws: ReceiptFailure.self) {
+            try ReceiptVerifier(roots: []).verify(bytes, appID: nil, publicKey: nil)
+        }
+    }
+
+    @Test("Content of any form is refused or read, and traps nothing")
+    func contents() {
+        var generator = SplitMix64(state: 0x0C0FFEE)
+        for _ in 0..<20_000 {
+            let field: [UInt8] = [0x30, 0x08, 0x02, 0x01, 0x0C, 0x02, 0x01, 0x01, 0x04, 0x00]
+            var bytes = generator.damage([0x31, 0x14] + field + field)
+            if bytes.count > 2 { bytes[1] = UInt8(bytes.count - 2) }
+            _ = try? ReceiptFields(content: bytes.span)
+        }
+    }
+}
+
+extension Result {
+    var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}

@@ -1,0 +1,130 @@
+import Bytes
+import EventLoop
+import Foundation
+import Testing
+
+@Suite("A file")
+struct FileTests {
+    @Test("is read whole, up to a bound")
+    func read() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("key")
+        let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
+        try File.write(path, bytes, mode: 0o600)
+        #expect(try File.read(path, byteCountMax: 100_000) == bytes)
+        #expect(throws: IOError(path, .tooLarge(byteCountMax: 99_999))) {
+            try File.read(path, byteCountMax: 99_999)
+        }
+        try File.write(path, [], mode: 0o600)
+        #expect(try File.read(path, byteCountMax: 0) == [])
+    }
+
+    @Test("that cannot be read says why")
+    func unreadable() throws {
+        let directory = try TestDirectory()
+        let missing = directory.path("none")
+        let error = #expect(throws: IOError(missing, .notFound)) {
+            try File.read(missing, byteCountMax: 1)
+        }
+        #expect(error?.description == "\(missing): no such file or directory")
+        #expect(throws: IOError(directory.root, .isDirectory)) {
+            try File.read(directory.root, byteCountMax: 1)
+        }
+        #expect(throws: IOError("/proc/1/mem/x", .notFound)) {
+            try File.read("/proc/1/mem/x", byteCountMax: 1)
+        }
+    }
+
+    @Test("is replaced as a whole, with its mode, leaving nothing behind")
+    func write() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("secret")
+        try File.write(path, [1, 2], mode: 0o600)
+        try File.write(path, [3], mode: 0o644)
+        #expect(try File.read(path, byteCountMax: 10) == [3])
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect(attributes[.posixPermissions] as? Int == 0o644)
+        // Over a directory the last step fails, and takes the temporary file with it.
+        #expect(throws: IOError.self) { try File.write(directory.root, [1], mode: 0o600) }
+        #expect(throws: IOError(directory.path("no/x"), .notFound)) {
+            try File.write(directory.path("no/x"), [1], mode: 0o600)
+        }
+        #expect(try directory.names == ["secret"])
+    }
+
+    @Test("is appended to by its own descriptor")
+    func append() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("access.log")
+        for number: UInt8 in 1...3 {
+            let log = try File.openAppending(path)
+            #expect(File.append(log.raw, [number].span) == .bytes(1))
+        }
+        #expect(try File.read(path, byteCountMax: 10) == [1, 2, 3])
+        try File.remove(path)
+        #expect(!File.exists(path))
+        #expect(throws: IOError(path, .notFound)) { try File.remove(path) }
+    }
+
+    @Test("on a full disk is told from other failures")
+    func full() throws {
+        let log = try File.openAppending("/dev/full")
+        guard case .failed(let code) = File.append(log.raw, [1].span) else {
+            Issue.record("written to a full device")
+            return
+        }
+        #expect(IOError.Reason(errno: code) == .diskFull)
+    }
+
+    @Test("that locks is held by one owner until that one goes")
+    func lock() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("lock")
+        do {
+            let held = try FileLock(path: path)
+            let error = #expect(throws: IOError(path, .locked)) { _ = try FileLock(path: path) }
+            #expect(error?.description == "\(path): held by another process")
+            _ = consume held
+        }
+        _ = try FileLock(path: path)
+    }
+}
+
+@Suite("A temporary file")
+struct TemporaryFileTests {
+    @Test("gives back what was appended, from any place, and has no name")
+    func readBack() throws {
+        let directory = try TestDirectory()
+        var file = try TemporaryFile(directory: directory.root)
+        let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        for start in stride(from: 0, to: bytes.count, by: 1000) {
+            try file.append(bytes.span.extracting(start..<start + 1000))
+        }
+        try file.append([UInt8]().span)
+        let byteCount = file.byteCount
+        #expect(byteCount == 10_000)
+        #expect(try directory.names == [])
+        var buffer = ByteBuffer()
+        var offset = 0
+        while true {
+            let count = try file.read(at: offset, into: &buffer, atMost: 333)
+            if count == 0 { break }
+            offset += count
+        }
+        let received = buffer.readable.array
+        #expect(received == bytes)
+        buffer.clear()
+        let tailCount = try file.read(at: 9_990, into: &buffer, atMost: 100)
+        #expect(tailCount == 10)
+    }
+
+    @Test("names the directory where it cannot be made")
+    func missing() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("none")
+        #expect(throws: IOError(path, .notFound)) { _ = try TemporaryFile(directory: path) }
+        let plain = directory.path("plain")
+        try File.write(plain, [], mode: 0o600)
+        #expect(throws: IOError(plain, .notFound)) { _ = try TemporaryFile(directory: plain) }
+    }
+}

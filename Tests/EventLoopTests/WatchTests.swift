@@ -1,0 +1,142 @@
+import Bytes
+import EventLoop
+import Testing
+
+@Suite("A watch")
+struct WatchTests {
+    @Test("carries a megabyte through a peer that echoes under back-pressure")
+    func echo() throws {
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        let echo = EchoPeer(loop: loop, descriptor: far, heldByteCountMax: 10_000)
+        let sent = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let client = SendingPeer(loop: loop, descriptor: near, bytes: sent)
+        loop.run()
+        let received = client.received.readable.array
+        #expect(received == sent)
+        #expect(echo.pauseCount > 0)
+        #expect(client.wouldBlockCount > 0)
+    }
+
+    @Test("may be cancelled inside its own call, and says nothing afterwards")
+    func cancelInside() throws {
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        let handler = ClosureHandler(loop: loop, descriptor: near)
+        defer {
+            Socket.close(near)
+            Socket.close(far)
+        }
+        handler.onReadable = { handler in
+            handler.watch?.cancel()
+            #expect(handler.watch?.isReading == false)
+        }
+        handler.watch?.enableReading()
+        _ = Socket.write(far, [1].span)
+        // Nothing is registered any more, so the loop ends.
+        loop.run()
+        #expect(handler.readableCount == 1)
+    }
+
+    @Test("may be dropped inside its own call, with its other event pending")
+    func dropInside() throws {
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        defer {
+            Socket.close(near)
+            Socket.close(far)
+        }
+        let handler = ClosureHandler(loop: loop, descriptor: near)
+        handler.onReadable = { $0.watch = nil }
+        handler.onWritable = { $0.watch = nil }
+        handler.watch?.enableReading()
+        handler.watch?.enableWriting()
+        _ = Socket.write(far, [1].span)
+        loop.run()
+        // Both were ready in one turn; whichever came first took the other away.
+        #expect(handler.readableCount + handler.writableCount == 1)
+    }
+
+    @Test("is silent once a neighbour's call of the same turn has ended its handler")
+    func neighbour() throws {
+        let loop = try EventLoop()
+        let first = try Socket.pair()
+        let second = try Socket.pair()
+        defer {
+            for end in [first.0, first.1, second.0, second.1] { Socket.close(end) }
+        }
+        let counter = CallCounter()
+        let handlers = HandlerPair()
+        for (descriptor, isFirst) in [(first.0, true), (second.0, false)] {
+            let handler = ClosureHandler(loop: loop, descriptor: descriptor)
+            handler.onReadable = { [unowned handlers] handler in
+                counter.count += 1
+                handler.watch = nil
+                if isFirst { handlers.second = nil } else { handlers.first = nil }
+            }
+            if isFirst { handlers.first = handler } else { handlers.second = handler }
+            handler.watch?.enableReading()
+        }
+        _ = Socket.write(first.1, [1].span)
+        _ = Socket.write(second.1, [1].span)
+        loop.run()
+        #expect(counter.count == 1)
+    }
+
+    @Test("can be enabled and disabled any number of times between two turns")
+    func toggling() throws {
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        defer {
+            Socket.close(near)
+            Socket.close(far)
+        }
+        let handler = ClosureHandler(loop: loop, descriptor: near)
+        for _ in 0..<3 {
+            handler.watch?.enableReading()
+            handler.watch?.enableReading()
+            handler.watch?.disableReading()
+            handler.watch?.disableReading()
+        }
+        handler.watch?.enableWriting()
+        handler.onWritable = { $0.watch?.disableWriting() }
+        _ = Socket.write(far, [1].span)
+        loop.run()
+        #expect(handler.readableCount == 0)
+        #expect(handler.writableCount == 1)
+    }
+
+    @Test("tells of the end of the stream")
+    func endOfFile() throws {
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        defer {
+            Socket.close(near)
+            Socket.close(far)
+        }
+        let handler = ClosureHandler(loop: loop, descriptor: near)
+        var outcomes: [ReadOutcome] = []
+        var buffer = ByteBuffer()
+        handler.onReadable = { handler in
+            let outcome = Socket.read(near, into: &buffer, atMost: 100)
+            outcomes.append(outcome)
+            if outcome == .endOfFile { handler.watch = nil }
+        }
+        handler.watch?.enableReading()
+        _ = Socket.write(far, [1, 2].span, [3].span)
+        Socket.shutdownWrite(far)
+        loop.run()
+        #expect(outcomes == [.bytes(3), .endOfFile])
+        let received = buffer.readable.array
+        #expect(received == [1, 2, 3])
+    }
+}
+
+final class CallCounter {
+    var count = 0
+}
+
+final class HandlerPair {
+    var first: ClosureHandler?
+    var second: ClosureHandler?
+}

@@ -1,0 +1,69 @@
+/// A configuration file for a gateway under test: small defaults, and room for anything else.
+public struct GatewayConfiguration: Sendable {
+    /// One entry of `routes`.
+    public struct Route: Sendable {
+        public var name: String
+        public var path: String
+        public var methods: [String] = []
+        public var upstream = "api"
+        /// The inside of `attest: { ... }`.
+        public var attest: String
+        /// Further lines of the entry, e.g. `body_max: 1MiB`.
+        public var more: [String] = []
+
+        public init(
+            _ name: String, path: String, methods: [String] = [], attest: String = "mode: off",
+            more: [String] = []
+        ) {
+            self.name = name
+            self.path = path
+            self.methods = methods
+            self.attest = attest
+            self.more = more
+        }
+    }
+
+    public static let appID = "ABCDE12345.com.example.app"
+
+    /// Inside of each upstream's entry, by name.
+    public var upstreams: [String: String] = [:]
+    public var routes: [Route] = []
+    public var apps = ["{ id: \(Self.appID), environments: [production, development] }"]
+    public var counters = "embedded"
+    public var extraRootPaths: [String] = []
+    public var workers = 1
+    /// Whole top-level entries, e.g. `timeouts: { request_head: 200ms }`.
+    public var more: [String] = []
+    /// Further lines of the listener, e.g. `trusted_proxies: [127.0.0.0/8]`.
+    public var listenerMore: [String] = []
+
+    /// Everything goes, unlooked at, to an upstream on `port`.
+    public init(upstreamPort port: UInt16, routes: [Route] = [.init("all", path: "/*")]) {
+        upstreams = ["api": "servers: [\"127.0.0.1:\(port)\"]"]
+        self.routes = routes
+    }
+
+    /// The file's text for a gateway whose files lie in `directory`.
+    func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
+        var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
+        lines += listenerMore.map { "    \($0)" }
+        lines += ["apps:"] + apps.map { "  - \($0)" }
+        lines += ["registry: { sqlite: \(directory)/registry.db }", "counters: \(counters)"]
+        if !extraRootPaths.isEmpty {
+            lines.append("trust: { extra_roots: [\(extraRootPaths.joined(separator: ", "))] }")
+        }
+        lines.append("upstreams:")
+        lines += upstreams.sorted { $0.key < $1.key }.map { "  \($0.key): { \($0.value) }" }
+        lines.append("routes:")
+        for route in routes {
+            lines += ["  - name: \(route.name)", "    path: \(route.path)"]
+            if !route.methods.isEmpty {
+                lines.append("    methods: [\(route.methods.joined(separator: ", "))]")
+            }
+            lines += ["    upstream: \(route.upstream)", "    attest: { \(route.attest) }"]
+            lines += route.more.map { "    \($0)" }
+        }
+        lines.append("admin: { bind: 127.0.0.1:\(adminPort) }")
+        return (lines + more).joined(separator: "\n") + "\n"
+    }
+}

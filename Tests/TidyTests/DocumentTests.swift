@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+@Suite("Documents")
+struct DocumentTests {
+    private static let phasePath = "Sources/Gateway/Exchange/Phase.swift"
+    private static let requestPath = "docs/request-path.md"
+
+    @Test("docs/request-path.md lists every phase of the code once, in order")
+    func phases() throws {
+        guard let source = SourceTree.read(Self.phasePath) else { return }
+        let document = try #require(
+            SourceTree.read(Self.requestPath), "\(Self.requestPath): it must list every phase")
+        let phases = SwiftCode(source.text).lines.flatMap { line -> [String] in
+            guard let match = line.firstMatch(of: /^\s+case +([\w, ]+)$/) else { return [] }
+            return match.output.1.split(separator: ",").map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+        }
+        #expect(!phases.isEmpty, "\(Self.phasePath): no cases found")
+        let listed = document.lines.compactMap(Self.identifier).filter(phases.contains)
+        #expect(
+            listed == phases,
+            "\(Self.requestPath) lists \(listed), the phases of \(Self.phasePath) are \(phases)")
+    }
+
+    /// The `name` that a heading or the first cell of a table's row begins with.
+    private static func identifier(_ line: Substring) -> String? {
+        line.firstMatch(of: /^(?:#+ +(?:\d+\. +)?|\| *)`(\w+)`/).map { String($0.output.1) }
+    }
+
+    @Test("every example configuration is named in README.md or docs")
+    func examples() {
+        let documents = SourceTree.files.filter { $0.path.hasSuffix(".md") }
+        let findings = SourceTree.files
+            .filter { $0.path.hasPrefix("conf/") && $0.path.hasSuffix(".yaml") }
+            .filter { example in
+                let name = String(example.path.split(separator: "/").last ?? "")
+                return !documents.contains { $0.text.contains(name) }
+            }
+            .map { $0.finding(line: 1, "no document names this example: say what it is for") }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("every relative link of a document leads to a file")
+    func links() {
+        let findings = SourceTree.files.filter { $0.path.hasSuffix(".md") }.flatMap { document in
+            document.lines.enumerated().flatMap { offset, line in
+                line.matches(of: /\]\(([^)#\s]+)(?:#[^)]*)?\)/)
+                    .map { String($0.output.1) }
+                    .filter { !$0.contains("://") && !Self.exists($0, beside: document) }
+                    .map { document.finding(line: offset + 1, "\($0) does not exist") }
+            }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    private static func exists(_ link: String, beside document: SourceFile) -> Bool {
+        let folder = SourceTree.root.appendingPathComponent(document.path)
+            .deletingLastPathComponent()
+        let target = folder.appendingPathComponent(link).standardizedFileURL
+        return FileManager.default.fileExists(atPath: target.path)
+    }
+}

@@ -1,0 +1,95 @@
+import Testing
+
+@Suite("Layers")
+struct LayerTests {
+    private static let path = "Package.swift"
+    private static let manifest = SourceTree.read(path).map { Manifest($0) }
+
+    /// The arrows inside a tier; every other one points to a lower tier.
+    private static let sideways: [String: Set<String>] = [
+        "CBOR": ["Bytes"],
+        "HTTP": ["Bytes"],
+        "Telemetry": ["Bytes"],
+        "Redis": ["EventLoop"],
+        "AppAttestTesting": ["AppAttest"],
+        "KeyStore": ["AppAttest"],
+        "SQLiteKeyStore": ["KeyStore", "AppAttest"],
+        "RedisKeyStore": ["KeyStore", "AppAttest"],
+        "Settings": ["AppAttest", "KeyStore", "Policy"],
+    ]
+
+    /// The tiers that may touch C: the fences, and the commands for their process's own affairs.
+    private static let fenceTier = 2
+    private static let commandTier = 5
+
+    @Test("the manifest lists targets under the tier they belong to")
+    func listed() throws {
+        let manifest = try #require(Self.manifest)
+        #expect(Set(manifest.targets.map(\.tier)) == [0, 1, 2, 3, 4, 5])
+        #expect(manifest.tier(of: "Bytes") == 1)
+        #expect(manifest.tier(of: "Gateway") == 4)
+        #expect(manifest.targets.map(\.tier) == manifest.targets.map(\.tier).sorted())
+    }
+
+    @Test("every dependency points to a lower tier")
+    func downward() throws {
+        let manifest = try #require(Self.manifest)
+        var findings: [Finding] = []
+        for target in manifest.targets {
+            for dependency in target.dependencies {
+                let tier = manifest.tier(of: dependency)
+                if let tier, tier < target.tier { continue }
+                if Self.sideways[target.name]?.contains(dependency) == true { continue }
+                let place = tier.map { "tier \($0)" } ?? "no tier"
+                findings.append(
+                    Finding(
+                        path: Self.path, lineNumber: target.lineNumber,
+                        message: "\(target.name) (tier \(target.tier)) may not depend on "
+                            + "\(dependency) (\(place)): arrows point down"))
+            }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("only the fences of tier 2 depend on C, and only they and commands import it")
+    func fences() throws {
+        let manifest = try #require(Self.manifest)
+        var findings: [Finding] = []
+        for target in manifest.targets where target.tier != Self.fenceTier {
+            for dependency in target.dependencies where manifest.tier(of: dependency) == 0 {
+                findings.append(
+                    Finding(
+                        path: Self.path, lineNumber: target.lineNumber,
+                        message: "\(target.name) depends on \(dependency): only tier 2 touches C"))
+            }
+        }
+        for file in SourceTree.swiftFiles {
+            guard let target = file.target.map(String.init), let tier = manifest.tier(of: target)
+            else { continue }
+            for (offset, line) in SwiftCode(file.text).lines.enumerated() {
+                guard let match = line.firstMatch(of: /\bimport +(\w+)/) else { continue }
+                let module = String(match.output.1)
+                let isLibc = module == "Glibc" && tier != Self.commandTier
+                guard tier != Self.fenceTier, isLibc || manifest.tier(of: module) == 0 else {
+                    continue
+                }
+                findings.append(
+                    file.finding(
+                        line: offset + 1, "\(target) imports \(module): only tier 2 touches C"))
+            }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("no placeholder stands beside real code")
+    func placeholders() {
+        let swiftFiles = SourceTree.swiftFiles.map(\.path)
+        let findings = swiftFiles.filter { $0.hasSuffix("/Placeholder.swift") }
+            .filter { path in
+                let folder = path.dropLast("Placeholder.swift".count)
+                return swiftFiles.contains { $0 != path && $0.hasPrefix(folder) }
+            }
+            .map { Finding(path: $0, lineNumber: 1, message: "delete it: real code is here") }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+}

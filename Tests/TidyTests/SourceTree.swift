@@ -1,0 +1,75 @@
+import Foundation
+
+/// Something the style rules refuse, where it is, and what to do instead.
+struct Finding: CustomStringConvertible {
+    let path: String
+    let lineNumber: Int
+    let message: String
+
+    var description: String { "\(path):\(lineNumber): \(message)" }
+}
+
+/// A committed text file, by its path from the package's root.
+struct SourceFile: Sendable {
+    let path: String
+    let text: String
+    let lines: [Substring]
+
+    init(path: String, text: String) {
+        self.path = path
+        self.text = text
+        var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        // The end of the last line begins no further one.
+        if lines.last?.isEmpty == true { lines.removeLast() }
+        self.lines = lines
+    }
+
+    var isSwift: Bool { path.hasSuffix(".swift") }
+    var isTest: Bool { path.hasPrefix("Tests/") }
+    /// The folder below `Sources`, which is the target's name.
+    var target: Substring? {
+        let parts = path.split(separator: "/")
+        return parts.count > 2 && parts[0] == "Sources" ? parts[1] : nil
+    }
+
+    func finding(line lineNumber: Int, _ message: String) -> Finding {
+        Finding(path: path, lineNumber: lineNumber, message: message)
+    }
+}
+
+/// The files of this package as they lie there, without what was built.
+enum SourceTree {
+    static let root = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    static let files: [SourceFile] = {
+        let paths = FileManager.default.enumerator(atPath: root.path)
+        var files: [SourceFile] = []
+        while let path = paths?.nextObject() as? String {
+            let name = path.split(separator: "/").last.map(String.init) ?? path
+            if name.hasPrefix(".build") || [".git", ".swiftpm", "demo-run"].contains(name) {
+                paths?.skipDescendants()
+            } else if let file = read(path) {
+                files.append(file)
+            }
+        }
+        return files.sorted { $0.path < $1.path }
+    }()
+
+    static var swiftFiles: [SourceFile] { files.filter(\.isSwift) }
+
+    /// Nil for a folder, an absent file, or bytes that are not UTF-8.
+    static func read(_ path: String) -> SourceFile? {
+        var isFolder: ObjCBool = false
+        let absolute = root.appendingPathComponent(path).path
+        guard FileManager.default.fileExists(atPath: absolute, isDirectory: &isFolder),
+            !isFolder.boolValue, let text = try? String(contentsOfFile: absolute, encoding: .utf8)
+        else { return nil }
+        return SourceFile(path: path, text: text)
+    }
+}
+
+/// One finding a line, as a compiler prints them.
+func report(_ findings: [Finding]) -> String {
+    "\n" + findings.map(\.description).joined(separator: "\n")
+}

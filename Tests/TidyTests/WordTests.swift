@@ -1,0 +1,162 @@
+import Testing
+
+/// A pattern that may not stand in some files, and what to write instead.
+private struct BannedPattern: Sendable {
+    let pattern: @Sendable () -> Regex<Substring>
+    let replacement: String
+}
+
+@Suite("Words")
+struct WordTests {
+    /// Nothing of ours: the patterns below would find themselves.
+    private static var swiftFiles: [SourceFile] {
+        SourceTree.swiftFiles.filter { !$0.path.hasPrefix("Tests/TidyTests/") }
+    }
+
+    private static let everywhere: [BannedPattern] = [
+        BannedPattern(pattern: { /\btry!/ }, replacement: "`try!` traps: catch, or throw on"),
+        BannedPattern(
+            pattern: { /\bas!/ }, replacement: "`as!` traps: use `as?` and say what if not"),
+        BannedPattern(
+            pattern: { /[\w\)\]]!(?=[\s.,;:\)\]\[\(]|$)/ },
+            replacement: "a forced unwrap traps: `guard let`, or precondition with a reason"),
+        BannedPattern(
+            pattern: { /\bMutex\b/ },
+            replacement: "`Mutex` gives false reports under TSan: use EventLoop's `Locked`"),
+    ]
+
+    private static let inSources: [BannedPattern] = [
+        BannedPattern(
+            pattern: { /\bimport +Foundation\w*/ },
+            replacement: "Foundation doubles the binary: use Bytes, JSON, EventLoop, Crypto"),
+        BannedPattern(
+            pattern: { /\b(?:await|async)\b/ },
+            replacement:
+                "no async code in the server: a stage returns `.wait`, the loop calls again"
+        ),
+        BannedPattern(
+            pattern: { /\bactor\b/ }, replacement: "no actors: state belongs to one worker's thread"
+        ),
+        BannedPattern(
+            pattern: { /\bTask\s*[{(.]/ }, replacement: "no tasks: a worker's loop, or a `Thread`"),
+        BannedPattern(
+            pattern: { /\b(?:DispatchQueue|NSLock|os_unfair_lock)\b/ },
+            replacement: "EventLoop's `Mailbox`, `Thread` and `Locked`"),
+    ]
+
+    private static let inTests: [BannedPattern] = [
+        BannedPattern(
+            pattern: { /\b(?:sleep|usleep|nanosleep|sleepForTimeInterval)\s*\(|\bThread\.sleep\b/ },
+            replacement: "tests wait for an event, never for time to pass"),
+        BannedPattern(
+            pattern: { /@testable\b/ },
+            replacement: "`@testable`: test through the module's front door, or `package`"),
+    ]
+
+    private static func findings(
+        _ patterns: [BannedPattern], in files: [SourceFile]
+    ) -> [Finding] {
+        files.flatMap { file in
+            SwiftCode(file.text).lines.enumerated().flatMap { offset, line in
+                patterns.filter { line.contains($0.pattern()) }
+                    .map { file.finding(line: offset + 1, $0.replacement) }
+            }
+        }
+    }
+
+    @Test("nothing that traps, nor a lock that misleads, is written anywhere")
+    func everywhere() {
+        let findings = Self.findings(Self.everywhere, in: Self.swiftFiles)
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("neither Foundation nor async code is in Sources")
+    func sources() {
+        let findings = Self.findings(Self.inSources, in: Self.swiftFiles.filter { !$0.isTest })
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("no test sleeps or looks behind a module's front door")
+    func tests() {
+        let findings = Self.findings(Self.inTests, in: Self.swiftFiles.filter(\.isTest))
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("only commands print")
+    func printing() {
+        let commands: [Substring?] = ["sallyport", "sallyport-lab"]
+        let findings = Self.findings(
+            [
+                BannedPattern(
+                    pattern: { /(?:^|[^.\w])(?:debugPrint|print)\(/ },
+                    replacement: "only commands print; a library returns or logs")
+            ], in: Self.swiftFiles.filter { !$0.isTest && !commands.contains($0.target) })
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("no note of unfinished work, no block comment")
+    func comments() {
+        let unfinished = /\b(?:TODO|FIXME|XXX|HACK)\b/
+        let findings = Self.swiftFiles.flatMap { file in
+            file.lines.enumerated().filter { $0.element.contains(unfinished) }.map {
+                file.finding(line: $0.offset + 1, "finish it, or open an issue")
+            }
+                + SwiftCode(file.text).blockCommentLines.map {
+                    file.finding(line: $0, "a block comment: use `//` or `///`")
+                }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("no file or type has a name that could hold anything")
+    func names() {
+        let vague = /(?:Utils?|Utilities|Helpers?|Manager|Misc|Common)\b/
+        let declaration = /\b(?:struct|class|enum|protocol|typealias) +(\w+)/
+        let findings = Self.swiftFiles.flatMap { file -> [Finding] in
+            let stem = file.path.dropLast(".swift".count)
+            let named = stem.split(separator: "/").contains { $0.firstMatch(of: vague) != nil }
+            let fileFinding =
+                named ? [file.finding(line: 1, "name the file after what it does")] : []
+            return fileFinding
+                + SwiftCode(file.text).lines.enumerated()
+                .filter { line in
+                    line.element.matches(of: declaration).contains { $0.output.1.contains(vague) }
+                }
+                .map { file.finding(line: $0.offset + 1, "name the type after what it does") }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("no committed file names a machine's own path or a host of packages")
+    func places() {
+        let places = [
+            /(?:^|[\s"'=:(])\/(?:work|root|home|opt\/swift|tmp\/wt)\//,
+            /\b(?:deb|security|archive|packages)\.(?:debian|ubuntu)\.(?:org|com)/,
+            /\b(?:pypi\.org|files\.pythonhosted|registry\.npmjs)/,
+        ]
+        let findings = SourceTree.files
+            .filter { !$0.path.hasPrefix("Tests/TidyTests/") && $0.path != "LICENSE" }
+            .flatMap { file in
+                file.lines.enumerated().filter { line in
+                    places.contains { line.element.contains($0) }
+                }.map {
+                    file.finding(
+                        line: $0.offset + 1, "this names one machine's place: say where relatively")
+                }
+            }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test(
+        "the patterns find what they are for, and nothing like it",
+        arguments: [
+            ("let a = b!", true), ("call(b!)", true), ("a![0]", true), ("b!.c", true),
+            ("try! f()", true), ("x as! Y", true), ("let m = Mutex(0)", true),
+            ("if !a { }", false), ("a != b", false), ("(a) != b", false), ("\"b!\"", false),
+            ("// b!", false), ("MutexLike()", false),
+        ])
+    func patterns(code: String, isBanned: Bool) {
+        let file = SourceFile(path: "Sources/X/X.swift", text: code)
+        #expect(Self.findings(Self.everywhere, in: [file]).isEmpty == !isBanned)
+    }
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a task needs: scripts/install.sh [build|demo|test|bench]...
+# Without a task: all of them. Asks nothing, and does nothing where every package is there.
+set -euo pipefail
+
+build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev pkg-config)
+demo=(nginx-light curl)
+test=(nginx-light redis-server curl)
+bench=(nginx-light haproxy redis-server wrk nghttp2-client sqlite3)
+
+wanted=()
+for task in "${@:-all}"; do
+    case "$task" in
+        build) wanted+=("${build[@]}") ;;
+        demo) wanted+=("${build[@]}" "${demo[@]}") ;;
+        test) wanted+=("${build[@]}" "${test[@]}") ;;
+        bench) wanted+=("${build[@]}" "${bench[@]}") ;;
+        all) wanted+=("${build[@]}" "${demo[@]}" "${test[@]}" "${bench[@]}") ;;
+        *)
+            echo "usage: scripts/install.sh [build|demo|test|bench]..." >&2
+            exit 2
+            ;;
+    esac
+done
+
+missing=()
+for package in $(printf '%s\n' "${wanted[@]}" | sort -u); do
+    dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed$' ||
+        missing+=("$package")
+done
+
+if [ ${#missing[@]} -gt 0 ]; then
+    as_root=()
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "Run as root: apt-get install ${missing[*]}" >&2
+            exit 1
+        fi
+        as_root=(sudo)
+    fi
+    echo "Installing ${missing[*]}"
+
+    # Debian starts a service as it installs it. Ours are started by tests on ports of their own, so
+    # packages are told not to (Debian policy 9.3.3.1); a rule of the operator's own is left alone.
+    rule=/usr/sbin/policy-rc.d
+    if [ ! -e "$rule" ]; then
+        printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$rule" >/dev/null
+        "${as_root[@]}" chmod 755 "$rule"
+        trap '"${as_root[@]}" rm -f "$rule"' EXIT
+    fi
+    apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y
+        -o DPkg::Lock::Timeout=300)
+    "${apt[@]}" update
+    "${apt[@]}" install --no-install-recommends "${missing[@]}"
+
+    # Nor shall what only tests use start with the machine.
+    if [ -d /run/systemd/system ]; then
+        for package in "${missing[@]}"; do
+            case "$package" in
+                nginx-light) "${as_root[@]}" systemctl disable --quiet nginx || true ;;
+                haproxy | redis-server)
+                    "${as_root[@]}" systemctl disable --quiet "$package" || true
+                    ;;
+            esac
+        done
+    fi
+fi
+
+if ! command -v swift >/dev/null; then
+    echo "There is no swift in PATH: install Swift 6.3 or later and put its usr/bin there." >&2
+    exit 1
+fi
