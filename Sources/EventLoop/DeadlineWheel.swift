@@ -70,12 +70,14 @@ public final class DeadlineWheel {
         tick = max(tick, now.nanoseconds >> Self.slotShift)
         let timer =
             self.timer
-            ?? Timer(loop: loop) { [unowned self] in
-                advance(to: self.loop.now)
-                if entryCount == 0 { self.timer?.cancel() }
-            }
+            ?? Timer(loop: loop) { [unowned self] in tickIsDue() }
         self.timer = timer
         if !timer.isScheduled { timer.scheduleRepeating(every: Self.granularity) }
+    }
+
+    private func tickIsDue() {
+        advance(to: loop.now)
+        if entryCount == 0 { timer?.cancel() }
     }
 
     /// Handles every slot up to `now`. The timer calls it; tests call it with a time of their own.

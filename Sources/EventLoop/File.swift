@@ -1,4 +1,4 @@
-import Bytes
+public import Bytes
 import CLinux
 
 /// Small files, whole: keys, certificates, configuration; and the ends that log lines go to.
@@ -71,6 +71,27 @@ public enum File {
             }
         }
         guard fsync(descriptor) == 0 else { throw IOError("", errno: sallyport_errno()) }
+    }
+
+    /// Opens a file, a pipe or standard input by its path, to be read piece by piece.
+    public static func openReading(_ path: String) throws(IOError) -> Descriptor {
+        try open(path, O_RDONLY, mode: 0)
+    }
+
+    /// Appends up to `byteCountMax` bytes to `buffer`; 0 at the end. Blocks where a pipe is empty.
+    public static func read(
+        _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int
+    ) throws(IOError) -> Int {
+        while true {
+            var code: Int32 = 0
+            let filled = unsafe buffer.withUnsafeWritable(minimumCount: byteCountMax) { target in
+                let count = unsafe CLinux.read(descriptor, target.baseAddress, byteCountMax)
+                if count < 0 { code = sallyport_errno() }
+                return max(count, 0)
+            }
+            if code == 0 { return filled }
+            if code != EINTR { throw IOError("descriptor \(descriptor)", errno: code) }
+        }
     }
 
     /// Opens a file to append to, made where it is missing: a log.

@@ -103,8 +103,10 @@ public final class MailboxReceiver<Message: Sendable>: ReadinessHandler {
     }
 
     public func descriptorIsReadable() {
-        var messages = mailbox.take(batch)
+        // Held here no longer, so that the poster need not copy it.
+        let spare = batch
         batch = []
+        var messages = mailbox.take(spare)
         for message in messages {
             if !isOpen { break }
             handler(message)

@@ -1,3 +1,5 @@
+import Bytes
+
 /// `host [ ":" port ]` of RFC 3986 section 3.2, as in Host and in absolute-form targets.
 enum Authority {
     /// Stricter than the grammar where servers disagree: the host is not empty, a colon is
@@ -46,7 +48,7 @@ enum Authority {
         }
         while index < bytes.count, bytes[index] != ASCIIByte.rightBracket {
             let start = index
-            while index < bytes.count, Hexadecimal.value(bytes[index]) != nil { index += 1 }
+            while index < bytes.count, Hex.value(bytes[index]) != nil { index += 1 }
             if index < bytes.count, bytes[index] == ASCIIByte.period {
                 guard let end = dottedEnd(bytes, from: start) else { return nil }
                 index = end

@@ -1,3 +1,5 @@
+import Bytes
+
 /// The bounds of a chunked body beside its data.
 public struct ChunkedLimits: Hashable, Sendable {
     /// Chunk extensions of the whole body together: they carry nothing that anybody reads.
@@ -115,7 +117,7 @@ public struct ChunkedDecoder: Sendable {
     }
 
     private mutating func takeSize(_ byte: UInt8) -> HTTPFault? {
-        if let digit = Hexadecimal.value(byte) {
+        if let digit = Hex.value(byte) {
             sizeDigitCount += 1
             // Kept within Int: half of what sixteen digits can say.
             guard sizeDigitCount <= Self.sizeDigitCountMax, size <= UInt64(Int64.max) >> 4 else {

@@ -15,12 +15,12 @@ struct FieldSection: Sendable {
         case lineStart, name, valueStart, value
     }
 
+    private let table = KnownFieldTable.shared
     private(set) var fields: [FieldRange] = []
     /// The next byte to look at; after `complete`, the one behind the empty line.
     private(set) var position = 0
     private var phase = Phase.lineStart
     private var nameStart = 0
-    private var nameTail: UInt64 = 0
     private var nameHasUnderscore = false
     private var nameEnd = 0
     private var nameKnown = KnownField.other
@@ -67,7 +67,6 @@ struct FieldSection: Sendable {
         }
         guard fields.count < fieldCountMax else { return .refused(.tooManyFields) }
         nameStart = position
-        nameTail = 0
         nameHasUnderscore = false
         phase = .name
         return .advanced
@@ -75,34 +74,39 @@ struct FieldSection: Sendable {
 
     @inline(__always)
     private mutating func scanName(_ bytes: Span<UInt8>, _ end: Int) -> Step {
-        var offset = position
-        var tail = nameTail
-        var hasUnderscore = nameHasUnderscore
-        var byte: UInt8 = 0
-        while offset < end {
-            byte = bytes[offset]
-            guard ByteSet.token.contains(byte) else { break }
-            tail = tail &<< 8 | UInt64(byte | 0x20)
-            hasUnderscore = hasUnderscore || byte == ASCIIByte.underscore
-            offset &+= 1
+        let offset = bytes.firstColonOrSpace(from: position, to: end)
+        nameKnown = .other
+        if offset < end, bytes[offset] == ASCIIByte.colon {
+            nameKnown = table.field(in: bytes, from: nameStart, to: offset)
         }
+        // A known name needs no further look.
+        if nameKnown == .other, let fault = checkName(bytes, offset) { return .refused(fault) }
         position = offset
-        nameTail = tail
-        nameHasUnderscore = hasUnderscore
         guard offset < end else { return .incomplete }
-        guard byte == ASCIIByte.colon else {
-            switch byte {
-            case ASCIIByte.space, ASCIIByte.tab: return .refused(.spaceBeforeColon)
-            case ASCIIByte.carriageReturn: return .refused(.fieldWithoutColon)
-            case ASCIIByte.lineFeed: return .refused(.bareLineFeed)
-            default: return .refused(.fieldNameInvalid)
-            }
+        switch bytes[offset] {
+        case ASCIIByte.colon: break
+        case ASCIIByte.space, ASCIIByte.tab: return .refused(.spaceBeforeColon)
+        case ASCIIByte.carriageReturn: return .refused(.fieldWithoutColon)
+        case ASCIIByte.lineFeed: return .refused(.bareLineFeed)
+        default: return .refused(.fieldNameInvalid)
         }
         nameEnd = offset
-        nameKnown = KnownFieldTable.field(in: bytes, from: nameStart, to: offset, tail: tail)
         position = offset &+ 1
         phase = .valueStart
         return .advanced
+    }
+
+    /// The bytes of a name from `position` on, as far as they are there.
+    @inline(__always)
+    private mutating func checkName(_ bytes: Span<UInt8>, _ end: Int) -> HTTPFault? {
+        var hasUnderscore = nameHasUnderscore
+        for index in position..<end {
+            let byte = bytes[index]
+            guard ByteSet.token.contains(byte) else { return .fieldNameInvalid }
+            hasUnderscore = hasUnderscore || byte == ASCIIByte.underscore
+        }
+        nameHasUnderscore = hasUnderscore
+        return nil
     }
 
     @inline(__always)

@@ -11,8 +11,8 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
     // Ask some servers to take another method or path than the one that was matched.
     case xHTTPMethod, xHTTPMethodOverride, xMethodOverride, xOriginalURL, xRewriteURL
     // Content and the rest.
-    case authorization, accept, contentType, contentEncoding, cookie, date, server, userAgent
-    case cacheControl, location, retryAfter, wwwAuthenticate, xAccelBuffering
+    case authorization, accept, acceptEncoding, acceptLanguage, contentType, contentEncoding, cookie
+    case date, server, userAgent, cacheControl, eTag, location, retryAfter, wwwAuthenticate
 
     /// In lower case; empty for `other`.
     public var name: StaticString {
@@ -50,6 +50,8 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         case .xRewriteURL: "x-rewrite-url"
         case .authorization: "authorization"
         case .accept: "accept"
+        case .acceptEncoding: "accept-encoding"
+        case .acceptLanguage: "accept-language"
         case .contentType: "content-type"
         case .contentEncoding: "content-encoding"
         case .cookie: "cookie"
@@ -57,10 +59,10 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         case .server: "server"
         case .userAgent: "user-agent"
         case .cacheControl: "cache-control"
+        case .eTag: "etag"
         case .location: "location"
         case .retryAfter: "retry-after"
         case .wwwAuthenticate: "www-authenticate"
-        case .xAccelBuffering: "x-accel-buffering"
         }
     }
 
@@ -98,9 +100,11 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
 
     /// The field of that name, folding ASCII case; `_` and `-` stay apart.
     public init(name: Span<UInt8>) {
-        var tail: UInt64 = 0
-        for index in name.indices { tail = tail &<< 8 | UInt64(name[index] | 0x20) }
-        self = KnownFieldTable.field(in: name, from: 0, to: name.count, tail: tail)
+        guard name.isToken else {
+            self = .other
+            return
+        }
+        self = KnownFieldTable.shared.field(in: name, from: 0, to: name.count)
     }
 
     /// The field of that name to a server that makes `_` of `-` or `-` of `_` (CGI, WSGI, Rack).

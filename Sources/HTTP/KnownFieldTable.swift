@@ -1,8 +1,10 @@
 /// Finds a known field by the length and the last eight bytes of its name.
 ///
-/// A perfect hash: each of 1024 entries stands for at most one name. The whole name is then compared, so
-/// that no made-up name passes for a known one.
-enum KnownFieldTable {
+/// A perfect hash: each entry stands for at most one name. The whole name is then compared, so that
+/// no made-up name passes for a known one. An object rather than statics: those cost a check of
+/// whether they are initialised at each use.
+final class KnownFieldTable: Sendable {
+    static let shared = KnownFieldTable()
     static let nameByteCountMax = 24
 
     private struct Slot {
@@ -15,71 +17,92 @@ enum KnownFieldTable {
         var known = KnownField.other
     }
 
-    /// Entry 0 is no field; the others stand in the order of `KnownField.allCases`.
-    private static let slots: [Slot] = KnownField.allCases.map(slot(for:))
-    private static let multiplier: UInt64 = perfectMultiplier()
-    /// For each hash the entry of `slots`.
-    private static let entries: [UInt8] = fill(multiplier) ?? []
+    /// Slot 0 is no field; the others stand in the order of `KnownField.allCases`.
+    private let slots: InlineArray<64, Slot>
+    private let multiplier: UInt64
+    /// For each hash the index into `slots`.
+    private let entries: InlineArray<1024, UInt8>
+
+    private init() {
+        var slots = InlineArray<64, Slot>(repeating: Slot())
+        for (index, known) in KnownField.allCases.enumerated() where known != .other {
+            slots[index] = Self.slot(for: known)
+        }
+        // Knuth's 2^64 / phi, then other odd numbers: one in a few is perfect.
+        var multiplier: UInt64 = 0x9E37_79B9_7F4A_7C15
+        var entries = Self.fill(slots, multiplier)
+        while entries == nil {
+            multiplier &+= 0xD1B5_4A32_D192_ED02
+            entries = Self.fill(slots, multiplier)
+        }
+        self.slots = slots
+        self.multiplier = multiplier
+        self.entries = entries ?? InlineArray(repeating: 0)
+    }
+
+    /// The field whose name is the bytes from `start` to `end`, folding ASCII case.
+    ///
+    /// Case is folded by `| 0x20`. Of the bytes that a token may hold only `^` and `_` change to
+    /// anything but a lower-case letter by it, and of the others only control bytes become one
+    /// that a known name holds: every byte before `end` must be above 0x20.
+    @inline(__always)
+    func field(in bytes: Span<UInt8>, from start: Int, to end: Int) -> KnownField {
+        let byteCount = end &- start
+        guard byteCount <= Self.nameByteCountMax else { return .other }
+        let tail = Self.word(bytes, from: max(start, end &- 8), to: end)
+        let slot = Int(entries[Self.hash(tail, byteCount, multiplier)])
+        guard slots[slot].tail == tail, slots[slot].byteCount == byteCount else { return .other }
+        guard byteCount > 8 else { return slots[slot].known }
+        let split = min(start &+ 8, end &- 8)
+        guard slots[slot].first == Self.word(bytes, from: start, to: split),
+            slots[slot].second == Self.word(bytes, from: split, to: end &- 8)
+        else { return .other }
+        return slots[slot].known
+    }
+
+    /// At most eight bytes in lower case, the last one lowest.
+    @inline(__always)
+    private static func word(_ bytes: Span<UInt8>, from start: Int, to end: Int) -> UInt64 {
+        let byteCount = end &- start
+        guard byteCount > 0 else { return 0 }
+        if end >= 8 {
+            let word = bytes.littleEndianWord(at: end &- 8).byteSwapped | 0x2020_2020_2020_2020
+            return word & (UInt64.max &>> UInt64(64 &- byteCount &* 8))
+        }
+        var word: UInt64 = 0
+        for index in start..<end { word = word &<< 8 | UInt64(bytes[index] | 0x20) }
+        return word
+    }
 
     @inline(__always)
     private static func hash(_ tail: UInt64, _ byteCount: Int, _ multiplier: UInt64) -> Int {
         Int(truncatingIfNeeded: ((tail ^ UInt64(byteCount)) &* multiplier) &>> 54)
     }
 
-    /// `tail`: the last eight bytes (or all) of the name, each `| 0x20`, the last one lowest.
-    ///
-    /// Among bytes of a token only `^` and `_` change to anything but a lower-case letter by
-    /// `| 0x20`, and no known name holds what they change to.
-    @inline(__always)
-    static func field(
-        in bytes: Span<UInt8>, from start: Int, to end: Int, tail: UInt64
-    ) -> KnownField {
-        let byteCount = end &- start
-        let slot = slots[Int(entries[hash(tail, byteCount, multiplier)])]
-        guard slot.tail == tail, slot.byteCount == byteCount else { return .other }
-        guard byteCount > 8 else { return slot.known }
-        var first: UInt64 = 0
-        var second: UInt64 = 0
-        for index in start..<min(start &+ 8, end &- 8) {
-            first = first &<< 8 | UInt64(bytes[index] | 0x20)
-        }
-        if byteCount > 16 {
-            for index in start &+ 8..<end &- 8 {
-                second = second &<< 8 | UInt64(bytes[index] | 0x20)
-            }
-        }
-        return first == slot.first && second == slot.second ? slot.known : .other
-    }
-
     private static func slot(for known: KnownField) -> Slot {
         var slot = Slot()
         slot.known = known
-        let text = known.name.description
-        let name = Array(text.utf8)
+        let name = Array(known.name.description.utf8)
         precondition(name.count <= nameByteCountMax)
         slot.byteCount = name.count
-        for byte in name.suffix(8) { slot.tail = slot.tail &<< 8 | UInt64(byte) }
-        let rest = name.dropLast(8)
-        for byte in rest.prefix(8) { slot.first = slot.first &<< 8 | UInt64(byte) }
-        for byte in rest.dropFirst(8) { slot.second = slot.second &<< 8 | UInt64(byte) }
+        let tailStart = max(0, name.count - 8)
+        let split = min(8, tailStart)
+        slot.tail = word(name.span, from: tailStart, to: name.count)
+        slot.first = word(name.span, from: 0, to: split)
+        slot.second = word(name.span, from: split, to: tailStart)
         return slot
     }
 
     /// Nil when two names meet in one entry.
-    private static func fill(_ multiplier: UInt64) -> [UInt8]? {
-        var table = [UInt8](repeating: 0, count: 1024)
-        for (entry, slot) in slots.enumerated() where slot.known != .other {
-            let index = hash(slot.tail, slot.byteCount, multiplier)
-            guard table[index] == 0 else { return nil }
-            table[index] = UInt8(entry)
+    private static func fill(
+        _ slots: InlineArray<64, Slot>, _ multiplier: UInt64
+    ) -> InlineArray<1024, UInt8>? {
+        var table = InlineArray<1024, UInt8>(repeating: 0)
+        for index in slots.indices where slots[index].known != .other {
+            let hash = hash(slots[index].tail, slots[index].byteCount, multiplier)
+            guard table[hash] == 0 else { return nil }
+            table[hash] = UInt8(index)
         }
         return table
-    }
-
-    private static func perfectMultiplier() -> UInt64 {
-        // Knuth's 2^64 / phi, then other odd numbers: one in a few is perfect.
-        var candidate: UInt64 = 0x9E37_79B9_7F4A_7C15
-        while fill(candidate) == nil { candidate &+= 0xD1B5_4A32_D192_ED02 }
-        return candidate
     }
 }

@@ -120,9 +120,7 @@ struct PathReading {
 
     private func appendEncoded(_ byte: UInt8, _ output: inout [UInt8]) {
         guard !isInParameters else { return }
-        output.append(ASCIIByte.percent)
-        output.append(Hexadecimal.upperDigit(byte >> 4))
-        output.append(Hexadecimal.upperDigit(byte & 0xF))
+        PercentEncoding.append(byte, to: &output)
     }
 
     private mutating func separate(_ output: inout [UInt8]) -> HTTPFault? {

@@ -26,7 +26,8 @@ public struct RequestHead: Sendable {
     /// What is matched and forwarded: the target itself, of an absolute-form one the part after
     /// the authority. Where that is empty, a `/` out of the target's `//`.
     public internal(set) var originTarget = Range32.empty
-    /// The authority of an absolute-form target, else the value of Host; nil when HTTP/1.0 has none.
+    /// The authority of an absolute-form target, else the value of Host; nil when HTTP/1.0 has
+    /// neither.
     public internal(set) var host: Range32?
     public internal(set) var version = HTTPVersion.http11
     public internal(set) var framing = BodyFraming.none

@@ -16,6 +16,30 @@ extension Span where Element == UInt8 {
         return word
     }
 
+    /// The offset, at or after `start`, of the first colon or byte up to the space; `end` when
+    /// there is none. No byte before it ends a field name, though it may be wrong in one.
+    @inline(__always)
+    func firstColonOrSpace(from start: Int, to end: Int) -> Int {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var position = start
+        while position &+ 8 <= end {
+            let word = littleEndianWord(at: position)
+            let colon = word ^ (ones &* UInt64(ASCIIByte.colon))
+            let upToSpace = (word &- ones &* 0x21) & ~word
+            let isColon = (colon &- ones) & ~colon
+            let flags = (upToSpace | isColon) & (ones &* 0x80)
+            // As below, the lowest flag is exact.
+            if flags != 0 { return position &+ flags.trailingZeroBitCount &>> 3 }
+            position &+= 8
+        }
+        while position < end {
+            let byte = self[position]
+            if byte == ASCIIByte.colon || byte <= ASCIIByte.space { return position }
+            position &+= 1
+        }
+        return end
+    }
+
     /// The offset, at or after `start`, of the first byte that no field value may hold (a control
     /// byte other than HTAB: RFC 9110 section 5.5); `end` when there is none.
     ///

@@ -9,17 +9,17 @@ public enum RouteMatch: Equatable, Sendable {
 /// Which route a request takes.
 ///
 /// **The path decides, then the method.** Among the patterns that cover the path the most specific
-/// one decides alone: exact before prefix, longer prefix before shorter. An exact pattern covers its
-/// path with and without one trailing slash; a prefix `/x/*` covers all below `/x/`, that itself,
-/// and `/x`. A pattern that spells the path exactly comes before one that covers it by its trailing
+/// one decides alone: exact before prefix, longer prefix before shorter. An exact pattern covers
+/// its path with and without one trailing slash; a prefix `/x/*` covers `/x/`, all below it, and
+/// `/x`. A pattern that spells the path exactly comes before one that covers it by its trailing
 /// slash.
 ///
 /// **No way around a route.** Of the routes with the deciding pattern the one that names the method
 /// is taken; HEAD counts as GET unless named; a route without methods takes what no other names.
 /// When none takes the method there is no match: never does a request fall through to a less
-/// specific, perhaps weaker, route. Servers disagree whether `/x/` is `/x` or below `/x/`: where an
-/// exact pattern covers only by the slash and the prefix `/x/*` is there too, the exact one decides,
-/// except that of two routes for the method the one that demands more is taken
+/// specific, perhaps weaker, route. Servers disagree whether `/x/` is `/x` or below it: where an
+/// exact pattern covers only by the slash and the prefix `/x/*` is there too, the exact one
+/// decides, except that of two routes for the method the one that demands more is taken
 /// (``AttestPolicy`` mode, then rollout).
 ///
 /// The order of routes means nothing. A table with ``problems`` matches nothing.
@@ -95,8 +95,11 @@ public struct RouteTable: Sendable {
     ) -> (exact: Int?, prefix: Int?) {
         let byteCount = path.count
         if path[byteCount - 1] == 0x2F {
+            // `/x//` is not `/x/` with one more: only where empty segments are read literally.
+            let isSingle = byteCount > 1 && path[byteCount - 2] != 0x2F
             return (
-                exact.value(hash: hashBefore, path: path, byteCount: byteCount - 1),
+                isSingle
+                    ? exact.value(hash: hashBefore, path: path, byteCount: byteCount - 1) : nil,
                 prefix.value(hash: hash, path: path, byteCount: byteCount)
             )
         }
@@ -110,6 +113,16 @@ public struct RouteTable: Sendable {
     /// Whether the route of `match` looks at assertions at all.
     func isAttested(_ match: RouteMatch) -> Bool {
         if case .route(let route) = match { demands[route] > 0 } else { false }
+    }
+
+    /// The match that lets less pass; nil for two routes that both enforce.
+    func strictest(_ match: RouteMatch, _ other: RouteMatch) -> RouteMatch? {
+        guard case .route(let left) = match, case .route(let right) = other else {
+            return RouteMatch.none
+        }
+        guard left != right else { return match }
+        guard demands[left] < 2 || demands[right] < 2 else { return nil }
+        return demands[right] > demands[left] ? other : match
     }
 
     private func stricter(_ route: Int?, _ other: Int?) -> Int? {

@@ -4,17 +4,19 @@ public enum TargetMatch: Equatable, Sendable {
     /// Index into the routes that the table was made of.
     case route(Int)
     case none
-    /// 400: the target has a fault, or its readings lead to different routes.
+    /// 400: the target has a fault, or two readings of it lead to routes that both enforce.
     case refused(HTTPFault)
 }
 
 extension RouteTable {
     /// The route for a request target, by the normal form of its path.
     ///
-    /// A spelling that is allowed by name is read by upstreams in one way or another. So each
-    /// reading is matched, and unless all lead to one route the target is refused: allowing a
-    /// spelling never weakens a route. Parameters (`;`) are refused besides when any reading leads
-    /// to a route with an attest mode other than `off`, unless they are allowed.
+    /// A spelling that is allowed by name is read by upstreams in one way or another, so each
+    /// reading is matched and allowing one never weakens a route: where any reading matches
+    /// nothing, nothing is matched; else the route that demands most is taken, of routes that
+    /// demand nothing the one of the normal form. Two different routes in `enforce` cannot be
+    /// compared: 400. Parameters (`;`) are refused besides when any reading leads to a route with
+    /// an attest mode other than `off`, unless they are allowed.
     ///
     /// - Parameters:
     ///   - target: in origin-form.
@@ -44,7 +46,8 @@ extension RouteTable {
     ) -> TargetMatch {
         let refusesParameters = spellings.contains(.pathParameters) && !isParameterAllowed
         if refusesParameters, isAttested(first) { return .refused(.pathParameters) }
-        // Every subset of the spellings, the whole set left out: that one is `first`.
+        var taken = first
+        // Every subset of the spellings; the whole set gave `first`.
         var subset = spellings.rawValue
         while subset != 0 {
             subset = (subset &- 1) & spellings.rawValue
@@ -54,9 +57,10 @@ extension RouteTable {
             }
             let other = match(method: method, path: scratch.span)
             if refusesParameters, isAttested(other) { return .refused(.pathParameters) }
-            guard other == first else { return .refused(.pathAmbiguous) }
+            guard let stricter = strictest(taken, other) else { return .refused(.pathAmbiguous) }
+            taken = stricter
         }
-        return result(first)
+        return result(taken)
     }
 
     private func pathByteCount(_ target: Span<UInt8>) -> Int {

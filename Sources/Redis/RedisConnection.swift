@@ -220,6 +220,7 @@ public final class RedisConnection: ReadinessHandler {
     }
 
     private func beginHandshake() {
+        stageTimer?.schedule(after: configuration.connectTimeout)
         watch?.enableReading()
         openingSteps = []
         if configuration.username != nil || configuration.password != nil {

@@ -3,7 +3,11 @@ import KeyStore
 /// The script that accepts a counter and spends a challenge, or does neither.
 ///
 /// All checks come before the first write, and a script runs alone in its server, so that nothing
-/// is ever done in part and no two callers can both win. A read and two writes in the common case.
+/// is ever done in part and no two callers can both win. Two reads and two writes in the common case.
+///
+/// The replication history is compared at every call, at a third of the script's cost: a server that
+/// is demoted, filled with older data and promoted again keeps its connections and its process, and
+/// the record of the incarnation comes back with the data.
 enum CounterScript {
     /// What the script answers. None of them is 0 or 1, which half of Redis' own commands answer.
     enum Code: Int64, CaseIterable {
@@ -47,7 +51,10 @@ enum CounterScript {
         if not record or string.sub(record, 1, 16) ~= ARGV[1] then
           return \(Code.incarnationChanged.rawValue)
         end
-        if spent == ARGV[2] then return \(Code.replayed.rawValue) end
+        local history = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+        if string.sub(record, -1 - #history) ~= ' ' .. history then
+          return \(Code.incarnationChanged.rawValue)
+        end
         if spent then return \(Code.challengeSpent.rawValue) end
 
         local counter, floor = tonumber(ARGV[2]), tonumber(ARGV[4])

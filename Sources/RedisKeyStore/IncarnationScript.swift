@@ -10,6 +10,8 @@ import Redis
 /// record of another process or history was copied, restored or replicated from elsewhere, and
 /// counters may be missing beside it. The script reads both names itself, so that
 /// nothing can happen between looking and replacing.
+///
+///     <incarnation, 16 hexadecimal digits> <run_id> <master_replid>
 enum IncarnationScript {
     static let digitCount = 16
 

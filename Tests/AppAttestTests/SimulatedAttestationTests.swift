@@ -176,6 +176,26 @@ struct SimulatedAttestationTests {
         #expect(failure(object, of: device)?.code == "malformed")
     }
 
+    @Test("never change their meaning when damaged", arguments: [SimulatedSystem.iOS14, .iOS27])
+    func damaged(system: SimulatedSystem) throws {
+        var generator = SplitMix64(state: 0xBAD)
+        let device = try SimulatedDevice(appID: simulatedAppID, system: system)
+        let whole = try device.attest(
+            clientDataHash: challengeHash, by: apple, at: simulatedNow, receipt: .damaged)
+        let verifier = verifier([.production])
+        for _ in 0..<500 {
+            let object = generator.damage(whole)
+            guard
+                let verified = try? verifier.verify(
+                    object.span, clientDataHash: challengeHash, keyID: device.keyID,
+                    at: simulatedNow)
+            else { continue }
+            #expect(verified.publicKey == device.publicKey)
+            #expect(verified.environment == .production)
+            #expect(verified.extensions.bundleVersion == (system == .iOS27 ? "1" : nil))
+        }
+    }
+
     @Test("go on from saved state")
     func state() throws {
         let device = try SimulatedDevice(

@@ -164,6 +164,7 @@ struct EventLoopTests {
         }
         timer?.schedule(after: .zero)
         loop.run()
+        timer = nil
         #expect(instants.count == 3)
         #expect(instants[0] < instants[1] && instants[1] < instants[2])
     }

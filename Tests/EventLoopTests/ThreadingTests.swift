@@ -57,6 +57,7 @@ struct ThreadingTests {
         }
         #expect(mailbox.post(1) && mailbox.post(2))
         loop.run()
+        receiver = nil
         #expect(received == [1])
         #expect(!mailbox.post(3))
 

@@ -35,6 +35,7 @@ struct TimerTests {
         }
         timer?.scheduleRepeating(every: .milliseconds(1))
         loop.run()
+        timer = nil
         #expect(count == 5)
     }
 

@@ -25,7 +25,7 @@ public final class RedisServer: @unchecked Sendable {
             [
                 "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory.path,
                 "--unixsocket", socketPath, "--save", "", "--appendonly", "no",
-                "--daemonize", "no",
+                "--daemonize", "no", "--repl-diskless-sync-delay", "0",
             ] + arguments
         process = try Self.start(self.arguments)
     }
@@ -62,6 +62,16 @@ public final class RedisServer: @unchecked Sendable {
 
     /// SIGCONT.
     public func resume() { current.resume() }
+
+    /// Makes the server a replica of `master`; returns when it has all of its data.
+    public func replicate(_ master: RedisServer) throws {
+        let server = current
+        let lineCount = server.lines(on: .standardOutput).count
+        try command("REPLICAOF", "127.0.0.1", "\(master.port)")
+        try server.waitForLine(on: .standardOutput, from: lineCount) {
+            $0.contains("sync: Finished with success") || $0.contains("accepted a Partial")
+        }
+    }
 
     /// Runs one command by redis-cli (unix socket) and returns what it printed, without the last
     /// line feed.

@@ -1,0 +1,108 @@
+import Bytes
+import Policy
+import Settings
+import Synchronization
+import Telemetry
+
+/// `/metrics`: what all workers have counted, in Prometheus' text format.
+enum MetricsPage {
+    static func text(_ hub: Hub, site: Site) -> ByteBuffer {
+        var page = PrometheusText()
+        writeRoutes(hub, &page)
+        writeWorkers(hub, &page)
+        writeState(hub, site, &page)
+        return page.finish()
+    }
+
+    /// The meters of all workers by route name, in a stable order.
+    static func meters(_ hub: Hub) -> [(route: String, meters: [RouteMeter])] {
+        var byName: [String: [RouteMeter]] = [:]
+        for meter in hub.meters {
+            for (name, routeMeter) in meter.routeMeters {
+                byName[name, default: []].append(routeMeter)
+            }
+        }
+        return byName.sorted { $0.key < $1.key }.map { (route: $0.key, meters: $0.value) }
+    }
+
+    private static func writeRoutes(_ hub: Hub, _ page: inout PrometheusText) {
+        let meters = meters(hub)
+        page.family(
+            "sallyport_requests_total", .counter,
+            help: "Exchanges that have ended, by route, decision and reason.")
+        for (route, meters) in meters {
+            for decision in Decision.allCases {
+                for reason in Reason.allCases {
+                    let count = meters.reduce(0) { $0 &+ $1.count(decision, reason) }
+                    guard count > 0 else { continue }
+                    page.sample(
+                        [
+                            ("route", route), ("decision", decision.name.description),
+                            ("reason", reason.code.description),
+                        ], count)
+                }
+            }
+        }
+        page.family(
+            "sallyport_responses_total", .counter, help: "Answers by route and status class.")
+        for (route, meters) in meters {
+            for statusClass in 1...5 {
+                let count = meters.reduce(0) { $0 &+ $1.count(statusClass: statusClass) }
+                guard count > 0 else { continue }
+                page.sample([("route", route), ("class", "\(statusClass)xx")], count)
+            }
+        }
+        page.family(
+            "sallyport_request_duration_seconds", .histogram,
+            help: "From the first byte of a request to the last of its answer.")
+        for (route, meters) in meters {
+            var snapshot = HistogramSnapshot(.requestDuration)
+            for meter in meters { snapshot.add(meter.duration) }
+            page.histogram([("route", route)], snapshot)
+        }
+    }
+
+    private static func writeWorkers(_ hub: Hub, _ page: inout PrometheusText) {
+        let counters: [(WorkerMeter.Count, String, String)] = [
+            (.requests, "sallyport_requests_started_total", "Requests whose head was read."),
+            (.challenges, "sallyport_challenges_issued_total", "Challenges sealed."),
+            (
+                .retries, "sallyport_upstream_retries_total",
+                "Requests sent again because a reused connection had died."
+            ),
+        ]
+        for (count, name, help) in counters {
+            page.family(name, .counter, help: help)
+            page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(count) })
+        }
+        page.family(
+            "sallyport_waits_total", .counter,
+            help: "Times that an exchange had to wait, by the phase it waited in.")
+        for phase in Phase.allCases {
+            let count = hub.meters.reduce(0) { $0 &+ $1.waitCount(phase) }
+            guard count > 0 else { continue }
+            page.sample([("phase", phase.name)], count)
+        }
+        page.family("sallyport_connections", .gauge, help: "Client connections that are open.")
+        for (index, meter) in hub.meters.enumerated().dropLast() {
+            page.sample([("worker", "\(index)")], meter.connectionCount)
+        }
+    }
+
+    private static func writeState(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
+        page.family("sallyport_store_up", .gauge, help: "1 where the store answered last.")
+        page.sample([("store", "registry")], UInt64(hub.health.isRegistryReady ? 1 : 0))
+        page.sample([("store", "counters")], UInt64(hub.health.areCountersReady ? 1 : 0))
+        page.family(
+            "sallyport_trust_extra_roots", .gauge,
+            help: "Roots trusted beside Apple's: must be 0 in production.")
+        page.sample([], UInt64(site.settings.trust.extraRoots.count))
+        page.family(
+            "sallyport_config_generation", .gauge, help: "Reloads that were taken since the start.")
+        page.sample([], UInt64(site.generation))
+        page.family(
+            "sallyport_log_batches_dropped_total", .counter,
+            help: "Batches of access lines lost because the destination was too slow.")
+        page.sample([], hub.logs.access?.droppedCount.load(ordering: .relaxed) ?? 0)
+    }
+}

@@ -1,0 +1,82 @@
+import AppAttest
+import Bytes
+import Crypto
+import HTTP
+import Policy
+public import Settings
+
+/// The settings as the request path uses them: checked once, compiled once, shared by all workers,
+/// swapped whole on reload. An exchange keeps the one it began with.
+public final class Site: Sendable {
+    public let settings: Settings
+    let routes: RouteTable
+    let sealer: ChallengeSealer
+    let attestation: AttestationVerifier
+    /// Every request header that is ours to set: removed from what clients send.
+    let reservedNames: FieldNameSet
+    let assertionName: FieldNameSet
+    let clientDataName: FieldNameSet
+    let keyIDName: FieldNameSet
+    let headLimits: HeadLimits
+    let responseHeadLimits: HeadLimits
+    let challengeLifeMilliseconds: Int64
+    let attestationLifeMilliseconds: Int64
+    let endpointPaths: EndpointPaths
+    /// Grows with each reload: workers tell by it whether what they hold is current.
+    public let generation: Int
+
+    /// `challengeKeys`: 32 bytes each, the first seals. Errors are texts for the operator.
+    public init(
+        settings: Settings, challengeKeys: [[UInt8]], generation: Int
+    ) throws(ConfigurationFailure) {
+        guard let sealer = ChallengeSealer(keys: challengeKeys) else {
+            throw ConfigurationFailure("the challenge keys are not 32 bytes each")
+        }
+        var roots: [Certificate] = [AppleRoots.appAttestation]
+        for der in settings.trust.extraRoots {
+            guard let root = try? Certificate(der: der) else {
+                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
+            }
+            roots.append(root)
+        }
+        self.settings = settings
+        self.sealer = sealer
+        self.generation = generation
+        routes = RouteTable(settings.routes)
+        attestation = AttestationVerifier(
+            roots: roots, apps: settings.apps,
+            clockSkewSeconds: settings.trust.clockSkew.components.seconds)
+        let names = settings.headers
+        reservedNames = FieldNameSet(
+            exact: [names.assertion, names.clientData, names.keyID],
+            prefixes: ["x-app-attest-", "x-attest-"])
+        assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
+        clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
+        keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])
+        headLimits = HeadLimits(
+            headByteCountMax: settings.limits.headByteCountMax,
+            fieldCountMax: settings.limits.fieldCountMax,
+            targetByteCountMax: settings.limits.targetByteCountMax)
+        responseHeadLimits = HeadLimits(
+            headByteCountMax: settings.limits.responseHeadByteCountMax,
+            fieldCountMax: settings.limits.fieldCountMax * 2, targetByteCountMax: 0)
+        challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
+        attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
+        endpointPaths = EndpointPaths(base: settings.endpoints.base)
+    }
+}
+
+/// A configuration that parses but cannot be run.
+public struct ConfigurationFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) { self.description = description }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded down.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,73 @@
+import EventLoop
+
+/// Takes connections off one listening socket.
+final class Acceptor: ReadinessHandler {
+    unowned let worker: Worker
+    var context: ListenerContext
+    private let descriptor: Int32
+    private var watch: Watch?
+    private var retry: Timer?
+    private var isPaused = false
+    private(set) var isClosed = false
+
+    init(worker: Worker, listener: BoundListener) {
+        self.worker = worker
+        context = listener.context
+        descriptor = listener.descriptor
+    }
+
+    func start() {
+        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        watch?.enableReading()
+    }
+
+    func descriptorIsReadable() {
+        accept(atMost: Self.acceptCountMax)
+    }
+
+    func descriptorIsWritable() {}
+
+    private func accept(atMost count: Int) {
+        for _ in 0..<count {
+            guard worker.mayAccept else { return pause() }
+            switch Socket.accept(descriptor) {
+            case .accepted(let client, let peer): worker.accepted(client, peer, context)
+            case .wouldBlock: return
+            case .outOfDescriptors:
+                worker.log.event("out_of_descriptors", "no descriptor left for a new connection")
+                pause()
+                let timer = Timer(loop: worker.loop) { [unowned self] in resume() }
+                timer.schedule(after: Self.retryDelay)
+                retry = timer
+                return
+            case .failed: return
+            }
+        }
+    }
+
+    private func pause() {
+        isPaused = true
+        watch?.disableReading()
+    }
+
+    /// There is room again.
+    func resume() {
+        guard isPaused, !isClosed else { return }
+        isPaused = false
+        watch?.enableReading()
+    }
+
+    /// Takes what the kernel has accepted already, then stops listening.
+    func close() {
+        guard !isClosed else { return }
+        accept(atMost: Int.max)
+        isClosed = true
+        watch?.cancel()
+        watch = nil
+        Socket.close(descriptor)
+    }
+
+    /// At most this many in one turn, so that a flood of connections does not starve the others.
+    static let acceptCountMax = 64
+    static let retryDelay = Duration.milliseconds(500)
+}

@@ -1,0 +1,194 @@
+import Bytes
+import EventLoop
+import HTTP
+
+/// How the current answer's body is delimited on the wire (RFC 9112 section 6).
+enum ResponseFraming {
+    /// `Content-Length`, or no body at all.
+    case length
+    case chunked
+    /// The end of the connection ends the body: HTTP/1.0 clients.
+    case close
+}
+
+/// Writing answers in HTTP/1.1 (or 1.0, as the request came).
+extension HTTP1Connection: ResponseSink {
+    func wantsBody() {
+        guard isContinueOwed else { return }
+        isContinueOwed = false
+        output.append("HTTP/1.1 100 Continue\r\n\r\n")
+        flush()
+    }
+
+    func respond(_ response: LocalResponse) {
+        guard let exchange, state == .exchanging else { return }
+        decidePersistence(exchange)
+        appendStatusLine(response.status)
+        appendDate()
+        if let contentType = response.contentType {
+            output.append("Content-Type: ")
+            output.append(contentType)
+            output.append("\r\n")
+        }
+        for field in response.fields {
+            output.append(field.name)
+            output.append(": ")
+            output.append(field.value)
+            output.append("\r\n")
+        }
+        exchange.appendNextChallenge(to: &output)
+        output.append("Content-Length: ")
+        output.append(decimal: UInt64(response.body.count))
+        output.append("\r\n")
+        appendConnection(exchange)
+        output.append("\r\n")
+        if exchange.head.methodKind != .head { output.append(response.body) }
+    }
+
+    /// An answer given before the body was read ends the connection, unless what is left is small:
+    /// reading a little is cheaper than another handshake.
+    private func decidePersistence(_ exchange: Exchange) {
+        guard !bodyReader.isComplete else { return }
+        if isContinueOwed {
+            // The client has not been asked for the body, and may or may not send it.
+            isPersistent = false
+            bodyReader = .complete
+        } else if let rest = bodyReader.remainingByteCount, rest <= input.count {
+            input.consume(rest)
+            bodyReader = .complete
+        } else {
+            isPersistent = false
+            bodyReader = .complete
+        }
+    }
+
+    func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
+        guard exchange.head.version == .http11, state == .exchanging else { return }
+        appendStatusLine(head.status, reason: bytes.extracting(head.reason))
+        appendFields(head, bytes: bytes)
+        output.append("\r\n")
+    }
+
+    func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
+        guard state == .exchanging else { return }
+        output.reserve(bytes.count + 256)
+        appendStatusLine(head.status, reason: bytes.extracting(head.reason))
+        if !appendFields(head, bytes: bytes) { appendDate() }
+        exchange.appendNextChallenge(to: &output)
+        switch head.framing {
+        case .none:
+            responseFraming = .length
+            // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
+            if let length = head.contentLength { appendContentLength(length) }
+        case .length(let length):
+            responseFraming = .length
+            appendContentLength(length)
+        case .chunked, .untilClose:
+            if exchange.head.version == .http11 {
+                responseFraming = .chunked
+                output.append("Transfer-Encoding: chunked\r\n")
+            } else {
+                responseFraming = .close
+                isPersistent = false
+            }
+        }
+        appendConnection(exchange)
+        output.append("\r\n")
+    }
+
+    func relayBody(_ bytes: Span<UInt8>) -> Bool {
+        guard !bytes.isEmpty else { return true }
+        guard responseFraming == .chunked else { return writeThrough(bytes) }
+        ChunkedEncoder.appendHead(byteCount: bytes.count, to: &output)
+        let isReady = writeThrough(bytes)
+        if state != .closed { ChunkedEncoder.appendEnd(to: &output) }
+        return isReady
+    }
+
+    func flushResponse() { flush() }
+
+    func endResponse() {
+        if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }
+        responseFraming = .length
+    }
+
+    func abortResponse() {
+        // What was promised cannot come: a close in the middle of the body says so
+        // (RFC 9112 section 8).
+        flush()
+        close()
+    }
+
+    /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
+    @discardableResult
+    private func appendFields(_ head: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
+        var hasDate = false
+        for field in head.fields {
+            switch field.known {
+            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .contentLength,
+                .trailer, .upgrade, .te:
+                continue
+            case .date: hasDate = true
+            default: break
+            }
+            let name = bytes.extracting(field.name)
+            if !head.connectionTokens.isEmpty, head.isNominated(field, in: bytes) { continue }
+            if worker.responseReservedNames.contains(name) { continue }
+            output.append(name)
+            output.append(": ")
+            output.append(bytes.extracting(field.value))
+            output.append("\r\n")
+        }
+        return hasDate
+    }
+
+    private func appendStatusLine(_ status: UInt16) {
+        output.append("HTTP/1.1 ")
+        output.append(decimal: UInt64(status))
+        output.append(UInt8(ascii: " "))
+        output.append(StatusPhrase.text(for: status))
+        output.append("\r\n")
+    }
+
+    private func appendStatusLine(_ status: UInt16, reason: Span<UInt8>) {
+        output.append("HTTP/1.1 ")
+        output.append(decimal: UInt64(status))
+        output.append(UInt8(ascii: " "))
+        output.append(reason)
+        output.append("\r\n")
+    }
+
+    private func appendDate() {
+        output.append("Date: ")
+        worker.clock.appendHTTPDate(to: &output)
+        output.append("\r\n")
+    }
+
+    private func appendContentLength(_ length: UInt64) {
+        output.append("Content-Length: ")
+        output.append(decimal: length)
+        output.append("\r\n")
+    }
+
+    private func appendConnection(_ exchange: Exchange) {
+        if !isPersistent {
+            output.append("Connection: close\r\n")
+        } else if exchange.head.version == .http10 {
+            output.append("Connection: keep-alive\r\n")
+        }
+    }
+}
+
+extension HTTPRefusal {
+    /// The gateway's reason for what the parser refused.
+    var gatewayReason: Reason {
+        switch status {
+        case 414: .targetTooLong
+        case 417: .expectationFailed
+        case 431: .headTooLarge
+        case 501: .notImplemented
+        case 505: .versionNotSupported
+        default: .badRequest
+        }
+    }
+}

@@ -1,0 +1,375 @@
+import Bytes
+import EventLoop
+import HTTP
+import Settings
+
+/// One client's connection: reads requests, one exchange after the other, and writes the answers.
+///
+/// Idle, it holds no buffer and no exchange. Only its worker's thread touches it.
+final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
+    /// What the connection is doing.
+    enum State {
+        /// No byte of the next request has come.
+        case idle
+        case readingHead
+        /// An exchange runs; its body may still be coming.
+        case exchanging
+        /// The last answer is being written; then the connection closes.
+        case finishing
+        /// Our side is shut; what still comes is thrown away, so that the client can read the answer
+        /// before it sees a reset (RFC 9112 section 9.6).
+        case lingering
+        case closed
+    }
+
+    unowned let worker: Worker
+    let listener: ListenerContext
+    let peer: SocketAddress
+    let peerText: String
+    private let isPeerTrusted: Bool
+    /// Index in the worker's table.
+    var slot = 0
+
+    private let descriptor: Int32
+    private var watch: Watch?
+    private var deadline: Deadline?
+    var state = State.idle
+    var input = ByteBuffer()
+    var output = ByteBuffer()
+    var exchange: Exchange?
+    var bodyReader = RequestBodyReader.complete
+    var responseFraming = ResponseFraming.length
+    /// Whether the connection lives on after the current exchange.
+    var isPersistent = true
+    var isContinueOwed = false
+    private var isUpstreamPaused = false
+    private var hasClientEnded = false
+    private var isProcessing = false
+    private var requestCount = 0
+    private var lingeredByteCount = 0
+    /// A write failed; the connection ends at the next flush.
+    private var isBroken = false
+
+    init(
+        worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext
+    ) {
+        self.worker = worker
+        self.descriptor = descriptor
+        self.peer = peer
+        self.listener = listener
+        peerText = peer.isUnix ? "unix" : peer.ipText
+        isPeerTrusted = listener.trusts(peer)
+    }
+
+    func start() {
+        deadline = Deadline(wheel: worker.deadlines, handler: self)
+        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        watch?.enableReading()
+        setDeadline(worker.site.settings.timeouts.requestHead)
+    }
+
+    private func setDeadline(_ timeout: Duration) {
+        deadline?.set(at: worker.loop.now + timeout)
+    }
+
+    // MARK: reading
+
+    func descriptorIsReadable() {
+        guard state != .lingering else { return discard() }
+        guard state != .finishing else {
+            watch?.disableReading()
+            return
+        }
+        switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
+        case .bytes:
+            if state == .idle {
+                state = .readingHead
+            }
+            process()
+            pauseReadingWhenFull()
+        case .wouldBlock: break
+        case .endOfFile: clientEnded()
+        case .failed: lose()
+        }
+    }
+
+    /// The client sends no more. A half-closed one still gets the answer it asked for: a verified
+    /// request has spent its counter, so its answer must not be thrown away.
+    private func clientEnded() {
+        guard state == .exchanging, bodyReader.isComplete else { return lose() }
+        hasClientEnded = true
+        watch?.disableReading()
+    }
+
+    /// Pipelined requests wait in the buffer, but not without bound.
+    private func pauseReadingWhenFull() {
+        guard state == .exchanging, bodyReader.isComplete, input.count >= Self.readByteCount else {
+            return
+        }
+        watch?.disableReading()
+    }
+
+    /// Takes from the input what the current state can use; loops over pipelined requests.
+    func process() {
+        guard !isProcessing else { return }
+        isProcessing = true
+        defer { isProcessing = false }
+        while true {
+            switch state {
+            case .idle, .readingHead:
+                guard !input.isEmpty else { return }
+                guard output.count <= worker.site.settings.limits.responseBufferByteCountMax else {
+                    return
+                }
+                state = .readingHead
+                guard readHead() else { return }
+            case .exchanging:
+                guard readBody() else { return }
+            case .finishing, .lingering, .closed: return
+            }
+        }
+    }
+
+    /// True when a head was complete and its exchange has begun.
+    private func readHead() -> Bool {
+        let exchange = self.exchange ?? worker.takeExchange()
+        self.exchange = exchange
+        switch exchange.head.parse(input.readable, limits: worker.site.headLimits) {
+        case .incomplete:
+            if exchange.number == 0 {
+                begin(exchange)
+                // The first head of a connection is timed from its start.
+                if requestCount > 0 { setDeadline(worker.site.settings.timeouts.requestHead) }
+            }
+            if hasClientEnded { lose() }
+            return false
+        case .refused(let refusal):
+            beginExchange(exchange)
+            isPersistent = false
+            bodyReader = .complete
+            exchange.refuse(Refusal(refusal.gatewayReason, detail: refusal.reason.code.description))
+            return false
+        case .complete:
+            beginExchange(exchange)
+            exchange.headBytes = input.readable.extracting(0..<exchange.head.byteCount).array
+            input.consume(exchange.head.byteCount)
+            bodyReader = RequestBodyReader(exchange.head.framing)
+            isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
+            isPersistent =
+                exchange.head.keepAlive && !worker.isDraining
+                && requestCount < worker.site.settings.limits.requestsPerConnectionMax
+            exchange.isBodyComplete = bodyReader.isComplete
+            exchange.advance()
+            return true
+        }
+    }
+
+    private func begin(_ exchange: Exchange) {
+        exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
+    }
+
+    private func beginExchange(_ exchange: Exchange) {
+        if exchange.number == 0 { begin(exchange) }
+        state = .exchanging
+        requestCount += 1
+        worker.meter.add(.requests)
+    }
+
+    /// Feeds the exchange's body. False when more bytes must come first.
+    ///
+    /// The exchange is called only when no view into the input is open: its answer may change both.
+    private func readBody() -> Bool {
+        guard let exchange, !bodyReader.isComplete, !input.isEmpty else { return false }
+        isContinueOwed = false
+        switch bodyReader.next(input.readable) {
+        case .data(let skip, let count, let isLast):
+            input.consume(skip)
+            let refusal = exchange.receiveBody(input.readable.extracting(0..<count))
+            input.consume(count)
+            if let refusal {
+                exchange.refuse(refusal)
+            } else if isLast {
+                exchange.endBody()
+            }
+            return true
+        case .ended(let consumed):
+            input.consume(consumed)
+            exchange.endBody()
+            return true
+        case .needsMore(let consumed):
+            input.consume(consumed)
+            setDeadline(worker.site.settings.timeouts.requestBody)
+            return false
+        case .malformed(let fault):
+            isPersistent = false
+            bodyReader = .complete
+            exchange.refuse(Refusal(.badRequest, detail: fault.code.description))
+            return false
+        }
+    }
+
+    private func discard() {
+        var scrap = ByteBuffer(capacity: Self.readByteCount)
+        switch Socket.read(descriptor, into: &scrap, atMost: Self.readByteCount) {
+        case .bytes(let count):
+            lingeredByteCount += count
+            if lingeredByteCount > Self.lingerByteCountMax { close() }
+        case .wouldBlock: break
+        case .endOfFile, .failed: close()
+        }
+    }
+
+    // MARK: writing
+
+    func descriptorIsWritable() {
+        guard state != .closed else { return }
+        flush()
+        guard output.isEmpty, state != .closed else { return }
+        if isUpstreamPaused {
+            isUpstreamPaused = false
+            exchange?.clientIsReady()
+        }
+        process()
+    }
+
+    /// Writes what waits; what does not fit is written when the client takes it.
+    func flush() {
+        guard !isBroken else { return lose() }
+        while !output.isEmpty {
+            switch Socket.write(descriptor, output.readable) {
+            case .bytes(let count): output.consume(count)
+            case .wouldBlock:
+                watch?.enableWriting()
+                setDeadline(worker.site.settings.timeouts.send)
+                return
+            case .failed: return lose()
+            }
+        }
+        watch?.disableWriting()
+        if state == .finishing { linger() }
+    }
+
+    /// Writes `bytes` after what waits, without copying what the kernel takes at once.
+    func writeThrough(_ bytes: Span<UInt8>) -> Bool {
+        let limit = worker.site.settings.limits.responseBufferByteCountMax
+        guard state != .closed, !isBroken else { return true }
+        if bytes.count < Self.copyByteCountMax || watch?.isWriting == true {
+            output.append(bytes)
+        } else {
+            let waiting = output.count
+            switch Socket.write(descriptor, output.readable, bytes) {
+            case .bytes(let count):
+                output.consume(min(count, waiting))
+                output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
+            case .wouldBlock: output.append(bytes)
+            case .failed:
+                // The caller still holds a view into the upstream's buffer: the loss is told when
+                // it flushes.
+                isBroken = true
+                return true
+            }
+            if !output.isEmpty {
+                watch?.enableWriting()
+                setDeadline(worker.site.settings.timeouts.send)
+            }
+        }
+        isUpstreamPaused = output.count > limit
+        return !isUpstreamPaused
+    }
+
+    // MARK: between exchanges
+
+    /// The exchange has been recorded: the connection goes on to the next, or ends.
+    func exchangeEnded() {
+        if let exchange {
+            self.exchange = nil
+            worker.giveBack(exchange)
+        }
+        guard state == .exchanging else { return }
+        isUpstreamPaused = false
+        let hasMore = !hasClientEnded || !input.isEmpty
+        guard isPersistent, hasMore, bodyReader.isComplete, !worker.isDraining else {
+            state = .finishing
+            flush()
+            return
+        }
+        state = .idle
+        flush()
+        guard state == .idle else { return }
+        if input.isEmpty {
+            input.release()
+            if output.isEmpty { output.release() }
+            setDeadline(worker.site.settings.timeouts.idle)
+        }
+        if !hasClientEnded { watch?.enableReading() }
+        process()
+    }
+
+    /// The worker is stopping: idle connections end now, others after their answer.
+    func drain() {
+        if state == .idle { close() }
+    }
+
+    func deadlineExpired() {
+        switch state {
+        case .idle, .lingering: close()
+        case .readingHead:
+            if requestCount == 0, input.isEmpty { return close() }
+            timeOutRequest()
+        case .exchanging:
+            if !output.isEmpty { return lose() }
+            if bodyReader.isComplete { return }
+            timeOutRequest()
+        case .finishing: lose()
+        case .closed: break
+        }
+    }
+
+    private func timeOutRequest() {
+        guard let exchange, !exchange.isAnswerStarted else { return lose() }
+        isPersistent = false
+        bodyReader = .complete
+        state = .exchanging
+        exchange.refuse(Refusal(.requestTimeout))
+    }
+
+    /// Shuts our side and waits briefly for the client to do the same.
+    private func linger() {
+        if hasClientEnded { return close() }
+        state = .lingering
+        Socket.shutdownWrite(descriptor)
+        input.release()
+        watch?.enableReading()
+        deadline?.set(at: worker.loop.now + Self.lingerTimeout)
+    }
+
+    /// The client is gone, or must go, without another word.
+    func lose() {
+        guard state != .closed else { return }
+        let lost = exchange
+        close()
+        if let lost, lost.number != 0 { lost.downstreamIsLost() }
+    }
+
+    func close() {
+        guard state != .closed else { return }
+        state = .closed
+        watch?.cancel()
+        watch = nil
+        deadline?.clear()
+        deadline = nil
+        Socket.close(descriptor)
+        if let exchange, exchange.number == 0 {
+            self.exchange = nil
+            worker.giveBack(exchange)
+        }
+        worker.remove(self)
+    }
+
+    /// One read takes at most this much: 16 KiB holds nearly every request whole.
+    static let readByteCount = 16 * 1024
+    /// Below this a copy is cheaper than another element for `writev`.
+    static let copyByteCountMax = 4 * 1024
+    static let lingerTimeout = Duration.seconds(2)
+    static let lingerByteCountMax = 1024 * 1024
+}

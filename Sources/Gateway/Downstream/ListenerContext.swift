@@ -1,0 +1,38 @@
+import EventLoop
+import HTTP
+import Settings
+
+/// What the exchanges of one listener need to know of it.
+final class ListenerContext: Sendable {
+    let bind: Endpoint
+    let isAdmin: Bool
+    let allow: TargetAllowances
+    private let trustedProxies: [AddressBlock]
+
+    init(_ settings: ListenerSettings, isAdmin: Bool = false) {
+        bind = settings.bind
+        allow = settings.allow
+        trustedProxies = settings.trustedProxies
+        self.isAdmin = isAdmin
+    }
+
+    /// Whether `peer` is a proxy whose word about the client is taken.
+    func trusts(_ peer: SocketAddress) -> Bool {
+        guard !trustedProxies.isEmpty else { return false }
+        let address = peer.ipBytes
+        return trustedProxies.contains { $0.contains(address) }
+    }
+}
+
+extension AddressBlock {
+    /// Whether `bytes` (4 or 16) lie in this block; families never mix.
+    func contains(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count == address.count, !bytes.isEmpty else { return false }
+        let wholeCount = prefixBitCount / 8
+        guard bytes[..<wholeCount] == address[..<wholeCount] else { return false }
+        let restCount = prefixBitCount % 8
+        guard restCount > 0 else { return true }
+        let mask = UInt8(truncatingIfNeeded: 0xFF00 >> restCount)
+        return bytes[wholeCount] & mask == address[wholeCount] & mask
+    }
+}

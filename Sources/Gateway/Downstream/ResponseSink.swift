@@ -1,0 +1,37 @@
+import Bytes
+import HTTP
+
+/// Where an exchange's answer goes: the connection (later: the HTTP/2 stream) that asked.
+protocol ResponseSink: AnyObject {
+    /// The peer's address as text, without its port.
+    var peerText: String { get }
+    /// The exchange cannot go on without the body: whoever waits for `100 (Continue)` gets it.
+    func wantsBody()
+    /// A whole answer of the gateway's own.
+    func respond(_ response: LocalResponse)
+    func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange)
+    func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange)
+    /// False where the client takes bytes more slowly than they come.
+    func relayBody(_ bytes: Span<UInt8>) -> Bool
+    func flushResponse()
+    func endResponse()
+    /// The answer cannot be finished: the client must notice.
+    func abortResponse()
+    /// The record is written; the exchange may be used again.
+    func exchangeEnded()
+}
+
+/// An answer that the gateway gives itself.
+struct LocalResponse {
+    var status: UInt16
+    var contentType: StaticString?
+    var body: [UInt8] = []
+    /// Written as they are: names and values are the gateway's own.
+    var fields: [(name: StaticString, value: [UInt8])] = []
+
+    init(status: UInt16, contentType: StaticString? = nil, body: [UInt8] = []) {
+        self.status = status
+        self.contentType = contentType
+        self.body = body
+    }
+}

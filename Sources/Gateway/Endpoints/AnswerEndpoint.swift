@@ -1,0 +1,96 @@
+import AppAttest
+import Bytes
+import HTTP
+import JSON
+import KeyStore
+import Policy
+import Settings
+
+/// An enrolment that waits for its commit.
+struct PendingEnrolment {
+    let keyID: KeyID
+    let environment: AttestEnvironment
+}
+
+/// The gateway's own endpoints towards apps, below `endpoints.base`.
+extension Exchange {
+    func answerEndpoint() throws(Refusal) -> Step {
+        switch endpoint {
+        case .attestChallenge: try answerChallenge(.attestation)
+        case .assertChallenge: try answerChallenge(.assertion)
+        case .attestVerify: try verifyAttestation()
+        case nil: throw Refusal(.internalFailure, detail: "endpoint")
+        }
+    }
+
+    /// Methods that the endpoint takes, for `Allow`.
+    var allowedMethods: String {
+        endpoint == .attestVerify ? "POST" : "GET, HEAD, POST"
+    }
+
+    /// A fresh challenge: the plain token, or JSON for clients that ask for it.
+    private func answerChallenge(_ purpose: ChallengePurpose) throws(Refusal) -> Step {
+        switch head.methodKind {
+        case .get, .head, .post: break
+        default: throw Refusal(.methodNotAllowed, detail: "endpoint")
+        }
+        let keyID = try queriedKeyID()
+        guard let token = worker.makeChallenge(purpose, keyID: keyID) else {
+            throw Refusal(.storeUnavailable, detail: "counters")
+        }
+        let life =
+            purpose == .attestation && keyID != nil
+            ? site.attestationLifeMilliseconds : site.challengeLifeMilliseconds
+        var response: LocalResponse
+        if acceptsJSON {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("challenge", bytes: token.span)
+            writer.member("expires_in", int: life / 1000)
+            writer.endObject()
+            response = LocalResponse(
+                status: 200, contentType: "application/json", body: writer.finish().readable.array)
+        } else {
+            response = LocalResponse(
+                status: 200, contentType: "text/plain; charset=us-ascii", body: token)
+        }
+        response.fields.append(("Cache-Control", Array("no-store".utf8)))
+        return answer(response)
+    }
+
+    /// The key that the challenge is to be bound to: `?key_id=` with base64, percent-encoded or not.
+    private func queriedKeyID() throws(Refusal) -> KeyID? {
+        let headBytes = headBytes
+        let target = headBytes.span.extracting(head.originTarget)
+        let value = QueryValue.find("key_id", inQueryOf: target)
+        guard let value else { return nil }
+        guard let keyID = KeyID(base64: value.span) else {
+            throw Refusal(
+                .badRequest, detail: "key_id", explanation: "key_id is not base64 of 32 bytes.")
+        }
+        return keyID
+    }
+
+    private var acceptsJSON: Bool {
+        let headBytes = headBytes
+        for field in head.fields where field.known == .accept {
+            let value = headBytes.span.extracting(field.value)
+            if MediaRanges.contains("application/json", in: value) { return true }
+        }
+        return false
+    }
+
+    /// Adds the challenge for the app's next request, on attested routes.
+    func appendNextChallenge(to output: inout ByteBuffer) {
+        guard endpoint != nil ? endpoint == .attestVerify : policy.mode != .off else { return }
+        let keyID: KeyID? =
+            if decision == .verified { evidence?.keyID } else { attestedKeyID }
+        guard let token = worker.makeChallenge(.assertion, keyID: keyID) else { return }
+        output.append("X-App-Attest-Challenge: ")
+        output.append(token)
+        output.append("\r\n")
+    }
+
+    /// The key that this exchange has just enrolled.
+    private var attestedKeyID: KeyID? { decision == .answered ? enrolment?.keyID : nil }
+}

@@ -1,0 +1,154 @@
+import AppAttest
+import Bytes
+import Crypto
+import HTTP
+import JSON
+import KeyStore
+import Policy
+import Settings
+
+/// `POST /attest/verify`: enrols a key that Apple vouches for.
+extension Exchange {
+    /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
+    func verifyAttestation() throws(Refusal) -> Step {
+        let request = try attestationRequest()
+        let (challenge, hashed) = try attestationChallenge(request.challenge, keyID: request.keyID)
+        let verified = try verify(request, hashed: hashed)
+        let record = KeyRecord(
+            keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
+            environment: verified.environment, enrolledAt: worker.wallMilliseconds / 1000,
+            bundleVersion: verified.extensions.bundleVersion,
+            validationCategory: verified.extensions.validationCategory,
+            receipt: verified.receipt)
+        enrolment = PendingEnrolment(keyID: verified.keyID, environment: verified.environment)
+        try worker.enrol(self, record, challenge: challenge.id)
+        return .wait
+    }
+
+    private struct AttestationRequest {
+        let keyID: KeyID
+        let attestation: [UInt8]
+        let challenge: [UInt8]
+    }
+
+    /// The members of the body: `key_id`, `attestation`, `challenge`, all base64 text.
+    private func attestationRequest() throws(Refusal) -> AttestationRequest {
+        guard body.isInMemory else { throw Refusal(.bodyTooLarge) }
+        let members: [[UInt8]?]
+        do throws(JSONError) {
+            let limit = bodyByteCountMax
+            members = try body.withMemory { memory throws(JSONError) in
+                try Self.members(of: memory, byteCountMax: limit)
+            }
+        } catch {
+            throw Refusal(
+                .badRequest, detail: "json", explanation: "The body is not one JSON object.")
+        }
+        guard let keyText = members[0], let attestationText = members[1],
+            let challenge = members[2]
+        else {
+            throw Refusal(
+                .badRequest, detail: "members",
+                explanation: "key_id, attestation and challenge must be strings.")
+        }
+        guard let keyID = KeyID(base64: keyText.span) else {
+            throw Refusal(
+                .badRequest, detail: "key_id", explanation: "key_id is not base64 of 32 bytes.")
+        }
+        guard let attestation = Base64.decode(attestationText.span) else {
+            throw Refusal(
+                .badRequest, detail: "attestation", explanation: "attestation is not base64.")
+        }
+        return AttestationRequest(keyID: keyID, attestation: attestation, challenge: challenge)
+    }
+
+    private static func members(
+        of json: Span<UInt8>, byteCountMax: Int
+    ) throws(JSONError) -> [[UInt8]?] {
+        let reader = try JSONObjectReader(parsing: json, byteCountMax: byteCountMax)
+        return [
+            reader.string("key_id"), reader.string("attestation"), reader.string("challenge"),
+        ]
+    }
+
+    /// The challenge, and every run of bytes that the app may have hashed for it.
+    ///
+    /// `text` is the token itself, the base64 of the token's characters, or (where the app decoded
+    /// the token as base64) the base64 of what it stands for.
+    private func attestationChallenge(
+        _ text: [UInt8], keyID: KeyID
+    ) throws(Refusal) -> (Challenge, hashed: [[UInt8]]) {
+        let decoded = Base64.decode(text.span)
+        let challenge: Challenge
+        var hashed: [[UInt8]]
+        if let opened = site.sealer.open(text.span) {
+            challenge = opened
+            hashed = [text] + (decoded.map { [$0] } ?? [])
+        } else if let decoded, let opened = site.sealer.open(decoded.span) {
+            challenge = opened
+            hashed = [decoded]
+        } else {
+            throw Refusal(.challengeExpired, detail: "not_ours")
+        }
+        let life =
+            challenge.keyID == nil
+            ? site.challengeLifeMilliseconds : site.attestationLifeMilliseconds
+        guard challenge.purpose == .attestation else {
+            throw Refusal(.challengeExpired, detail: "purpose")
+        }
+        guard challenge.keyID == nil || challenge.keyID == keyID else {
+            throw Refusal(.challengeExpired, detail: "other_key")
+        }
+        guard
+            challenge.remainingMilliseconds(at: worker.wallMilliseconds, timeToLive: life) != nil
+        else { throw Refusal(.challengeExpired, detail: "age") }
+        return (challenge, hashed)
+    }
+
+    private func verify(
+        _ request: AttestationRequest, hashed: [[UInt8]]
+    ) throws(Refusal) -> VerifiedAttestation {
+        var failure: AttestationFailure?
+        for bytes in hashed {
+            do throws(AttestationFailure) {
+                return try site.attestation.verify(
+                    request.attestation.span, clientDataHash: SHA256.hash(bytes.span).array,
+                    keyID: request.keyID, at: worker.wallMilliseconds / 1000)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        throw Refusal(.attestationInvalid, detail: failure?.code)
+    }
+
+    /// The registry's answer, after the commit.
+    func enrolmentEnded(_ result: Result<EnrolmentOutcome, StoreError>, number: UInt64) {
+        guard number == self.number, let enrolment else { return }
+        switch result {
+        case .success(.enrolled), .success(.alreadyEnrolled):
+            worker.keyCache.invalidate([enrolment.keyID])
+            _ = answer(attested(enrolment))
+            phase = .recordAccess
+            advance()
+        case .success(.revoked): refuse(Refusal(.keyRevoked))
+        case .success(.erased): refuse(Refusal(.attestationInvalid, detail: "erased"))
+        case .success(.challengeSpent): refuse(Refusal(.challengeExpired, detail: "spent"))
+        case .failure(let error):
+            worker.log.event("registry_failed", error.description)
+            refuse(Refusal(.storeUnavailable, detail: "registry"))
+        }
+    }
+
+    private func attested(_ enrolment: PendingEnrolment) -> LocalResponse {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("status", constant: "attested")
+        writer.member("key_id", string: enrolment.keyID.base64)
+        writer.member("environment", string: enrolment.environment.rawValue)
+        writer.endObject()
+        var response = LocalResponse(
+            status: 200, contentType: "application/json", body: writer.finish().readable.array)
+        response.fields.append(("Cache-Control", Array("no-store".utf8)))
+        return response
+    }
+}

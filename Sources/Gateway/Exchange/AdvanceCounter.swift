@@ -1,0 +1,90 @@
+import AppAttest
+import Bytes
+import KeyStore
+import Policy
+
+extension Exchange {
+    /// Accepts the assertion's counter and spends its challenge: all or nothing, after the
+    /// signature, once.
+    func advanceCounter() throws(Refusal) -> Step {
+        guard let verified, let evidence, let key else { return .next }
+        do throws(Refusal) {
+            if !isHotCounterAdvanced, let challenge = evidence.challenge {
+                guard try advanceHotCounter(verified, evidence, challenge, key) else {
+                    return .wait
+                }
+            }
+            if policy.replay == .durable {
+                guard let durableOutcome else {
+                    try worker.advanceDurably(for: self, evidence.keyID, verified)
+                    return .wait
+                }
+                try check(durableOutcome)
+            }
+            decision = .verified
+        } catch {
+            try refuseOrObserve(error)
+        }
+        return .next
+    }
+
+    /// False while the counter store's verdict is on its way.
+    private func advanceHotCounter(
+        _ verified: VerifiedAssertion, _ evidence: Evidence, _ challenge: Challenge,
+        _ key: CachedKey
+    ) throws(Refusal) -> Bool {
+        guard let counterVerdict else {
+            let remaining =
+                challenge.remainingMilliseconds(
+                    at: worker.wallMilliseconds, timeToLive: site.challengeLifeMilliseconds) ?? 0
+            let request = CounterAdvance(
+                verified, of: evidence.keyID, windowSize: policy.replay.windowSize,
+                challenge: ChallengeUse(
+                    id: challenge.id, incarnation: challenge.incarnation,
+                    // Other gateways may see the challenge as young for as long as clocks differ.
+                    remainingMilliseconds: remaining + Int(Challenge.clockSkewMilliseconds)),
+                floor: key.counterFloor)
+            guard let verdict = worker.advanceCounter(for: self, request) else { return false }
+            try check(verdict)
+            isHotCounterAdvanced = true
+            return true
+        }
+        try check(counterVerdict)
+        isHotCounterAdvanced = true
+        return true
+    }
+
+    private func check(_ verdict: CounterVerdict) throws(Refusal) {
+        switch verdict {
+        case .accepted: return
+        case .replayed: throw Refusal(.assertionReplayed)
+        case .challengeSpent: throw Refusal(.challengeExpired, detail: "spent")
+        case .counterUsed: throw Refusal(.assertionReplayed, detail: "counter_conflict")
+        case .revoked:
+            if let evidence { worker.keyCache.invalidate([evidence.keyID]) }
+            throw Refusal(.keyRevoked)
+        case .incarnationChanged: throw Refusal(.challengeExpired, detail: "incarnation")
+        case .unavailable: throw Refusal(.storeUnavailable, detail: "counters")
+        case .unknown:
+            // Perhaps accepted: the client must sign again with a new counter and challenge.
+            throw Refusal(.storeUnavailable, detail: "counters_unknown")
+        }
+    }
+
+    private func check(_ outcome: Result<DurableOutcome, StoreError>) throws(Refusal) {
+        switch outcome {
+        case .success(.advanced): return
+        case .success(.replayed): throw Refusal(.assertionReplayed)
+        case .success(.revoked): throw Refusal(.keyRevoked)
+        case .success(.unknownKey): throw Refusal(.keyUnknown)
+        case .failure: throw Refusal(.storeUnavailable, detail: "registry")
+        }
+    }
+}
+
+extension ReplayPolicy {
+    /// `strict` is a window of one.
+    var windowSize: Int {
+        if case .window(let size) = self { size } else { 1 }
+    }
+}

@@ -1,0 +1,84 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import Policy
+import Settings
+
+extension Exchange {
+    /// Decides what the route demands, and refuses what needs no body to be refused.
+    func decidePolicy() throws(Refusal) -> Step {
+        if case .length(let byteCount) = head.framing, byteCount > UInt64(bodyByteCountMax) {
+            throw Refusal(.bodyTooLarge, explanation: "The body is longer than this route takes.")
+        }
+        guard endpoint == nil else {
+            if endpoint == .attestVerify, head.methodKind != .post {
+                throw Refusal(.methodNotAllowed, detail: "endpoint")
+            }
+            return .next
+        }
+        guard policy.mode != .off else {
+            decision = .passed
+            return .next
+        }
+        // A bare request is refused before its body is read: an upload costs a stranger's time only.
+        if uniqueField(site.assertionName).isAbsent {
+            try refuseOrObserve(Refusal(.assertionRequired))
+        } else {
+            bodyHash = SHA256Stream()
+        }
+        return .next
+    }
+
+    /// The longest body this request may have.
+    var bodyByteCountMax: Int {
+        if endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
+        guard let routeIndex else { return site.settings.limits.bodyByteCountMax }
+        return site.settings.routes[routeIndex].bodyByteCountMax
+    }
+
+    /// Throws where the route enforces; otherwise notes what would have been refused and why.
+    func refuseOrObserve(_ refusal: Refusal) throws(Refusal) {
+        guard policy.mode == .observe || !isInRollout else { throw refusal }
+        decision = .observed
+        reason = refusal.reason
+        detail = refusal.detail
+        verified = nil
+    }
+
+    /// Whether the rollout has reached the cohort of this key (of this address, without a key).
+    private var isInRollout: Bool {
+        guard policy.rolloutPercent < 100 else { return true }
+        let cohort: Int
+        if let keyID = evidence?.keyID {
+            cohort = Rollout.cohort(of: keyID.digest)
+        } else {
+            let address = peer?.ipBytes ?? []
+            cohort = Rollout.cohort(ofAddress: address.span)
+        }
+        return Rollout.includes(cohort: cohort, percent: policy.rolloutPercent)
+    }
+
+    /// What a header that must not be repeated holds.
+    enum UniqueField {
+        case absent
+        case value(Range32)
+        case repeated
+
+        var isAbsent: Bool { if case .absent = self { true } else { false } }
+    }
+
+    /// Looks for the one field whose name is in `names`.
+    func uniqueField(_ names: FieldNameSet) -> UniqueField {
+        var found = UniqueField.absent
+        let headBytes = headBytes
+        for field in head.fields where field.known == .other {
+            let name = headBytes.span.extracting(field.name)
+            guard names.contains(name) else { continue }
+            guard found.isAbsent else { return .repeated }
+            found = .value(field.value)
+        }
+        return found
+    }
+}

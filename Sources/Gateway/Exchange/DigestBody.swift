@@ -1,0 +1,43 @@
+import Bytes
+import Crypto
+import EventLoop
+import Settings
+
+extension Exchange {
+    /// Waits for the whole body; its digest is known when this stage ends.
+    func digestBody() throws(Refusal) -> Step {
+        guard isBodyComplete else {
+            downstream?.wantsBody()
+            return .wait
+        }
+        if var hash = bodyHash.take() { bodyDigest = hash.finish() }
+        return .next
+    }
+
+    /// Takes the next bytes of the body, already without its framing. The caller refuses: it still
+    /// holds a view into its input here.
+    func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
+        guard phase == .digestBody else { return nil }
+        let limits = site.settings.limits
+        guard bytes.count <= bodyByteCountMax - body.byteCount else {
+            return Refusal(
+                .bodyTooLarge, explanation: "The body is longer than this route takes.")
+        }
+        bodyHash?.update(bytes)
+        do throws(IOError) {
+            try body.append(
+                bytes, memoryByteCountMax: limits.bodyMemoryByteCountMax,
+                directory: limits.temporaryDirectory)
+        } catch {
+            worker.log.event("body_file_failed", error.description)
+            return Refusal(.storeUnavailable, detail: "body_file")
+        }
+        return nil
+    }
+
+    /// The body has ended; the exchange goes on.
+    func endBody() {
+        isBodyComplete = true
+        if phase == .digestBody { resume() }
+    }
+}

@@ -1,0 +1,152 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import KeyStore
+import Policy
+import Settings
+
+/// What a request brings to prove itself, decoded and not yet believed.
+struct Evidence {
+    var assertion: [UInt8]
+    /// SHA-256 of the client data, the exact bytes received.
+    var clientDataHash: Bytes32
+    /// In the `header` shape: what the client data says of the request.
+    var clientData: RequestClientData?
+    /// Authentic, but perhaps expired.
+    var challenge: Challenge?
+    var keyID: KeyID
+}
+
+extension Exchange {
+    /// Reads assertion, client data, challenge and key id from where the route says they are.
+    func gatherEvidence() throws(Refusal) -> Evidence {
+        let assertion = try decodedField(
+            site.assertionName, byteCountMax: site.settings.limits.assertionByteCountMax,
+            detail: "assertion")
+        guard let assertion else { throw Refusal(.assertionRequired) }
+        switch policy.clientData {
+        case .header: return try evidenceInHeader(assertion)
+        case .body: return try evidenceInBody(assertion)
+        }
+    }
+
+    private func evidenceInHeader(_ assertion: [UInt8]) throws(Refusal) -> Evidence {
+        let limit = site.settings.limits.clientDataByteCountMax
+        let encoded = try decodedField(
+            site.clientDataName, byteCountMax: limit, detail: "client_data")
+        guard let encoded else {
+            throw Refusal(.assertionMalformed, detail: "client_data_missing")
+        }
+        let clientData: RequestClientData
+        do {
+            clientData = try RequestClientData(parsing: encoded.span, byteCountMax: limit)
+        } catch {
+            throw Refusal(.assertionMalformed, detail: error.code)
+        }
+        let challenge = try challenge(clientData.challenge)
+        return Evidence(
+            assertion: assertion, clientDataHash: SHA256.hash(encoded.span),
+            clientData: clientData, challenge: challenge,
+            keyID: try keyID(signed: clientData.keyID, challenge: challenge))
+    }
+
+    /// The client data is the body: older samples, which sign neither method nor path.
+    private func evidenceInBody(_ assertion: [UInt8]) throws(Refusal) -> Evidence {
+        if let hash = try decodedField(
+            site.clientDataName, byteCountMax: 32, detail: "client_data"),
+            Bytes32(hash) != bodyDigest
+        {
+            throw Refusal(.bodyMismatch, detail: "client_data_hash")
+        }
+        let members = try bodyMembers()
+        let challenge = try challenge(members.challenge)
+        return Evidence(
+            assertion: assertion, clientDataHash: bodyDigest, clientData: nil,
+            challenge: challenge, keyID: try keyID(signed: members.keyID, challenge: challenge))
+    }
+
+    /// The members of a JSON body that the operator named; both nil for any other body.
+    private func bodyMembers() throws(Refusal) -> (challenge: [UInt8]?, keyID: KeyID?) {
+        guard policy.challenge == .required || policy.keyIDMember != nil || body.byteCount > 0
+        else { return (nil, nil) }
+        var text = ByteBuffer()
+        if !body.isInMemory {
+            // The body is JSON to be read, so it has to be in memory once: bounded by the route.
+            do throws(IOError) {
+                while text.count < body.byteCount {
+                    let count = try body.read(
+                        at: text.count, into: &text, atMost: body.byteCount - text.count)
+                    guard count > 0 else { break }
+                }
+            } catch {
+                throw Refusal(.storeUnavailable, detail: "body_file")
+            }
+        }
+        do throws(JSONError) {
+            guard body.isInMemory else { return try members(of: text.readable) }
+            return try body.withMemory { memory throws(JSONError) in try members(of: memory) }
+        } catch {
+            guard policy.challenge == .required else { return (nil, nil) }
+            throw Refusal(.challengeRequired, detail: "body_is_not_json")
+        }
+    }
+
+    private func members(
+        of json: Span<UInt8>
+    ) throws(JSONError) -> (challenge: [UInt8]?, keyID: KeyID?) {
+        let reader = try JSONObjectReader(parsing: json, byteCountMax: bodyByteCountMax)
+        var keyID: KeyID?
+        if let name = policy.keyIDMember, let text = reader.string(named: name) {
+            keyID = KeyID(base64: text.span)
+        }
+        return (reader.string(named: policy.challengeMember), keyID)
+    }
+
+    /// Opens the challenge in `text`, which is the token or the base64 of its characters.
+    private func challenge(_ text: [UInt8]?) throws(Refusal) -> Challenge? {
+        let opened = text.flatMap { text in
+            site.sealer.open(text.span)
+                ?? Base64.decode(text.span).flatMap { site.sealer.open($0.span) }
+        }
+        guard opened == nil, policy.challenge == .required else { return opened }
+        throw text == nil
+            ? Refusal(.challengeRequired) : Refusal(.challengeExpired, detail: "not_ours")
+    }
+
+    /// The key id: signed inside the client data, else from its header, else the challenge's.
+    private func keyID(signed: KeyID?, challenge: Challenge?) throws(Refusal) -> KeyID {
+        let named = try decodedField(site.keyIDName, byteCountMax: 32, detail: "key_id")
+        let header = named.flatMap { Bytes32($0) }.map(KeyID.init(digest:))
+        if named != nil, header == nil {
+            throw Refusal(.assertionMalformed, detail: "key_id_length")
+        }
+        if let signed, let header, signed != header {
+            throw Refusal(.assertionMalformed, detail: "key_ids_differ")
+        }
+        guard let keyID = signed ?? header ?? challenge?.keyID else {
+            throw Refusal(.assertionMalformed, detail: "key_id_missing")
+        }
+        return keyID
+    }
+
+    /// The base64 value of the one field in `names`; nil where there is none.
+    private func decodedField(
+        _ names: FieldNameSet, byteCountMax: Int, detail: String
+    ) throws(Refusal) -> [UInt8]? {
+        switch uniqueField(names) {
+        case .absent: return nil
+        case .repeated: throw Refusal(.assertionMalformed, detail: detail + "_repeated")
+        case .value(let range):
+            let headBytes = headBytes
+            let text = headBytes.span.extracting(range)
+            let isShort = text.count <= (byteCountMax + 2) / 3 * 4
+            guard isShort, let bytes = Base64.decode(text), bytes.count <= byteCountMax else {
+                throw Refusal(.assertionMalformed, detail: detail + "_base64")
+            }
+            return bytes
+        }
+    }
+}

@@ -1,0 +1,220 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import KeyStore
+import Policy
+import Settings
+
+/// One request and its response, from the head to the access-log line.
+///
+/// It touches no socket: its ``ResponseSink`` writes to the client, its ``UpstreamConnection`` to the
+/// upstream, the worker's stores answer through ``resume()``. Exchanges are reused by their worker.
+final class Exchange {
+    /// What a stage says when it is done with what it has.
+    enum Step {
+        case next
+        /// Something must arrive first: body bytes, a store's reply, an upstream's connection.
+        case wait
+        /// The answer is given; only the record remains.
+        case answered
+    }
+
+    unowned let worker: Worker
+    var phase = Phase.readHead
+    /// Tells late replies of stores apart: an exchange that was reused has another number.
+    var number: UInt64 = 0
+
+    // The request.
+    var site: Site
+    var listener: ListenerContext
+    var peer: SocketAddress?
+    /// Whether the peer's word about the client is taken.
+    var isPeerTrusted = false
+    /// The head as received; an array, so that a stage can hold views into it while it works.
+    var headBytes: [UInt8] = []
+    var head = RequestHead()
+    var body = HeldBody()
+    var bodyHash: SHA256Stream?
+    var bodyDigest = Bytes32.zero
+    var isBodyComplete = false
+    var startedAt = MonotonicInstant(nanoseconds: 0)
+    var requestID = Bytes16(word0: 0, word1: 0)
+
+    // What was found out about it.
+    var normalPath: [UInt8] = []
+    var routeIndex: Int?
+    var endpoint: AppEndpoint?
+    var policy = AttestPolicy()
+    var evidence: Evidence?
+    var key: CachedKey?
+    var isKeyLookedUp = false
+    var verified: VerifiedAssertion?
+    var counterVerdict: CounterVerdict?
+    var durableOutcome: Result<DurableOutcome, StoreError>?
+    var isHotCounterAdvanced = false
+    var enrolment: PendingEnrolment?
+
+    // The answer.
+    weak var downstream: (any ResponseSink)?
+    var upstreamHead = ByteBuffer()
+    var upstream: UpstreamConnection?
+    var upstreamAttempts = 0
+    var isAnswerStarted = false
+    var decision = Decision.undecided
+    var reason = Reason.ok
+    var detail: String?
+    var responseStatus: UInt16 = 0
+    var responseByteCount = 0
+    var upstreamStartedAt = MonotonicInstant(nanoseconds: 0)
+    var upstreamHeadAt = MonotonicInstant(nanoseconds: 0)
+    var upstreamAddress: String?
+
+    init(worker: Worker) {
+        self.worker = worker
+        site = worker.site
+        listener = worker.idleListener
+    }
+
+    /// The client's address, for the log.
+    var peerText: String {
+        guard let peer else { return "unknown" }
+        return peer.isUnix ? "unix" : peer.ipText
+    }
+
+    var requestIDText: String {
+        var text = ByteBuffer(capacity: 64)
+        appendRequestID(to: &text)
+        return String(decoding: text.readable.array, as: UTF8.self)
+    }
+
+    /// Makes the exchange ready for the next request of `downstream`.
+    func begin(
+        on downstream: any ResponseSink, listener: ListenerContext, peer: SocketAddress,
+        isPeerTrusted: Bool
+    ) {
+        self.downstream = downstream
+        self.listener = listener
+        self.peer = peer
+        self.isPeerTrusted = isPeerTrusted
+        site = worker.site
+        number = worker.nextExchangeNumber()
+        phase = .readHead
+        startedAt = worker.loop.now
+    }
+
+    /// Forgets everything about the last request; buffers are given back.
+    func reset() {
+        headBytes = []
+        head.reset()
+        body.reset()
+        bodyHash = nil
+        isBodyComplete = false
+        normalPath.removeAll(keepingCapacity: true)
+        routeIndex = nil
+        endpoint = nil
+        policy = AttestPolicy()
+        evidence = nil
+        key = nil
+        isKeyLookedUp = false
+        verified = nil
+        counterVerdict = nil
+        durableOutcome = nil
+        isHotCounterAdvanced = false
+        enrolment = nil
+        downstream = nil
+        upstreamHead.release()
+        upstream = nil
+        upstreamAttempts = 0
+        isAnswerStarted = false
+        decision = .undecided
+        reason = .ok
+        detail = nil
+        responseStatus = 0
+        responseByteCount = 0
+        upstreamAddress = nil
+        number = 0
+    }
+
+    /// Runs stages until one must wait. Read it top to bottom: it is the life of a request.
+    func advance() {
+        do throws(Refusal) {
+            while true {
+                let step =
+                    switch phase {
+                    case .readHead: try readHead()
+                    case .matchRoute: try matchRoute()
+                    case .decidePolicy: try decidePolicy()
+                    case .digestBody: try digestBody()
+                    case .verifyAssertion: try verifyAssertion()
+                    case .advanceCounter: try advanceCounter()
+                    case .rewriteHeaders: try rewriteHeaders()
+                    case .leaseUpstream: try leaseUpstream()
+                    case .relayResponse: try relayResponse()
+                    case .recordAccess: recordAccess()
+                    }
+                switch step {
+                case .wait: return
+                case .next: phase = phase.next
+                case .answered: phase = .recordAccess
+                }
+                if number == 0 { return }
+            }
+        } catch {
+            refuse(error)
+        }
+    }
+
+    /// Goes on at the stage that had to wait.
+    func resume() {
+        worker.meter.resumed(phase)
+        advance()
+    }
+
+    /// Takes the exchange back to the lease, for the one safe retry (`Retry.swift`).
+    func returnToLease() {
+        phase = .leaseUpstream
+        advance()
+    }
+
+    /// Answers with a problem document, or drops the connection where the answer has begun.
+    func refuse(_ refusal: Refusal) {
+        decision = .refused
+        reason = refusal.reason
+        detail = refusal.detail
+        if isAnswerStarted {
+            downstream?.abortResponse()
+            // The last flush may have found the client gone, and recorded that.
+            guard number != 0 else { return }
+        } else {
+            isAnswerStarted = true
+            responseStatus = refusal.reason.status
+            let problem = Problem.response(to: self, refusal)
+            responseByteCount = problem.body.count
+            downstream?.respond(problem)
+        }
+        phase = .recordAccess
+        advance()
+    }
+
+    /// Answers from the gateway itself.
+    func answer(_ response: LocalResponse) -> Step {
+        if decision == .undecided { decision = .answered }
+        isAnswerStarted = true
+        responseStatus = response.status
+        responseByteCount = response.body.count
+        downstream?.respond(response)
+        return .answered
+    }
+
+    /// The client is gone: nobody waits for the answer any more.
+    func downstreamIsLost() {
+        downstream = nil
+        upstream?.abandon()
+        upstream = nil
+        if decision != .refused { reason = .clientClosed }
+        phase = .recordAccess
+        advance()
+    }
+}

@@ -1,0 +1,64 @@
+import Bytes
+import HTTP
+import Policy
+import Settings
+
+extension Exchange {
+    /// The head is complete and well-formed: the connection's codec saw to that. What is left is
+    /// what concerns the exchange: an id for it.
+    func readHead() throws(Refusal) -> Step {
+        requestID = worker.nextRequestID()
+        return .next
+    }
+
+    /// Finds the endpoint or route that the normal form of the path belongs to.
+    func matchRoute() throws(Refusal) -> Step {
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        switch head.targetForm {
+        case .origin, .absolute: break
+        case .asterisk:
+            // OPTIONS * is about the gateway itself (RFC 9110 section 9.3.7).
+            return answer(LocalResponse(status: 200))
+        case .authority:
+            throw Refusal(.notImplemented, detail: "connect")
+        }
+        let target = bytes.extracting(head.originTarget)
+        let method = bytes.extracting(head.method)
+        switch TargetPath.normalize(target, allowing: listener.allow, into: &normalPath) {
+        case .asReceived(let pathCount):
+            let path = target.extracting(0..<pathCount)
+            if let step = try answerOwn(path: path) { return step }
+            guard case .route(let index) = site.routes.match(method: method, path: path) else {
+                throw Refusal(.notFound, detail: "no_route")
+            }
+            use(route: index)
+        case .normalized:
+            let normalForm = normalPath
+            if let step = try answerOwn(path: normalForm.span) { return step }
+            switch site.routes.match(
+                method: method, target: target, allowing: listener.allow, scratch: &normalPath)
+            {
+            case .route(let index): use(route: index)
+            case .none: throw Refusal(.notFound, detail: "no_route")
+            case .refused(let fault): throw Refusal(.badRequest, detail: fault.code.description)
+            }
+        case .refused(let fault):
+            throw Refusal(.badRequest, detail: fault.code.description)
+        }
+        return .next
+    }
+
+    /// What the gateway answers itself; nil for a request that belongs to a route.
+    private func answerOwn(path: Span<UInt8>) throws(Refusal) -> Step? {
+        if listener.isAdmin { return try answerAdmin(path: path) }
+        guard let endpoint = site.endpointPaths.endpoint(at: path) else { return nil }
+        self.endpoint = endpoint
+        return .next
+    }
+
+    private func use(route index: Int) {
+        routeIndex = index
+        policy = site.settings.routes[index].attest
+    }
+}

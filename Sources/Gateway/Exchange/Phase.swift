@@ -1,0 +1,33 @@
+/// The stages of an exchange, in order. One word for each, here, in the file that does it, in
+/// `docs/request-path.md` and in metrics.
+public enum Phase: UInt8, CaseIterable, Sendable {
+    case readHead
+    case matchRoute
+    case decidePolicy
+    case digestBody
+    case verifyAssertion
+    case advanceCounter
+    case rewriteHeaders
+    case leaseUpstream
+    case relayResponse
+    case recordAccess
+
+    /// The word in metrics.
+    var name: String {
+        switch self {
+        case .readHead: "read_head"
+        case .matchRoute: "match_route"
+        case .decidePolicy: "decide_policy"
+        case .digestBody: "digest_body"
+        case .verifyAssertion: "verify_assertion"
+        case .advanceCounter: "advance_counter"
+        case .rewriteHeaders: "rewrite_headers"
+        case .leaseUpstream: "lease_upstream"
+        case .relayResponse: "relay_response"
+        case .recordAccess: "record_access"
+        }
+    }
+
+    /// The stage after this one; the last is its own successor.
+    var next: Phase { Phase(rawValue: rawValue + 1) ?? self }
+}

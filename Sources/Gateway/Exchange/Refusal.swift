@@ -1,0 +1,45 @@
+/// Why an exchange ended without its upstream's answer.
+struct Refusal: Error, Equatable {
+    let reason: Reason
+    /// For log and metrics only: which check failed. Never sent to the client.
+    let detail: String?
+    /// Human-readable, sent as the problem's `detail` (RFC 9457 section 3.1.4).
+    let explanation: StaticString?
+
+    init(_ reason: Reason, detail: String? = nil, explanation: StaticString? = nil) {
+        self.reason = reason
+        self.detail = detail
+        self.explanation = explanation
+    }
+
+    static func == (left: Refusal, right: Refusal) -> Bool {
+        left.reason == right.reason && left.detail == right.detail
+    }
+}
+
+/// What was decided about a request: the `decision` label of log and metrics.
+enum Decision: UInt8, CaseIterable, Sendable {
+    /// No route or endpoint has been reached yet.
+    case undecided
+    /// A route with mode `off`: forwarded without a look.
+    case passed
+    /// Verified and forwarded.
+    case verified
+    /// Would have been refused; forwarded because the route (or the key's cohort) only observes.
+    case observed
+    /// Not forwarded, or the upstream's answer could not be had.
+    case refused
+    /// Answered by one of the gateway's own endpoints.
+    case answered
+
+    var name: StaticString {
+        switch self {
+        case .undecided: "undecided"
+        case .passed: "passed"
+        case .verified: "verified"
+        case .observed: "observed"
+        case .refused: "refused"
+        case .answered: "answered"
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import AppAttest
+import Bytes
+import HTTP
+import KeyStore
+import Policy
+import Settings
+
+extension Exchange {
+    /// Writes the request head for the upstream: what the client sent, byte for byte, less what
+    /// ends at this hop or only the gateway may say, plus what the gateway says.
+    func rewriteHeaders() throws(Refusal) -> Step {
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        upstreamHead.reserve(bytes.count + 512)
+        upstreamHead.append(bytes.extracting(head.method))
+        upstreamHead.append(UInt8(ascii: " "))
+        upstreamHead.append(bytes.extracting(head.originTarget))
+        upstreamHead.append(" HTTP/1.1\r\n")
+        // RFC 9110 section 7.2: Host first. HTTP/1.0 clients may send none.
+        if let host = head.host {
+            upstreamHead.append("Host: ")
+            upstreamHead.append(bytes.extracting(host))
+            upstreamHead.append("\r\n")
+        } else {
+            upstreamHead.append("Host: localhost\r\n")
+        }
+        appendClientFields()
+        appendForwarding()
+        appendVerdict()
+        if head.framing != .none {
+            upstreamHead.append("Content-Length: ")
+            upstreamHead.append(decimal: UInt64(body.byteCount))
+            upstreamHead.append("\r\n")
+        }
+        upstreamHead.append("\r\n")
+        return .next
+    }
+
+    /// The client's own fields, except framing, hop-by-hop ones, those that `Connection` names,
+    /// and every spelling of the ones only the gateway sets.
+    private func appendClientFields() {
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        let keepsForwarding = isPeerTrusted
+        for field in head.fields {
+            let name = bytes.extracting(field.name)
+            switch field.known.forwarding {
+            case .never: continue
+            case .ifTrusted: if !keepsForwarding { continue }
+            case .ifUnattested: if policy.mode != .off { continue }
+            case .always:
+                if site.reservedNames.contains(name) || isForwardingSpelling(name) { continue }
+            }
+            if !head.connectionTokens.isEmpty, head.isNominated(field, in: bytes) { continue }
+            upstreamHead.append(name)
+            upstreamHead.append(": ")
+            upstreamHead.append(bytes.extracting(field.value))
+            upstreamHead.append("\r\n")
+        }
+    }
+
+    /// Whether `name` is a forwarding field in another spelling (`X_Forwarded_For`): upstreams that
+    /// fold `_` to `-`, as CGI does, would take it for ours.
+    private func isForwardingSpelling(_ name: Span<UInt8>) -> Bool {
+        worker.forwardingNames.contains(name)
+    }
+
+    private func appendForwarding() {
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        upstreamHead.append("X-Forwarded-For: ")
+        var hasProto = false
+        var hasHost = false
+        var hasRequestID = false
+        if isPeerTrusted {
+            for field in head.fields {
+                switch field.known {
+                case .xForwardedFor:
+                    upstreamHead.append(bytes.extracting(field.value))
+                    upstreamHead.append(", ")
+                case .xForwardedProto: hasProto = true
+                case .xForwardedHost: hasHost = true
+                case .xRequestID: hasRequestID = true
+                default: break
+                }
+            }
+        }
+        upstreamHead.append(downstream?.peerText ?? "unknown")
+        upstreamHead.append("\r\n")
+        if !hasProto { upstreamHead.append("X-Forwarded-Proto: http\r\n") }
+        if !hasHost, let host = head.host {
+            upstreamHead.append("X-Forwarded-Host: ")
+            upstreamHead.append(bytes.extracting(host))
+            upstreamHead.append("\r\n")
+        }
+        if !hasRequestID {
+            upstreamHead.append("X-Request-Id: ")
+            appendRequestID(to: &upstreamHead)
+            upstreamHead.append("\r\n")
+        }
+    }
+
+    /// What the gateway found out. Only on routes with a mode other than `off`.
+    private func appendVerdict() {
+        guard policy.mode != .off else { return }
+        guard decision == .verified, let evidence, let key, let app = app(of: key) else {
+            upstreamHead.append("X-Attest-Result: unverified\r\n")
+            return
+        }
+        upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
+        upstreamHead.append(evidence.keyID.base64)
+        upstreamHead.append("\r\nX-Attest-App: ")
+        upstreamHead.append(app.id)
+        upstreamHead.append("\r\nX-Attest-Environment: ")
+        upstreamHead.append(key.environment.rawValue)
+        upstreamHead.append("\r\nX-Attest-Tier: attested\r\n")
+        // The assertion's own map is fresher than the one kept from the attestation.
+        if let version = verified?.extensions?.bundleVersion ?? key.bundleVersion,
+            version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        {
+            upstreamHead.append("X-Attest-Version: ")
+            upstreamHead.append(version)
+            upstreamHead.append("\r\n")
+        }
+        if let category = verified?.extensions?.validationCategory ?? key.validationCategory {
+            upstreamHead.append("X-Attest-Category: ")
+            upstreamHead.append(decimal: UInt64(category))
+            upstreamHead.append("\r\n")
+        }
+    }
+
+    /// The request id: the trusted peer's own where it sent one, else ours.
+    func appendRequestID(to output: inout ByteBuffer) {
+        if isPeerTrusted {
+            for field in head.fields where field.known == .xRequestID {
+                let headBytes = headBytes
+                output.append(headBytes.span.extracting(field.value))
+                return
+            }
+        }
+        output.append(paddedHexadecimal: requestID.word0)
+        output.append(paddedHexadecimal: requestID.word1)
+    }
+}
+
+extension KnownField {
+    enum Forwarding {
+        case always
+        /// Ends at this hop, or is written anew from what was checked.
+        case never
+        /// Says who the client is: kept from trusted peers only.
+        case ifTrusted
+        /// Asks for another method or path than the one that was verified.
+        case ifUnattested
+    }
+
+    var forwarding: Forwarding {
+        switch self {
+        case .host, .connection, .contentLength, .transferEncoding, .te, .trailer, .upgrade,
+            .keepAlive, .proxyConnection, .proxyAuthorization, .proxyAuthenticate, .http2Settings,
+            .expect, .xForwardedFor:
+            .never
+        case .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
+            .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRequestID, .xRealIP:
+            .ifTrusted
+        case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
+            .ifUnattested
+        default: .always
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import AppAttest
+import Bytes
+import HTTP
+import KeyStore
+import Policy
+import Settings
+
+extension Exchange {
+    /// Checks everything that one request can be checked for alone; counters are not touched.
+    ///
+    /// Cheap checks come first: a flood without a fresh challenge of ours costs a MAC each, not a
+    /// signature.
+    func verifyAssertion() throws(Refusal) -> Step {
+        if endpoint != nil { return try answerEndpoint() }
+        guard decision == .undecided else { return .next }
+        do throws(Refusal) {
+            let evidence = try checkedEvidence()
+            guard isKeyLookedUp else {
+                guard let known = worker.keyCache.find(evidence.keyID) else {
+                    try worker.lookUpKey(for: self, evidence.keyID)
+                    return .wait
+                }
+                key = known
+                isKeyLookedUp = true
+                return try verifyAssertion()
+            }
+            verified = try verifySignature(evidence)
+        } catch {
+            try refuseOrObserve(error)
+        }
+        return .next
+    }
+
+    /// The evidence, once gathered and bound to this request and its challenge.
+    private func checkedEvidence() throws(Refusal) -> Evidence {
+        if let evidence { return evidence }
+        let gathered = try gatherEvidence()
+        evidence = gathered
+        if let challenge = gathered.challenge { try check(challenge, for: gathered.keyID) }
+        if let clientData = gathered.clientData { try check(clientData) }
+        return gathered
+    }
+
+    private func check(_ challenge: Challenge, for keyID: KeyID) throws(Refusal) {
+        guard challenge.purpose == .assertion else {
+            throw Refusal(.challengeExpired, detail: "purpose")
+        }
+        guard challenge.keyID == nil || challenge.keyID == keyID else {
+            throw Refusal(.challengeExpired, detail: "other_key")
+        }
+        let remaining = challenge.remainingMilliseconds(
+            at: worker.wallMilliseconds, timeToLive: site.challengeLifeMilliseconds)
+        guard remaining != nil else { throw Refusal(.challengeExpired, detail: "age") }
+        guard let incarnation = worker.counters.incarnation else {
+            throw Refusal(.storeUnavailable, detail: "counters")
+        }
+        guard challenge.incarnation == incarnation else {
+            throw Refusal(.challengeExpired, detail: "incarnation")
+        }
+    }
+
+    /// The client data must speak of this very request.
+    private func check(_ clientData: RequestClientData) throws(Refusal) {
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        let mismatch = clientData.check(
+            method: bytes.extracting(head.method),
+            target: bytes.extracting(head.originTarget), bodyDigest: bodyDigest)
+        guard let mismatch else { return }
+        throw Refusal(
+            mismatch == .body ? .bodyMismatch : .requestMismatch, detail: mismatch.code)
+    }
+
+    private func verifySignature(_ evidence: Evidence) throws(Refusal) -> VerifiedAssertion {
+        guard let key else { throw Refusal(.keyUnknown) }
+        switch key.status {
+        case .active: break
+        case .revoked: throw Refusal(.keyRevoked)
+        case .erased: throw Refusal(.keyUnknown, detail: "erased")
+        }
+        guard let app = app(of: key), app.environments.contains(key.environment) else {
+            throw Refusal(.keyUnknown, detail: "app_not_configured")
+        }
+        do throws(AssertionFailure) {
+            return try worker.verifier.verify(
+                evidence.assertion.span, clientDataHash: evidence.clientDataHash,
+                publicKey: key.publicKey, rpIDHash: app.rpIDHash)
+        } catch {
+            if case .malformed = error {
+                throw Refusal(.assertionMalformed, detail: error.description)
+            }
+            throw Refusal(.assertionInvalid, detail: error.code)
+        }
+    }
+
+    /// The configured app that the key was enrolled for.
+    func app(of key: CachedKey) -> AppIdentity? {
+        let apps = site.settings.apps
+        guard let index = key.appIndex, index < apps.count else { return nil }
+        return apps[index]
+    }
+
+    /// The registry's answer to ``Worker/lookUpKey(for:_:)``.
+    func keyWasLookedUp(_ result: Result<CachedKey?, StoreError>) {
+        switch result {
+        case .success(let found):
+            key = found
+            isKeyLookedUp = true
+            resume()
+        case .failure:
+            do throws(Refusal) {
+                try refuseOrObserve(Refusal(.storeUnavailable, detail: "registry"))
+                phase = .rewriteHeaders
+                resume()
+            } catch {
+                refuse(error)
+            }
+        }
+    }
+}

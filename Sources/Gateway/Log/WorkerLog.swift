@@ -1,0 +1,96 @@
+import AppAttest
+import Bytes
+import EventLoop
+import HTTP
+import JSON
+import Policy
+import Settings
+
+/// One worker's access lines, gathered for a turn of its loop and handed to the log's thread at
+/// once.
+final class WorkerLog {
+    private let writers: LogWriters
+    private var writer = JSONWriter()
+    private var clock = WallClockText()
+    private var timestamp = ByteBuffer(capacity: 32)
+    private var turnEnd: TurnEndHook?
+
+    init(writers: LogWriters, loop: EventLoop) {
+        self.writers = writers
+        turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
+    }
+
+    func event(level: StaticString = "warning", _ name: StaticString, _ message: String) {
+        writers.event(level: level, name, message)
+    }
+
+    /// Ends the turn: what was gathered goes to the log's thread.
+    func flush() {
+        guard writer.buffer.count > 0 else { return }
+        writers.access?.post(writer.buffer.readable.array)
+        writer.reset()
+    }
+
+    /// The line of an exchange that has ended. Never holds an assertion, a token, a key or a query.
+    func access(_ exchange: Exchange, nanoseconds: UInt64) {
+        guard writers.access != nil, !exchange.listener.isAdmin else { return }
+        timestamp.clear()
+        clock.appendTimestamp(to: &timestamp)
+        writer.beginObject()
+        writer.member("time", bytes: timestamp.readable)
+        writer.member("request_id", string: exchange.requestIDText)
+        writer.member("client", string: exchange.peerText)
+        writeRequest(exchange)
+        writer.member("status", int: Int64(exchange.responseStatus))
+        writer.member("bytes_in", int: Int64(exchange.body.byteCount))
+        writer.member("bytes_out", int: Int64(exchange.responseByteCount))
+        writer.member("duration_ms", double: milliseconds(nanoseconds))
+        if let index = exchange.routeIndex {
+            writer.member("route", string: exchange.site.settings.routes[index].name)
+        }
+        writer.member("decision", constant: exchange.decision.name)
+        writer.member("reason", constant: exchange.reason.code)
+        if let detail = exchange.detail { writer.member("detail", string: detail) }
+        if let keyID = exchange.evidence?.keyID ?? exchange.enrolment?.keyID {
+            // Enough to find the key in the registry.
+            writer.member("key", string: String(keyID.base64.prefix(12)))
+        }
+        writeUpstream(exchange)
+        writer.endObject()
+        writer.raw("\n")
+        if writer.buffer.count > Self.batchByteCountMax {
+            flush()
+        } else {
+            turnEnd?.schedule()
+        }
+    }
+
+    private func writeRequest(_ exchange: Exchange) {
+        let head = exchange.head
+        let headBytes = exchange.headBytes
+        guard head.byteCount > 0, headBytes.count >= head.byteCount else { return }
+        let bytes = headBytes.span
+        writer.member("method", bytes: bytes.extracting(head.method))
+        let target = bytes.extracting(head.originTarget)
+        var pathCount = 0
+        while pathCount < target.count, target[pathCount] != UInt8(ascii: "?") { pathCount += 1 }
+        // Without its query, which may hold what is nobody's business.
+        writer.member("path", bytes: target.extracting(0..<pathCount))
+        writer.member("version", constant: head.version == .http11 ? "1.1" : "1.0")
+    }
+
+    private func writeUpstream(_ exchange: Exchange) {
+        guard let address = exchange.upstreamAddress else { return }
+        writer.member("upstream", string: address)
+        guard exchange.upstreamHeadAt > exchange.upstreamStartedAt else { return }
+        let wait = exchange.upstreamHeadAt.nanoseconds(since: exchange.upstreamStartedAt)
+        writer.member("upstream_ms", double: milliseconds(wait))
+    }
+
+    /// To the microsecond.
+    private func milliseconds(_ nanoseconds: UInt64) -> Double {
+        Double(nanoseconds / 1000) / 1000
+    }
+
+    static let batchByteCountMax = 64 * 1024
+}

@@ -1,0 +1,94 @@
+import EventLoop
+import Policy
+import Settings
+import Telemetry
+
+/// What one worker counts about one route (or endpoint). Written by its thread alone.
+final class RouteMeter: Sendable {
+    /// One for each decision and reason.
+    private let outcomes = CounterBlock(count: Decision.allCases.count * Reason.allCases.count)
+    /// Answers by the first digit of their status; 0 where none was given.
+    private let statusClasses = CounterBlock(count: 10)
+    let duration = Histogram(.requestDuration)
+
+    func count(decision: Decision, reason: Reason, status: UInt16, nanoseconds: UInt64) {
+        outcomes.add(Self.index(decision, reason))
+        statusClasses.add(min(9, Int(status) / 100))
+        duration.record(nanoseconds: nanoseconds)
+    }
+
+    func count(_ decision: Decision, _ reason: Reason) -> UInt64 {
+        outcomes.value(Self.index(decision, reason))
+    }
+
+    func count(statusClass: Int) -> UInt64 { statusClasses.value(statusClass) }
+
+    private static func index(_ decision: Decision, _ reason: Reason) -> Int {
+        Int(decision.rawValue) * Reason.allCases.count + Int(reason.rawValue)
+    }
+}
+
+/// What one worker counts. Its thread writes, whoever scrapes reads.
+final class WorkerMeter: @unchecked Sendable {
+    /// Counters that are not about a route.
+    enum Count: Int, CaseIterable {
+        case requests
+        case challenges
+        case retries
+    }
+
+    private let counts = CounterBlock(count: Count.allCases.count)
+    private let waits = CounterBlock(count: Phase.allCases.count)
+    private let gauges = GaugeBlock(count: 1)
+    /// By name, so that a reload keeps what a route has counted.
+    private let byName = Locked<[String: RouteMeter]>([:])
+    // The worker's own thread only: the meters of the current site's routes, by index.
+    private var routes: [RouteMeter] = []
+    private var generation = -1
+    private lazy var unrouted = meter(named: "none")
+    private lazy var endpoints = AppEndpoint.allCases.map { meter(named: $0.routeName) }
+
+    func count(_ exchange: Exchange, nanoseconds: UInt64) {
+        meter(of: exchange).count(
+            decision: exchange.decision, reason: exchange.reason,
+            status: exchange.responseStatus, nanoseconds: nanoseconds)
+    }
+
+    private func meter(of exchange: Exchange) -> RouteMeter {
+        guard let index = exchange.routeIndex else {
+            return exchange.endpoint.map { endpoints[$0.rawValue] } ?? unrouted
+        }
+        let site = exchange.site
+        if site.generation > generation {
+            routes = site.settings.routes.map { meter(named: $0.name) }
+            generation = site.generation
+        }
+        guard site.generation == generation else {
+            return meter(named: site.settings.routes[index].name)
+        }
+        return routes[index]
+    }
+
+    private func meter(named name: String) -> RouteMeter {
+        byName.withLock { meters in
+            if let known = meters[name] { return known }
+            let fresh = RouteMeter()
+            meters[name] = fresh
+            return fresh
+        }
+    }
+
+    func add(_ count: Count) { counts.add(count.rawValue) }
+
+    /// An exchange had to wait at `phase` and goes on.
+    func resumed(_ phase: Phase) { waits.add(Int(phase.rawValue)) }
+
+    func connections(_ count: Int) { gauges.set(0, Int64(count)) }
+
+    // MARK: reading, from any thread
+
+    func value(_ count: Count) -> UInt64 { counts.value(count.rawValue) }
+    func waitCount(_ phase: Phase) -> UInt64 { waits.value(Int(phase.rawValue)) }
+    var connectionCount: Int64 { gauges.value(0) }
+    var routeMeters: [String: RouteMeter] { byName.withLock { $0 } }
+}

@@ -1,0 +1,63 @@
+import Bytes
+import EventLoop
+import HTTP
+import Settings
+
+/// One worker's connections to one upstream: the idle ones to use again, and the count of all.
+final class UpstreamPool {
+    unowned let worker: Worker
+    let settings: UpstreamSettings
+    let responseHeadLimits: HeadLimits
+    /// Resolved when the configuration was loaded; index as in `settings.servers`.
+    private let addresses: [SocketAddress]
+    /// The newest last: it is used first, and the old ones age out.
+    private var idle: [UpstreamConnection] = []
+    private(set) var connectionCount = 0
+    private var nextServer = 0
+
+    init(
+        worker: Worker, settings: UpstreamSettings, addresses: [SocketAddress],
+        responseHeadLimits: HeadLimits
+    ) {
+        self.worker = worker
+        self.settings = settings
+        self.addresses = addresses
+        self.responseHeadLimits = responseHeadLimits
+    }
+
+    /// An idle connection, or a new one to the next server in turn; nil at the limit.
+    func lease(freshOnly: Bool) -> UpstreamConnection? {
+        if !freshOnly, let connection = idle.popLast() {
+            connection.isIdle = false
+            return connection
+        }
+        if connectionCount >= settings.connectionCountMax {
+            guard let oldest = idle.first else { return nil }
+            oldest.close()
+        }
+        let address = addresses[nextServer % addresses.count]
+        nextServer = (nextServer + 1) % addresses.count
+        connectionCount += 1
+        return UpstreamConnection(pool: self, address: address)
+    }
+
+    /// Takes a connection back whose exchange is complete.
+    func giveBack(_ connection: UpstreamConnection) {
+        guard !worker.isDraining, idle.count < settings.idleConnectionCountMax else {
+            connection.close()
+            return
+        }
+        connection.isIdle = true
+        idle.append(connection)
+    }
+
+    func connectionClosed(_ connection: UpstreamConnection) {
+        connectionCount -= 1
+        if connection.isIdle { idle.removeAll { $0 === connection } }
+    }
+
+    /// The configuration has left this upstream behind: idle connections end now.
+    func closeIdle() {
+        for connection in idle { connection.close() }
+    }
+}

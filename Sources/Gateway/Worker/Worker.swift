@@ -1,0 +1,310 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import KeyStore
+import Policy
+import Settings
+
+/// Everything one data-plane thread owns: its loop, connections, pools, caches and counters. Shares
+/// nothing; other threads reach it through its mailbox.
+final class Worker {
+    let index: Int
+    let loop: EventLoop
+    let mailbox: Mailbox<WorkerMessage>
+    let deadlines: DeadlineWheel
+    let meter: WorkerMeter
+    let log: WorkerLog
+    let hub: Hub
+    var clock = WallClockText()
+    private(set) var site: Site
+    let idleListener: ListenerContext
+
+    // Verification.
+    var keyCache: KeyCache
+    var verifier: AssertionVerifier
+    let registry: any Registry
+    let counters: WorkerCounters
+    private var waiting: [UInt64: Exchange] = [:]
+    private var receiver: MailboxReceiver<WorkerMessage>?
+    private var random = RandomPool()
+
+    // Connections.
+    private var acceptors: [Acceptor] = []
+    private var connections = ConnectionTable()
+    private var pools: [UpstreamPool] = []
+    private var poolGeneration = -1
+    private var freeExchanges: [Exchange] = []
+    private var lastExchangeNumber: UInt64 = 0
+    private(set) var isDraining = false
+    private var drainDeadline: Timer?
+
+    /// Names of forwarding fields in any spelling, and of what upstreams may not send to apps.
+    let forwardingNames = FieldNameSet(
+        exact: [
+            "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port",
+            "x-real-ip", "x-request-id", "forwarded",
+        ], prefixes: [])
+    let responseReservedNames = FieldNameSet(exact: ["x-app-attest-challenge"], prefixes: [])
+
+    init(index: Int, site: Site, hub: Hub, mailbox: Mailbox<WorkerMessage>) throws {
+        self.index = index
+        self.site = site
+        self.hub = hub
+        self.mailbox = mailbox
+        loop = try EventLoop()
+        deadlines = DeadlineWheel(loop: loop)
+        meter = hub.meters[index]
+        log = WorkerLog(writers: hub.logs, loop: loop)
+        verifier = try AssertionVerifier()
+        registry = hub.registry
+        keyCache = KeyCache(
+            recordCountMax: site.settings.keyCache.recordCountMax,
+            apps: site.settings.apps.map(\.id))
+        counters = try WorkerCounters(hub: hub, settings: site.settings.counters, loop: loop)
+        idleListener = ListenerContext(ListenerSettings(bind: .unix(path: "")))
+    }
+
+    /// Runs until the worker has drained. `listeners` are this worker's own descriptors.
+    func run(_ listeners: [BoundListener]) {
+        receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
+        for listener in listeners { open(listener) }
+        loop.run()
+        log.flush()
+        counters.close()
+    }
+
+    private func receive(_ message: WorkerMessage) {
+        switch message {
+        case .keyLookedUp(let number, let result): keyWasLookedUp(number, result)
+        case .enrolled(let number, let result):
+            waiting.removeValue(forKey: number)?.enrolmentEnded(result, number: number)
+        case .advancedDurably(let number, let outcome):
+            guard let exchange = takeWaiting(number) else { return }
+            exchange.durableOutcome = outcome
+            exchange.resume()
+        case .keysChanged(.keys(let keyIDs)):
+            keyCache.invalidate(keyIDs)
+        case .keysChanged(.everything): keyCache.clear()
+        case .reload(let update): apply(update)
+        case .drain: drain()
+        }
+    }
+
+    /// The exchange that still waits under `number`; nil where it has ended meanwhile.
+    private func takeWaiting(_ number: UInt64) -> Exchange? {
+        guard let exchange = waiting.removeValue(forKey: number), exchange.number == number else {
+            return nil
+        }
+        return exchange
+    }
+
+    // MARK: stores
+
+    private func wait(_ exchange: Exchange) throws(Refusal) {
+        guard waiting.count < site.settings.limits.registryQueueCountMax else {
+            throw Refusal(.storeUnavailable, detail: "registry_queue")
+        }
+        waiting[exchange.number] = exchange
+    }
+
+    func lookUpKey(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
+        try wait(exchange)
+        let number = exchange.number
+        let mailbox = mailbox
+        registry.find(keyID) { result in
+            _ = mailbox.post(.keyLookedUp(number, result))
+        }
+    }
+
+    private func keyWasLookedUp(_ number: UInt64, _ result: Result<KeyRecord?, StoreError>) {
+        let record: KeyRecord?
+        switch result {
+        case .success(let found): record = found
+        case .failure(let error):
+            log.event("registry_failed", error.description)
+            takeWaiting(number)?.keyWasLookedUp(.failure(error))
+            return
+        }
+        // Unknown keys are not cached: strangers must not push out the known.
+        var cached: CachedKey?
+        if let record { cached = keyCache.insert(record) }
+        takeWaiting(number)?.keyWasLookedUp(.success(cached))
+    }
+
+    func advanceDurably(
+        for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
+    ) throws(Refusal) {
+        try wait(exchange)
+        let number = exchange.number
+        let mailbox = mailbox
+        registry.advanceDurably(keyID, counter: assertion.counter) { result in
+            _ = mailbox.post(.advancedDurably(number, result))
+        }
+    }
+
+    func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
+        try wait(exchange)
+        let number = exchange.number
+        let mailbox = mailbox
+        registry.enrol(record, challenge: challenge) { result in
+            _ = mailbox.post(.enrolled(number, result))
+        }
+    }
+
+    /// The counter store's verdict, or nil where the exchange will be resumed with it.
+    func advanceCounter(for exchange: Exchange, _ request: CounterAdvance) -> CounterVerdict? {
+        let number = exchange.number
+        var isInline = true
+        var verdict: CounterVerdict?
+        counters.advance(request, now: Int64(loop.now.nanoseconds / 1_000_000)) {
+            [unowned self] answer in
+            if isInline {
+                verdict = answer
+            } else if let exchange = takeWaiting(number) {
+                exchange.counterVerdict = answer
+                exchange.resume()
+            }
+        }
+        isInline = false
+        if verdict == nil { waiting[number] = exchange }
+        return verdict
+    }
+
+    // MARK: challenges and ids
+
+    /// Milliseconds since 1970-01-01T00:00:00Z.
+    var wallMilliseconds: Int64 {
+        let now = WallClock.now()
+        return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
+    }
+
+    /// A fresh challenge, nil while the counter store has never been reached.
+    func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> [UInt8]? {
+        let incarnation: Incarnation
+        switch purpose {
+        case .attestation: incarnation = Incarnation(0)
+        case .assertion:
+            guard let current = counters.incarnation else { return nil }
+            incarnation = current
+        }
+        meter.add(.challenges)
+        return site.sealer.token(
+            of: Challenge(
+                purpose: purpose, issuedAt: wallMilliseconds, incarnation: incarnation,
+                id: random.bytes16(), keyID: keyID))
+    }
+
+    func nextRequestID() -> Bytes16 { random.bytes16() }
+
+    func nextExchangeNumber() -> UInt64 {
+        lastExchangeNumber += 1
+        return lastExchangeNumber
+    }
+
+    // MARK: exchanges and connections
+
+    func takeExchange() -> Exchange {
+        freeExchanges.popLast() ?? Exchange(worker: self)
+    }
+
+    func giveBack(_ exchange: Exchange) {
+        exchange.reset()
+        if freeExchanges.count < Self.freeExchangeCountMax { freeExchanges.append(exchange) }
+    }
+
+    func accepted(_ descriptor: Int32, _ peer: SocketAddress, _ listener: ListenerContext) {
+        let connection = HTTP1Connection(
+            worker: self, descriptor: descriptor, peer: peer, listener: listener)
+        connection.slot = connections.insert(connection)
+        meter.connections(connections.count)
+        connection.start()
+    }
+
+    var mayAccept: Bool { connections.count < site.settings.limits.connectionCountMax }
+
+    func remove(_ connection: HTTP1Connection) {
+        connections.remove(at: connection.slot)
+        meter.connections(connections.count)
+        if isDraining {
+            stopIfDrained()
+        } else if mayAccept {
+            for acceptor in acceptors { acceptor.resume() }
+        }
+    }
+
+    /// The pool of `upstream` under `site`, which may be older than the worker's own.
+    func pool(for site: Site, upstream index: Int) -> UpstreamPool {
+        if poolGeneration != site.generation, site.generation >= poolGeneration {
+            rebuildPools(site)
+        }
+        let settings = site.settings.upstreams[index]
+        if index < pools.count, pools[index].settings == settings { return pools[index] }
+        return pools.first { $0.settings == settings } ?? makePool(settings, site)
+    }
+
+    private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
+        UpstreamPool(
+            worker: self, settings: settings, addresses: hub.addresses(of: settings),
+            responseHeadLimits: site.responseHeadLimits)
+    }
+
+    /// Pools of upstreams that did not change keep their connections.
+    private func rebuildPools(_ site: Site) {
+        var old = pools
+        pools = site.settings.upstreams.map { settings in
+            if let kept = old.firstIndex(where: { $0.settings == settings }) {
+                return old.remove(at: kept)
+            }
+            return makePool(settings, site)
+        }
+        for pool in old { pool.closeIdle() }
+        poolGeneration = site.generation
+    }
+
+    // MARK: reload and stop
+
+    private func open(_ listener: BoundListener) {
+        let acceptor = Acceptor(worker: self, listener: listener)
+        acceptors.append(acceptor)
+        acceptor.start()
+    }
+
+    private func apply(_ update: WorkerUpdate) {
+        site = update.site
+        keyCache.replaceApps(update.site.settings.apps.map(\.id))
+        let contexts = update.listeners.map(\.context)
+        for acceptor in acceptors {
+            guard let context = contexts.first(where: { $0.bind == acceptor.context.bind }) else {
+                acceptor.close()
+                continue
+            }
+            acceptor.context = context
+        }
+        acceptors.removeAll { $0.isClosed }
+        for listener in update.listeners where listener.descriptor >= 0 { open(listener) }
+    }
+
+    private func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        for acceptor in acceptors { acceptor.close() }
+        acceptors = []
+        for connection in connections.all { connection.drain() }
+        for pool in pools { pool.closeIdle() }
+        let timer = Timer(loop: loop) { [unowned self] in
+            for connection in connections.all { connection.lose() }
+            loop.stop()
+        }
+        timer.schedule(after: site.settings.timeouts.drain)
+        drainDeadline = timer
+        stopIfDrained()
+    }
+
+    private func stopIfDrained() {
+        if connections.count == 0 { loop.stop() }
+    }
+
+    static let freeExchangeCountMax = 256
+}

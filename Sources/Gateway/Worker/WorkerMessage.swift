@@ -1,0 +1,25 @@
+import KeyStore
+
+/// What other threads tell a worker.
+enum WorkerMessage: Sendable {
+    case keyLookedUp(UInt64, Result<KeyRecord?, StoreError>)
+    case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
+    case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
+    case keysChanged(RegistryChange)
+    case reload(WorkerUpdate)
+    case drain
+}
+
+/// A new configuration for one worker.
+struct WorkerUpdate: Sendable {
+    let site: Site
+    /// Every listener of the configuration; those that are open already come without a descriptor.
+    let listeners: [BoundListener]
+}
+
+/// A listening socket of one worker's own.
+struct BoundListener: Sendable {
+    let context: ListenerContext
+    /// -1 where the worker has it open already.
+    let descriptor: Int32
+}

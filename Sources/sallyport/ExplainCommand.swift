@@ -1,0 +1,113 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+
+/// `sallyport explain`: what an object says and which checks it passes, offline.
+enum ExplainCommand {
+    static let usage = """
+        usage: sallyport explain attestation|assertion|receipt [OPTION...] OBJECT_FILE
+
+          OBJECT_FILE holds base64 or raw bytes; - reads standard input
+          --at RFC3339                 judge certificates at this time (default: now)
+          --challenge-file F           the challenge, as the app hashed it
+          --client-data-file F         the client data, as the app hashed it
+          --client-data-hash-file F    what the app passed as client data hash
+          --key-id B64                 the key id that the app sent
+          --public-key B64             the key's X9.63 point (assertions need it)
+          --app-id ID                  TEAMID.bundle.id
+          --environment E              production or development
+          --root PEM                   trust this root instead of Apple's
+          --json                       print JSON
+
+        Valid (exit 0) means that no check failed and that what proves the object was given: the
+        challenge, client data or hash, and for an assertion the public key. Anything else exits 1.
+        """
+
+    private static let options = [
+        "--at", "--challenge-file", "--client-data-file", "--client-data-hash-file", "--key-id",
+        "--public-key", "--app-id", "--environment", "--root",
+    ]
+
+    static func main(_ words: [String]) {
+        let arguments = Arguments(words, options: options, flags: ["--json"], usage: usage)
+        guard arguments.operands.count == 2,
+            let kind = Explanation.Kind(rawValue: arguments.operands[0])
+        else { Exit.usage(usage) }
+        let object = ExplainInput.object(read(arguments.operands[1]))
+        let expected = expectations(arguments)
+        let explanation =
+            switch kind {
+            case .attestation: Explanation.attestation(object, expecting: expected)
+            case .assertion: Explanation.assertion(object, expecting: expected)
+            case .receipt: Explanation.receipt(object, expecting: expected)
+            }
+        if arguments.flags.contains("--json") {
+            Console.print(String(decoding: explanation.json, as: UTF8.self))
+        } else {
+            Console.print(explanation.text)
+        }
+        Exit.with(explanation.isValid ? .ok : .failed)
+    }
+
+    private static func expectations(_ arguments: Arguments) -> Expectations {
+        var expected = Expectations(at: WallClock.now().seconds)
+        if let text = arguments.value("--at") {
+            guard let time = RFC3339.parse(text) else {
+                Exit.usage("--at: \(text) is not an RFC 3339 time such as 2026-09-21T10:00:00Z")
+            }
+            expected.seconds = time.seconds
+        }
+        let challenge = arguments.value("--challenge-file")
+        let clientData = arguments.value("--client-data-file")
+        if challenge != nil, clientData != nil {
+            Exit.usage("--challenge-file and --client-data-file exclude each other")
+        }
+        expected.clientData = (challenge ?? clientData).map(read)
+        expected.clientDataHash = arguments.value("--client-data-hash-file").map {
+            ExplainInput.clientDataHash(read($0))
+        }
+        if let text = arguments.value("--key-id") {
+            guard let keyID = KeyID(base64: text) else {
+                Exit.usage("--key-id: not base64 of 32 bytes")
+            }
+            expected.keyID = keyID
+        }
+        if let text = arguments.value("--public-key") {
+            guard let bytes = Base64.decode(text), let key = P256PublicKey(x963: bytes.span) else {
+                Exit.usage("--public-key: not base64 of an uncompressed P-256 point (65 bytes)")
+            }
+            expected.publicKey = key
+        }
+        expected.appID = arguments.value("--app-id")
+        if let text = arguments.value("--environment") {
+            guard let environment = AttestEnvironment(rawValue: text) else {
+                Exit.usage("--environment: \(text) is neither production nor development")
+            }
+            expected.environment = environment
+        }
+        for path in arguments.options["--root"] ?? [] { expected.roots += roots(path) }
+        return expected
+    }
+
+    private static func roots(_ path: String) -> [Certificate] {
+        do {
+            let found = try Certificate.parsePEM(read(path))
+            guard !found.isEmpty else { Exit.failed("\(path): holds no certificate") }
+            return found
+        } catch {
+            Exit.failed("\(path): not a PEM certificate")
+        }
+    }
+
+    private static func read(_ path: String) -> [UInt8] {
+        do {
+            return try File.read(path == "-" ? "/dev/stdin" : path, byteCountMax: byteCountMax)
+        } catch {
+            Exit.failed("\(error)")
+        }
+    }
+
+    /// Objects are a few KiB; client data may be a whole request body.
+    static let byteCountMax = 16 * 1024 * 1024
+}

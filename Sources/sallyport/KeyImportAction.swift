@@ -1,0 +1,50 @@
+import AppAttest
+import Bytes
+import EventLoop
+import KeyStore
+import RedisKeyStore
+import SQLiteKeyStore
+import Settings
+
+/// `sallyport keys import`: JSON lines into the registry.
+enum KeyImportAction {
+    static func run(
+        _ registry: RegistryAdministration, _ arguments: Arguments, _ settings: Settings
+    ) throws {
+        guard arguments.operands.count <= 1 else { Exit.usage(KeysCommand.usage) }
+        let path = arguments.operands.first ?? "-"
+        let reader = try LineReader(path == "-" ? "/dev/stdin" : path)
+        let now = WallClock.now().seconds
+        let apps = Set(settings.apps.map(\.id))
+        var lineNumber = 0
+        var faultCount = 0
+        func complain(_ message: String) {
+            faultCount += 1
+            Console.complain("\(path):\(lineNumber): \(message)")
+        }
+        let batch = registry.beginImport { keyID, conflict in
+            faultCount += 1
+            Console.complain("\(keyID.base64): left as it was: \(conflict)")
+        }
+        while let line = try reader.next() {
+            lineNumber += 1
+            if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
+            do throws(KeyLine.Failure) {
+                let record = try KeyLine.parse(line.span, now: now)
+                guard apps.contains(record.appID) else {
+                    complain("app_id \(record.appID) is not configured")
+                    continue
+                }
+                try? batch.add(record)
+            } catch {
+                complain(error.description)
+            }
+        }
+        let summary = try batch.finish()
+        Console.print(
+            "imported \(summary.addedCount), unchanged \(summary.unchangedCount), made stricter"
+                + " \(summary.tightenedCount), conflicts \(summary.conflictCount),"
+                + " faulty lines \(faultCount - summary.conflictCount)")
+        if faultCount > 0 { Exit.with(.failed) }
+    }
+}

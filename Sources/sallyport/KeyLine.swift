@@ -1,0 +1,143 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import JSON
+import KeyStore
+
+/// A key record as one line of JSON: the Contract's members, and what else is known.
+enum KeyLine {
+    static func text(_ record: KeyRecord) -> String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("key_id", string: record.keyID.base64)
+        if record.status != .erased {
+            writer.member("public_key", string: Base64.encode(record.publicKey.x963))
+            writer.member("app_id", string: record.appID)
+            writer.member("environment", string: record.environment.rawValue)
+        }
+        writer.member("counter", int: Int64(record.counterFloor))
+        writer.member("status", string: record.status.rawValue)
+        if record.status != .erased {
+            writer.member("enrolled_at", string: WallClock.timestamp(seconds: record.enrolledAt))
+            if let version = record.bundleVersion {
+                writer.member("bundle_version", string: version)
+            }
+            if let category = record.validationCategory {
+                writer.member("validation_category", int: Int64(category))
+            }
+            if let receipt = record.receipt {
+                writer.member("receipt", string: Base64.encode(receipt))
+            }
+        }
+        writer.endObject()
+        let buffer = writer.finish()
+        return String(decoding: buffer.readable.array, as: UTF8.self)
+    }
+
+    /// Why a line is not a key record.
+    struct Failure: Error {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// The record of one line. `now` stands for a missing `enrolled_at`.
+    static func parse(_ line: Span<UInt8>, now: Int64) throws(Failure) -> KeyRecord {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue.parse(line, byteCountMax: byteCountMax, depthMax: 4)
+        } catch {
+            throw Failure("\(error)")
+        }
+        guard case .object(let members) = value else { throw Failure("not a JSON object") }
+        let known: Set<String> = [
+            "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
+            "bundle_version", "validation_category", "receipt",
+        ]
+        if let unknown = members.keys.first(where: { !known.contains($0) }) {
+            throw Failure("unknown member \(unknown)")
+        }
+        guard let keyID = KeyID(base64: try required("key_id", members)) else {
+            throw Failure("key_id is not base64 of 32 bytes")
+        }
+        let pointText = try required("public_key", members)
+        let point = Base64.decode(pointText) ?? []
+        guard let publicKey = P256PublicKey(x963: point.span) else {
+            throw Failure("public_key is not base64 of an uncompressed P-256 point")
+        }
+        guard KeyID(of: publicKey) == keyID else {
+            throw Failure("key_id is not the SHA-256 of public_key")
+        }
+        let environmentText = try required("environment", members)
+        guard let environment = AttestEnvironment(rawValue: environmentText) else {
+            throw Failure("environment is neither production nor development")
+        }
+        var record = KeyRecord(
+            keyID: keyID, publicKey: publicKey, appID: try required("app_id", members),
+            environment: environment, enrolledAt: now)
+        try readOptional(members, into: &record)
+        return record
+    }
+
+    private static func readOptional(
+        _ members: [String: JSONValue], into record: inout KeyRecord
+    ) throws(Failure) {
+        if let counter = try integer("counter", members) {
+            guard let floor = UInt32(exactly: counter) else {
+                throw Failure("counter is not between 0 and 4294967295")
+            }
+            record.counterFloor = floor
+        }
+        if let text = try optional("status", members) {
+            guard let status = KeyStatus(rawValue: text), status != .erased else {
+                throw Failure("status is neither active nor revoked")
+            }
+            record.status = status
+        }
+        if let text = try optional("enrolled_at", members) {
+            guard let seconds = WallClock.seconds(fromTimestamp: text) else {
+                throw Failure("enrolled_at is not an RFC 3339 time")
+            }
+            record.enrolledAt = seconds
+        }
+        record.bundleVersion = try optional("bundle_version", members)
+        if let category = try integer("validation_category", members) {
+            record.validationCategory = UInt32(exactly: category)
+        }
+        if let text = try optional("receipt", members) {
+            guard let receipt = Base64.decode(text) else { throw Failure("receipt is not base64") }
+            record.receipt = receipt
+        }
+    }
+
+    private static func optional(
+        _ name: String, _ members: [String: JSONValue]
+    ) throws(Failure) -> String? {
+        switch members[name] {
+        case nil, .null: return nil
+        case .string(let text): return text
+        default: throw Failure("\(name) is not a string")
+        }
+    }
+
+    private static func required(
+        _ name: String, _ members: [String: JSONValue]
+    ) throws(Failure) -> String {
+        guard let text = try optional(name, members) else { throw Failure("\(name) is missing") }
+        return text
+    }
+
+    private static func integer(
+        _ name: String, _ members: [String: JSONValue]
+    ) throws(Failure) -> Int64? {
+        switch members[name] {
+        case nil, .null: return nil
+        case .integer(let number): return number
+        default: throw Failure("\(name) is not an integer")
+        }
+    }
+
+    /// A record with a receipt of 8 KiB, with room.
+    static let byteCountMax = 64 * 1024
+}

@@ -1,0 +1,138 @@
+import AppAttest
+import KeyStore
+import SQLiteKeyStore
+import Settings
+
+/// `sallyport keys`: the registry by hand, also while a gateway runs.
+enum KeysCommand {
+    static let usage = """
+        usage: sallyport keys ACTION -c FILE [OPTION...]
+
+          import [FILE]       read JSON lines (default: standard input); never makes a key looser
+          export              write every key as JSON lines
+          list                write keys as JSON lines   [--limit N] [--after KEY_ID]
+          show KEY_ID         everything that is kept of a key
+          revoke KEY_ID...    refuse these keys from now on
+          erase KEY_ID...     delete everything about these keys; they can never enrol again
+
+          --app ID --environment E --status active|revoked|erased   select, for export and list
+
+        A line: {"key_id","public_key" (base64 X9.63 point),"app_id","environment","counter"}
+        """
+
+    static func main(_ words: [String]) {
+        guard let action = words.first else { Exit.usage(usage) }
+        let arguments = Arguments(
+            Array(words.dropFirst()),
+            options: [
+                "-c", "--config", "--app", "--environment", "--status", "--limit", "--after",
+            ], flags: [], usage: usage)
+        if ["--help", "-h"].contains(action) { return Console.print(usage) }
+        guard ["import", "export", "list", "show", "revoke", "erase"].contains(action) else {
+            Exit.usage("unknown action \(action)\n\n\(usage)")
+        }
+        let path = ConfigurationFile.path(arguments, usage: usage)
+        let settings = ConfigurationFile.loadOrExit(path).settings
+        do {
+            let registry = try open(settings, createsIfMissing: action == "import")
+            switch action {
+            case "import": try KeyImportAction.run(registry, arguments, settings)
+            case "export": try export(registry, arguments)
+            case "list": try list(registry, arguments)
+            case "show": try show(registry, arguments)
+            case "revoke": try KeyRevocationAction.revoke(registry, keyIDs(arguments), settings)
+            default: try KeyRevocationAction.erase(registry, keyIDs(arguments), settings)
+            }
+        } catch {
+            Exit.failed("\(error)")
+        }
+    }
+
+    private static func open(
+        _ settings: Settings, createsIfMissing: Bool
+    ) throws -> RegistryAdministration {
+        guard case .sqlite(let path) = settings.registry else {
+            Exit.failed("this registry is not supported")
+        }
+        return try RegistryAdministration(path: path, createsIfMissing: createsIfMissing)
+    }
+
+    /// The operands as key ids; none, or one that is none, is a usage error.
+    static func keyIDs(_ arguments: Arguments) -> [KeyID] {
+        guard !arguments.operands.isEmpty else { Exit.usage("KEY_ID is missing\n\n\(usage)") }
+        return arguments.operands.map(keyID)
+    }
+
+    private static func keyID(_ text: String) -> KeyID {
+        guard let keyID = KeyID(base64: text) else {
+            Exit.usage("\(text) is not a key id (base64 of 32 bytes)")
+        }
+        return keyID
+    }
+
+    private static func filter(_ arguments: Arguments) -> KeyFilter {
+        var filter = KeyFilter()
+        filter.appID = arguments.value("--app")
+        if let text = arguments.value("--environment") {
+            guard let environment = AttestEnvironment(rawValue: text) else {
+                Exit.usage("--environment: \(text) is neither production nor development")
+            }
+            filter.environment = environment
+        }
+        if let text = arguments.value("--status") {
+            guard let status = KeyStatus(rawValue: text) else {
+                Exit.usage("--status: \(text) is none of active, revoked, erased")
+            }
+            filter.status = status
+        }
+        if let text = arguments.value("--limit") {
+            guard let limit = Int(text), limit > 0 else {
+                Exit.usage("--limit: \(text) is not a number above 0")
+            }
+            filter.countMax = limit
+        }
+        filter.after = arguments.value("--after").map(keyID)
+        return filter
+    }
+
+    private static func export(
+        _ registry: RegistryAdministration, _ arguments: Arguments
+    ) throws {
+        var output = OutputBatch()
+        try registry.export(filter(arguments)) { record in
+            // What was erased has nothing left to export.
+            if record.status != .erased { output.add(KeyLine.text(record)) }
+        }
+        output.flush()
+    }
+
+    private static func list(_ registry: RegistryAdministration, _ arguments: Arguments) throws {
+        var output = OutputBatch()
+        for record in try registry.list(filter(arguments)) { output.add(KeyLine.text(record)) }
+        output.flush()
+    }
+
+    private static func show(_ registry: RegistryAdministration, _ arguments: Arguments) throws {
+        for keyID in keyIDs(arguments) {
+            guard let record = try registry.find(keyID) else {
+                Exit.failed("\(keyID.base64): unknown key")
+            }
+            Console.print(KeyLine.text(record))
+        }
+    }
+}
+
+/// Lines for standard output, written in large pieces.
+struct OutputBatch {
+    private var text = ""
+
+    mutating func add(_ line: String) {
+        text += line + "\n"
+        if text.utf8.count > 64 * 1024 { flush() }
+    }
+
+    mutating func flush() {
+        if !text.isEmpty { Console.write(text, to: 1) }
+        text = ""
+    }
+}

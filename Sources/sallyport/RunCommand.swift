@@ -1,0 +1,48 @@
+import EventLoop
+import Gateway
+import KeyStore
+import SQLiteKeyStore
+import Settings
+
+/// `sallyport run`: the gateway itself.
+enum RunCommand {
+    static let usage = "usage: sallyport run -c FILE"
+
+    static func main(_ words: [String]) {
+        let arguments = Arguments(words, options: ["-c", "--config"], flags: [], usage: usage)
+        let path = ConfigurationFile.path(arguments, usage: usage)
+        let loaded = ConfigurationFile.loadOrExit(path)
+        let settings = loaded.settings
+        do {
+            let stores = try Stores(settings)
+            let keys = try ChallengeKeyFile.keys(for: settings)
+            let gateway = try Gateway(
+                LoadedConfiguration(settings: settings, challengeKeys: keys),
+                registry: stores.registry, embeddedCounters: stores.embeddedCounters,
+                reload: { reload(path) })
+            try gateway.run()
+            stores.close()
+        } catch {
+            Exit.failed("\(error)")
+        }
+    }
+
+    /// Reads the configuration again, for SIGHUP.
+    private static func reload(
+        _ path: String
+    ) -> Result<LoadedConfiguration, ConfigurationFailure> {
+        switch ConfigurationFile.load(path) {
+        case .failure(let problems):
+            let text = problems.problems.map(\.description).joined(separator: "; ")
+            return .failure(ConfigurationFailure(text))
+        case .success(let loaded):
+            do {
+                let keys = try ChallengeKeyFile.keys(for: loaded.settings)
+                return .success(
+                    LoadedConfiguration(settings: loaded.settings, challengeKeys: keys))
+            } catch {
+                return .failure(ConfigurationFailure("\(error)"))
+            }
+        }
+    }
+}

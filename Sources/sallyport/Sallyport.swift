@@ -1,0 +1,42 @@
+/// The command. Its words and exit codes are the Contract's.
+@main
+enum Sallyport {
+    static func main() {
+        let words = Array(CommandLine.arguments.dropFirst())
+        guard let name = words.first else { Exit.usage(Help.text) }
+        let rest = Array(words.dropFirst())
+        switch name {
+        case "run": RunCommand.main(rest)
+        case "check": CheckCommand.main(rest)
+        case "keys": KeysCommand.main(rest)
+        case "explain": ExplainCommand.main(rest)
+        case "route": RouteCommand.main(rest)
+        case "doctor": DoctorCommand.main(rest)
+        case "version", "--version": Console.print("sallyport " + Version.text)
+        case "help", "--help", "-h": Console.print(Help.text)
+        default: Exit.usage("unknown command \(name)\n\n" + Help.text)
+        }
+        Exit.with(.ok)
+    }
+}
+
+enum Version {
+    static let text = "0.1.0"
+}
+
+enum Help {
+    static let text = """
+        usage: sallyport COMMAND [OPTION...]
+
+          run -c FILE               serve; SIGHUP reloads, SIGTERM drains and stops
+          check -c FILE [--print]   report every error of the configuration
+          route -c FILE METHOD URL  tell which route a request takes, and why
+          doctor -c FILE            check what the configuration needs around it
+          keys ACTION -c FILE       import, export, list, show, revoke or erase keys
+          explain KIND OBJECT_FILE  decode and verify an attestation, assertion or receipt
+          version                   print the version
+
+        `sallyport keys` and `sallyport explain` alone print their own options.
+        Exit codes: 0 ok, 1 failed, 2 usage, 78 configuration.
+        """
+}

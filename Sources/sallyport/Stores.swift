@@ -1,0 +1,64 @@
+import EventLoop
+import Gateway
+import KeyStore
+import Policy
+import SQLiteKeyStore
+import Settings
+
+/// The stores that a configuration names, opened; closed cleanly at the end.
+final class Stores {
+    let registry: SQLiteRegistry
+    let embeddedCounters: EmbeddedCounters?
+    private let ownership: Ownership?
+
+    /// A box: what is owned once cannot stand in an optional of a class that is taken apart.
+    private final class Ownership {
+        let value: EmbeddedOwnership
+
+        init(registryPath: String) throws {
+            value = try EmbeddedOwnership(registryPath: registryPath)
+        }
+    }
+
+    init(_ settings: Settings) throws {
+        guard case .sqlite(let path) = settings.registry else {
+            throw ConfigurationFailure("this registry is not supported")
+        }
+        var options = SQLiteRegistry.Options()
+        options.queueCountMax = settings.limits.registryQueueCountMax
+        let registry = try SQLiteRegistry(path: path, options: options)
+        self.registry = registry
+        guard case .embedded = settings.counters else {
+            embeddedCounters = nil
+            ownership = nil
+            return
+        }
+        let ownership = try Ownership(registryPath: path)
+        self.ownership = ownership
+        embeddedCounters = EmbeddedCounters(
+            options: Self.options(for: settings), resuming: try ownership.value.takeState(),
+            nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000),
+            raiseFloors: { registry.raiseFloors($0) })
+    }
+
+    private static func options(for settings: Settings) -> EmbeddedCounters.Options {
+        var options = EmbeddedCounters.Options()
+        options.challengeLifeMilliseconds =
+            Int(settings.challenge.timeToLive.components.seconds) * 1000
+        let windows = settings.routes.map { route in
+            if case .window(let size) = route.attest.replay { size } else { 1 }
+        }
+        // A reload may widen a window, so the smallest is not the least that will ever be needed.
+        options.windowSizeMax = max(128, windows.max() ?? 1)
+        return options
+    }
+
+    /// After the last request: what the embedded counters know is kept for the next start.
+    func close() {
+        if let embeddedCounters, let ownership, let state = embeddedCounters.snapshot() {
+            // Where it fails, the next start begins another incarnation, which is safe.
+            try? ownership.value.storeState(state)
+        }
+        registry.close()
+    }
+}

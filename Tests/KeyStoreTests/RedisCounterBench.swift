@@ -1,0 +1,104 @@
+import AppAttest
+import Bytes
+import EventLoop
+import GatewayTesting
+import KeyStore
+import Redis
+import RedisKeyStore
+import Testing
+
+/// Several workers' counters on one loop, run until what a test waits for has happened.
+final class RedisCounterBench {
+    let loop: EventLoop
+    /// Held so that it lives as long as its clients.
+    private let server: RedisServer?
+    private(set) var workers: [RedisCounters] = []
+
+    /// Time-outs far beyond what a busy machine needs; tests of time-outs set their own.
+    static func configuration(port: UInt16) -> RedisCounterConfiguration {
+        var connection = RedisConfiguration(endpoint: .tcp(host: "127.0.0.1", port: port))
+        connection.connectTimeout = .seconds(20)
+        connection.commandTimeout = .seconds(20)
+        connection.backOff.longest = .milliseconds(100)
+        var configuration = RedisCounterConfiguration(connection: connection)
+        // No check but those that an answer causes.
+        configuration.checkInterval = .seconds(1000)
+        return configuration
+    }
+
+    init(
+        _ configuration: RedisCounterConfiguration, workerCount: Int = 1,
+        server: RedisServer? = nil
+    ) throws {
+        self.server = server
+        loop = try EventLoop()
+        workers = (0..<workerCount).map { _ in
+            RedisCounters(loop: loop, configuration: configuration)
+        }
+        for worker in workers { worker.onStateChange = { [loop] in loop.stop() } }
+    }
+
+    deinit { for worker in workers { worker.close() } }
+
+    /// Workers of a server, connected.
+    convenience init(_ server: RedisServer, workerCount: Int = 1) throws {
+        try self.init(
+            Self.configuration(port: server.port), workerCount: workerCount, server: server)
+        try connect()
+    }
+
+    var worker: RedisCounters { workers[0] }
+
+    func connect() throws { try run { workers.allSatisfy(\.isConnected) } }
+
+    struct TookTooLong: Error {}
+
+    func run(until isDone: () -> Bool) throws {
+        var isLate = false
+        let guardTimer = Timer(loop: loop) { [loop] in
+            isLate = true
+            loop.stop()
+        }
+        guardTimer.schedule(after: .seconds(30))
+        while !isDone() {
+            if isLate { throw TookTooLong() }
+            loop.run()
+        }
+    }
+
+    /// Asks each worker in turn, all at once, and waits for all verdicts.
+    func verdicts(_ requests: [CounterAdvance]) throws -> [CounterVerdict] {
+        var verdicts = [CounterVerdict?](repeating: nil, count: requests.count)
+        for (index, request) in requests.enumerated() {
+            workers[index % workers.count].advance(request) { [loop] verdict in
+                #expect(verdicts[index] == nil)
+                verdicts[index] = verdict
+                loop.stop()
+            }
+        }
+        try run { !verdicts.contains(nil) }
+        return verdicts.compactMap { $0 }
+    }
+
+    func verdict(_ request: CounterAdvance) throws -> CounterVerdict? {
+        try verdicts([request]).first
+    }
+
+    /// A request under the present incarnation.
+    func request(
+        key: UInt64 = 1, counter: UInt32, window: Int = 1, challenge: UInt64, floor: UInt32 = 0,
+        remainingMilliseconds: Int = 120_000
+    ) -> CounterAdvance {
+        CounterAdvance(
+            keyID: Self.key(key), counter: counter, windowSize: window,
+            challenge: ChallengeUse(
+                id: Bytes16(word0: 0, word1: challenge),
+                incarnation: worker.incarnation ?? Incarnation(0),
+                remainingMilliseconds: remainingMilliseconds),
+            floor: floor)
+    }
+
+    static func key(_ number: UInt64) -> KeyID {
+        KeyID(digest: Bytes32(word0: number, word1: 0xFFFF_FFFF_FFFF_FFFF, word2: 0, word3: 1))
+    }
+}
