@@ -27,7 +27,7 @@
 
 // accept4 is declared only under _GNU_SOURCE, which must not be defined here (fd_set would clash).
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
-// SO_REUSEPORT and friends are plain macros; O_TMPFILE expands to an expression Swift cannot import.
+// SO_REUSEPORT and friends are plain macros; O_TMPFILE is an expression Swift cannot import.
 static inline int sallyport_o_tmpfile(void) {
 #ifdef O_TMPFILE
     return O_TMPFILE;
