@@ -29,7 +29,8 @@ public enum DatabaseFile {
             return code == ENOENT ? .missing : .unreadable(reason: systemMessage(code))
         }
         guard status.st_mode & S_IFMT == S_IFREG else { return .notAFile }
-        return status.st_size == 0 ? .empty : .file
+        // SQLite takes a file of one byte for an empty one.
+        return status.st_size <= 1 ? .empty : .file
     }
 
     /// Makes a database with what `build` puts into it, unless the path is taken by then.

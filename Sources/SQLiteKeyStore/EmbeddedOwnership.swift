@@ -16,7 +16,8 @@ public enum EmbeddedOwnershipError: Error, Hashable, Sendable, CustomStringConve
         case .held(let path, let holder):
             "registry \(path): another gateway"
                 + (holder.isEmpty ? "" : " (\(holder))")
-                + " uses it with embedded counters; several gateways need `counters: { redis: ... }`"
+                + " uses it with embedded counters; several gateways need"
+                + " `counters: { redis: ... }`"
         case .failed(let reason): "registry: \(reason)"
         }
     }

@@ -13,6 +13,8 @@ public struct ImportSummary: Hashable, Sendable {
     public var tightenedCount = 0
     /// Keys that were there and say something else; left as they were.
     public var conflictCount = 0
+
+    public init() {}
 }
 
 /// Why a record was not imported.

@@ -151,7 +151,7 @@ final class ConnectionTests {
     @Test("no new database is made beside the log of a lost one, nor in a missing directory")
     func refusesCreation() throws {
         let path = "\(directory)/lost.db"
-        try Data([1]).write(to: URL(fileURLWithPath: path + "-wal"))
+        try Data([1, 2]).write(to: URL(fileURLWithPath: path + "-wal"))
         #expect(throws: DatabaseFileError.strayLog(path: path + "-wal")) {
             try DatabaseFile.create(path: path) { _ in }
         }

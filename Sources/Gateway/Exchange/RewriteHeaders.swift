@@ -33,8 +33,18 @@ extension Exchange {
             upstreamHead.append("\r\n")
         }
         upstreamHead.append("\r\n")
+        appendSmallBody()
         return .next
     }
+
+    /// A small body goes out with the head, in one write: copying it costs less than a second call.
+    private func appendSmallBody() {
+        isBodyInHead = body.isInMemory && body.byteCount <= Self.inlineBodyByteCountMax
+        guard isBodyInHead, body.byteCount > 0 else { return }
+        body.withMemory { upstreamHead.append($0) }
+    }
+
+    static let inlineBodyByteCountMax = 16 * 1024
 
     /// The client's own fields, except framing, hop-by-hop ones, those that `Connection` names,
     /// and every spelling of the ones only the gateway sets.
@@ -85,7 +95,7 @@ extension Exchange {
                 }
             }
         }
-        upstreamHead.append(downstream?.peerText ?? "unknown")
+        if let downstream { upstreamHead.append(downstream.peerBytes) }
         upstreamHead.append("\r\n")
         if !hasProto { upstreamHead.append("X-Forwarded-Proto: http\r\n") }
         if !hasHost, let host = head.host {

@@ -57,14 +57,15 @@ struct CounterShard: Sendable {
         guard !isClosed else { return .unavailable }
         spent.rotate(now: now, lifeMilliseconds: bounds.retention)
         // Last: the key that is asked for must not be forgotten just before it is looked up.
-        defer { sweep(now: now, stepCount: 2) }
+        defer { sweep(now: now, stepCount: 4) }
         if revoked.contains(advance.keyID) { return .revoked }
         let fingerprint = SpentChallenges.fingerprint(
             keyHash: keyHash, challenge: advance.challenge.id)
         let position = index.position(of: advance.keyID, in: keys)
-        if spent.contains(fingerprint) {
-            let isNew = position.map { isAcceptable(advance, at: $0) } ?? true
-            return isNew ? .challengeSpent : .replayed
+        switch spent.use(of: fingerprint, counter: advance.counter) {
+        case .none: break
+        case .sameCounter: return .replayed
+        case .otherCounter: return .challengeSpent
         }
         guard advance.counter > advance.floor else { return .counterUsed }
         if let position, !isAcceptable(advance, at: position) { return .counterUsed }
@@ -76,7 +77,8 @@ struct CounterShard: Sendable {
         usedAt[entry] = max(usedAt[entry], now)
         countSpent(at: entry)
         let remaining = Int64(min(max(0, advance.challenge.remainingMilliseconds), 1 << 40))
-        spent.insert(fingerprint, until: now + bounds.retention + remaining)
+        let forgetAt = now + bounds.retention + remaining
+        spent.insert(fingerprint, counter: advance.counter, until: forgetAt)
         return .accepted
     }
 
@@ -245,8 +247,10 @@ struct CounterShard: Sendable {
             }
         }
         for _ in 0..<Int(spentCount) {
-            guard let word = reader.readInteger(byteCount: 8), word != 0 else { return nil }
-            spent.insert(word, until: now + bounds.retention)
+            guard let word = reader.readInteger(byteCount: 8),
+                word & FingerprintSet.fingerprintMask != 0
+            else { return nil }
+            spent.insert(word: word, until: now + bounds.retention)
         }
         guard reader.isAtEnd else { return nil }
     }

@@ -1,11 +1,14 @@
 import AppAttest
 import Bytes
 
-/// Which (key, challenge) pairs were used and could still be presented again.
+/// Which (key, challenge) pairs were used and could still be presented again, and with which
+/// counter.
 ///
-/// Held as 64-bit fingerprints in two generations: the older one is dropped as a whole once every
-/// challenge in it has expired. Nothing is forgotten too early. Two pairs with one fingerprint (a
-/// chance of 2^-64 for each remembered one) cost the client one more signature, never a replay.
+/// Each is one word: 52 bits of a fingerprint of the pair, 12 bits of the counter, which only tell
+/// a replay from a challenge used twice. Two pairs with one fingerprint (a chance of 2^-52 for each
+/// remembered one) cost the client one more signature, never a replay. The words stand in two
+/// generations; the older one is dropped as a whole once every challenge in it has expired, so
+/// nothing is forgotten too early.
 struct SpentChallenges: Sendable {
     private struct Generation: Sendable {
         var fingerprints = FingerprintSet()
@@ -21,13 +24,30 @@ struct SpentChallenges: Sendable {
 
     var count: Int { current.fingerprints.count + previous.fingerprints.count }
 
-    func contains(_ fingerprint: UInt64) -> Bool {
-        current.fingerprints.contains(fingerprint) || previous.fingerprints.contains(fingerprint)
+    /// Whether the pair was used, and with this counter.
+    func use(of fingerprint: UInt64, counter: UInt32) -> Use {
+        let word =
+            current.fingerprints.word(matching: fingerprint)
+            ?? previous.fingerprints.word(matching: fingerprint)
+        guard let word else { return .none }
+        return word == Self.word(fingerprint, counter) ? .sameCounter : .otherCounter
     }
 
-    mutating func insert(_ fingerprint: UInt64, until forgetAt: Int64) {
-        current.fingerprints.insert(fingerprint)
+    enum Use { case none, sameCounter, otherCounter }
+
+    mutating func insert(_ fingerprint: UInt64, counter: UInt32, until forgetAt: Int64) {
+        insert(word: Self.word(fingerprint, counter), until: forgetAt)
+    }
+
+    /// `word` is one of ``all``.
+    mutating func insert(word: UInt64, until forgetAt: Int64) {
+        current.fingerprints.insert(word)
         current.forgetAt = max(current.forgetAt, forgetAt)
+    }
+
+    private static func word(_ fingerprint: UInt64, _ counter: UInt32) -> UInt64 {
+        fingerprint & FingerprintSet.fingerprintMask
+            | UInt64(counter) & ~FingerprintSet.fingerprintMask
     }
 
     /// Starts another generation once the current one is `lifeMilliseconds` old and the one before
@@ -50,48 +70,49 @@ struct SpentChallenges: Sendable {
         mixed &*= 0xE703_7ED1_A0B4_28DB
         mixed ^= mixed >> 29
         // 0 marks an empty slot.
-        return mixed == 0 ? 1 : mixed
+        return mixed & FingerprintSet.fingerprintMask == 0 ? .max : mixed
     }
 }
 
-/// An open-addressing set of non-zero words: eight bytes a slot, at most five eighths of them used.
+/// An open-addressing set of words whose upper 52 bits tell them apart and are not all 0: eight
+/// bytes a slot, at most five eighths of them used.
 struct FingerprintSet: Sendable {
+    static let fingerprintMask = ~UInt64(0xFFF)
+
     private var slots: [UInt64] = []
     private(set) var count = 0
 
-    func contains(_ word: UInt64) -> Bool {
-        guard count > 0 else { return false }
-        let mask = slots.count - 1
-        var slot = Int(truncatingIfNeeded: word >> 8) & mask
-        while slots[slot] != 0 {
-            if slots[slot] == word { return true }
-            slot = (slot + 1) & mask
-        }
-        return false
+    func word(matching fingerprint: UInt64) -> UInt64? {
+        guard count > 0 else { return nil }
+        let slot = slot(for: fingerprint)
+        return slots[slot] == 0 ? nil : slots[slot]
     }
 
+    /// Keeps the word that is there, where one matches.
     mutating func insert(_ word: UInt64) {
-        precondition(word != 0)
+        precondition(word & Self.fingerprintMask != 0)
         if (count + 1) * 8 > slots.count * 5 { grow() }
-        if place(word) { count += 1 }
+        let slot = slot(for: word)
+        guard slots[slot] == 0 else { return }
+        slots[slot] = word
+        count += 1
     }
 
     var all: [UInt64] { slots.filter { $0 != 0 } }
 
-    private mutating func place(_ word: UInt64) -> Bool {
+    /// The slot of the matching word, or the empty one where it belongs.
+    private func slot(for word: UInt64) -> Int {
         let mask = slots.count - 1
-        var slot = Int(truncatingIfNeeded: word >> 8) & mask
-        while slots[slot] != 0 {
-            if slots[slot] == word { return false }
+        var slot = Int(truncatingIfNeeded: word >> 12) & mask
+        while slots[slot] != 0, (slots[slot] ^ word) & Self.fingerprintMask != 0 {
             slot = (slot + 1) & mask
         }
-        slots[slot] = word
-        return true
+        return slot
     }
 
     private mutating func grow() {
         let held = slots
         slots = [UInt64](repeating: 0, count: max(16, held.count * 2))
-        for word in held where word != 0 { _ = place(word) }
+        for word in held where word != 0 { slots[slot(for: word)] = word }
     }
 }

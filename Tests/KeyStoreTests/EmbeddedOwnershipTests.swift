@@ -1,0 +1,165 @@
+import AppAttest
+import Bytes
+import EventLoop
+import Foundation
+import KeyStore
+import SQLiteKeyStore
+import Testing
+
+@Suite("Embedded counters across stops")
+final class EmbeddedOwnershipTests {
+    let directory: TemporaryDirectory
+    var path: String { directory.registryPath }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try SQLiteRegistry(path: directory.registryPath).close()
+    }
+
+    @Test("after a clean stop: the same incarnation, and replays are still refused")
+    func cleanStop() throws {
+        var bench = EmbeddedBench()
+        let key = bench.generator.keyID()
+        let used = bench.use(bench.generator.bytes16())
+        let unused = bench.use(bench.generator.bytes16())
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            #expect(try ownership.takeState() == nil)
+            #expect(bench.advance(key, 5, challenge: used) == .accepted)
+            #expect(bench.advance(key, 9, window: 64) == .accepted)
+            let snapshot = try #require(bench.counters.snapshot())
+            #expect(bench.advance(key, 10) == .unavailable)
+            try ownership.storeState(snapshot)
+        }
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        let state = try #require(try ownership.takeState())
+        var resumed = EmbeddedBench(seed: 2, resuming: state)
+        #expect(resumed.counters.isResumed)
+        #expect(resumed.counters.incarnation == bench.counters.incarnation)
+        #expect(resumed.advance(key, 5, challenge: used) == .replayed)
+        #expect(resumed.advance(key, 7, challenge: used) == .challengeSpent)
+        #expect(resumed.advance(key, 5, window: 64) == .counterUsed)
+        #expect(resumed.advance(key, 9, window: 64) == .counterUsed)
+        #expect(resumed.advance(key, 7, window: 64, challenge: unused) == .accepted)
+        #expect(resumed.advance(key, 10) == .accepted)
+    }
+
+    @Test("after a crash: another incarnation, and old challenges are refused")
+    func crash() throws {
+        var bench = EmbeddedBench()
+        let key = bench.generator.keyID()
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            try ownership.storeState(try #require(bench.counters.snapshot()))
+        }
+        let before = bench.counters.incarnation
+        do {
+            // Started from the clean stop, and killed: nothing is stored.
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState())
+            #expect(bench.counters.incarnation == before)
+        }
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        let unused = bench.use(bench.generator.bytes16())
+        var next = EmbeddedBench(seed: 4, resuming: try ownership.takeState())
+        #expect(next.counters.incarnation != before)
+        #expect(next.advance(key, 1, challenge: unused) == .incarnationChanged)
+        #expect(next.advance(key, 1) == .accepted)
+    }
+
+    @Test("a registry restored from a backup brings no counters back")
+    func backup() throws {
+        var bench = EmbeddedBench()
+        let key = bench.generator.keyID()
+        let challenge = bench.use(bench.generator.bytes16())
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            try ownership.storeState(try #require(bench.counters.snapshot()))
+        }
+        let copy = directory.path + "/backup.db"
+        try FileManager.default.copyItem(atPath: path, toPath: copy)
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState())
+            #expect(bench.advance(key, 1, challenge: challenge) == .accepted)
+            try ownership.storeState(try #require(bench.counters.snapshot()))
+        }
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.moveItem(atPath: copy, toPath: path)
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        var restored = EmbeddedBench(seed: 4, resuming: try ownership.takeState())
+        #expect(restored.advance(key, 1, challenge: challenge) == .incarnationChanged)
+    }
+
+    @Test("a second process is refused with the name of the first, and may come after it")
+    func oneOwner() throws {
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            do {
+                _ = try EmbeddedOwnership(registryPath: path)
+                Issue.record("a second owner")
+            } catch {
+                #expect(
+                    error
+                        == .held(
+                            path: path,
+                            holder: "process \(ProcessInfo.processInfo.processIdentifier)"))
+            }
+            // The administration needs no lock.
+            #expect(try RegistryAdministration(path: path).counts().isEmpty)
+        }
+        _ = try EmbeddedOwnership(registryPath: path)
+    }
+
+    @Test("damaged or foreign state means another incarnation, not a failure")
+    func damagedState() throws {
+        var bench = EmbeddedBench()
+        for counter in 1...100 {
+            #expect(bench.advance(bench.generator.keyID(), UInt32(counter)) == .accepted)
+        }
+        let snapshot = try #require(bench.counters.snapshot())
+        #expect(EmbeddedBench(resuming: snapshot).counters.isResumed)
+        let index = try #require(snapshot.parts.firstIndex { $0.count > 16 })
+        for change in 0..<4 {
+            var parts = snapshot.parts
+            switch change {
+            case 0: parts[index].removeLast()
+            case 1: parts[index].append(0)
+            case 2: parts[index][0] = 0xFF
+            default: parts.removeLast()
+            }
+            let damaged = EmbeddedSnapshot(incarnation: snapshot.incarnation, parts: parts)
+            let next = EmbeddedBench(resuming: damaged)
+            #expect(!next.counters.isResumed)
+            #expect(next.counters.incarnation != snapshot.incarnation)
+        }
+        let narrow = EmbeddedBench(resuming: snapshot) { $0.windowSizeMax = 64 }
+        #expect(!narrow.counters.isResumed)
+        var small = EmbeddedBench { $0.snapshotByteCountMax = 100 }
+        #expect(small.advance(small.generator.keyID(), 1) == .accepted)
+        #expect(small.counters.snapshot() == nil)
+        #expect(small.advance(small.generator.keyID(), 1) == .unavailable)
+    }
+
+    @Test("forgotten counters reach the registry as floors")
+    func floorsReachRegistry() throws {
+        let registry = try SQLiteRegistry(path: path)
+        var generator = SeededGenerator(seed: 9)
+        let record = generator.record()
+        #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
+        let counters = EmbeddedCounters(nowMilliseconds: 0) { registry.raiseFloors($0) }
+        let use = ChallengeUse(
+            id: generator.bytes16(), incarnation: counters.incarnation,
+            remainingMilliseconds: 1000)
+        let advance = CounterAdvance(
+            keyID: record.keyID, counter: 41, windowSize: 1, challenge: use, floor: 0)
+        #expect(counters.advance(advance, nowMilliseconds: 1) == .accepted)
+        counters.sweep(nowMilliseconds: 10_000_000)
+        registry.close()
+        let administration = try RegistryAdministration(path: path)
+        #expect(try administration.find(record.keyID)?.counterFloor == 41)
+    }
+}

@@ -1,0 +1,71 @@
+import AppAttest
+import Bytes
+import Crypto
+import KeyStore
+import Testing
+
+@Suite("The key cache")
+struct KeyCacheTests {
+    @Test("a record comes back with its app's index, or none where the app is not configured")
+    func fields() {
+        var generator = SeededGenerator(seed: 3)
+        var cache = KeyCache(recordCountMax: 10, apps: ["A", "B"])
+        var record = generator.record(appID: "B")
+        record.environment = .development
+        record.status = .revoked
+        record.counterFloor = .max
+        record.bundleVersion = "7"
+        record.validationCategory = 9
+        let expected = CachedKey(
+            publicKey: record.publicKey, appIndex: 1, environment: .development, status: .revoked,
+            counterFloor: .max, bundleVersion: "7", validationCategory: 9)
+        #expect(cache.find(record.keyID) == nil)
+        #expect(cache.insert(record) == expected)
+        #expect(cache.find(record.keyID) == expected)
+        let foreign = generator.record(appID: "C")
+        #expect(cache.insert(foreign).appIndex == nil)
+        #expect(cache.find(foreign.keyID)?.bundleVersion == nil)
+
+        cache.replaceApps(["C"])
+        #expect(cache.count == 0)
+        #expect(cache.find(foreign.keyID) == nil)
+        #expect(cache.insert(foreign).appIndex == 0)
+    }
+
+    @Test("does what a plain list in order of use does", arguments: [1, 2, 7, 64])
+    func model(_ countMax: Int) {
+        var generator = SeededGenerator(seed: UInt64(countMax))
+        let records = (0..<countMax * 3).map { _ in generator.record(appID: "A") }
+        var cache = KeyCache(recordCountMax: countMax, apps: ["A"])
+        var model: [(keyID: KeyID, floor: UInt32)] = []
+        for step in 0..<6000 {
+            var record = records[Int.random(in: 0..<records.count, using: &generator)]
+            switch Int.random(in: 0..<100, using: &generator) {
+            case 0:
+                cache.clear()
+                model = []
+            case 1..<10:
+                cache.invalidate([record.keyID, records[0].keyID])
+                model.removeAll { [record.keyID, records[0].keyID].contains($0.keyID) }
+            case 10..<50:
+                record.counterFloor = UInt32(step)
+                record.bundleVersion = step.isMultiple(of: 3) ? "\(step)" : nil
+                cache.insert(record)
+                model.removeAll { $0.keyID == record.keyID }
+                model.append((record.keyID, UInt32(step)))
+                if model.count > countMax { model.removeFirst() }
+            default:
+                let found = cache.find(record.keyID)
+                let index = model.firstIndex { $0.keyID == record.keyID }
+                #expect(found?.counterFloor == index.map { model[$0].floor })
+                if let index {
+                    let floor = model[index].floor
+                    #expect(
+                        found?.bundleVersion == (floor.isMultiple(of: 3) ? "\(floor)" : nil))
+                    model.append(model.remove(at: index))
+                }
+            }
+            #expect(cache.count == model.count)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import AppAttest
+import EventLoop
+import Foundation
+import KeyStore
+import SQLiteKeyStore
+import Testing
+
+@Suite("Changes in the registry")
+final class SQLiteChangeTests {
+    let directory: TemporaryDirectory
+    var generator = SeededGenerator(seed: 11)
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    @Test("another connection's revocation and erasure are named to those who cache")
+    func named() throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        let records = (0..<3).map { _ in generator.record() }
+        for record in records { _ = try registry.enrol(record, challenge: generator.bytes16()) }
+        let administration = try RegistryAdministration(path: directory.registryPath)
+        for keyID in [records[0].keyID, records[1].keyID] {
+            let change = Reply<RegistryChange>()
+            registry.onChange { change.give($0) }
+            if keyID == records[0].keyID {
+                #expect(try administration.revoke([keyID, records[2].keyID]) == [.done, .done])
+                #expect(change.wait() == .keys([keyID, records[2].keyID]))
+            } else {
+                #expect(try administration.erase([keyID]) == [.done])
+                #expect(change.wait() == .keys([keyID]))
+            }
+        }
+        registry.close()
+    }
+
+    @Test("a change too large to name is everything")
+    func everything() throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        let change = Reply<RegistryChange>()
+        registry.onChange { change.give($0) }
+        let administration = try RegistryAdministration(path: directory.registryPath)
+        var records = (0..<1500).map { _ in generator.record() }
+        let first = administration.beginImport()
+        for record in records { try first.add(record) }
+        #expect(try first.finish().addedCount == 1500)
+        for index in records.indices { records[index].counterFloor = 10 }
+        let second = administration.beginImport()
+        for record in records { try second.add(record) }
+        #expect(try second.finish().tightenedCount == 1500)
+        #expect(change.wait() == .everything)
+        registry.close()
+    }
+
+    @Test("another process's change is seen", .enabled(if: sqliteShell != nil))
+    func otherProcess() throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
+        let change = Reply<RegistryChange>()
+        registry.onChange { change.give($0) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: try #require(sqliteShell))
+        process.arguments = [
+            directory.registryPath,
+            "UPDATE keys SET status = 1; INSERT INTO changes (key_id) SELECT key_id FROM keys;",
+        ]
+        try process.run()
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(change.wait() == .keys([record.keyID]))
+        #expect(try registry.find(record.keyID)?.status == .revoked)
+        registry.close()
+    }
+}
+
+private let sqliteShell = ["/usr/bin/sqlite3", "/usr/local/bin/sqlite3"].first {
+    FileManager.default.isExecutableFile(atPath: $0)
+}

@@ -1,0 +1,208 @@
+import AppAttest
+import EventLoop
+import Foundation
+import KeyStore
+import SQLite
+import SQLiteKeyStore
+import Testing
+
+@Suite("A registry file that cannot be used")
+final class SQLiteFileTests {
+    let directory: TemporaryDirectory
+    var generator = SeededGenerator(seed: 23)
+    var path: String { directory.registryPath }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func fill(_ count: Int) throws -> [KeyRecord] {
+        let records = (0..<count).map { _ in generator.record() }
+        let administration = try RegistryAdministration(path: path, createsIfMissing: true)
+        let load = administration.beginImport()
+        for record in records { try load.add(record) }
+        _ = try load.finish()
+        return records
+    }
+
+    private func refusal() -> RegistryOpenError? {
+        do throws(RegistryOpenError) {
+            try SQLiteRegistry(path: path).close()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func contents() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+    private func write(_ data: Data) throws { try data.write(to: URL(fileURLWithPath: path)) }
+
+    @Test("random bytes are refused and left alone", arguments: [1, 15, 100, 4096, 100_000])
+    func garbage(_ byteCount: Int) throws {
+        let bytes = Data((0..<byteCount).map { _ in UInt8.random(in: 0...255, using: &generator) })
+        try write(bytes)
+        switch refusal() {
+        case .empty: #expect(byteCount == 1)
+        case .corrupt(let named, _): #expect(named == path)
+        case let other: Issue.record("\(other.map(\.description) ?? "opened")")
+        }
+        #expect(try contents() == bytes)
+    }
+
+    @Test("a truncated registry is refused and left alone", arguments: [0, 50, 512, 4096, 40_960])
+    func truncated(_ byteCount: Int) throws {
+        _ = try fill(2000)
+        let bytes = try contents().prefix(byteCount)
+        try write(Data(bytes))
+        switch refusal() {
+        case .empty: #expect(byteCount == 0)
+        case .corrupt: #expect(byteCount > 0)
+        case let other: Issue.record("\(other.map(\.description) ?? "opened")")
+        }
+        #expect(try contents() == bytes)
+    }
+
+    @Test("damage in the middle is an error of what touches it, and nothing crashes")
+    func damagedMiddle() throws {
+        let records = try fill(5000)
+        var bytes = try contents()
+        for page in 20..<100 {
+            for offset in 0..<4096 {
+                bytes[page * 4096 + offset] = UInt8.random(in: 0...255, using: &generator)
+            }
+        }
+        try write(bytes)
+        var failureCount = 0
+        var foundCount = 0
+        let registry: SQLiteRegistry
+        do throws(RegistryOpenError) {
+            registry = try SQLiteRegistry(path: path)
+        } catch {
+            return
+        }
+        for record in records {
+            do {
+                if try registry.find(record.keyID) == record { foundCount += 1 }
+            } catch is StoreError {
+                failureCount += 1
+            }
+        }
+        #expect(failureCount > 0)
+        #expect(foundCount > 0)
+        #expect(foundCount + failureCount == records.count)
+        registry.close()
+    }
+
+    @Test("another program's database is refused and left alone")
+    func foreign() throws {
+        try DatabaseFile.create(path: path) { connection throws(SQLiteError) in
+            try connection.execute("CREATE TABLE keys (a)")
+        }
+        let before = try contents()
+        #expect(refusal() == .foreign(path: path))
+        #expect(try contents() == before)
+    }
+
+    @Test("a registry of a later version is refused and left alone")
+    func future() throws {
+        let records = try fill(3)
+        do {
+            let connection = try Connection(path: path)
+            try connection.execute("PRAGMA user_version = 7")
+        }
+        #expect(refusal() == .newerSchema(path: path, found: 7, supported: 1))
+        let connection = try Connection(path: path)
+        #expect(try connection.integer("SELECT count(*) FROM keys") == Int64(records.count))
+        #expect(try connection.integer("PRAGMA user_version") == 7)
+    }
+
+    @Test("a registry that lacks a table is refused")
+    func missingTable() throws {
+        _ = try fill(1)
+        do {
+            let connection = try Connection(path: path)
+            try connection.execute("DROP TABLE changes")
+        }
+        guard case .corrupt = refusal() else {
+            Issue.record("not refused as damaged")
+            return
+        }
+    }
+
+    @Test("a directory, a missing directory and a lost database are told apart")
+    func places() throws {
+        let missing = directory.path + "/none/registry.db"
+        #expect(
+            throws: RegistryOpenError.directory(
+                path: directory.path + "/none", reason: "No such file or directory")
+        ) { try SQLiteRegistry(path: missing) }
+        #expect(throws: RegistryOpenError.notAFile(path: directory.path)) {
+            try SQLiteRegistry(path: self.directory.path)
+        }
+        #expect(throws: RegistryOpenError.missing(path: path)) {
+            try RegistryAdministration(path: self.path)
+        }
+        try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path + "-wal"))
+        #expect(refusal() == .strayLog(path: path + "-wal"))
+        #expect(directory.names == ["registry.db-wal"])
+    }
+
+    @Test("a file or a directory that may not be written is refused with the reason")
+    func readOnly() throws {
+        let records = try fill(3)
+        let manager = FileManager.default
+        for (fileMode, directoryMode) in [(0o444, 0o755), (0o666, 0o555), (0o000, 0o755)] {
+            try manager.setAttributes([.posixPermissions: fileMode], ofItemAtPath: path)
+            try manager.setAttributes(
+                [.posixPermissions: directoryMode], ofItemAtPath: directory.path)
+            let path = path
+            let refusal = Reply<RegistryOpenError?>()
+            let thread = try EventLoop::Thread.spawn(name: "nobody") {
+                guard becomeNobody() else { return refusal.give(nil) }
+                do throws(RegistryOpenError) {
+                    try SQLiteRegistry(path: path).close()
+                    refusal.give(nil)
+                } catch {
+                    refusal.give(error)
+                }
+            }
+            let error = refusal.wait() ?? nil
+            thread.join()
+            switch error {
+            case .readOnly, .unreadable: break
+            case let other:
+                Issue.record("\(fileMode) \(directoryMode): \(other.map(\.description) ?? "-")")
+            }
+        }
+        try manager.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
+        try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+        let registry = try SQLiteRegistry(path: path)
+        for record in records { #expect(try registry.find(record.keyID) == record) }
+        registry.close()
+    }
+
+    @Test("a log left by a killed process is read back")
+    func killed() throws {
+        let records = try fill(10)
+        let registry = try SQLiteRegistry(path: path)
+        let late = generator.record()
+        #expect(try registry.enrol(late, challenge: generator.bytes16()) == .enrolled)
+        // What a killed process leaves: both files as they are while it runs.
+        let copy = try TemporaryDirectory()
+        for suffix in ["", "-wal"] {
+            try FileManager.default.copyItem(
+                atPath: path + suffix, toPath: copy.registryPath + suffix)
+        }
+        registry.close()
+        let again = try SQLiteRegistry(path: copy.registryPath)
+        for record in records + [late] { #expect(try again.find(record.keyID) == record) }
+        again.close()
+    }
+}
+
+/// Gives the calling thread no rights to files beyond anyone's: root may write everything.
+private func becomeNobody() -> Bool {
+    guard geteuid() == 0 else { return true }
+    typealias SetUser = @convention(c) (uid_t) -> Int32
+    guard let symbol = dlsym(nil, "setfsuid") else { return false }
+    _ = unsafeBitCast(symbol, to: SetUser.self)(65534)
+    return true
+}
