@@ -53,6 +53,11 @@ public struct ByteBuffer: ~Copyable {
         end = 0
     }
 
+    /// Forgets every byte, and gives the storage back where it is larger than `capacityMax`.
+    public mutating func clear(keepingAtMost capacityMax: Int) {
+        if capacity > capacityMax { release() } else { clear() }
+    }
+
     /// Forgets every byte and gives the storage back: an idle connection holds none.
     public mutating func release() {
         unsafe storage?.deallocate()
@@ -141,6 +146,8 @@ public struct ByteBuffer: ~Copyable {
         end += byteCount
     }
 
+    /// Disfavoured so that a literal is a `StaticString`, whose bytes are copied as they lie.
+    @_disfavoredOverload
     public mutating func append(_ text: String) {
         var text = text
         text.withUTF8 { source in
@@ -154,25 +161,34 @@ public struct ByteBuffer: ~Copyable {
 
     /// Appends `number` in decimal digits.
     public mutating func append(decimal number: UInt64) {
-        // UInt64.max has twenty digits.
-        var digits: InlineArray<20, UInt8> = InlineArray(repeating: 0)
-        var first = 20
+        var digitCount = 1
+        var bound: UInt64 = 10
+        // Twenty digits are the most there are; ten to the twentieth would not fit.
+        while number >= bound, digitCount < 20 {
+            digitCount += 1
+            bound = digitCount < 20 ? bound &* 10 : .max
+        }
+        reserve(digitCount)
+        guard let storage = unsafe storage else { return }
+        var position = end + digitCount
         var rest = number
         repeat {
-            first -= 1
-            digits[first] = UInt8(truncatingIfNeeded: rest % 10) + 0x30
+            position -= 1
+            unsafe storage[position] = UInt8(truncatingIfNeeded: rest % 10) | 0x30
             rest /= 10
-        } while rest > 0
-        reserve(20)
-        for index in first..<20 { append(digits[index]) }
+        } while position > end
+        end += digitCount
     }
 
     /// Appends `number` as sixteen lower-case hexadecimal digits.
     public mutating func append(paddedHexadecimal number: UInt64) {
         reserve(16)
-        for shift in stride(from: UInt64(60), through: 0, by: -4) {
-            append(Hex.digit(UInt8(truncatingIfNeeded: number >> shift) & 0xF))
+        guard let storage = unsafe storage else { return }
+        for index in 0..<16 {
+            let nibble = UInt8(truncatingIfNeeded: number &>> UInt64(60 &- index &* 4)) & 0xF
+            unsafe storage[end &+ index] = Hex.digit(nibble)
         }
+        end += 16
     }
 
     /// Appends `number` in lower-case hexadecimal digits without leading zeros.

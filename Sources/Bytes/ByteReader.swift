@@ -33,6 +33,14 @@ public struct ByteReader: ~Escapable {
     }
 }
 
+extension [UInt8] {
+    /// Holds `bytes` and nothing else, in the storage there is where it suffices.
+    public mutating func replaceAll(with bytes: Span<UInt8>) {
+        removeAll(keepingCapacity: true)
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
+}
+
 extension Span where Element == UInt8 {
     /// A copy of the bytes on the heap.
     public var array: [UInt8] {

@@ -18,11 +18,4 @@ public struct RedisConfiguration: Hashable, Sendable {
     public var backOff = RedisBackOff()
 
     public init(endpoint: RedisEndpoint) { self.endpoint = endpoint }
-
-    public init(_ url: RedisURL) {
-        endpoint = url.endpoint
-        username = url.username
-        password = url.password
-        database = url.database
-    }
 }

@@ -71,6 +71,7 @@ public final class RedisConnection: ReadinessHandler {
     deinit {
         watch?.cancel()
         if descriptor >= 0 { Socket.close(descriptor) }
+        for (handler, outcome) in pipeline.takeAll() { handler(outcome) }
     }
 
     /// Starts to connect, and to connect again whenever the connection is lost.

@@ -3,11 +3,11 @@ import KeyStore
 /// The script that accepts a counter and spends a challenge, or does neither.
 ///
 /// All checks come before the first write, and a script runs alone in its server, so that nothing
-/// is ever done in part and no two callers can both win. Two reads and two writes in the common case.
+/// is ever done in part and no two callers can both win. Two reads and two writes when all is well.
 ///
-/// The replication history is compared at every call, at a third of the script's cost: a server that
-/// is demoted, filled with older data and promoted again keeps its connections and its process, and
-/// the record of the incarnation comes back with the data.
+/// The replication history is compared at every call, at a third of the script's cost: a server
+/// that is demoted, filled with older data and promoted again keeps its connections and its
+/// process, and the record of the incarnation comes back with the data.
 enum CounterScript {
     /// What the script answers. None of them is 0 or 1, which half of Redis' own commands answer.
     enum Code: Int64, CaseIterable {
@@ -30,19 +30,20 @@ enum CounterScript {
         }
     }
 
-    /// Bits of the ring: how far below the highest counter a device's past is remembered, and so the
-    /// widest window.
+    /// Bits of the ring: how far below the highest counter a device's past is remembered, and so
+    /// the widest window.
     static let windowSizeMax = 1024
 
-    /// KEYS: 1 incarnation record, 2 revocation mark, 3 device state, 4 mark of the spent challenge.
-    /// ARGV: 1 incarnation of the challenge, 2 counter, 3 window size, 4 floor, 5 and 6 how long the
-    /// spent mark and the device state live, in milliseconds.
+    /// KEYS: 1 incarnation record, 2 revocation mark, 3 device state, 4 mark of the spent
+    /// challenge, which holds the counter that it was spent with.
+    /// ARGV: 1 incarnation of the challenge, 2 counter, 3 window size, 4 floor, 5 and 6 how long
+    /// the spent mark and the device state live, in milliseconds.
     ///
     /// The device state is the highest counter (four bytes, big-endian) and a ring of 1024 bits in
     /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
     /// with the highest (RFC 4303 section 3.4.3). Every accepted counter sets its bit, whatever the
-    /// policy of its route, so that `strict` and `window(N)` may be mixed on one device. `strict` is
-    /// a window of one: only the highest counter itself lies in it, and its bit is set.
+    /// policy of its route, so that `strict` and `window(N)` may be mixed on one device. `strict`
+    /// is a window of one: only the highest counter itself lies in it, and its bit is set.
     ///
     /// A device without state begins at the floor with all bits set: what lies below was used.
     static let source = """
@@ -55,7 +56,10 @@ enum CounterScript {
         if string.sub(record, -1 - #history) ~= ' ' .. history then
           return \(Code.incarnationChanged.rawValue)
         end
-        if spent then return \(Code.challengeSpent.rawValue) end
+        if spent then
+          if spent == ARGV[2] then return \(Code.replayed.rawValue) end
+          return \(Code.challengeSpent.rawValue)
+        end
 
         local counter, floor = tonumber(ARGV[2]), tonumber(ARGV[4])
         if counter <= floor then return \(Code.counterUsed.rawValue) end

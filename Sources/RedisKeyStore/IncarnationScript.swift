@@ -4,12 +4,15 @@ import Redis
 
 /// The script that finds the incarnation of a server, or begins a new one.
 ///
-/// The record names the process (`run_id`) and the replication history (`master_replid`) under which
-/// it was written. A restart changes the first, a promotion the second, also where a master was
-/// demoted, filled from a replica that lagged behind it, and promoted again without ever stopping. A
-/// record of another process or history was copied, restored or replicated from elsewhere, and
-/// counters may be missing beside it. The script reads both names itself, so that
+/// The record names the process (`run_id`) and the replication history (`master_replid`) under
+/// which it was written. A restart changes the first, a promotion the second, also where a master
+/// was demoted, filled from a replica that lagged behind it, and promoted again without ever
+/// stopping. A record of another process or history was copied, restored or replicated from
+/// elsewhere, and counters may be missing beside it. The script reads both names itself, so that
 /// nothing can happen between looking and replacing.
+///
+/// The history also changes when a master gets its first replica, or gets one after an hour without
+/// any: then clients sign once more than was needed.
 ///
 ///     <incarnation, 16 hexadecimal digits> <run_id> <master_replid>
 enum IncarnationScript {

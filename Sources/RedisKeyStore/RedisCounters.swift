@@ -28,7 +28,8 @@ public final class RedisCounters {
     /// Called when ``isConnected`` or ``incarnation`` has changed, and for each failed attempt.
     public var onStateChange: (() -> Void)?
 
-    /// Connects, and connects again whenever the connection is lost, until ``close()``.
+    /// Connects, and connects again whenever the connection is lost, until ``close()`` or until
+    /// nobody holds this object any more. Call it, and everything else, on the loop's thread.
     public init(loop: EventLoop, configuration: RedisCounterConfiguration) {
         self.configuration = configuration
         self.loop = loop

@@ -8,10 +8,10 @@ import Bytes
 ///     <prefix>{<key id>}:counter             device state
 ///     <prefix>{<key id>}:spent:<challenge>   mark of a spent challenge
 ///
-/// Key ids and challenge ids are base64url without padding. The braces are Redis Cluster's hash tag:
-/// all of one device lies in one slot. The incarnation record is given to the scripts as a key like
-/// any other: where a server demands that all keys of a call share a slot, each slot (or each
-/// master, by a tag of one of its slots) can have a record of its own without any other change.
+/// Key ids and challenge ids are base64url without padding. The braces are the hash tag of Redis
+/// Cluster: all of one device lies in one slot. The incarnation record is given to the scripts as a
+/// key like any other: where a server demands that all keys of a call share a slot, each slot can
+/// have a record of its own, named by a tag of that slot, without any other change.
 struct RedisKeyLayout {
     private let prefix: [UInt8]
     let incarnation: [UInt8]

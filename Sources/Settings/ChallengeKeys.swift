@@ -2,9 +2,9 @@ import Bytes
 
 /// The file of `secrets.challenge_key_file`: keys that seal and open challenges.
 ///
-/// Base64 of 32 bytes on each line; empty lines and lines that begin with `#` are skipped. The first
-/// key seals, the others still open: to rotate, put a new line on top, and drop the old one after the
-/// longest challenge life.
+/// Base64 of 32 bytes on each line; empty lines and lines that begin with `#` are skipped. The
+/// first key seals, the others still open: to rotate, put a new line on top, and drop the old one
+/// after the longest challenge life.
 public enum ChallengeKeys {
     public static let keyByteCount = 32
     /// A rotation needs two; each is tried on every challenge that no other opens.

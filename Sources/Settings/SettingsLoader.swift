@@ -58,7 +58,7 @@ public struct SettingsLoader {
         } catch {
             let problem = ConfigurationProblem(
                 file: fileName, line: error.mark.line, column: error.mark.column,
-                message: error.message)
+                message: error.message + hint(error, text))
             return .failure(ConfigurationProblems([problem]))
         }
         let context = ReadingContext(
@@ -72,6 +72,15 @@ public struct SettingsLoader {
         }
         return .success(
             LoadedSettings(settings: settings, warnings: context.warnings.inOrderOfText))
+    }
+
+    /// What `${VAR}` without quotes does inside `{ }` is hard to guess from the parser's words.
+    private func hint(_ error: YAMLError, _ text: [UInt8]) -> String {
+        guard case .syntax = error.reason else { return "" }
+        let lines = text.split(separator: 0x0A, omittingEmptySubsequences: false)
+        guard lines.indices.contains(error.mark.line - 1) else { return "" }
+        let line = String(decoding: lines[error.mark.line - 1], as: UTF8.self)
+        return line.contains("${") ? "; inside { } and [ ] quote a value that holds ${…}" : ""
     }
 
     public func load(

@@ -14,7 +14,7 @@ enum CheckCommand {
         let path = ConfigurationFile.path(arguments, usage: usage)
         let loaded = ConfigurationFile.loadOrExit(path)
         if arguments.flags.contains("--print") {
-            Console.write(SettingsPrinter.print(loaded.settings), to: 1)
+            Console.write(SettingsPrinter.text(of: loaded.settings), to: 1)
         } else {
             Console.print("\(path): ok")
         }

@@ -76,7 +76,7 @@ struct RedisCounterTests {
     func challenges() throws {
         let bench = try RedisCounterBench(RedisServer())
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
-        #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .challengeSpent)
+        #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .replayed)
         #expect(try bench.verdict(bench.request(counter: 2, challenge: 1)) == .challengeSpent)
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 2)) == .counterUsed)
         #expect(try bench.verdict(bench.request(counter: 2, challenge: 2)) == .accepted)
@@ -92,7 +92,7 @@ struct RedisCounterTests {
                 counter: UInt32(round), window: 64, challenge: UInt64(round))
             let verdicts = try bench.verdicts([CounterAdvance](repeating: request, count: 24))
             #expect(verdicts.filter { $0 == .accepted }.count == 1)
-            #expect(verdicts.filter { $0 == .challengeSpent }.count == 23)
+            #expect(verdicts.filter { $0 == .replayed }.count == 23)
         }
     }
 
@@ -102,6 +102,7 @@ struct RedisCounterTests {
         let sameChallenge = (1...24).map { bench.request(counter: $0, window: 64, challenge: 1) }
         let first = try bench.verdicts(sameChallenge)
         #expect(first.filter { $0 == .accepted }.count == 1)
+        #expect(first.filter { $0 == .challengeSpent }.count == 23)
         let sameCounter = (2...25).map { bench.request(counter: 100, window: 64, challenge: $0) }
         let second = try bench.verdicts(sameCounter)
         #expect(second.filter { $0 == .accepted }.count == 1)

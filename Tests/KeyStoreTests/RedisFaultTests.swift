@@ -105,7 +105,7 @@ struct RedisFaultTests {
         let before = try #require(bench.worker.incarnation)
         let accepted = bench.request(counter: 1, challenge: 1)
         // The record reaches the replica.
-        try master.command("WAIT", "1", "0")
+        try master.waitForReplica()
         try other.command("REPLICAOF", "NO", "ONE")
         // The other one misses this, and then takes over.
         #expect(try bench.verdict(accepted) == .accepted)
@@ -240,7 +240,7 @@ struct RedisFaultTests {
         server.resume()
         try bench.connect()
         // It did them all: their bytes had reached it.
-        #expect(try bench.verdicts(requests).allSatisfy { $0 == .challengeSpent })
+        #expect(try bench.verdicts(requests).allSatisfy { $0 == .replayed })
         let fresh = bench.request(counter: 11, window: 64, challenge: 11)
         #expect(try bench.verdict(fresh) == .accepted)
     }
@@ -248,7 +248,7 @@ struct RedisFaultTests {
     @Test(
         "believe no server that answers nonsense",
         arguments: [
-            ":10\r\n", ":16\r\n", ":0\r\n", ":1\r\n", ":-11\r\n", "+OK\r\n", "$2\r\n11\r\n",
+            ":10\r\n", ":17\r\n", ":0\r\n", ":1\r\n", ":-11\r\n", "+OK\r\n", "$2\r\n11\r\n",
             "*1\r\n:11\r\n", "$-1\r\n", "*0\r\n", "nonsense\r\n", "$-7\r\n", ":11",
             "*999999999\r\n",
         ])

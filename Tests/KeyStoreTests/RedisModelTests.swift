@@ -12,7 +12,7 @@ private struct CounterModel {
         /// Everything up to here counts as used, beside `accepted`.
         var base: UInt32 = 0
         var accepted: Set<UInt32> = []
-        var spent: Set<Bytes16> = []
+        var spent: [Bytes16: UInt32] = [:]
         var hasState = false
     }
 
@@ -26,7 +26,9 @@ private struct CounterModel {
         var device = devices[request.keyID] ?? Device()
         if revoked.contains(request.keyID) { return .revoked }
         if request.challenge.incarnation != incarnation { return .incarnationChanged }
-        if device.spent.contains(request.challenge.id) { return .challengeSpent }
+        if let counter = device.spent[request.challenge.id] {
+            return counter == request.counter ? .replayed : .challengeSpent
+        }
         if request.counter <= request.floor { return .counterUsed }
         if !device.hasState || device.highest < request.floor {
             device.highest = request.floor
@@ -41,7 +43,7 @@ private struct CounterModel {
         }
         device.highest = max(device.highest, request.counter)
         device.accepted.insert(request.counter)
-        device.spent.insert(request.challenge.id)
+        device.spent[request.challenge.id] = request.counter
         devices[request.keyID] = device
         return .accepted
     }

@@ -73,8 +73,9 @@ final class ConnectionBench: RedisConnectionOwner {
 @Suite(
     "A connection to Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(2)))
 struct RedisConnectionTests {
-    private func configuration(_ server: RedisServer) throws -> RedisConfiguration {
-        var configuration = RedisConfiguration(try RedisURL(parsing: server.url))
+    private func configuration(_ server: RedisServer) -> RedisConfiguration {
+        var configuration = RedisConfiguration(
+            endpoint: .tcp(host: "127.0.0.1", port: server.port))
         configuration.connectTimeout = .seconds(20)
         configuration.commandTimeout = .seconds(20)
         configuration.backOff.longest = .milliseconds(100)
@@ -103,7 +104,7 @@ struct RedisConnectionTests {
     @Test("refuses commands beyond its bound, at once, and takes more later")
     func bound() throws {
         let server = try RedisServer()
-        var configuration = try configuration(server)
+        var configuration = configuration(server)
         configuration.inFlightCountMax = 3
         let bench = try ConnectionBench(configuration)
         try bench.open()
@@ -117,11 +118,16 @@ struct RedisConnectionTests {
     @Test("reaches a server by name, by a unix socket, with a password, in another database")
     func endpoints() throws {
         let server = try RedisServer(["--requirepass", "p w"])
-        for text in [
-            "redis://:p%20w@localhost:\(server.port)/3", "unix://:p%20w@\(server.socketPath)?db=3",
-            "redis://default:p%20w@127.0.0.1:\(server.port)/3",
-        ] {
-            var configuration = RedisConfiguration(try RedisURL(parsing: text))
+        let places: [(endpoint: RedisEndpoint, username: String?)] = [
+            (.tcp(host: "localhost", port: server.port), nil),
+            (.unix(path: server.socketPath), nil),
+            (.tcp(host: "127.0.0.1", port: server.port), "default"),
+        ]
+        for place in places {
+            var configuration = RedisConfiguration(endpoint: place.endpoint)
+            configuration.username = place.username
+            configuration.password = "p w"
+            configuration.database = 3
             configuration.connectTimeout = .seconds(20)
             let bench = try ConnectionBench(configuration)
             try bench.open()
@@ -138,7 +144,7 @@ struct RedisConnectionTests {
     @Test("says why it was refused, and goes on trying")
     func wrongPassword() throws {
         let server = try RedisServer(["--requirepass", "right"])
-        var configuration = try configuration(server)
+        var configuration = configuration(server)
         configuration.password = "wrong"
         let bench = try ConnectionBench(configuration)
         bench.connection?.open()
@@ -188,7 +194,7 @@ struct RedisConnectionTests {
     @Test("gives up on a silent server, and no late reply is taken for another's")
     func timeout() throws {
         let server = try RedisServer()
-        var configuration = try configuration(server)
+        var configuration = configuration(server)
         configuration.commandTimeout = .milliseconds(100)
         let bench = try ConnectionBench(configuration)
         try bench.open()
@@ -263,6 +269,17 @@ struct RedisConnectionTests {
         #expect(outcomes.last == .unavailable)
         bench.connection?.open()
         #expect(bench.connection?.isReady == false)
+    }
+
+    @Test("settles everything when it is let go")
+    func release() throws {
+        let server = try RedisServer()
+        var bench: ConnectionBench? = try ConnectionBench(configuration(server))
+        try bench?.open()
+        var outcomes: [RedisOutcome] = []
+        bench?.connection?.send(RedisCommand("PING")) { outcomes.append($0) }
+        bench = nil
+        #expect(outcomes == [.unavailable])
     }
 
     @Test(

@@ -1,6 +1,7 @@
 import AppAttest
 import Bytes
 import Crypto
+import EventLoop
 import HTTP
 import Policy
 public import Settings
@@ -22,6 +23,7 @@ public final class Site: Sendable {
     let challengeLifeMilliseconds: Int64
     let attestationLifeMilliseconds: Int64
     let endpointPaths: EndpointPaths
+    let timeouts: TimeoutNanoseconds
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
 
@@ -63,6 +65,22 @@ public final class Site: Sendable {
         challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(base: settings.endpoints.base)
+        timeouts = TimeoutNanoseconds(settings.timeouts)
+    }
+}
+
+/// The time-outs of client connections, divided once: `Duration` counts in 128 bits.
+struct TimeoutNanoseconds: Sendable {
+    let requestHead: UInt64
+    let requestBody: UInt64
+    let idle: UInt64
+    let send: UInt64
+
+    init(_ timeouts: Timeouts) {
+        requestHead = timeouts.requestHead.wholeNanoseconds
+        requestBody = timeouts.requestBody.wholeNanoseconds
+        idle = timeouts.idle.wholeNanoseconds
+        send = timeouts.send.wholeNanoseconds
     }
 }
 

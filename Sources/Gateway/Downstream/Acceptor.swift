@@ -2,7 +2,8 @@ import EventLoop
 
 /// Takes connections off one listening socket.
 final class Acceptor: ReadinessHandler {
-    unowned let worker: Worker
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    unowned(unsafe) let worker: Worker
     var context: ListenerContext
     private let descriptor: Int32
     private var watch: Watch?

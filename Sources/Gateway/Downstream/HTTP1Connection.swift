@@ -22,10 +22,11 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         case closed
     }
 
-    unowned let worker: Worker
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    unowned(unsafe) let worker: Worker
     let listener: ListenerContext
     let peer: SocketAddress
-    let peerText: String
+    let peerBytes: [UInt8]
     private let isPeerTrusted: Bool
     /// Index in the worker's table.
     var slot = 0
@@ -45,6 +46,8 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     private var isUpstreamPaused = false
     private var hasClientEnded = false
     private var isProcessing = false
+    /// Whether the worker will call ``cool()``.
+    var isCooling = false
     private var requestCount = 0
     private var lingeredByteCount = 0
     /// A write failed; the connection ends at the next flush.
@@ -57,7 +60,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         self.descriptor = descriptor
         self.peer = peer
         self.listener = listener
-        peerText = peer.isUnix ? "unix" : peer.ipText
+        peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
         isPeerTrusted = listener.trusts(peer)
     }
 
@@ -65,11 +68,11 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         deadline = Deadline(wheel: worker.deadlines, handler: self)
         watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
         watch?.enableReading()
-        setDeadline(worker.site.settings.timeouts.requestHead)
+        setDeadline(worker.site.timeouts.requestHead)
     }
 
-    private func setDeadline(_ timeout: Duration) {
-        deadline?.set(at: worker.loop.now + timeout)
+    private func setDeadline(_ nanoseconds: UInt64) {
+        deadline?.set(afterNanoseconds: nanoseconds)
     }
 
     // MARK: reading
@@ -139,7 +142,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             if exchange.number == 0 {
                 begin(exchange)
                 // The first head of a connection is timed from its start.
-                if requestCount > 0 { setDeadline(worker.site.settings.timeouts.requestHead) }
+                if requestCount > 0 { setDeadline(worker.site.timeouts.requestHead) }
             }
             if hasClientEnded { lose() }
             return false
@@ -151,7 +154,8 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             return false
         case .complete:
             beginExchange(exchange)
-            exchange.headBytes = input.readable.extracting(0..<exchange.head.byteCount).array
+            exchange.headBytes.replaceAll(
+                with: input.readable.extracting(0..<exchange.head.byteCount))
             input.consume(exchange.head.byteCount)
             bodyReader = RequestBodyReader(exchange.head.framing)
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
@@ -198,7 +202,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             return true
         case .needsMore(let consumed):
             input.consume(consumed)
-            setDeadline(worker.site.settings.timeouts.requestBody)
+            setDeadline(worker.site.timeouts.requestBody)
             return false
         case .malformed(let fault):
             isPersistent = false
@@ -240,7 +244,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             case .bytes(let count): output.consume(count)
             case .wouldBlock:
                 watch?.enableWriting()
-                setDeadline(worker.site.settings.timeouts.send)
+                setDeadline(worker.site.timeouts.send)
                 return
             case .failed: return lose()
             }
@@ -270,7 +274,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             }
             if !output.isEmpty {
                 watch?.enableWriting()
-                setDeadline(worker.site.settings.timeouts.send)
+                setDeadline(worker.site.timeouts.send)
             }
         }
         isUpstreamPaused = output.count > limit
@@ -297,12 +301,20 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         flush()
         guard state == .idle else { return }
         if input.isEmpty {
-            input.release()
-            if output.isEmpty { output.release() }
-            setDeadline(worker.site.settings.timeouts.idle)
+            worker.cool(self)
+            setDeadline(worker.site.timeouts.idle)
         }
         if !hasClientEnded { watch?.enableReading() }
         process()
+    }
+
+    /// Called about a second after the connection went idle: one that still is gives its buffers
+    /// back, a busy one keeps them.
+    func cool() {
+        isCooling = false
+        guard state == .idle else { return }
+        if input.isEmpty { input.release() }
+        if output.isEmpty { output.release() }
     }
 
     /// The worker is stopping: idle connections end now, others after their answer.

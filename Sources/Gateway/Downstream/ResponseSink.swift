@@ -4,7 +4,7 @@ import HTTP
 /// Where an exchange's answer goes: the connection (later: the HTTP/2 stream) that asked.
 protocol ResponseSink: AnyObject {
     /// The peer's address as text, without its port.
-    var peerText: String { get }
+    var peerBytes: [UInt8] { get }
     /// The exchange cannot go on without the body: whoever waits for `100 (Continue)` gets it.
     func wantsBody()
     /// A whole answer of the gateway's own.

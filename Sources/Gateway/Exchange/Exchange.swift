@@ -21,7 +21,8 @@ final class Exchange {
         case answered
     }
 
-    unowned let worker: Worker
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    unowned(unsafe) let worker: Worker
     var phase = Phase.readHead
     /// Tells late replies of stores apart: an exchange that was reused has another number.
     var number: UInt64 = 0
@@ -57,8 +58,11 @@ final class Exchange {
     var enrolment: PendingEnrolment?
 
     // The answer.
-    weak var downstream: (any ResponseSink)?
+    /// Held until the record is written.
+    var downstream: (any ResponseSink)?
+    /// The request head for the upstream, with the body behind it where that is small.
     var upstreamHead = ByteBuffer()
+    var isBodyInHead = false
     var upstream: UpstreamConnection?
     var upstreamAttempts = 0
     var isAnswerStarted = false
@@ -70,6 +74,9 @@ final class Exchange {
     var upstreamStartedAt = MonotonicInstant(nanoseconds: 0)
     var upstreamHeadAt = MonotonicInstant(nanoseconds: 0)
     var upstreamAddress: String?
+
+    /// Storage that an exchange keeps between requests.
+    static let keptByteCountMax = 8 * 1024
 
     init(worker: Worker) {
         self.worker = worker
@@ -106,7 +113,7 @@ final class Exchange {
 
     /// Forgets everything about the last request; buffers are given back.
     func reset() {
-        headBytes = []
+        headBytes.removeAll(keepingCapacity: headBytes.capacity <= Self.keptByteCountMax)
         head.reset()
         body.reset()
         bodyHash = nil
@@ -124,7 +131,7 @@ final class Exchange {
         isHotCounterAdvanced = false
         enrolment = nil
         downstream = nil
-        upstreamHead.release()
+        upstreamHead.clear(keepingAtMost: Self.keptByteCountMax)
         upstream = nil
         upstreamAttempts = 0
         isAnswerStarted = false

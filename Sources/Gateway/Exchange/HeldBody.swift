@@ -8,6 +8,9 @@ struct HeldBody: ~Copyable {
     private(set) var isInMemory = true
     private(set) var byteCount = 0
 
+    /// Storage that is kept for the next body.
+    static let keptByteCountMax = 8 * 1024
+
     init() {}
 
     /// Keeps `bytes`; beyond `memoryByteCountMax` they go to a file in `directory`.
@@ -42,7 +45,7 @@ struct HeldBody: ~Copyable {
     }
 
     mutating func reset() {
-        memory.release()
+        memory.clear(keepingAtMost: Self.keptByteCountMax)
         file = nil
         isInMemory = true
         byteCount = 0

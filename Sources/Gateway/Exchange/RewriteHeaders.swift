@@ -33,8 +33,18 @@ extension Exchange {
             upstreamHead.append("\r\n")
         }
         upstreamHead.append("\r\n")
+        appendSmallBody()
         return .next
     }
+
+    /// A small body goes out with the head, in one write: copying it costs less than a second call.
+    private func appendSmallBody() {
+        isBodyInHead = body.isInMemory && body.byteCount <= Self.inlineBodyByteCountMax
+        guard isBodyInHead, body.byteCount > 0 else { return }
+        body.withMemory { upstreamHead.append($0) }
+    }
+
+    static let inlineBodyByteCountMax = 16 * 1024
 
     /// The client's own fields, except framing, hop-by-hop ones, those that `Connection` names,
     /// and every spelling of the ones only the gateway sets.
@@ -42,6 +52,7 @@ extension Exchange {
         let headBytes = headBytes
         let bytes = headBytes.span
         let keepsForwarding = isPeerTrusted
+        let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
             let name = bytes.extracting(field.name)
             switch field.known.forwarding {
@@ -51,11 +62,8 @@ extension Exchange {
             case .always:
                 if site.reservedNames.contains(name) || isForwardingSpelling(name) { continue }
             }
-            if !head.connectionTokens.isEmpty, head.isNominated(field, in: bytes) { continue }
-            upstreamHead.append(name)
-            upstreamHead.append(": ")
-            upstreamHead.append(bytes.extracting(field.value))
-            upstreamHead.append("\r\n")
+            if hasNominated, head.isNominated(field, in: bytes) { continue }
+            upstreamHead.append(line: field, of: bytes)
         }
     }
 
@@ -85,7 +93,7 @@ extension Exchange {
                 }
             }
         }
-        upstreamHead.append(downstream?.peerText ?? "unknown")
+        if let downstream { upstreamHead.append(downstream.peerBytes) }
         upstreamHead.append("\r\n")
         if !hasProto { upstreamHead.append("X-Forwarded-Proto: http\r\n") }
         if !hasHost, let host = head.host {

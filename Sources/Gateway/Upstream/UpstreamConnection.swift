@@ -15,13 +15,15 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     }
 
     private let pool: UpstreamPool
-    private let address: SocketAddress
+    let addressText: String
     private var descriptor: Int32 = -1
     private var watch: Watch?
     private var deadline: Deadline?
     private(set) var state = State.connecting
     /// Whether the pool holds it.
     var isIdle = false
+    /// Whether the worker will call ``cool()``.
+    var isCooling = false
     private var exchange: Exchange?
     private var input = ByteBuffer()
     private var response = ResponseHead()
@@ -29,16 +31,17 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     private var requestCount = 0
     private var connectFailure: String?
 
-    // What is being sent: the head, then the body from memory or from its file.
+    // What is being sent: head and body from where the exchange holds them, so that a retry finds
+    // both untouched; of a body in a file the piece that is under way.
+    private var sentCount = 0
     private var pending = ByteBuffer()
-    private var isHeadQueued = false
     private var bodyOffset = 0
     private var sawAnswer = false
     private var isPaused = false
 
-    init(pool: UpstreamPool, address: SocketAddress) {
+    init(pool: UpstreamPool, address: SocketAddress, addressText: String) {
         self.pool = pool
-        self.address = address
+        self.addressText = addressText
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
         switch Socket.connect(to: address) {
         case .connected(let descriptor):
@@ -47,13 +50,11 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         case .inProgress(let descriptor):
             watch(descriptor)
             watch?.enableWriting()
-            setDeadline(pool.settings.connectTimeout)
+            setDeadline(pool.connectNanoseconds)
         case .failed(let code):
             connectFailure = IOError.text(errno: code)
         }
     }
-
-    var addressText: String { address.description }
 
     private func watch(_ descriptor: Int32) {
         self.descriptor = descriptor
@@ -61,8 +62,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         if state == .idle { watch?.enableReading() }
     }
 
-    private func setDeadline(_ timeout: Duration) {
-        deadline?.set(at: pool.worker.loop.now + timeout)
+    private func setDeadline(_ nanoseconds: UInt64) {
+        deadline?.set(afterNanoseconds: nanoseconds)
     }
 
     // MARK: sending
@@ -73,7 +74,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         sawAnswer = false
         isPaused = false
         bodyOffset = 0
-        isHeadQueued = false
+        sentCount = 0
         writeFailure = nil
         if let connectFailure {
             fail(.connect(description: connectFailure))
@@ -87,49 +88,83 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         requestCount += 1
         state = .awaitingHead
         response.reset()
-        setDeadline(pool.settings.responseTimeout)
+        setDeadline(pool.responseNanoseconds)
         sendMore()
     }
 
     /// Writes head and body as far as the kernel takes them.
     private func sendMore() {
-        guard let exchange else { return }
-        if !isHeadQueued {
-            isHeadQueued = true
-            pending.append(exchange.upstreamHead.readable)
-            if exchange.body.isInMemory {
-                pending.append(exchange.body.memory.readable)
-                bodyOffset = exchange.body.byteCount
-            }
+        guard let exchange, writeFailure == nil, sendHead(exchange), sendMemory(exchange) else {
+            return
         }
+        if !exchange.body.isInMemory, !sendFile(exchange) { return }
+        watch?.disableWriting()
+    }
+
+    /// The head, which brings a small body along. False where the kernel takes no more for now.
+    private func sendHead(_ exchange: Exchange) -> Bool {
+        while sentCount < exchange.upstreamHead.count {
+            let sent = sentCount
+            let outcome = Socket.write(
+                descriptor, exchange.upstreamHead.readable.extracting(sent...))
+            guard let count = written(outcome) else { return false }
+            sentCount += count
+        }
+        return true
+    }
+
+    /// What the head did not bring along of a body in memory.
+    private func sendMemory(_ exchange: Exchange) -> Bool {
+        guard exchange.body.isInMemory else { return true }
+        if exchange.isBodyInHead { bodyOffset = exchange.body.byteCount }
+        while bodyOffset < exchange.body.byteCount {
+            let offset = bodyOffset
+            let descriptor = descriptor
+            let outcome = exchange.body.withMemory { body in
+                Socket.write(descriptor, body.extracting(offset...))
+            }
+            guard let count = written(outcome) else { return false }
+            bodyOffset += count
+        }
+        return true
+    }
+
+    /// A body in a file, piece by piece. False where the kernel takes no more for now.
+    private func sendFile(_ exchange: Exchange) -> Bool {
         while true {
             if pending.isEmpty {
-                guard bodyOffset < exchange.body.byteCount else { break }
+                guard bodyOffset < exchange.body.byteCount else { return true }
                 do throws(IOError) {
                     let count = try exchange.body.read(
                         at: bodyOffset, into: &pending, atMost: Self.sendByteCount)
-                    guard count > 0 else { return fail(.broken(description: "body file is short")) }
+                    guard count > 0 else {
+                        fail(.broken(description: "the body's file is short"))
+                        return false
+                    }
                     bodyOffset += count
                 } catch {
-                    return fail(.broken(description: error.description))
+                    fail(.broken(description: error.description))
+                    return false
                 }
             }
-            switch Socket.write(descriptor, pending.readable) {
-            case .bytes(let count):
-                pending.consume(count)
-            case .wouldBlock:
-                watch?.enableWriting()
-                return
-            case .failed(let code):
-                // The answer may be waiting all the same: a server that refuses a body early.
-                watch?.disableWriting()
-                pending.clear()
-                bodyOffset = exchange.body.byteCount
-                writeFailure = IOError.text(errno: code)
-                return
+            guard let count = written(Socket.write(descriptor, pending.readable)) else {
+                return false
             }
+            pending.consume(count)
         }
-        watch?.disableWriting()
+    }
+
+    /// How much was written; nil where nothing more can be for now, or ever.
+    private func written(_ outcome: WriteOutcome) -> Int? {
+        switch outcome {
+        case .bytes(let count): return count
+        case .wouldBlock: watch?.enableWriting()
+        case .failed(let code):
+            // The answer may be waiting all the same: a server that refuses a body early.
+            watch?.disableWriting()
+            writeFailure = IOError.text(errno: code)
+        }
+        return nil
     }
 
     /// Why the request could not be sent whole; told when no answer comes either.
@@ -137,7 +172,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     private var isRequestSent: Bool {
         guard let exchange else { return true }
-        return pending.isEmpty && bodyOffset >= exchange.body.byteCount && writeFailure == nil
+        return writeFailure == nil && sentCount >= exchange.upstreamHead.count
+            && pending.isEmpty && bodyOffset >= exchange.body.byteCount
     }
 
     func descriptorIsWritable() {
@@ -152,7 +188,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             watch?.enableReading()
             if exchange != nil { beginRequest() }
         case .awaitingHead, .readingBody:
-            setDeadline(pool.settings.responseTimeout)
+            setDeadline(pool.responseNanoseconds)
             sendMore()
         case .idle, .closed: break
         }
@@ -236,7 +272,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                 return fail(.malformed(code: fault.code.description))
             }
         }
-        setDeadline(pool.settings.responseTimeout)
+        setDeadline(pool.responseNanoseconds)
         if !isReady {
             isPaused = true
             watch?.disableReading()
@@ -250,18 +286,17 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func resumeReading() {
         guard isPaused, state == .readingBody else { return }
         isPaused = false
-        setDeadline(pool.settings.responseTimeout)
+        setDeadline(pool.responseNanoseconds)
         watch?.enableReading()
     }
 
     private func complete(_ exchange: Exchange) {
         let mayLiveOn = response.keepAlive && isRequestSent && input.isEmpty
         self.exchange = nil
-        input.release()
         if mayLiveOn {
-            pending.release()
+            pool.worker.cool(self)
             state = .idle
-            setDeadline(pool.settings.idleTimeout)
+            setDeadline(pool.idleNanoseconds)
             pool.giveBack(self)
         } else {
             close()
@@ -301,6 +336,14 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func abandon() {
         exchange = nil
         close()
+    }
+
+    /// Called about a second after the connection went idle.
+    func cool() {
+        isCooling = false
+        guard state == .idle else { return }
+        input.release()
+        pending.release()
     }
 
     func close() {

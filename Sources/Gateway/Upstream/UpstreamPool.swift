@@ -5,11 +5,16 @@ import Settings
 
 /// One worker's connections to one upstream: the idle ones to use again, and the count of all.
 final class UpstreamPool {
-    unowned let worker: Worker
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    unowned(unsafe) let worker: Worker
     let settings: UpstreamSettings
     let responseHeadLimits: HeadLimits
     /// Resolved when the configuration was loaded; index as in `settings.servers`.
     private let addresses: [SocketAddress]
+    private let addressTexts: [String]
+    let connectNanoseconds: UInt64
+    let responseNanoseconds: UInt64
+    let idleNanoseconds: UInt64
     /// The newest last: it is used first, and the old ones age out.
     private var idle: [UpstreamConnection] = []
     private(set) var connectionCount = 0
@@ -22,6 +27,10 @@ final class UpstreamPool {
         self.worker = worker
         self.settings = settings
         self.addresses = addresses
+        addressTexts = addresses.map(\.description)
+        connectNanoseconds = settings.connectTimeout.wholeNanoseconds
+        responseNanoseconds = settings.responseTimeout.wholeNanoseconds
+        idleNanoseconds = settings.idleTimeout.wholeNanoseconds
         self.responseHeadLimits = responseHeadLimits
     }
 
@@ -35,10 +44,11 @@ final class UpstreamPool {
             guard let oldest = idle.first else { return nil }
             oldest.close()
         }
-        let address = addresses[nextServer % addresses.count]
+        let server = nextServer
         nextServer = (nextServer + 1) % addresses.count
         connectionCount += 1
-        return UpstreamConnection(pool: self, address: address)
+        return UpstreamConnection(
+            pool: self, address: addresses[server], addressText: addressTexts[server])
     }
 
     /// Takes a connection back whose exchange is complete.

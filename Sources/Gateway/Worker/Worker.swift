@@ -36,6 +36,9 @@ final class Worker {
     private var pools: [UpstreamPool] = []
     private var poolGeneration = -1
     private var freeExchanges: [Exchange] = []
+    private var coolingClients: [HTTP1Connection] = []
+    private var coolingUpstreams: [UpstreamConnection] = []
+    private var coolingTimer: Timer?
     private var lastExchangeNumber: UInt64 = 0
     private(set) var isDraining = false
     private var drainDeadline: Timer?
@@ -234,13 +237,41 @@ final class Worker {
         }
     }
 
+    /// Has the connection give its buffers back if it is still idle in a second: a connection in
+    /// use would only allocate them again.
+    func cool(_ connection: HTTP1Connection) {
+        guard !connection.isCooling else { return }
+        connection.isCooling = true
+        coolingClients.append(connection)
+        scheduleCooling()
+    }
+
+    func cool(_ connection: UpstreamConnection) {
+        guard !connection.isCooling else { return }
+        connection.isCooling = true
+        coolingUpstreams.append(connection)
+        scheduleCooling()
+    }
+
+    private func scheduleCooling() {
+        let timer = coolingTimer ?? Timer(loop: loop) { [unowned self] in coolAll() }
+        coolingTimer = timer
+        if !timer.isScheduled { timer.schedule(after: Self.coolingDelay) }
+    }
+
+    private func coolAll() {
+        let (clients, upstreams) = (coolingClients, coolingUpstreams)
+        coolingClients.removeAll(keepingCapacity: true)
+        coolingUpstreams.removeAll(keepingCapacity: true)
+        for connection in clients { connection.cool() }
+        for connection in upstreams { connection.cool() }
+    }
+
     /// The pool of `upstream` under `site`, which may be older than the worker's own.
     func pool(for site: Site, upstream index: Int) -> UpstreamPool {
-        if poolGeneration != site.generation, site.generation >= poolGeneration {
-            rebuildPools(site)
-        }
+        if site.generation > poolGeneration { rebuildPools(site) }
+        if site.generation == poolGeneration { return pools[index] }
         let settings = site.settings.upstreams[index]
-        if index < pools.count, pools[index].settings == settings { return pools[index] }
         return pools.first { $0.settings == settings } ?? makePool(settings, site)
     }
 
@@ -307,4 +338,5 @@ final class Worker {
     }
 
     static let freeExchangeCountMax = 256
+    static let coolingDelay = Duration.seconds(1)
 }

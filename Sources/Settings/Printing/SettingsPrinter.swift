@@ -14,25 +14,25 @@ public struct SettingsPrinter {
 
     private init(_ settings: Settings) { self.settings = settings }
 
-    public static func print(_ settings: Settings) -> String {
+    public static func text(of settings: Settings) -> String {
         var printer = SettingsPrinter(settings)
-        printer.printAll()
+        printer.writeAll()
         return printer.yaml.text
     }
 
-    private mutating func printAll() {
+    private mutating func writeAll() {
         if case .redis(let redis) = settings.counters, redis.password != nil {
             yaml.comment("The password of Redis is shown as \(Self.passwordMask).")
         }
         yaml.entry("workers", "\(settings.workerCount)")
-        printListeners()
-        printApps()
-        printStores()
-        printChallenge()
-        printHeaders()
-        printUpstreams()
+        writeListeners()
+        writeApps()
+        writeStores()
+        writeChallenge()
+        writeHeaders()
+        writeUpstreams()
         yaml.list("routes", settings.routes) { yaml, route in
-            Self.print(route, settings, to: &yaml)
+            Self.write(route, settings, to: &yaml)
         }
         if let admin = settings.admin {
             yaml.mapping("admin") { $0.entry("bind", text: admin.bind.description) }
@@ -41,10 +41,10 @@ public struct SettingsPrinter {
             yaml.entry("access", Self.text(settings.log.access))
             yaml.entry("events", Self.text(settings.log.events))
         }
-        printLimits()
+        writeLimits()
     }
 
-    private mutating func printListeners() {
+    private mutating func writeListeners() {
         yaml.list("listeners", settings.listeners) { yaml, listener in
             yaml.entry("bind", text: listener.bind.description)
             let allowed = ListenerReader.allowances.filter { listener.allow.contains($0.value) }
@@ -53,7 +53,7 @@ public struct SettingsPrinter {
         }
     }
 
-    private mutating func printApps() {
+    private mutating func writeApps() {
         yaml.list("apps", settings.apps) { yaml, app in
             yaml.entry("id", text: app.id)
             let environments = AttestEnvironment.allCases.filter(app.environments.contains)
@@ -65,7 +65,7 @@ public struct SettingsPrinter {
         }
     }
 
-    private mutating func printStores() {
+    private mutating func writeStores() {
         yaml.mapping("registry") { yaml in
             switch settings.registry {
             case .sqlite(let path): yaml.entry("sqlite", text: path)
@@ -73,12 +73,12 @@ public struct SettingsPrinter {
         }
         switch settings.counters {
         case .embedded: yaml.entry("counters", "embedded")
-        case .redis(let redis): yaml.mapping("counters") { Self.print(redis, to: &$0) }
+        case .redis(let redis): yaml.mapping("counters") { Self.write(redis, to: &$0) }
         }
         yaml.mapping("key_cache") { $0.entry("records", "\(settings.keyCache.recordCountMax)") }
     }
 
-    private static func print(_ redis: RedisSettings, to yaml: inout YAMLText) {
+    private static func write(_ redis: RedisSettings, to yaml: inout YAMLText) {
         switch redis.endpoint {
         case .unix(let path): yaml.entry("redis", text: "unix://\(path)")
         case .tcp: yaml.entry("redis", text: "redis://\(redis.endpoint)/\(redis.database)")
@@ -90,7 +90,7 @@ public struct SettingsPrinter {
         yaml.entry("in_flight_max", "\(redis.inFlightCountMax)")
     }
 
-    private mutating func printChallenge() {
+    private mutating func writeChallenge() {
         yaml.mapping("challenge") { yaml in
             yaml.entry("ttl", Quantity.describe(settings.challenge.timeToLive))
             yaml.entry(
@@ -106,7 +106,7 @@ public struct SettingsPrinter {
         }
     }
 
-    private mutating func printHeaders() {
+    private mutating func writeHeaders() {
         yaml.mapping("headers") { yaml in
             yaml.entry("assertion", text: settings.headers.assertion)
             yaml.entry("client_data", text: settings.headers.clientData)
@@ -114,7 +114,7 @@ public struct SettingsPrinter {
         }
     }
 
-    private mutating func printUpstreams() {
+    private mutating func writeUpstreams() {
         yaml.mapping("upstreams") { yaml in
             for upstream in settings.upstreams {
                 yaml.mapping(YAMLText.scalar(upstream.name)) { yaml in
@@ -129,7 +129,7 @@ public struct SettingsPrinter {
         }
     }
 
-    private static func print(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
+    private static func write(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
         yaml.entry("name", text: route.name)
         switch route.path {
         // A * of the path itself must not be taken for the pattern's.
@@ -168,7 +168,7 @@ public struct SettingsPrinter {
         }
     }
 
-    private mutating func printLimits() {
+    private mutating func writeLimits() {
         let limits = settings.limits
         yaml.mapping("limits") { yaml in
             func bytes(_ key: String, _ count: Int) {

@@ -56,7 +56,7 @@ struct YAMLText {
     static func scalar(_ value: String) -> String {
         let value = value.replacing("${", with: "$${")
         let isPlain =
-            value.utf8.first.map(isWord) ?? false
+            value.utf8.first.map { isWord($0) || $0 == 0x2F } ?? false
             && value.utf8.allSatisfy { isWord($0) || [0x2D, 0x2E, 0x2F, 0x25].contains($0) }
         if isPlain { return value }
         var quoted = "\""

@@ -63,12 +63,13 @@ struct Field {
     func list<Value: Hashable>(_ read: (Field) -> Value?) -> [Value]? {
         guard let elements = list() else { return nil }
         var values: [Value] = []
+        var taken: Set<Value> = []
         for element in elements {
             guard let value = read(element) else { continue }
-            if values.contains(value) {
-                element.error("listed twice")
-            } else {
+            if taken.insert(value).inserted {
                 values.append(value)
+            } else {
+                element.error("listed twice")
             }
         }
         return values.count == elements.count ? values : nil

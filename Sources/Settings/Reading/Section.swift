@@ -5,7 +5,7 @@ struct Section {
     let path: String
     let mark: YAMLMark
     private let context: ReadingContext
-    private var entries: [(key: String, entry: YAMLEntry)] = []
+    private var entries: [String: YAMLEntry] = [:]
     private var asked: [String] = []
 
     fileprivate init(_ field: Field, _ entries: [YAMLEntry]) {
@@ -13,10 +13,10 @@ struct Section {
         mark = field.mark
         context = field.context
         for entry in entries {
-            if let first = self.entries.first(where: { $0.key == entry.key }) {
-                context.error(duplicateKey(entry, first.entry), at: entry.keyMark)
+            if let first = self.entries[entry.key] {
+                context.error(duplicateKey(entry, first), at: entry.keyMark)
             } else {
-                self.entries.append((entry.key, entry))
+                self.entries[entry.key] = entry
             }
         }
     }
@@ -24,10 +24,10 @@ struct Section {
     /// The value of a key that may be absent.
     mutating func field(_ key: String) -> Field? {
         if !asked.contains(key) { asked.append(key) }
-        guard let found = entries.first(where: { $0.key == key }) else { return nil }
+        guard let entry = entries[key] else { return nil }
         return Field(
-            node: found.entry.value, path: path.isEmpty ? key : "\(path).\(key)", context: context,
-            keyMark: found.entry.keyMark)
+            node: entry.value, path: path.isEmpty ? key : "\(path).\(key)", context: context,
+            keyMark: entry.keyMark)
     }
 
     /// The value of a key that must be there; its absence is reported at the section.
@@ -75,11 +75,13 @@ extension Field {
     func namedFields() -> [Field]? {
         guard let entries = mapping() else { return nil }
         var fields: [Field] = []
+        var taken: [String: YAMLEntry] = [:]
         for entry in entries {
-            if let first = entries.first(where: { $0.key == entry.key }), first != entry {
+            if let first = taken[entry.key] {
                 context.error(duplicateKey(entry, first), at: entry.keyMark)
                 continue
             }
+            taken[entry.key] = entry
             let path = path.isEmpty ? entry.key : "\(path).\(entry.key)"
             fields.append(
                 Field(

@@ -1,6 +1,7 @@
 /// Finds what a mistyped word was meant to be.
 enum Suggestion {
-    /// The candidate with the fewest edits, where there are few enough of them to be a slip.
+    /// The candidate with the fewest edits, where there are few enough of them to be a slip; else
+    /// the only one that `word` is the beginning of.
     static func nearest(to word: String, among candidates: [String]) -> String? {
         let editCountMax = max(1, min(word.count, 24) / 3)
         var best: (candidate: String, editCount: Int)?
@@ -12,7 +13,10 @@ enum Suggestion {
                 best = (candidate, editCount)
             }
         }
-        return best?.candidate
+        if let best { return best.candidate }
+        guard word.count >= 3 else { return nil }
+        let longer = candidates.filter { $0.hasPrefix(word) }
+        return longer.count == 1 ? longer[0] : nil
     }
 
     /// `: did you mean "…"?`, or what is known, or nothing.

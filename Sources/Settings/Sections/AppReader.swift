@@ -40,8 +40,8 @@ enum AppReader {
             && parts[0].utf8.allSatisfy { (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) }
         guard isTeam, parts.count == 2 else {
             field.error(
-                "\(text.shown) does not begin with a team id (10 upper-case letters or digits) and a "
-                    + "period: write TEAMID1234.com.example.app")
+                "\(text.shown) does not begin with a team id (10 upper-case letters or digits) "
+                    + "and a period: write TEAMID1234.com.example.app")
             return nil
         }
         let labels = parts[1].split(separator: ".", omittingEmptySubsequences: false)

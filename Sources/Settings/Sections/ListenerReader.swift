@@ -30,13 +30,21 @@ enum ListenerReader {
         }
         var trustedProxies: [AddressBlock] = []
         section.set("trusted_proxies", &trustedProxies) { field in
-            field.list { $0.addressBlock() }
+            field.list(trustedProxy)
         }
         section.refuse("tls", "TLS listeners are not part of this version")
         guard let bind, let bindField else { return nil }
         return PlacedListener(
             settings: ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies),
             bindMark: bindField.mark)
+    }
+
+    private static func trustedProxy(_ field: Field) -> AddressBlock? {
+        guard let block = field.addressBlock() else { return nil }
+        if block.prefixBitCount == 0 {
+            field.warning("\(block) lets every client say who it is")
+        }
+        return block
     }
 }
 
@@ -54,8 +62,8 @@ enum AdminReader {
             else { return nil }
             if !bind.isLocal {
                 bindField.warning(
-                    "\(bind) may be reached from other machines: metrics and status are public there"
-                )
+                    "\(bind) may be reached from other machines: metrics and status are public "
+                        + "there")
             }
             return PlacedAdmin(settings: AdminSettings(bind: bind), bindMark: bindField.mark)
         } ?? nil

@@ -2,6 +2,8 @@ import Policy
 
 /// Reads the whole configuration: one call for each top-level key, then what holds between them.
 struct SettingsReader {
+    static let workerCountMax = 256
+
     let processorCount: Int
 
     func read(_ root: Field) -> Settings {
@@ -45,12 +47,12 @@ struct SettingsReader {
 
     private func workerCount(_ field: Field) -> Int? {
         guard let text = field.text() else { return nil }
-        if text.value == "auto" { return max(1, processorCount) }
+        if text.value == "auto" { return min(max(1, processorCount), Self.workerCountMax) }
         guard Quantity.count(text.value) != nil else {
             let ending = Suggestion.ending(for: text.value, among: ["auto"], listing: false)
             field.error("\(text.shown) is neither auto nor a number of threads\(ending)")
             return nil
         }
-        return field.count(1...256, "one thread for each processor is enough")
+        return field.count(1...Self.workerCountMax, "one thread for each processor is enough")
     }
 }

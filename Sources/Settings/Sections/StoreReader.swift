@@ -49,7 +49,7 @@ enum StoreReader {
         section.set("in_flight_max", &values.inFlightCountMax) {
             $0.count(1...1_000_000, "each command in flight holds memory")
         }
-        if let field, values.username != nil, values.password == nil {
+        if let field, settings != nil, values.username != nil, values.password == nil {
             field.error("a user without a password: Redis logs in with both")
         }
         if settings != nil { settings = values }

@@ -5,8 +5,8 @@ public struct ChildProcessError: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// A program that a test runs: started with its output captured, awaited without polling, and killed
-/// when released or when the test process exits.
+/// A program that a test runs: started with its output captured, awaited without polling, and
+/// killed when released or when the test process exits.
 public final class ChildProcess: Sendable {
     public enum Stream: Hashable, Sendable {
         case standardOutput

@@ -64,12 +64,25 @@ public final class RedisServer: @unchecked Sendable {
     public func resume() { current.resume() }
 
     /// Makes the server a replica of `master`; returns when it has all of its data.
+    ///
+    /// A master's first replica begins a new replication history there.
     public func replicate(_ master: RedisServer) throws {
         let server = current
         let lineCount = server.lines(on: .standardOutput).count
         try command("REPLICAOF", "127.0.0.1", "\(master.port)")
         try server.waitForLine(on: .standardOutput, from: lineCount) {
             $0.contains("sync: Finished with success") || $0.contains("accepted a Partial")
+        }
+    }
+
+    /// Waits until a replica has all that was written so far.
+    public func waitForReplica() throws {
+        // WAIT counts from the last write of its own connection.
+        let outcome = try ChildProcess.run(
+            "redis-cli", ["-s", socketPath],
+            standardInput: Array("SET marker 1\nWAIT 1 0\n".utf8))
+        guard outcome.standardOutput == "OK\n1\n" else {
+            throw ChildProcessError(description: "WAIT: \(outcome.standardOutput)")
         }
     }
 

@@ -1,0 +1,166 @@
+import Bytes
+import Crypto
+import Foundation
+import Settings
+import Testing
+
+/// Loads texts with an invented environment and invented files.
+struct Configuration {
+    var environment: [String: String] = [:]
+    var files: [String: String] = [:]
+    var processorCount = 4
+
+    /// What a text needs besides what it is about.
+    private static let required = [
+        "listeners": "[{ bind: '127.0.0.1:8080' }]",
+        "apps": "[{ id: ABCDE12345.com.example.app }]",
+        "registry": "{ sqlite: /r.db }",
+        "upstreams": "{ api: { servers: ['127.0.0.1:9001'] } }",
+        "routes": "[{ name: all, path: '/*', upstream: api, attest: { mode: enforce } }]",
+    ]
+
+    /// `text` with the required keys that it lacks behind it.
+    static func completed(_ text: String) -> String {
+        let keys = Set(text.split(separator: "\n").map { $0.prefix { $0 != ":" } })
+        var lines = [text]
+        for (key, value) in required.sorted(by: { $0.key < $1.key })
+        where !keys.contains(Substring(key)) {
+            lines.append("\(key): \(value)")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    var loader: SettingsLoader {
+        SettingsLoader(
+            processorCount: processorCount, environment: { environment[$0] },
+            fileReader: { path in
+                files[path].map { .success(Array($0.utf8)) }
+                    ?? .failure(FileReadFailure("No such file or directory"))
+            })
+    }
+
+    func load(_ text: String) -> Result<LoadedSettings, ConfigurationProblems> {
+        loader.load(text: Self.completed(text), fileName: "f")
+    }
+
+    func settings(_ text: String) throws -> Settings { try load(text).get().settings }
+
+    /// `line:column: message` each.
+    func problems(_ text: String) -> [String] {
+        switch load(text) {
+        case .success: []
+        case .failure(let problems): problems.problems.map { String($0.description.dropFirst(2)) }
+        }
+    }
+
+    func warnings(_ text: String) throws -> [String] {
+        try load(text).get().warnings.map { String($0.description.dropFirst(2)) }
+    }
+
+    static let golden = Configuration(
+        files: [
+            "/secret": "hunter2", "/empty.pem": "",
+            "/garbage.pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ])
+
+    static let repository = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
+    static func file(_ path: String) throws -> String {
+        try String(contentsOf: repository.appending(path: path), encoding: .utf8)
+    }
+
+    /// The commented configuration and the examples.
+    static let shipped: [String] = {
+        let examples = try? FileManager.default.contentsOfDirectory(
+            atPath: repository.appending(path: "conf/examples").path)
+        return ["conf/sallyport.yaml"] + (examples ?? []).sorted().map { "conf/examples/\($0)" }
+    }()
+
+    /// A root's certificate in PEM.
+    static func rootPEM() throws -> String {
+        let key = try ECPrivateKey.generate(.p256)
+        let builder = CertificateBuilder(
+            subject: ["CN": "Root"], key: .ec(key), notBefore: 0, notAfter: 4_000_000_000,
+            extensions: [])
+        let certificate = try builder.certificate(issuer: .itself, signingKey: key)
+        return String(decoding: try certificate.pem(), as: UTF8.self)
+    }
+
+    /// Every key, each with another value than its default.
+    static let everyKey = """
+        workers: auto
+        listeners:
+          - bind: EXAMPLE.com:80
+            allow: [dot_segments, empty_segments, encoded_slash, backslash, path_parameters]
+            trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
+          - bind: '[0::1]:0'
+          - bind: unix:/run/s.sock
+        apps:
+          - id: ABCDE12345.com.example.app
+            environments: [development]
+          - { id: ABCDE12345.com.example.b, environments: [development, production] }
+        trust: { extra_roots: [/root.pem], clock_skew: 0s }
+        registry: { sqlite: ./r.db }
+        counters:
+          redis: redis://h:1/3
+          username: u
+          password: p/w
+          connect_timeout: 2s
+          command_timeout: 10ms
+          in_flight_max: 7
+        key_cache: { records: 1 }
+        challenge: { ttl: 1s, attestation_ttl: 72h }
+        secrets: { challenge_key_file: keys }
+        endpoints: { base: /device, body_max: 12KiB }
+        headers: { assertion: X-A, client_data: X-B, key_id: X-C }
+        upstreams:
+          first.one-1_:
+            servers: ['[::1]:1', unix:/u, 'h:2']
+            connect_timeout: 10ms
+            response_timeout: 100ms
+            idle_timeout: 1h
+            idle_connections_max: 0
+            connections_max: 1
+        routes:
+          - name: a
+            path: /a
+            methods: [GET, M-SEARCH, PRI_2]
+            upstream: first.one-1_
+            body_max: 0B
+            attest:
+              mode: enforce
+              client_data: body
+              challenge: off
+              replay: durable
+              rollout: 0%
+              challenge_member: c
+              key_id_member: k
+          - name: b
+            path: '/b%2a/'
+            upstream: first.one-1_
+            body_max: 1025B
+            attest: { mode: observe, challenge: off, replay: durable }
+          - name: c
+            path: /a%20b/*
+            upstream: first.one-1_
+            attest: { mode: enforce, replay: { window: 1024 } }
+        admin: { bind: localhost:9464 }
+        log: { access: off, events: ./events.log }
+        limits:
+          connections: 1
+          head: 1MiB
+          fields: 10
+          target: 256B
+          body: 64GiB
+          body_memory: 1025B
+          temporary_directory: /var/tmp
+          response_head: 1KiB
+          response_buffer: 4KiB
+          requests_per_connection: 1
+          assertion: 64KiB
+          client_data: 256B
+          registry_queue: 1
+        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s }
+        """
+}

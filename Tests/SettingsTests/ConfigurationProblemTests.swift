@@ -1,0 +1,156 @@
+import Settings
+import Testing
+
+/// A bad configuration and every line that `check` prints for it, less the file's name.
+struct GoldenCase: CustomTestStringConvertible {
+    let name: String
+    let text: String
+    let problems: [String]
+
+    init(_ name: String, _ text: String, expects problems: String) {
+        self.name = name
+        self.text = text
+        self.problems = problems.split(separator: "\n").map(String.init)
+    }
+
+    var testDescription: String { name }
+}
+
+@Suite("ConfigurationProblem")
+struct ConfigurationProblemTests {
+    @Test("says everything that is wrong, and where", arguments: GoldenCase.values)
+    func values(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
+    @Test(
+        "says everything that is wrong with files, addresses, stores", arguments: GoldenCase.places)
+    func places(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
+    @Test("says everything that is wrong with upstreams and routes", arguments: GoldenCase.routes)
+    func routes(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
+    @Test("names every missing key", arguments: ["{}", "workers: 1"])
+    func missing(text: String) {
+        let problems = Configuration().loader.load(text: text, fileName: "f").problems
+        #expect(
+            problems == [
+                "f:1:1: required key \"listeners\" is missing",
+                "f:1:1: required key \"registry\" is missing",
+                "f:1:1: required key \"upstreams\" is missing",
+                "f:1:1: required key \"routes\" is missing",
+            ])
+    }
+
+    @Test(
+        "refuses what is no mapping",
+        arguments: [
+            ("", "f:1:1: the document is empty"),
+            ("- a", "f:1:1: expected a mapping, found a list"),
+            ("text", "f:1:1: expected a mapping, found the text \"text\""),
+            ("a: \u{0}", "f:1:4: not UTF-8, or a control character"),
+        ])
+    func otherRoots(text: String, problem: String) {
+        #expect(Configuration().loader.load(text: text, fileName: "f").problems == [problem])
+    }
+
+    @Test("names a file that cannot be read, without a line")
+    func unreadable() {
+        let problems = Configuration().loader.load(path: "/etc/absent.yaml").problems
+        #expect(problems == ["/etc/absent.yaml: cannot be read: No such file or directory"])
+    }
+
+    @Test("reads the file that it is given, and names it")
+    func file() {
+        let configuration = Configuration(files: ["/c.yaml": "workers: 0"])
+        let problems = configuration.loader.load(path: "/c.yaml").problems
+        #expect(problems.count == 5)
+        #expect(problems.allSatisfy { $0.hasPrefix("/c.yaml:1:") })
+    }
+
+    @Test("never shows a password, nor what a file held")
+    func secrets() {
+        for golden in GoldenCase.values + GoldenCase.places {
+            #expect(!golden.problems.joined().contains("hunter"))
+        }
+    }
+
+    @Test("takes the largest file, and no larger one")
+    func large() {
+        let line = "                    a: 1"
+        let count = 1024 * 1024 / (line.utf8.count + 1)
+        let text = Array(repeating: line, count: count).joined(separator: "\n")
+        let loader = Configuration().loader
+        // Four keys are missing, one is unknown, all others are duplicates of it.
+        #expect(loader.load(text: text, fileName: "f").problems.count == count + 4)
+        let larger = text + String(repeating: "\n", count: 1024)
+        #expect(
+            loader.load(text: larger, fileName: "f").problems == ["f:1:1: more than 1048576 bytes"])
+    }
+
+    @Test("keeps a message on one line, and short")
+    func hostileText() {
+        let text = "workers: \"a\\nb\\e[31m\\u2028" + String(repeating: "x", count: 5000) + "\""
+        let problems = Configuration().problems(text)
+        #expect(problems.count == 1)
+        #expect(problems.allSatisfy { $0.unicodeScalars.count < 200 })
+        #expect(
+            problems.allSatisfy { problem in
+                problem.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0 != "\u{2028}" }
+            })
+    }
+}
+
+@Suite("Warnings")
+struct WarningTests {
+    @Test("shout about extra roots")
+    func extraRoots() throws {
+        var configuration = Configuration()
+        configuration.files["/root.pem"] = try Configuration.rootPEM()
+        #expect(
+            try configuration.warnings("trust: { extra_roots: [/root.pem] }") == [
+                "1:23: trust.extra_roots: WHOEVER HOLDS THE KEY OF AN EXTRA ROOT CAN IMITATE EVERY "
+                    + "DEVICE: for tests only, never in production"
+            ])
+    }
+
+    @Test("tell what leaves the API open")
+    func open() throws {
+        let text = """
+            listeners: [{ bind: '0.0.0.0:80', trusted_proxies: [0.0.0.0/0, '::/0'] }]
+            admin: { bind: '0.0.0.0:81' }
+            upstreams: { api: { servers: ['a:1'] }, old: { servers: ['b:1'] } }
+            routes: [{ name: a, path: '/*', upstream: api, attest: { mode: off } }]
+            """
+        #expect(
+            try Configuration().warnings(text) == [
+                "1:53: listeners[0].trusted_proxies[0]: 0.0.0.0/0 lets every client say who it is",
+                "1:64: listeners[0].trusted_proxies[1]: ::/0 lets every client say who it is",
+                "2:16: admin.bind: 0.0.0.0:81 may be reached from other machines: metrics and "
+                    + "status are public there",
+                "3:41: upstreams.old: no route uses it",
+                "4:9: routes: every route has attest mode off: nothing is protected",
+            ])
+    }
+
+    @Test("are none for a usual configuration")
+    func none() throws {
+        #expect(try Configuration().warnings("admin: { bind: localhost:1 }").isEmpty)
+        #expect(try Configuration().warnings("admin: { bind: unix:/run/s }").isEmpty)
+        #expect(try Configuration().warnings("admin: { bind: '[::1]:1' }").isEmpty)
+    }
+}
+
+extension Result where Success == LoadedSettings, Failure == ConfigurationProblems {
+    /// As `check` prints them.
+    var problems: [String] {
+        switch self {
+        case .success: []
+        case .failure(let failure): failure.problems.map(\.description)
+        }
+    }
+}

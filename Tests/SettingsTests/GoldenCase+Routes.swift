@@ -1,0 +1,227 @@
+extension GoldenCase {
+    static let routes: [GoldenCase] = [
+        GoldenCase(
+            "bad header names",
+            #"""
+            headers: { assertion: 'X Assertion', client_data: Cookie, key_id: X-Attest-Key }
+            """#,
+            expects: #"""
+                1:23: headers.assertion: "X Assertion" is not a header name (RFC 9110 section 5.1)
+                1:51: headers.client_data: "Cookie" has a meaning of its own, and the named \#
+                headers are removed from every request
+                1:67: headers.key_id: "X-Attest-Key" has a meaning of its own, and the named \#
+                headers are removed from every request
+                """#),
+        GoldenCase(
+            "header names that are the same to a server",
+            #"""
+            headers: { assertion: X_Proof, key_id: x-proof }
+            """#,
+            expects: #"""
+                1:40: headers.key_id: "x-proof" is the name of assertion too, or differs in - and \#
+                _ only
+                """#),
+        GoldenCase(
+            "a header name that is another's default",
+            #"""
+            headers: { key_id: X-App-Attest-Assertion }
+            """#,
+            expects: #"""
+                1:20: headers.key_id: "x-app-attest-assertion" is the name of assertion too, or \#
+                differs in - and _ only
+                """#),
+        GoldenCase(
+            "bad upstreams",
+            #"""
+            upstreams:
+              api: { servers: [] }
+              'a b': { servers: ['h:1'] }
+              c: { servers: ['h:0', 'h:1', 'h:1'] }
+              d: { connect_timeout: 1ms }
+              api2: h:1
+            """#,
+            expects: #"""
+                2:19: upstreams.api.servers: is empty: at least one server is needed
+                3:3: "a b" is not a name: 1 to 64 letters, digits, periods, hyphens and \#
+                underscores
+                4:18: upstreams.c.servers[0]: port 0 cannot be connected to
+                4:32: upstreams.c.servers[2]: listed twice
+                5:6: upstreams.d: required key "servers" is missing
+                5:25: upstreams.d.connect_timeout: "1ms" is outside 10ms to 2m: requests wait for \#
+                it
+                6:9: upstreams.api2: expected a mapping, found the text "h:1"
+                """#),
+        GoldenCase(
+            "bad routes",
+            #"""
+            routes:
+              - name: a b
+                path: api
+                upstream: api
+                attest: { mode: enfroce }
+              - path: /a*
+                methods: [get, 'P OST', CONNECT, GET, GET]
+                upstream: apo
+                attest: off
+              - name: c
+                path: /a/../b
+                methods: []
+                upstream: elsewhere
+                body_max: 1
+                attest: {}
+              - name: d
+                path: /x?y=1
+                upstrem: api
+              - just text
+            """#,
+            expects: #"""
+                2:11: routes[0].name: "a b" is not a name: 1 to 64 letters, digits, periods, \#
+                hyphens and underscores
+                3:11: routes[0].path: "api" does not begin with a /
+                5:21: routes[0].attest.mode: "enfroce" is not one of off, observe, enforce: did \#
+                you mean "enforce"?
+                6:5: routes[1]: required key "name" is missing
+                6:11: routes[1].path: "/a*" has a * elsewhere than in a final /*; write a literal \#
+                one as %2A
+                7:15: routes[1].methods[0]: "get" is not a method in upper case: did you mean \#
+                "GET"?
+                7:20: routes[1].methods[1]: "P OST" is not a method in upper case
+                7:29: routes[1].methods[2]: CONNECT is not supported
+                7:43: routes[1].methods[4]: listed twice
+                8:15: routes[1].upstream: no upstream is named "apo": did you mean "api"?
+                9:13: routes[1].attest: expected a mapping, found the text "off"
+                11:11: routes[2].path: "/a/../b" is not a path that a request can have: \#
+                dot_segment
+                12:14: routes[2].methods: is empty: leave it out to take every method
+                13:15: routes[2].upstream: no upstream is named "elsewhere"; known: api
+                14:15: routes[2].body_max: "1" has no unit: write 1B (units: B, KiB, MiB, GiB)
+                15:13: routes[2].attest: required key "mode" is missing
+                16:5: routes[3]: required key "upstream" is missing
+                16:5: routes[3]: required key "attest" is missing
+                17:11: routes[3].path: "/x?y=1" is not a path that a request can have: \#
+                path_invalid
+                18:5: unknown key "upstrem" in routes[3]: did you mean "upstream"?
+                19:5: routes[4]: expected a mapping, found the text "just text"
+                """#),
+        GoldenCase(
+            "paths that no request can have",
+            #"""
+            routes:
+              - { name: a, path: '/a//b', upstream: api, attest: { mode: off } }
+              - { name: b, path: '/a%2Fb', upstream: api, attest: { mode: off } }
+              - { name: c, path: '/a;b', upstream: api, attest: { mode: off } }
+              - { name: d, path: '/%zz', upstream: api, attest: { mode: off } }
+              - { name: e, path: '/{id}', upstream: api, attest: { mode: off } }
+              - { name: f, path: '/ü', upstream: api, attest: { mode: off } }
+            """#,
+            expects: #"""
+                2:22: routes[0].path: "/a//b" is not a path that a request can have: empty_segment
+                3:22: routes[1].path: "/a%2Fb" is not a path that a request can have: \#
+                encoded_slash
+                4:22: routes[2].path: "/a;b" is not a path that a request can have: \#
+                path_parameters
+                5:22: routes[3].path: "/%zz" is not a path that a request can have: \#
+                percent_encoding_invalid
+                6:22: routes[4].path: "/{id}" is not a path that a request can have: path_invalid
+                7:22: routes[5].path: "/ü" is not a path that a request can have: path_invalid
+                """#),
+        GoldenCase(
+            "routes that never match",
+            #"""
+            routes:
+              - { name: a, path: /x, methods: [GET, POST], upstream: api, attest: { mode: off \#
+            } }
+              - { name: b, path: '/%78', methods: [PUT, POST], upstream: api, attest: { mode: \#
+            enforce } }
+              - { name: a, path: /y, upstream: api, attest: { mode: off } }
+              - { name: c, path: /y, upstream: api, attest: { mode: off } }
+              - { name: d, path: /attest/verify, upstream: api, attest: { mode: off } }
+              - { name: e, path: /assert/challenge/, upstream: api, attest: { mode: off } }
+            """#,
+            expects: #"""
+                3:22: routes[1].path: never matches in full: the route at 2:5 has the same path \#
+                and takes one of its methods
+                4:13: routes[2].name: "a" is the name of the route at 2:13 already
+                5:22: routes[3].path: never matches in full: the route at 4:5 has the same path \#
+                and takes one of its methods
+                6:22: routes[4].path: never matches: the gateway answers /attest/verify itself \#
+                (endpoints.base moves its paths)
+                7:22: routes[5].path: never matches: the gateway answers /assert/challenge itself \#
+                (endpoints.base moves its paths)
+                """#),
+        GoldenCase(
+            "policies that do not fit together",
+            #"""
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce, challenge: off }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: observe, challenge: off, replay: { window: 64 } }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: enforce, challenge_member: c, key_id_member: k }
+              - name: d
+                path: /d
+                upstream: api
+                attest: { mode: off, challenge: off }
+            """#,
+            expects: #"""
+                5:41: routes[0].attest.challenge: challenge: off needs replay: durable, because \#
+                without a challenge only the registry's counter outlives a restart
+                9:41: routes[1].attest.challenge: challenge: off needs replay: durable, because \#
+                without a challenge only the registry's counter outlives a restart
+                13:30: routes[2].attest.challenge_member: is used with client_data: body only
+                13:51: routes[2].attest.key_id_member: is used with client_data: body only
+                """#),
+        GoldenCase(
+            "bad policies",
+            #"""
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce, replay: { window: 0 }, rollout: 25 }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: enforce, replay: window, rollout: 101% }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: on, replay: { size: 3 }, client_data: heder, challenge: no }
+              - name: d
+                path: /d
+                upstream: api
+                attest: { mode: enforce, replay: { window: 1025 }, challenge: off }
+            """#,
+            expects: #"""
+                5:48: routes[0].attest.replay.window: "0" is outside 1 to 1024: the stores \#
+                remember that many counters a key
+                5:62: routes[0].attest.rollout: "25" has no unit: write 25%
+                9:38: routes[1].attest.replay: window needs its size: write { window: 64 }
+                9:55: routes[1].attest.rollout: "101%" is outside 0% to 100%: a share of all
+                13:21: routes[2].attest.mode: "on" is not one of off, observe, enforce
+                13:33: routes[2].attest.replay: required key "window" is missing
+                13:35: unknown key "size" in routes[2].attest.replay; known: window
+                13:59: routes[2].attest.client_data: "heder" is not one of header, body: did you \#
+                mean "header"?
+                13:77: routes[2].attest.challenge: "no" is not one of required, off
+                17:48: routes[3].attest.replay.window: "1025" is outside 1 to 1024: the stores \#
+                remember that many counters a key
+                """#),
+        GoldenCase(
+            "attestation without an app",
+            #"""
+            apps: []
+            """#,
+            expects: #"""
+                4:66: routes[0].attest.mode: enforce needs an entry in apps: no key could be \#
+                enrolled
+                """#),
+    ]
+}

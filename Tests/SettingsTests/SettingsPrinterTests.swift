@@ -1,0 +1,70 @@
+import Settings
+import Testing
+
+@Suite("SettingsPrinter")
+struct SettingsPrinterTests {
+    private func reload(_ settings: Settings, _ configuration: Configuration) throws -> Settings {
+        let text = SettingsPrinter.text(of: settings)
+        switch configuration.loader.load(text: text, fileName: "printed") {
+        case .success(let loaded): return loaded.settings
+        case .failure(let problems):
+            Issue.record("\(problems)\n\(text)")
+            throw problems
+        }
+    }
+
+    @Test("prints what loads again to the same", arguments: Configuration.shipped)
+    func shipped(path: String) throws {
+        let configuration = Configuration()
+        let text = try Configuration.file(path)
+        let settings = try configuration.loader.load(text: text, fileName: path).get().settings
+        var again = try reload(settings, configuration)
+        // The password is masked.
+        if case .redis(let redis) = settings.counters, redis.password != nil {
+            again.counters = settings.counters
+        }
+        #expect(again == settings)
+    }
+
+    @Test("prints every key")
+    func everyKey() throws {
+        var configuration = Configuration()
+        configuration.files["/root.pem"] = try Configuration.rootPEM()
+        let settings = try configuration.settings(Configuration.everyKey)
+        var again = try reload(settings, configuration)
+        guard case .redis(var redis) = again.counters else {
+            Issue.record("no Redis")
+            return
+        }
+        #expect(redis.password == SettingsPrinter.passwordMask)
+        redis.password = "p/w"
+        again.counters = .redis(redis)
+        #expect(again == settings)
+        #expect(!SettingsPrinter.text(of: settings).contains("p/w"))
+    }
+
+    @Test("quotes what YAML or ${…} would take apart")
+    func hostileTexts() throws {
+        let paths = [
+            "a: b", "- x", "#x", "${A}", "$${A}", "'\"\\", "[", "{", "*x", "&x", "!x", "é😀\u{2028}",
+            "x\u{85}y", " x ", "?", "~", "null", "%x", "@", "`", "\u{FEFF}x", "|", ">", "a #b",
+        ]
+        for path in paths {
+            var settings = try Configuration().settings("")
+            settings.registry = .sqlite(path: path)
+            settings.secrets.challengeKeyFile = path
+            #expect(try reload(settings, Configuration()) == settings)
+        }
+    }
+
+    @Test("prints the defaults in readable units")
+    func units() throws {
+        let text = SettingsPrinter.text(of: try Configuration().settings(""))
+        for line in [
+            "  head: 32KiB", "  body: 1MiB", "  attestation_ttl: 24h", "  ttl: 2m", "  idle: 75s",
+            "counters: embedded", "  - bind: \"127.0.0.1:8080\"", "    path: \"/*\"",
+        ] {
+            #expect(text.split(separator: "\n").contains(Substring(line)))
+        }
+    }
+}
