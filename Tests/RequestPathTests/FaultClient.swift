@@ -89,9 +89,12 @@ final class FaultSite {
         return writer.finish().readable.array
     }
 
-    /// The bodies that reached the upstream, each as often as it did.
+    /// The bodies of signed requests that reached the upstream, each as often as it did.
     var seenBodies: [String: Int] {
-        upstream.requests.reduce(into: [:]) { $0[$1.message.bodyText, default: 0] += 1 }
+        upstream.requests.reduce(into: [:]) { seen, request in
+            guard !request.body.isEmpty else { return }
+            seen[request.message.bodyText, default: 0] += 1
+        }
     }
 }
 

@@ -43,7 +43,8 @@ struct StoreRegistryTests {
         #expect(outcome.status == .exited(1), sourceLocation: sourceLocation)
         for word in words {
             #expect(
-                outcome.standardError.contains(word), "\(outcome.standardError)",
+                outcome.standardError.lowercased().contains(word.lowercased()),
+                "\(outcome.standardError)",
                 sourceLocation: sourceLocation)
         }
         #expect(
