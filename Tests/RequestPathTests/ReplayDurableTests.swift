@@ -48,8 +48,9 @@ struct ReplayDurableTests {
         changed = SignedCall(
             method: changed.method, target: changed.target, fields: changed.fields,
             body: changed.body + [0x20])
-        #expect(try changed.exchange(with: gateway).verdict == "401 assertion_invalid"
-            || route == "durable")
+        #expect(
+            try changed.exchange(with: gateway).verdict == "401 assertion_invalid"
+                || route == "durable")
         #expect(site.seenBodies.count == accepted.count)
         #expect(site.seenBodies.values.allSatisfy { $0 == 1 })
     }
