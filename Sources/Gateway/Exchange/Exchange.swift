@@ -107,6 +107,7 @@ final class Exchange {
         self.isPeerTrusted = isPeerTrusted
         site = worker.site
         number = worker.nextExchangeNumber()
+        requestID = worker.nextRequestID()
         phase = .readHead
         startedAt = worker.loop.now
     }

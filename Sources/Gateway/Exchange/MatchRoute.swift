@@ -4,12 +4,8 @@ import Policy
 import Settings
 
 extension Exchange {
-    /// The head is complete and well-formed: the connection's codec saw to that. What is left is
-    /// what concerns the exchange: an id for it.
-    func readHead() throws(Refusal) -> Step {
-        requestID = worker.nextRequestID()
-        return .next
-    }
+    /// The head is complete and well-formed: the connection's codec saw to that.
+    func readHead() throws(Refusal) -> Step { .next }
 
     /// Finds the endpoint or route that the normal form of the path belongs to.
     func matchRoute() throws(Refusal) -> Step {

@@ -139,7 +139,8 @@ extension Exchange {
 
     /// The request id: the trusted peer's own where it sent one, else ours.
     func appendRequestID(to output: inout ByteBuffer) {
-        if isPeerTrusted {
+        // Of a head that was refused or never ended there are fields, and no bytes to show them in.
+        if isPeerTrusted, !headBytes.isEmpty {
             for field in head.fields where field.known == .xRequestID {
                 let headBytes = headBytes
                 output.append(headBytes.span.extracting(field.value))
