@@ -41,14 +41,14 @@ enum DoctorCommand {
         guard case .sqlite(let path) = settings.registry else { return "not looked at" }
         guard File.exists(path) else { return "\(path) will be made at the first start" }
         let counts = try RegistryAdministration(path: path).counts()
-        return "\(path), \(counts.reduce(0) { $0 + $1.count }) keys"
+        return "\(path), keys: \(counts.reduce(0) { $0 + $1.count })"
     }
 
     private static func challengeKeys(_ settings: Settings) throws -> String {
-        guard settings.secrets.challengeKeyFile != nil else {
+        guard let path = settings.secrets.challengeKeyFile else {
             return "kept beside the registry; several gateways need secrets.challenge_key_file"
         }
-        return "\(try ChallengeKeyFile.keys(for: settings).count)"
+        return "\(path), keys: \(try ChallengeKeyFile.keys(for: settings).count)"
     }
 
     private static func counters(_ settings: Settings) throws -> String {
@@ -66,6 +66,7 @@ enum DoctorCommand {
         for server in upstream.servers {
             try ConnectionProbe.reach(server.socketAddress(), timeout: upstream.connectTimeout)
         }
-        return "\(upstream.servers.count) servers take connections"
+        let addresses = upstream.servers.map(\.description).joined(separator: ", ")
+        return "\(addresses): takes connections"
     }
 }

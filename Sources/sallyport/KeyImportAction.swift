@@ -24,7 +24,7 @@ enum KeyImportAction {
         }
         let batch = registry.beginImport { keyID, conflict in
             faultCount += 1
-            Console.complain("\(keyID.base64): left as it was: \(conflict)")
+            Console.complain("\(keyID.base64): left as it was: \(words(conflict))")
         }
         while let line = try reader.next() {
             lineNumber += 1
@@ -46,5 +46,15 @@ enum KeyImportAction {
                 + " \(summary.tightenedCount), conflicts \(summary.conflictCount),"
                 + " faulty lines \(faultCount - summary.conflictCount)")
         if faultCount > 0 { Exit.with(.failed) }
+    }
+
+    private static func words(_ conflict: ImportConflict) -> String {
+        switch conflict {
+        case .otherPublicKey: "it is known with another public key"
+        case .otherApp: "it is known under another app"
+        case .otherEnvironment: "it is known in the other environment"
+        case .notActive(let status):
+            "it is \(status.rawValue), and an import makes no key active again"
+        }
     }
 }

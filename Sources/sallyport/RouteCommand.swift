@@ -33,12 +33,16 @@ enum RouteCommand {
         _ method: String, _ target: String, _ listener: ListenerSettings, _ settings: Settings
     ) {
         let bytes = Array(target.utf8)
+        Console.print("\(listener.bind):")
+        if let endpoint = endpoint(method, bytes, listener, settings) {
+            Console.print("  answered by the gateway itself: \(endpoint)")
+            return
+        }
         let method = Array(method.utf8)
         var scratch: [UInt8] = []
         let table = RouteTable(settings.routes)
         let match = table.match(
             method: method.span, target: bytes.span, allowing: listener.allow, scratch: &scratch)
-        Console.print("\(listener.bind):")
         let index: Int
         switch match {
         case .route(let found): index = found
@@ -58,5 +62,21 @@ enum RouteCommand {
         Console.print(
             "  client data \(attest.clientData.rawValue), challenge \(attest.challenge.rawValue),"
                 + " replay \(attest.replay), rollout \(attest.rolloutPercent)%")
+    }
+
+    /// What the gateway answers before it looks at routes; nil for everything else.
+    private static func endpoint(
+        _ method: String, _ target: [UInt8], _ listener: ListenerSettings, _ settings: Settings
+    ) -> String? {
+        // About the gateway itself, not about a path (RFC 9110 section 9.3.7).
+        if method == "OPTIONS", target == [UInt8(ascii: "*")] { return "OPTIONS *" }
+        var path: [UInt8] = []
+        switch TargetPath.normalize(target.span, allowing: listener.allow, into: &path) {
+        case .asReceived(let pathCount): path = Array(target.prefix(pathCount))
+        case .normalized: break
+        case .refused: return nil
+        }
+        return ["attest/challenge", "attest/verify", "assert/challenge"]
+            .first { path == Array((settings.endpoints.base + $0).utf8) }
     }
 }
