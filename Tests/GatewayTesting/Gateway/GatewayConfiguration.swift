@@ -30,7 +30,8 @@ public struct GatewayConfiguration: Sendable {
     public var routes: [Route] = []
     public var apps = ["{ id: \(Self.appID), environments: [production, development] }"]
     public var counters = "embedded"
-    public var extraRootPaths: [String] = []
+    /// ``TestApple``'s by default.
+    public var extraRootPaths = [TestApple.rootPath]
     public var workers = 1
     /// Whole top-level entries, e.g. `timeouts: { request_head: 200ms }`.
     public var more: [String] = []
@@ -41,6 +42,17 @@ public struct GatewayConfiguration: Sendable {
     public init(upstreamPort port: UInt16, routes: [Route] = [.init("all", path: "/*")]) {
         upstreams = ["api": "servers: [\"127.0.0.1:\(port)\"]"]
         self.routes = routes
+    }
+
+    /// Everything below `/api/` must be asserted; the rest goes unlooked at.
+    public static func enforcing(
+        upstreamPort port: UInt16, attest: String = "mode: enforce"
+    ) -> GatewayConfiguration {
+        GatewayConfiguration(
+            upstreamPort: port,
+            routes: [
+                Route("api", path: "/api/*", attest: attest), Route("rest", path: "/*"),
+            ])
     }
 
     /// The file's text for a gateway whose files lie in `directory`.
