@@ -146,6 +146,8 @@ public struct ByteBuffer: ~Copyable {
         end += byteCount
     }
 
+    /// Disfavoured so that a literal is a `StaticString`, whose bytes are copied as they lie.
+    @_disfavoredOverload
     public mutating func append(_ text: String) {
         var text = text
         text.withUTF8 { source in

@@ -23,7 +23,8 @@ public enum RouteMatch: Equatable, Sendable {
 /// (``AttestPolicy`` mode, then rollout).
 ///
 /// The order of routes means nothing. A table with ``problems`` matches nothing.
-public struct RouteTable: Sendable {
+/// A class: it is looked into for every request, and a value would be copied for it.
+public final class RouteTable: Sendable {
     private let exact: PathIndex
     private let exactTables: [MethodTable]
     private let prefix: PathIndex

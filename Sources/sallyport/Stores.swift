@@ -55,10 +55,11 @@ final class Stores {
 
     /// After the last request: what the embedded counters know is kept for the next start.
     func close() {
-        if let embeddedCounters, let ownership, let state = embeddedCounters.snapshot() {
+        let state = embeddedCounters?.snapshot()
+        registry.close()
+        if let state, let ownership {
             // Where it fails, the next start begins another incarnation, which is safe.
             try? ownership.value.storeState(state)
         }
-        registry.close()
     }
 }

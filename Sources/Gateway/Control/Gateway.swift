@@ -207,6 +207,8 @@ public final class Gateway {
         }
         let timer = Timer(loop: control.loop) { [hub, unowned control] in
             hub.health.counters(areReady: control.counters.isAvailable)
+            hub.embeddedCounters?.sweep(
+                nowMilliseconds: Int64(control.loop.now.nanoseconds / 1_000_000))
             hub.registry.probe { result in
                 if case .success = result {
                     hub.health.registry(isReady: true)

@@ -123,6 +123,7 @@ extension HTTP1Connection: ResponseSink {
     @discardableResult
     private func appendFields(_ head: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
         var hasDate = false
+        let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
             switch field.known {
             case .connection, .keepAlive, .proxyConnection, .transferEncoding, .contentLength,
@@ -132,12 +133,9 @@ extension HTTP1Connection: ResponseSink {
             default: break
             }
             let name = bytes.extracting(field.name)
-            if !head.connectionTokens.isEmpty, head.isNominated(field, in: bytes) { continue }
+            if hasNominated, head.isNominated(field, in: bytes) { continue }
             if worker.responseReservedNames.contains(name) { continue }
-            output.append(name)
-            output.append(": ")
-            output.append(bytes.extracting(field.value))
-            output.append("\r\n")
+            output.append(line: field, of: bytes)
         }
         return hasDate
     }

@@ -52,6 +52,7 @@ extension Exchange {
         let headBytes = headBytes
         let bytes = headBytes.span
         let keepsForwarding = isPeerTrusted
+        let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
             let name = bytes.extracting(field.name)
             switch field.known.forwarding {
@@ -61,11 +62,8 @@ extension Exchange {
             case .always:
                 if site.reservedNames.contains(name) || isForwardingSpelling(name) { continue }
             }
-            if !head.connectionTokens.isEmpty, head.isNominated(field, in: bytes) { continue }
-            upstreamHead.append(name)
-            upstreamHead.append(": ")
-            upstreamHead.append(bytes.extracting(field.value))
-            upstreamHead.append("\r\n")
+            if hasNominated, head.isNominated(field, in: bytes) { continue }
+            upstreamHead.append(line: field, of: bytes)
         }
     }
 

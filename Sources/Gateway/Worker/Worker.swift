@@ -269,11 +269,9 @@ final class Worker {
 
     /// The pool of `upstream` under `site`, which may be older than the worker's own.
     func pool(for site: Site, upstream index: Int) -> UpstreamPool {
-        if poolGeneration != site.generation, site.generation >= poolGeneration {
-            rebuildPools(site)
-        }
+        if site.generation > poolGeneration { rebuildPools(site) }
+        if site.generation == poolGeneration { return pools[index] }
         let settings = site.settings.upstreams[index]
-        if index < pools.count, pools[index].settings == settings { return pools[index] }
         return pools.first { $0.settings == settings } ?? makePool(settings, site)
     }
 

@@ -1,0 +1,39 @@
+/// The command `sallyport-lab`: a simulated device and its Apple, a load generator, the demo.
+@main
+enum Lab {
+    static func main() {
+        let words = Array(CommandLine.arguments.dropFirst())
+        guard let name = words.first else { LabExit.usage(help) }
+        let rest = Array(words.dropFirst())
+        do {
+            switch name {
+            case "root": try RootCommand.run(rest)
+            case "device": try DeviceCommand.run(rest)
+            case "mint": try MintCommand.run(rest)
+            case "seed": try SeedCommand.run(rest)
+            case "load": try LoadCommand.run(rest)
+            case "demo": try DemoCommand.run(rest)
+            case "ports": try PortsCommand.run(rest)
+            case "help", "--help", "-h": print(help)
+            default: LabExit.usage("unknown command \(name)\n\n\(help)")
+            }
+        } catch {
+            LabExit.failed("\(error)")
+        }
+    }
+
+    static let help = """
+        usage: sallyport-lab COMMAND [OPTION...]
+
+          root     mint a stand-in for Apple, and write its root for trust.extra_roots
+          device   new, attest, sign, request: a simulated device kept in a file
+          mint     write one attestation, assertion or receipt, right or with one fault
+          seed     write key records for `sallyport keys import`
+          load     requests in a closed loop, plain or asserted; prints one JSON line
+          demo     the device's side of `make demo`
+          ports    print free ports of 127.0.0.1
+
+        `sallyport-lab COMMAND --help` prints a command's options.
+        Exit codes: 0 ok, 1 failed, 2 usage. For tests and demonstrations only.
+        """
+}

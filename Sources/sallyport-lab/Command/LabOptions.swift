@@ -1,0 +1,70 @@
+/// What follows a command's name: `--name value`, `--flag`, and operands.
+struct LabOptions {
+    private var values: [String: String] = [:]
+    private var flags: Set<String> = []
+    private(set) var operands: [String] = []
+    private let usage: String
+
+    /// `names` take a value. Any other word that begins with `--`, a missing value, or a count of
+    /// operands outside `operandCounts` ends the process with `usage`.
+    init(
+        _ words: [String], names: [String], flags flagNames: [String] = [],
+        operandCounts: ClosedRange<Int> = 0...0, usage: String
+    ) {
+        self.usage = usage
+        var rest = words[...]
+        while let word = rest.popFirst() {
+            if word == "--help" || word == "-h" {
+                print(usage)
+                LabExit.ok()
+            } else if flagNames.contains(word) {
+                flags.insert(word)
+            } else if names.contains(word) {
+                guard let value = rest.popFirst() else {
+                    LabExit.usage("\(word) needs a value\n\n\(usage)")
+                }
+                values[word] = value
+            } else if word.hasPrefix("--") {
+                LabExit.usage("unknown option \(word)\n\n\(usage)")
+            } else {
+                operands.append(word)
+            }
+        }
+        guard operandCounts.contains(operands.count) else { LabExit.usage(usage) }
+    }
+
+    func has(_ flag: String) -> Bool { flags.contains(flag) }
+
+    func value(_ name: String) -> String? { values[name] }
+
+    func required(_ name: String) -> String {
+        guard let value = values[name] else { LabExit.usage("\(name) is missing\n\n\(usage)") }
+        return value
+    }
+
+    /// The number given for `name`, or `fallback`.
+    func count(_ name: String, or fallback: Int) -> Int {
+        guard let text = values[name] else { return fallback }
+        guard let number = Int(text), number >= 0 else {
+            LabExit.usage("\(name): \(text) is not a number\n\n\(usage)")
+        }
+        return number
+    }
+
+    /// One of a closed set of names, or `fallback`.
+    func choice<Choice>(
+        _ name: String, or fallback: Choice
+    ) -> Choice where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
+        optionalChoice(name) ?? fallback
+    }
+
+    func optionalChoice<Choice>(_ name: String) -> Choice?
+    where Choice: CaseIterable & RawRepresentable, Choice.RawValue == String {
+        guard let text = values[name] else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            let all = Choice.allCases.map(\.rawValue).joined(separator: " ")
+            LabExit.usage("\(name): \(text) is none of: \(all)")
+        }
+        return choice
+    }
+}

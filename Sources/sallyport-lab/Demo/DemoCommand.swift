@@ -1,0 +1,34 @@
+import AppAttestTesting
+import EventLoop
+
+/// `sallyport-lab demo`: the device's side of `make demo`, and its table.
+enum DemoCommand {
+    private static let usage = """
+        usage: sallyport-lab demo --gateway HOST:PORT --apple FILE --app APP_ID
+                                  --device FILE --nginx-log FILE --challenge-seconds N
+
+        Enrols a device, sends asserted requests that must pass and others that must not, and prints
+        what became of each. Exits with 1 unless every row is as it should be.
+        """
+
+    static func run(_ words: [String]) throws {
+        let options = LabOptions(
+            words,
+            names: [
+                "--gateway", "--apple", "--app", "--device", "--nginx-log", "--challenge-seconds",
+            ], usage: usage)
+        let address = try SocketAddress.ofGateway(options.required("--gateway"))
+        let device = try SimulatedDevice(appID: options.required("--app"), system: .iOS27)
+        var scenario = DemoScenario(
+            client: try DeviceClient(address),
+            apple: try LabFile.apple(options.required("--apple")),
+            device: device, challengeLife: .seconds(options.count("--challenge-seconds", or: 5)))
+        try scenario.run()
+        try DeviceState(path: options.required("--device"), device: device).save()
+        let log = try UpstreamLog(
+            waitingFor: scenario.rows.count, in: options.required("--nginx-log"))
+        let table = DemoTable(rows: scenario.rows, log: log)
+        print(table.text)
+        guard table.isAsExpected else { throw LabError("a row is not as it should be") }
+    }
+}

@@ -1,0 +1,44 @@
+/// The demo's rows as a person reads them.
+struct DemoTable {
+    private let rows: [(cells: [String], isExpected: Bool)]
+
+    private static let heading = ["", "what was sent", "request", "status", "code", "nginx saw"]
+
+    init(rows: [DemoRow], log: UpstreamLog) {
+        self.rows = rows.enumerated().map { index, row in
+            let seen = log[index + 1]
+            let isExpected = row.isExpected(seen)
+            let cells = [
+                isExpected ? "ok" : "WRONG", row.title, row.request, "\(row.status)", row.code,
+                Self.describe(seen, row),
+            ]
+            return (cells, isExpected)
+        }
+    }
+
+    private static func describe(_ seen: SeenRequest?, _ row: DemoRow) -> String {
+        guard let seen else { return "nothing" }
+        let request = seen.request == row.request ? "the request" : seen.request
+        guard seen.result != "-" || seen.key != "-" else { return request + ", no X-Attest-*" }
+        return "\(request), \(seen.result), key \(seen.key.prefix(8))"
+    }
+
+    var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }
+
+    var text: String {
+        let all = [Self.heading] + rows.map(\.cells)
+        let widths = Self.heading.indices.map { column in
+            all.map { $0[column].count }.max() ?? 0
+        }
+        func line(_ cells: [String]) -> String {
+            var line = ""
+            for (cell, width) in zip(cells, widths) {
+                line += cell + String(repeating: " ", count: width - cell.count + 2)
+            }
+            while line.last == " " { line.removeLast() }
+            return line
+        }
+        let rule = widths.map { String(repeating: "-", count: $0) }
+        return ([Self.heading, rule] + rows.map(\.cells)).map(line).joined(separator: "\n")
+    }
+}

@@ -1,0 +1,48 @@
+import EventLoop
+
+/// A request as the upstream logged it; `-` where a field was absent.
+struct SeenRequest {
+    let request: String
+    /// `X-Attest-Result`.
+    let result: String
+    /// `X-Attest-Key`.
+    let key: String
+}
+
+/// What nginx logged, by row of the demo: `ROW METHOD URI RESULT KEY`.
+struct UpstreamLog {
+    private var requests: [Int: SeenRequest] = [:]
+
+    static let patience = Duration.seconds(10)
+
+    /// Reads the log once it has the line of `lastRow`, which nginx writes after its answer.
+    init(waitingFor lastRow: Int, in path: String) throws {
+        let limit = MonotonicInstant.now() + Self.patience
+        let loop = try EventLoop()
+        while true {
+            requests = try Self.read(path)
+            if requests[lastRow] != nil { return }
+            guard MonotonicInstant.now() < limit else {
+                throw LabError("nginx did not log the last request")
+            }
+            let timer = Timer(loop: loop) { loop.stop() }
+            timer.schedule(after: .milliseconds(20))
+            loop.run()
+        }
+    }
+
+    private static func read(_ path: String) throws -> [Int: SeenRequest] {
+        let text = String(decoding: try LabFile.read(path), as: UTF8.self)
+        var requests: [Int: SeenRequest] = [:]
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count == 5, let row = Int(words[0]) else { continue }
+            requests[row] = SeenRequest(
+                request: words[1] + " " + words[2], result: words[3], key: words[4])
+        }
+        return requests
+    }
+
+    /// Nil where the request never came.
+    subscript(row: Int) -> SeenRequest? { requests[row] }
+}

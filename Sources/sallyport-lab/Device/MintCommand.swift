@@ -1,0 +1,90 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import EventLoop
+
+/// `sallyport-lab mint`: single objects in files, for `sallyport explain` and outside checks.
+enum MintCommand {
+    private static let usage = """
+        usage: sallyport-lab mint attestation --apple FILE --device FILE --out FILE [--at SECONDS]
+                                  [--challenge-file FILE] [--fault NAME] [--receipt FORM] [--base64]
+               sallyport-lab mint assertion --device FILE --out FILE
+                                  [--client-data-file FILE] [--fault NAME] [--base64]
+               sallyport-lab mint receipt --apple FILE --device FILE --out FILE [--at SECONDS]
+                                  [--risk-metric N] [--base64]
+               sallyport-lab mint --list
+
+        --challenge-file, --client-data-file  the bytes whose SHA-256 the object covers
+        --list                                every fault, system and receipt form
+        """
+
+    static func run(_ words: [String]) throws {
+        let options = LabOptions(
+            words,
+            names: [
+                "--apple", "--device", "--out", "--at", "--challenge-file", "--client-data-file",
+                "--fault", "--receipt", "--risk-metric",
+            ], flags: ["--base64", "--list"], operandCounts: 0...1, usage: usage)
+        if options.has("--list") { return list() }
+        guard let kind = options.operands.first else { LabExit.usage(usage) }
+        let object: [UInt8]
+        switch kind {
+        case "attestation": object = try attestation(options)
+        case "assertion": object = try assertion(options)
+        case "receipt": object = try receipt(options)
+        default: LabExit.usage(usage)
+        }
+        try LabFile.write(
+            options.required("--out"),
+            options.has("--base64") ? Array(Base64.encode(object).utf8) : object)
+    }
+
+    private static func list() {
+        print("attestation faults:")
+        for fault in AttestationFault.allCases { print("  \(fault.rawValue)  \(fault.code)") }
+        print("assertion faults:")
+        for fault in AssertionFault.allCases { print("  \(fault.rawValue)  \(fault.code)") }
+        print("systems: \(SimulatedSystem.allCases.map(\.rawValue).joined(separator: " "))")
+        print("receipt forms: \(ReceiptForm.allCases.map(\.rawValue).joined(separator: " "))")
+    }
+
+    private static func seconds(_ options: LabOptions) -> Int64 {
+        Int64(options.count("--at", or: Int(WallClock.now().seconds)))
+    }
+
+    /// SHA-256 of a file's bytes, of nothing where none is named.
+    private static func hash(_ options: LabOptions, _ name: String) throws -> [UInt8] {
+        SHA256.hash(try options.value(name).map { try LabFile.read($0) } ?? []).array
+    }
+
+    private static func attestation(_ options: LabOptions) throws -> [UInt8] {
+        let device = try DeviceState(reading: options.required("--device")).device
+        return try device.attest(
+            clientDataHash: try hash(options, "--challenge-file"),
+            by: try LabFile.apple(options.required("--apple")), at: seconds(options),
+            fault: options.optionalChoice("--fault"),
+            receipt: options.choice("--receipt", or: ReceiptForm.genuine))
+    }
+
+    private static func assertion(_ options: LabOptions) throws -> [UInt8] {
+        let state = try DeviceState(reading: options.required("--device"))
+        let object = try state.device.assert(
+            clientDataHash: try hash(options, "--client-data-file"),
+            fault: options.optionalChoice("--fault"))
+        try state.save()
+        return object
+    }
+
+    private static func receipt(_ options: LabOptions) throws -> [UInt8] {
+        let apple = try LabFile.apple(options.required("--apple"))
+        let device = try DeviceState(reading: options.required("--device")).device
+        let metric = options.value("--risk-metric").flatMap { UInt32($0) }
+        var receipt = SimulatedReceipt(
+            kind: metric == nil ? .attest : .receipt, appID: device.appID,
+            attestedKey: device.publicKey.x963, clientHash: SHA256.hash([UInt8]()).array,
+            environment: device.environment, createdAt: seconds(options))
+        receipt.riskMetric = metric
+        return try apple.receipt(receipt)
+    }
+}

@@ -1,0 +1,210 @@
+import AppAttestTesting
+import Bytes
+import EventLoop
+import HTTP
+
+/// One client of a measurement: sends, awaits the answer, sends again.
+final class LoadConnection: ReadinessHandler {
+    private static let limits = HeadLimits(
+        headByteCountMax: 64 * 1024, fieldCountMax: 200, targetByteCountMax: 8 * 1024)
+    private static let challengeName = Array("x-app-attest-challenge".utf8)
+
+    private unowned let run: LoadRun
+    private let devices: [SimulatedDevice]
+    private var challenges: [[UInt8]?]
+    private var deviceIndex = 0
+    private var isFetchingChallenge = false
+
+    private var descriptor: Int32 = -1
+    private var watch: Watch?
+    private var isConnecting = false
+    private var output = ByteBuffer()
+    private var input = ByteBuffer()
+    private var head = ResponseHead()
+    private var sentAt = MonotonicInstant.now()
+    /// What every request is where nothing is signed.
+    private let plainRequest: [UInt8]
+
+    init(run: LoadRun, devices: [SimulatedDevice]) {
+        self.run = run
+        self.devices = devices
+        challenges = Array(repeating: nil, count: devices.count)
+        let plan = run.plan
+        plainRequest = HTTPRequest(method: plan.method, target: plan.path, body: plan.body)
+            .bytes(host: plan.address.description)
+    }
+
+    // MARK: the connection
+
+    func open() {
+        switch Socket.connect(to: run.plan.address) {
+        case .connected(let raw): adopt(raw, isConnecting: false)
+        case .inProgress(let raw): adopt(raw, isConnecting: true)
+        case .failed(let code): run.fail(LabError("connect to \(run.plan.address): errno \(code)"))
+        }
+    }
+
+    private func adopt(_ raw: Int32, isConnecting: Bool) {
+        descriptor = raw
+        self.isConnecting = isConnecting
+        input.clear()
+        output.clear()
+        head.reset()
+        let watch = Watch(loop: run.loop, descriptor: raw, handler: self)
+        self.watch = watch
+        if isConnecting {
+            watch.enableWriting()
+        } else {
+            watch.enableReading()
+            sendNext()
+        }
+    }
+
+    func close() {
+        watch?.cancel()
+        watch = nil
+        if descriptor >= 0 { Socket.close(descriptor) }
+        descriptor = -1
+    }
+
+    private func reopen() {
+        run.recordError()
+        close()
+        open()
+    }
+
+    func descriptorIsWritable() {
+        guard isConnecting else { return flush() }
+        let code = Socket.connectError(descriptor)
+        guard code == 0 else {
+            return run.fail(LabError("connect to \(run.plan.address): errno \(code)"))
+        }
+        isConnecting = false
+        watch?.disableWriting()
+        watch?.enableReading()
+        sendNext()
+    }
+
+    func descriptorIsReadable() {
+        switch Socket.read(descriptor, into: &input, atMost: 16 * 1024) {
+        case .bytes: readAnswer()
+        case .wouldBlock: return
+        case .endOfFile, .failed: reopen()
+        }
+    }
+
+    // MARK: sending
+
+    private func sendNext() {
+        if devices.isEmpty {
+            output.append(plainRequest)
+        } else if let challenge = challenges[deviceIndex] {
+            guard appendSigned(challenge) else { return }
+        } else {
+            isFetchingChallenge = true
+            let base = run.plan.signing?.base ?? "/"
+            output.append("GET \(base)assert/challenge HTTP/1.1\r\nHost: lab\r\n\r\n")
+        }
+        sentAt = .now()
+        flush()
+    }
+
+    private func appendSigned(_ challenge: [UInt8]) -> Bool {
+        let plan = run.plan
+        do throws(SimulationError) {
+            let signed = try devices[deviceIndex].sign(
+                method: plan.method, path: plan.path, body: plan.body,
+                challenge: String(decoding: challenge, as: UTF8.self))
+            output.append(plan.method)
+            output.append(" ")
+            output.append(plan.path)
+            output.append(" HTTP/1.1\r\nHost: lab\r\n")
+            for field in signed.headers {
+                output.append(field.name)
+                output.append(": ")
+                output.append(field.value)
+                output.append("\r\n")
+            }
+            output.append("Content-Length: ")
+            output.append(decimal: UInt64(plan.body.count))
+            output.append("\r\n\r\n")
+            output.append(plan.body)
+            return true
+        } catch {
+            run.fail(LabError("\(error)"))
+            return false
+        }
+    }
+
+    private func flush() {
+        while !output.isEmpty {
+            switch Socket.write(descriptor, output.readable) {
+            case .bytes(let count): output.consume(count)
+            case .wouldBlock: return watch?.enableWriting() ?? ()
+            case .failed: return reopen()
+            }
+        }
+        watch?.disableWriting()
+    }
+
+    // MARK: answers
+
+    private func readAnswer() {
+        let outcome = head.parse(
+            input.readable, limits: Self.limits, requestMethodKind: .get)
+        switch outcome {
+        case .incomplete: return
+        case .refused(let refusal):
+            return run.fail(LabError("the answer is not HTTP: \(refusal)"))
+        case .complete: break
+        }
+        var bodyByteCount = 0
+        switch head.framing {
+        case .none: break
+        case .length(let count): bodyByteCount = Int(clamping: count)
+        case .chunked, .untilClose:
+            return run.fail(LabError("an answer under load must have a Content-Length"))
+        }
+        guard input.count - head.byteCount >= bodyByteCount else { return }
+        finish(bodyByteCount: bodyByteCount)
+    }
+
+    private func finish(bodyByteCount: Int) {
+        if isFetchingChallenge {
+            guard head.status == 200 else {
+                return run.fail(LabError("no challenge: \(head.status)"))
+            }
+            challenges[deviceIndex] =
+                input.readable.extracting(head.byteCount..<head.byteCount + bodyByteCount).array
+            isFetchingChallenge = false
+        } else {
+            run.record(
+                status: head.status, nanoseconds: MonotonicInstant.now().nanoseconds(since: sentAt))
+            takeNextChallenge()
+        }
+        input.consume(head.byteCount + bodyByteCount)
+        let isKept = head.keepAlive
+        head.reset()
+        if isKept {
+            sendNext()
+        } else {
+            close()
+            open()
+        }
+    }
+
+    private func takeNextChallenge() {
+        guard !devices.isEmpty else { return }
+        challenges[deviceIndex] = Self.challenge(in: input.readable, head)
+        deviceIndex = (deviceIndex + 1) % devices.count
+    }
+
+    private static func challenge(in bytes: Span<UInt8>, _ head: ResponseHead) -> [UInt8]? {
+        for field in head.fields where field.name.count == UInt32(challengeName.count) {
+            let name = bytes.extracting(field.name)
+            guard ASCII.equalsIgnoringCase(name, lowercase: challengeName) else { continue }
+            return bytes.extracting(field.value).array
+        }
+        return nil
+    }
+}

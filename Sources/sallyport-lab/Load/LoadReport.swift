@@ -1,0 +1,45 @@
+import Bytes
+import JSON
+
+/// What a measurement found.
+struct LoadReport {
+    var seconds = 0.0
+    var serverSeconds = 0.0
+    var ownSeconds = 0.0
+    var errorCount = 0
+    var statuses: [UInt16: Int] = [:]
+    /// Microseconds.
+    var latencies: [UInt32] = []
+
+    /// One JSON object on one line.
+    func json(hasServer: Bool) -> String {
+        var writer = JSONWriter()
+        let count = latencies.count
+        writer.beginObject()
+        writer.member("requests", int: Int64(count))
+        writer.member("seconds", double: seconds)
+        writer.member("requests_per_second", double: seconds > 0 ? Double(count) / seconds : 0)
+        writer.beginObject("statuses")
+        for (status, count) in statuses.sorted(by: { $0.key < $1.key }) {
+            writer.member(named: "\(status)", value: .integer(Int64(count)))
+        }
+        writer.endObject()
+        writer.member("errors", int: Int64(errorCount))
+        writer.beginObject("latency_us")
+        let sorted = latencies.sorted()
+        for (name, share) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)] {
+            let value = sorted.isEmpty ? 0 : sorted[min(count - 1, Int(Double(count) * share))]
+            writer.member(named: name, value: .integer(Int64(value)))
+        }
+        writer.member("max", int: Int64(sorted.last ?? 0))
+        writer.endObject()
+        if hasServer, count > 0 {
+            writer.member("server_cpu_us_per_request", double: serverSeconds * 1e6 / Double(count))
+            writer.member("server_cpu_share", double: serverSeconds / seconds)
+        }
+        writer.member("load_cpu_share", double: seconds > 0 ? ownSeconds / seconds : 0)
+        writer.endObject()
+        let buffer = writer.finish()
+        return String(decoding: buffer.readable.array, as: UTF8.self)
+    }
+}

@@ -1,4 +1,0 @@
-@main
-enum Main {
-    static func main() {}
-}

@@ -1,0 +1,20 @@
+import EventLoop
+
+extension SocketAddress {
+    /// Reads `127.0.0.1:8080`, `[::1]:8080`, `localhost:8080`, each also as an `http://` URL.
+    static func ofGateway(_ text: String) throws -> SocketAddress {
+        var rest = text[...]
+        if rest.hasPrefix("http://") { rest = rest.dropFirst("http://".count) }
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        guard let colon = rest.lastIndex(of: ":"),
+            let port = UInt16(rest[rest.index(after: colon)...])
+        else { throw LabError("\(text) is not HOST:PORT") }
+        var host = rest[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        if let address = numeric(host: String(host), port: port) { return address }
+        guard let address = try resolve(host: String(host), port: port).first else {
+            throw LabError("\(host) has no address")
+        }
+        return address
+    }
+}

@@ -1,0 +1,48 @@
+import JSON
+
+/// A response as the lab's commands need it.
+struct HTTPAnswer {
+    struct Field {
+        let name: String
+        let value: String
+    }
+
+    let status: Int
+    let fields: [Field]
+    let body: [UInt8]
+
+    /// The value of the first field of that name, whatever its case.
+    subscript(name: String) -> String? {
+        fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The `code` of a refusal (RFC 9457), nil for other answers.
+    var code: String? {
+        guard self["Content-Type"] == "application/problem+json" else { return nil }
+        return try? JSONValue.parse(body.span, byteCountMax: 64 * 1024, depthMax: 8)["code"]?
+            .stringValue
+    }
+
+    /// The gateway's challenge for the next request.
+    var nextChallenge: String? { self["X-App-Attest-Challenge"] }
+}
+
+/// What is sent.
+struct HTTPRequest {
+    var method: String
+    var target: String
+    var fields: [(name: String, value: String)] = []
+    var body: [UInt8] = []
+
+    /// With `Host`, and `Content-Length` where there is a body or the method usually has one.
+    func bytes(host: String) -> [UInt8] {
+        var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
+        for (name, value) in fields { head += "\(name): \(value)\r\n" }
+        if !body.isEmpty || ["POST", "PUT", "PATCH"].contains(method) {
+            head += "Content-Length: \(body.count)\r\n"
+        }
+        return Array((head + "\r\n").utf8) + body
+    }
+}

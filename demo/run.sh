@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Starts nginx and the gateway, lets a simulated device try them, and prints what came of it:
+# demo/run.sh BUILD_FOLDER [--keep]. With --keep both go on running until Ctrl-C.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+build=$(cd "$1" && pwd)
+keep=${2:-}
+app=ABCDE12345.com.example.app
+# Short, so that the row about an expired challenge need not wait long.
+challenge_seconds=4
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-demo-XXXXXX")
+children=()
+cleanup() {
+    trap - EXIT INT TERM
+    for child in "${children[@]}"; do kill "$child" 2>/dev/null || true; done
+    for child in "${children[@]}"; do wait "$child" 2>/dev/null || true; done
+    rm -rf "$folder"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# Waits for words in a log, as long as the process that writes it lives.
+await() {
+    local file=$1 words=$2 process=$3
+    for _ in $(seq 300); do
+        grep -qF "$words" "$file" 2>/dev/null && return
+        kill -0 "$process" 2>/dev/null || break
+        sleep 0.05
+    done
+    echo "did not start; $file says:" >&2
+    cat "$file" >&2
+    exit 1
+}
+
+mapfile -t ports < <("$build/sallyport-lab" ports 3)
+write_configuration() {
+    local seconds=$1 file
+    for file in nginx.conf sallyport.yaml; do
+        sed -e "s|@NGINX_PORT@|${ports[0]}|" -e "s|@GATEWAY_PORT@|${ports[1]}|" \
+            -e "s|@ADMIN_PORT@|${ports[2]}|" -e "s|@FOLDER@|$folder|" \
+            -e "s|@CHALLENGE_SECONDS@|$seconds|" "$here/$file.in" >"$folder/$file"
+    done
+}
+write_configuration "$challenge_seconds"
+gateway=127.0.0.1:${ports[1]}
+
+"$build/sallyport-lab" root --state "$folder/apple.json" --pem "$folder/root.pem"
+
+nginx -e stderr -p "$folder" -c nginx.conf -g 'error_log stderr notice;' \
+    2>"$folder/nginx-events.log" &
+children+=($!)
+await "$folder/nginx-events.log" getrlimit $!
+
+"$build/sallyport" run -c "$folder/sallyport.yaml" \
+    >"$folder/access.log" 2>"$folder/events.log" &
+gateway_process=$!
+children+=("$gateway_process")
+await "$folder/events.log" '"event":"ready"' "$gateway_process"
+
+echo
+echo "nginx answers on 127.0.0.1:${ports[0]}, the gateway in front of it on $gateway."
+echo "A simulated device of $app enrols and sends requests:"
+echo
+"$build/sallyport-lab" demo --gateway "$gateway" --apple "$folder/apple.json" --app "$app" \
+    --device "$folder/device.json" --nginx-log "$folder/nginx-access.log" \
+    --challenge-seconds "$challenge_seconds"
+echo
+echo "Every row is as it should be."
+
+if [ "$keep" = --keep ]; then
+    # By hand, a challenge should live as long as it does by default.
+    write_configuration 120
+    kill -HUP "$gateway_process"
+    await "$folder/events.log" '"event":"reloaded"' "$gateway_process"
+    cat <<TEXT
+
+Still running. In another terminal:
+
+  curl -i http://$gateway/health
+  curl -i http://$gateway/api/transfer -d '{"amount":10}'
+  $build/sallyport-lab device sign --state $folder/device.json --gateway $gateway \\
+      --body '{"amount":10}' POST /api/transfer |
+      curl -i http://$gateway/api/transfer -d '{"amount":10}' -H @-
+  curl -s http://127.0.0.1:${ports[2]}/metrics
+  tail $folder/access.log $folder/events.log
+
+Ctrl-C ends it.
+TEXT
+    wait "$gateway_process"
+fi
