@@ -70,7 +70,8 @@ let package = Package(
         library(
             "Gateway",
             [
-                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "Redis",
+                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
+                "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "Telemetry",
             ]),
 

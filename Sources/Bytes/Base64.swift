@@ -10,7 +10,7 @@ public enum Base64 {
     private static let urlAlphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// 0...63 for a digit of either alphabet, 0x40 more for `+` `/`, 0x80 more for `-` `_`, 0xFF else.
+    /// 0...63 for a digit of either alphabet, 0x40 more for `+` `/`, 0x80 for `-` `_`, 0xFF else.
     private static let values: [UInt8] = {
         var table = [UInt8](repeating: 0xFF, count: 256)
         for (value, digit) in standardAlphabet.enumerated() { table[Int(digit)] = UInt8(value) }

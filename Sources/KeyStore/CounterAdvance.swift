@@ -26,8 +26,8 @@ public struct CounterAdvance: Hashable, Sendable {
     /// Counters up to the registry's floor are refused even where the store knows none.
     public let floor: UInt32
 
-    /// Takes the counter of a verified assertion, which only the verifier can make: advancing before
-    /// the signature was checked does not compile.
+    /// Takes the counter of a verified assertion, which only the verifier can make: advancing
+    /// before the signature was checked does not compile.
     public init(
         _ assertion: VerifiedAssertion, of keyID: KeyID, windowSize: Int, challenge: ChallengeUse,
         floor: UInt32

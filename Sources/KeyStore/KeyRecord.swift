@@ -5,7 +5,7 @@ public import Crypto
 public enum KeyStatus: String, Sendable {
     case active
     case revoked
-    /// Everything about the key was deleted on request; the id stays, so that it cannot enrol again.
+    /// All about the key was deleted on request; the id stays, so that it cannot enrol again.
     case erased
 }
 

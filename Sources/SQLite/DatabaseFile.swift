@@ -33,6 +33,19 @@ public enum DatabaseFile {
         return status.st_size <= 1 ? .empty : .file
     }
 
+    /// Whether the file ends inside a page: its end was lost, and SQLite would read zeroes there.
+    /// Not where a log waits beside it, from which the page may be completed.
+    ///
+    /// Only looks at the length: to open the file and close it again would take away every lock
+    /// that this process holds on it (fcntl(2)), its other connections' included.
+    public static func endsInsidePage(at path: String, pageByteCount: Int) -> Bool {
+        let path = Connection.plainPath(path)
+        var status = stat()
+        if unsafe stat(path + "-wal", &status) == 0, status.st_size > 0 { return false }
+        guard unsafe stat(path, &status) == 0 else { return false }
+        return Int(status.st_size) % max(1, pageByteCount) != 0
+    }
+
     /// Makes a database with what `build` puts into it, unless the path is taken by then.
     ///
     /// It is built under another name and appears at `path` complete: a crash leaves no half-made

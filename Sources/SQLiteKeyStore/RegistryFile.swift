@@ -29,6 +29,9 @@ enum RegistryFile {
                 path: path, found: found.version, supported: RegistrySchema.version)
         }
         if connection.isReadOnly { throw .readOnly(path: path) }
+        if DatabaseFile.endsInsidePage(at: path, pageByteCount: found.pageByteCount) {
+            throw .corrupt(path: path, reason: "the file ends inside a page")
+        }
         do throws(SQLiteError) {
             return try prepare(connection, version: found.version)
         } catch {
@@ -52,6 +55,7 @@ enum RegistryFile {
     private struct Marks {
         var applicationID: Int64
         var version: Int64
+        var pageByteCount: Int
     }
 
     private static func marks(of connection: Connection) throws(SQLiteError) -> Marks {
@@ -59,7 +63,8 @@ enum RegistryFile {
         _ = try connection.integer("SELECT count(*) FROM sqlite_schema")
         return Marks(
             applicationID: try connection.integer("PRAGMA application_id") ?? 0,
-            version: try connection.integer("PRAGMA user_version") ?? 0)
+            version: try connection.integer("PRAGMA user_version") ?? 0,
+            pageByteCount: Int(try connection.integer("PRAGMA page_size") ?? 4096))
     }
 
     private static func prepare(
@@ -79,6 +84,7 @@ enum RegistryFile {
         // A log that a bulk import made large is cut back when it is used again.
         try connection.execute("PRAGMA journal_size_limit = \(64 << 20)")
         let tables = try RegistryTables(connection)
+        try tables.readRoots()
         try tables.readEdges()
         return tables
     }

@@ -67,6 +67,17 @@ final class RegistryTables {
         _ = try connection.prepare("SELECT part, bytes FROM embedded_state")
     }
 
+    /// Touches the first page of every table and index: damage there makes all of it unreadable.
+    func readRoots() throws(SQLiteError) {
+        for sql in [
+            "SELECT 1 FROM apps WHERE id = 0 OR name = ''",
+            "SELECT 1 FROM challenges WHERE challenge = x''",
+            "SELECT 1 FROM receipts WHERE key_id = x'' OR rowid = 0",
+            "SELECT 1 FROM changes WHERE revision = 0",
+            "SELECT 1 FROM embedded_state WHERE part = -1",
+        ] { _ = try connection.integer(sql) }
+    }
+
     /// Touches both ends of the key table.
     func readEdges() throws(SQLiteError) {
         _ = try connection.integer("SELECT 1 FROM keys ORDER BY key_id LIMIT 1")

@@ -17,6 +17,8 @@ struct SettingsLoaderTests {
             AppIdentity(
                 id: id, environments: [.production], rpIDHash: SHA256.hash(Array(id.utf8)))
         ]
+        // One worker for each processor of the machine that the fixture describes.
+        expected.workerCount = 4
         expected.registry = .sqlite(path: "/r.db")
         expected.upstreams = [
             UpstreamSettings(name: "api", servers: [.tcp(host: "127.0.0.1", port: 9001)])

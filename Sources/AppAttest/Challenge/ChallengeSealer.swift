@@ -24,7 +24,7 @@ public struct ChallengeSealer: Sendable {
     /// Characters of the longest token.
     public static let tokenByteCountMax = (bodyByteCount + 32 + tagByteCount) * 4 / 3 + 2
 
-    /// `keys`: 32 bytes each; the first seals, every one opens. Nil when empty or of another length.
+    /// `keys`: 32 bytes each; the first seals, every one opens. Nil for none or another length.
     public init?(keys: [[UInt8]]) {
         guard !keys.isEmpty, keys.allSatisfy({ $0.count == 32 }) else { return nil }
         generations = keys.map { key in

@@ -16,8 +16,8 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         case exchanging
         /// The last answer is being written; then the connection closes.
         case finishing
-        /// Our side is shut; what still comes is thrown away, so that the client can read the answer
-        /// before it sees a reset (RFC 9112 section 9.6).
+        /// Our side is shut; what still comes is thrown away, so that the client can read the
+        /// answer before it sees a reset (RFC 9112 section 9.6).
         case lingering
         case closed
     }

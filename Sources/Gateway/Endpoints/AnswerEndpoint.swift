@@ -58,7 +58,7 @@ extension Exchange {
         return answer(response)
     }
 
-    /// The key that the challenge is to be bound to: `?key_id=` with base64, percent-encoded or not.
+    /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not.
     private func queriedKeyID() throws(Refusal) -> KeyID? {
         let headBytes = headBytes
         let target = headBytes.span.extracting(head.originTarget)

@@ -22,7 +22,7 @@ extension Exchange {
             decision = .passed
             return .next
         }
-        // A bare request is refused before its body is read: an upload costs a stranger's time only.
+        // A bare request is refused before its body is read: an upload costs a stranger's time.
         if uniqueField(site.assertionName).isAbsent {
             try refuseOrObserve(Refusal(.assertionRequired))
         } else {

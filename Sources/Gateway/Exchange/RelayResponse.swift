@@ -17,7 +17,7 @@ extension Exchange {
         downstream?.relayHead(response, bytes: bytes, of: self)
     }
 
-    /// More of the answer's body. False: the client is slow, read no more until ``clientIsReady()``.
+    /// More of the answer's body. False where the client is slow: wait for ``clientIsReady()``.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool {
         responseByteCount += bytes.count
         return downstream?.relayBody(bytes) ?? true

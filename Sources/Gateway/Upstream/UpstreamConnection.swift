@@ -69,7 +69,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     // MARK: sending
 
-    /// Sends the exchange's request and answers it, sooner or later, by one of its `upstream…` calls.
+    /// Sends the exchange's request; the answer comes by the exchange's `upstream…` calls.
     func send(_ exchange: Exchange) {
         self.exchange = exchange
         sawAnswer = false

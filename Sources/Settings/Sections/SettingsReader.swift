@@ -9,6 +9,7 @@ struct SettingsReader {
     func read(_ root: Field) -> Settings {
         root.section { section in
             var settings = Settings()
+            settings.workerCount = automaticWorkerCount
             section.set("workers", &settings.workerCount, workerCount)
             section.set("limits", &settings.limits, LimitReader.limits)
             section.set("timeouts", &settings.timeouts, LimitReader.timeouts)
@@ -45,9 +46,12 @@ struct SettingsReader {
         } ?? Settings()
     }
 
+    /// One for each processor: what nginx and HAProxy call `auto`.
+    private var automaticWorkerCount: Int { min(max(1, processorCount), Self.workerCountMax) }
+
     private func workerCount(_ field: Field) -> Int? {
         guard let text = field.text() else { return nil }
-        if text.value == "auto" { return min(max(1, processorCount), Self.workerCountMax) }
+        if text.value == "auto" { return automaticWorkerCount }
         guard Quantity.count(text.value) != nil else {
             let ending = Suggestion.ending(for: text.value, among: ["auto"], listing: false)
             field.error("\(text.shown) is neither auto nor a number of threads\(ending)")

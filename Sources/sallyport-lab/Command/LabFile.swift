@@ -3,7 +3,7 @@ import Bytes
 import EventLoop
 import JSON
 
-/// The files that the lab's commands keep between them. They hold private keys of simulated devices.
+/// The files that the lab's commands keep between them, with simulated devices' private keys.
 enum LabFile {
     private static let byteCountMax = 64 * 1024 * 1024
 

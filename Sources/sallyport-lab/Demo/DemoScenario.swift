@@ -36,7 +36,7 @@ struct DemoScenario {
         try presentStaleChallenges(early, issuedAt: earlyAt)
         var open = HTTPRequest(method: "GET", target: "/health")
         open.fields = [("X-Attest-Result", "verified"), ("X_Attest_Key", "mine")]
-        try send("an open route, with a client's own X-Attest-* headers", open, forwarded: true)
+        try send("open route, with X-Attest-* of its own", open, arrival: .unmarked)
     }
 
     // MARK: enrolment
@@ -44,13 +44,13 @@ struct DemoScenario {
     private mutating func enrol() throws {
         let challenge = try client.attestationChallenge(for: device)
         let enrolment = try DeviceClient.enrolment(of: device, by: apple, challenge: challenge)
-        try send("an attestation of the device's key", enrolment)
+        try send("attestation of the device's key", enrolment)
         try send("the same attestation again (a lost answer)", enrolment)
         let stranger = try SimulatedDevice(appID: device.appID)
         let other = try SimulatedApple(around: WallClock.now().seconds)
         let forged = try DeviceClient.enrolment(
             of: stranger, by: other, challenge: try client.attestationChallenge(for: stranger))
-        try send("an attestation under another root", forged, 403, "attestation_invalid")
+        try send("attestation under another root", forged, 403, "attestation_invalid")
     }
 
     // MARK: asserted requests
@@ -66,12 +66,12 @@ struct DemoScenario {
     /// What must reach the upstream. Returns the last request.
     private mutating func pass() throws -> HTTPRequest {
         let request = try signed()
-        let answer = try send("an asserted request", request, forwarded: true)
+        let answer = try send("asserted request", request, arrival: .verified)
         guard let next = answer.nextChallenge else {
             throw LabError("the answer brought no next challenge")
         }
         let second = try signed(challenge: next)
-        try send("another, with the challenge of that answer", second, forwarded: true)
+        try send("another, with the challenge it brought", second, arrival: .verified)
         return second
     }
 
@@ -79,7 +79,7 @@ struct DemoScenario {
         try send("the same assertion again", accepted, 401, "assertion_replayed")
         var changed = try signed()
         changed.body = Array(#"{"amount":1000000}"#.utf8)
-        try send("a changed body", changed, 401, "body_mismatch")
+        try send("changed body", changed, 401, "body_mismatch")
         changed = try signed()
         changed.target = "/api/refund"
         try send("another path than was signed", changed, 401, "request_mismatch")
@@ -88,12 +88,12 @@ struct DemoScenario {
         try send("another method than was signed", changed, 401, "request_mismatch")
         try send("no assertion", Self.transfer, 401, "assertion_required")
         try send(
-            "a forged signature", try signed(fault: .otherKey), 401, "assertion_invalid")
+            "forged signature", try signed(fault: .otherKey), 401, "assertion_invalid")
     }
 
     private mutating func presentOtherKeys() throws {
         let stranger = try SimulatedDevice(appID: device.appID)
-        try send("a key that never enrolled", try signed(by: stranger), 401, "key_unknown")
+        try send("key that never enrolled", try signed(by: stranger), 401, "key_unknown")
     }
 
     private mutating func presentStaleChallenges(
@@ -101,12 +101,12 @@ struct DemoScenario {
     ) throws {
         let challenge = try client.assertionChallenge()
         try send(
-            "a request with a fresh challenge", try signed(challenge: challenge), forwarded: true)
+            "request with a fresh challenge", try signed(challenge: challenge), arrival: .verified)
         try send(
-            "a new assertion over that spent challenge", try signed(challenge: challenge), 401,
+            "new assertion over that spent challenge", try signed(challenge: challenge), 401,
             "challenge_expired")
         try waitUntil(issuedAt + challengeLife + .milliseconds(200))
-        try send("an expired challenge", try signed(challenge: early), 401, "challenge_expired")
+        try send("expired challenge", try signed(challenge: early), 401, "challenge_expired")
     }
 
     private func waitUntil(_ instant: MonotonicInstant) throws {
@@ -120,7 +120,7 @@ struct DemoScenario {
     @discardableResult
     private mutating func send(
         _ title: String, _ request: HTTPRequest, _ status: Int = 200, _ code: String = "-",
-        forwarded: Bool = false
+        arrival: DemoRow.Arrival = .nothing
     ) throws -> HTTPAnswer {
         var marked = request
         marked.fields.append((Self.rowField, "\(rows.count + 1)"))
@@ -128,7 +128,7 @@ struct DemoScenario {
         rows.append(
             DemoRow(
                 title: title, request: "\(request.method) \(request.target)",
-                expectedStatus: status, expectedCode: code, isForwarded: forwarded,
+                expectedStatus: status, expectedCode: code, expectedArrival: arrival,
                 status: answer.status, code: answer.code ?? "-"))
         return answer
     }

@@ -7,13 +7,20 @@ struct DemoTable {
     init(rows: [DemoRow], log: UpstreamLog) {
         self.rows = rows.enumerated().map { index, row in
             let seen = log[index + 1]
-            let isExpected = row.isAnswerExpected && (seen != nil) == row.isForwarded
+            let isExpected = row.isExpected(seen)
             let cells = [
                 isExpected ? "ok" : "WRONG", row.title, row.request, "\(row.status)", row.code,
-                seen ?? "nothing",
+                Self.describe(seen, row),
             ]
             return (cells, isExpected)
         }
+    }
+
+    private static func describe(_ seen: SeenRequest?, _ row: DemoRow) -> String {
+        guard let seen else { return "nothing" }
+        let request = seen.request == row.request ? "the request" : seen.request
+        guard seen.result != "-" || seen.key != "-" else { return request + ", no X-Attest-*" }
+        return "\(request), \(seen.result), key \(seen.key.prefix(8))"
     }
 
     var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }

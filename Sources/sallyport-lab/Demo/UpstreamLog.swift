@@ -1,8 +1,17 @@
 import EventLoop
 
-/// What nginx logged, by row of the demo: `ROW METHOD URI result=... app=... status=...`.
+/// A request as the upstream logged it; `-` where a field was absent.
+struct SeenRequest {
+    let request: String
+    /// `X-Attest-Result`.
+    let result: String
+    /// `X-Attest-Key`.
+    let key: String
+}
+
+/// What nginx logged, by row of the demo: `ROW METHOD URI RESULT KEY`.
 struct UpstreamLog {
-    private var lines: [Int: String] = [:]
+    private var requests: [Int: SeenRequest] = [:]
 
     static let patience = Duration.seconds(10)
 
@@ -11,8 +20,8 @@ struct UpstreamLog {
         let limit = MonotonicInstant.now() + Self.patience
         let loop = try EventLoop()
         while true {
-            lines = try Self.read(path)
-            if lines[lastRow] != nil { return }
+            requests = try Self.read(path)
+            if requests[lastRow] != nil { return }
             guard MonotonicInstant.now() < limit else {
                 throw LabError("nginx did not log the last request")
             }
@@ -22,17 +31,18 @@ struct UpstreamLog {
         }
     }
 
-    private static func read(_ path: String) throws -> [Int: String] {
+    private static func read(_ path: String) throws -> [Int: SeenRequest] {
         let text = String(decoding: try LabFile.read(path), as: UTF8.self)
-        var lines: [Int: String] = [:]
+        var requests: [Int: SeenRequest] = [:]
         for line in text.split(separator: "\n") {
-            let parts = line.split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, let row = Int(parts[0]) else { continue }
-            lines[row] = String(parts[1])
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count == 5, let row = Int(words[0]) else { continue }
+            requests[row] = SeenRequest(
+                request: words[1] + " " + words[2], result: words[3], key: words[4])
         }
-        return lines
+        return requests
     }
 
     /// Nil where the request never came.
-    subscript(row: Int) -> String? { lines[row] }
+    subscript(row: Int) -> SeenRequest? { requests[row] }
 }

@@ -1,4 +1,4 @@
-/// An HTTP/1.1 client without manners: it sends the bytes it is given, whether they are HTTP or not,
+/// An HTTP/1.1 client without manners: it sends the bytes it is given, be they HTTP or not,
 /// and reads answers one by one.
 public final class RawClient {
     public let socket: RawSocket

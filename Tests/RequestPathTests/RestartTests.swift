@@ -1,0 +1,194 @@
+import AppAttestTesting
+import Foundation
+import GatewayTesting
+import Testing
+
+/// What a gateway still knows after it went away, politely or not.
+@Suite("A gateway that comes back", .timeLimit(.minutes(2)))
+struct RestartTests {
+    /// A device with accepted requests behind it, and one challenge that it has not used yet.
+    private struct Scene {
+        let site: FaultSite
+        let gateway: GatewayProcess
+        let device: SimulatedDevice
+        let accepted: [SignedCall]
+        let unused: SignedCall
+
+        init(_ site: FaultSite) throws {
+            self.site = site
+            gateway = try site.start()
+            device = try site.enrolledDevice(at: gateway)
+            var accepted: [SignedCall] = []
+            for _ in 0..<5 {
+                for route in ["strict", "window"] {
+                    accepted.append(try device.call(route, at: gateway))
+                }
+                accepted.append(try device.call("durable"))
+                accepted.append(try device.call("body"))
+            }
+            self.accepted = accepted
+            unused = try device.call("window", at: gateway)
+            for call in accepted {
+                let answer = try call.exchange(with: gateway)
+                try #require(answer.status == 200, "\(answer.verdict) \(call.target)")
+            }
+        }
+
+        /// The verdicts on everything that was accepted before, by route.
+        func replay() throws -> [String: Set<String>] {
+            var verdicts: [String: Set<String>] = [:]
+            let client = try gateway.connect()
+            for call in accepted {
+                let answer = try call.exchange(on: client)
+                verdicts[call.target, default: []].insert(answer.verdict)
+                if answer.code == "challenge_expired" {
+                    let next = try #require(answer["X-App-Attest-Challenge"])
+                    #expect(!next.isEmpty)
+                }
+            }
+            return verdicts
+        }
+
+        /// That the device goes on with its key, without attesting again.
+        func expectServiceGoesOn() throws {
+            for route in ["strict", "window", "durable", "body"] {
+                let call = try device.call(route, at: gateway)
+                #expect(try call.exchange(with: gateway).verdict == "200")
+            }
+            let seen = site.seenBodies
+            #expect(seen.values.allSatisfy { $0 == 1 })
+            let enrolments = try gateway.admin("/metrics").bodyText
+                .split(separator: "\n").filter { $0.contains("attest/verify") }
+            #expect(
+                !enrolments.contains { $0.hasSuffix(" 1") && $0.contains("answered") },
+                "nobody has to attest again")
+        }
+    }
+
+    private static let replayed: Set = ["401 assertion_replayed"]
+    private static let expired: Set = ["401 challenge_expired"]
+
+    @Test("after kill -9 knows its keys and refuses everything from before")
+    func killed() throws {
+        let scene = try Scene(FaultSite())
+        try scene.gateway.kill()
+        try scene.gateway.start()
+        #expect(
+            try scene.replay() == [
+                "/strict/it": Self.expired, "/window/it": Self.expired,
+                "/durable/it": Self.replayed, "/body/it": Self.replayed,
+            ])
+        // A challenge of the life before is refused with a fresh one, and signing again passes.
+        let refused = try scene.unused.exchange(with: scene.gateway)
+        #expect(refused.verdict == "401 challenge_expired")
+        #expect(refused["WWW-Authenticate"] == #"AppAttest error="challenge_expired""#)
+        let next = try #require(refused["X-App-Attest-Challenge"])
+        let again = try scene.device.call("strict", challenge: next)
+        #expect(try again.exchange(with: scene.gateway).verdict == "200")
+        try scene.expectServiceGoesOn()
+    }
+
+    @Test("after a clean stop refuses what it accepted, and takes challenges from before")
+    func terminated() throws {
+        let scene = try Scene(FaultSite())
+        #expect(try scene.gateway.terminate() == .exited(0))
+        try scene.gateway.start()
+        #expect(
+            try scene.replay() == [
+                "/strict/it": Self.replayed, "/window/it": Self.replayed,
+                "/durable/it": Self.replayed, "/body/it": Self.replayed,
+            ])
+        #expect(try scene.unused.exchange(with: scene.gateway).verdict == "200")
+        try scene.expectServiceGoesOn()
+    }
+
+    @Test("after a clean stop and a kill refuses everything from before either")
+    func terminatedThenKilled() throws {
+        let scene = try Scene(FaultSite())
+        try scene.gateway.terminate()
+        try scene.gateway.start()
+        try scene.gateway.kill()
+        try scene.gateway.start()
+        let verdicts = try scene.replay()
+        #expect(verdicts["/strict/it"] == Self.expired)
+        #expect(verdicts["/durable/it"] == Self.replayed)
+        try scene.expectServiceGoesOn()
+    }
+
+    @Test("keeps its counters in Redis through any end", .enabled(if: RedisServer.isInstalled))
+    func redis() throws {
+        let redis = try RedisServer()
+        let scene = try Scene(FaultSite(redis: redis))
+        for end in [GatewayProcess.kill, { gateway in { try gateway.terminate() } }] {
+            try end(scene.gateway)()
+            try scene.gateway.start()
+            _ = try scene.gateway.challenge()
+            #expect(
+                try scene.replay() == [
+                    "/strict/it": Self.replayed, "/window/it": Self.replayed,
+                    "/durable/it": Self.replayed, "/body/it": Self.replayed,
+                ])
+        }
+        #expect(try scene.unused.exchange(with: scene.gateway).verdict == "200")
+        try scene.expectServiceGoesOn()
+    }
+
+    @Test("with a registry from a backup refuses what was accepted since, where challenges are")
+    func backup() throws {
+        let scene = try Scene(FaultSite())
+        try scene.gateway.terminate()
+        let registry = scene.site.directory.path(of: "registry.db")
+        let backup = scene.site.directory.path(of: "backup.db")
+        try FileManager.default.copyItem(atPath: registry, toPath: backup)
+        try scene.gateway.start()
+        let later = try scene.device.call("strict", at: scene.gateway)
+        #expect(try later.exchange(with: scene.gateway).verdict == "200")
+        try scene.gateway.terminate()
+
+        try FileManager.default.removeItem(atPath: registry)
+        for suffix in ["-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: registry + suffix)
+        }
+        try FileManager.default.moveItem(atPath: backup, toPath: registry)
+        try scene.gateway.start()
+        #expect(try later.exchange(with: scene.gateway).verdict == "401 challenge_expired")
+        #expect(try scene.unused.exchange(with: scene.gateway).verdict == "401 challenge_expired")
+        #expect(try scene.replay()["/strict/it"] == Self.expired)
+        try scene.expectServiceGoesOn()
+    }
+
+    @Test("killed in the middle of enrolments has every key that it acknowledged")
+    func enrolments() throws {
+        let site = try FaultSite()
+        let gateway = try site.start()
+        let challenge = try gateway.challenge()
+        #expect(!challenge.isEmpty)
+        let devices = try (0..<24).map { _ in try site.device() }
+        let bodies = try devices.map { try site.attestation($0, gateway) }
+        let port = gateway.port
+        let process = gateway.current
+        let acknowledged = try inParallel(4) { thread in
+            var acknowledged: [Int] = []
+            guard let client = try? RawClient(port: port) else { return acknowledged }
+            for index in stride(from: thread, to: bodies.count, by: 4) {
+                // In the middle: some are done, some on their way, some not begun.
+                if index == bodies.count / 2 { process.kill() }
+                let answer = try? client.exchange("POST", "/attest/verify", body: bodies[index])
+                if answer?.status == 200 { acknowledged.append(index) }
+            }
+            return acknowledged
+        }.joined()
+        try process.waitForExit()
+        try gateway.start()
+        #expect(!acknowledged.isEmpty)
+        for index in acknowledged {
+            let call = try devices[index].call("strict", at: gateway)
+            #expect(try call.exchange(with: gateway).verdict == "200")
+        }
+        // The others attest once more with the same object, and are then known too.
+        for index in devices.indices {
+            let answer = try gateway.exchange("POST", "/attest/verify", body: bodies[index])
+            #expect(answer.status == 200)
+        }
+    }
+}
