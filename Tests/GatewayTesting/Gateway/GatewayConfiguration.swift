@@ -45,6 +45,17 @@ public struct GatewayConfiguration: Sendable {
         self.routes = routes
     }
 
+    /// Everything below `/api/` must be asserted; the rest goes unlooked at.
+    public static func enforcing(
+        upstreamPort port: UInt16, attest: String = "mode: enforce"
+    ) -> GatewayConfiguration {
+        GatewayConfiguration(
+            upstreamPort: port,
+            routes: [
+                Route("api", path: "/api/*", attest: attest), Route("rest", path: "/*"),
+            ])
+    }
+
     /// The file's text for a gateway whose files lie in `directory`.
     func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
