@@ -44,7 +44,7 @@ struct BadInputTests {
     func randomBytes() throws {
         var generator = SeededGenerator(1)
         #expect(status(of: try answer(to: [0, 1, 2, 13, 10, 13, 10])) == "400")
-        let before = try gateway.residentByteCount()
+        let before = try gateway.peakByteCount()
         for _ in 0..<150 {
             let count = Int.random(in: 1...3000, using: &generator)
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -61,7 +61,7 @@ struct BadInputTests {
             let text = try answer(to: Array(head.utf8) + tail + Array("\r\n\r\n".utf8))
             #expect(["400", "401", "414", "closed"].contains(status(of: text)), "\(text)")
         }
-        #expect(try gateway.residentByteCount() - before < 16 << 20)
+        #expect(try gateway.peakByteCount() - before < 16 << 20)
         #expect(site.upstream.requests.isEmpty)
         try expectHonestService()
     }
