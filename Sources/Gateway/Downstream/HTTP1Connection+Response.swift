@@ -105,7 +105,11 @@ extension HTTP1Connection: ResponseSink {
         return isReady
     }
 
-    func flushResponse() { flush() }
+    func flushResponse() {
+        flush()
+        // The kernel may have taken all of it, and then no event will say so.
+        resumeUpstream()
+    }
 
     func endResponse() {
         if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }

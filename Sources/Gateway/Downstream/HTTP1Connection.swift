@@ -229,11 +229,15 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         guard state != .closed else { return }
         flush()
         guard output.isEmpty, state != .closed else { return }
-        if isUpstreamPaused {
-            isUpstreamPaused = false
-            exchange?.clientIsReady()
-        }
+        resumeUpstream()
         process()
+    }
+
+    /// Where the client took everything that made its upstream wait, the upstream goes on.
+    func resumeUpstream() {
+        guard isUpstreamPaused, output.isEmpty, state == .exchanging else { return }
+        isUpstreamPaused = false
+        exchange?.clientIsReady()
     }
 
     /// Writes what waits; what does not fit is written when the client takes it.

@@ -79,7 +79,6 @@ extension Exchange {
         upstreamHead.append("X-Forwarded-For: ")
         var hasProto = false
         var hasHost = false
-        var hasRequestID = false
         if isPeerTrusted {
             for field in head.fields {
                 switch field.known {
@@ -88,7 +87,6 @@ extension Exchange {
                     upstreamHead.append(", ")
                 case .xForwardedProto: hasProto = true
                 case .xForwardedHost: hasHost = true
-                case .xRequestID: hasRequestID = true
                 default: break
                 }
             }
@@ -101,11 +99,9 @@ extension Exchange {
             upstreamHead.append(bytes.extracting(host))
             upstreamHead.append("\r\n")
         }
-        if !hasRequestID {
-            upstreamHead.append("X-Request-Id: ")
-            appendRequestID(to: &upstreamHead)
-            upstreamHead.append("\r\n")
-        }
+        upstreamHead.append("X-Request-Id: ")
+        appendRequestID(to: &upstreamHead)
+        upstreamHead.append("\r\n")
     }
 
     /// What the gateway found out. Only on routes with a mode other than `off`.
@@ -137,14 +133,12 @@ extension Exchange {
         }
     }
 
-    /// The request id: the trusted peer's own where it sent one, else ours.
+    /// The request id: the trusted peer's own where it sent a usable one, else ours.
     func appendRequestID(to output: inout ByteBuffer) {
-        if isPeerTrusted {
-            for field in head.fields where field.known == .xRequestID {
-                let headBytes = headBytes
-                output.append(headBytes.span.extracting(field.value))
-                return
-            }
+        if let trustedRequestID {
+            let headBytes = headBytes
+            output.append(headBytes.span.extracting(trustedRequestID))
+            return
         }
         output.append(paddedHexadecimal: requestID.word0)
         output.append(paddedHexadecimal: requestID.word1)
@@ -166,10 +160,10 @@ extension KnownField {
         switch self {
         case .host, .connection, .contentLength, .transferEncoding, .te, .trailer, .upgrade,
             .keepAlive, .proxyConnection, .proxyAuthorization, .proxyAuthenticate, .http2Settings,
-            .expect, .xForwardedFor:
+            .expect, .xForwardedFor, .xRequestID:
             .never
         case .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
-            .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRequestID, .xRealIP:
+            .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRealIP:
             .ifTrusted
         case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
             .ifUnattested

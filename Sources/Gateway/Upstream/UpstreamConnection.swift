@@ -37,7 +37,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     private var pending = ByteBuffer()
     private var bodyOffset = 0
     private var sawAnswer = false
-    private var isPaused = false
+    /// Reads no more: the client is slower than the upstream.
+    private(set) var isPaused = false
 
     init(pool: UpstreamPool, address: SocketAddress, addressText: String) {
         self.pool = pool

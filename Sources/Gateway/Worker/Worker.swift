@@ -225,6 +225,9 @@ final class Worker {
         connection.start()
     }
 
+    /// Every client connection of this worker.
+    var clients: [HTTP1Connection] { connections.all }
+
     var mayAccept: Bool { connections.count < site.settings.limits.connectionCountMax }
 
     func remove(_ connection: HTTP1Connection) {
@@ -322,10 +325,10 @@ final class Worker {
         isDraining = true
         for acceptor in acceptors { acceptor.close() }
         acceptors = []
-        for connection in connections.all { connection.drain() }
+        for connection in clients { connection.drain() }
         for pool in pools { pool.closeIdle() }
         let timer = Timer(loop: loop) { [unowned self] in
-            for connection in connections.all { connection.lose() }
+            for connection in clients { connection.lose() }
             loop.stop()
         }
         timer.schedule(after: site.settings.timeouts.drain)
