@@ -79,11 +79,11 @@ if [ "$keep" = --keep ]; then
 
 Still running. In another terminal:
 
-  curl -i http://$gateway/health
-  curl -i http://$gateway/api/transfer -d '{"amount":10}'
+  curl -si http://$gateway/health
+  curl -si http://$gateway/api/transfer -d '{"amount":10}'
   $build/sallyport-lab device sign --state $folder/device.json --gateway $gateway \\
       --body '{"amount":10}' POST /api/transfer |
-      curl -i http://$gateway/api/transfer -d '{"amount":10}' -H @-
+      curl -si http://$gateway/api/transfer -d '{"amount":10}' -H @-
   curl -s http://127.0.0.1:${ports[2]}/metrics
   tail $folder/access.log $folder/events.log
 

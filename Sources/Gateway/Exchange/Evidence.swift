@@ -102,19 +102,40 @@ extension Exchange {
         if let name = policy.keyIDMember, let text = reader.string(named: name) {
             keyID = KeyID(base64: text.span)
         }
-        return (reader.string(named: policy.challengeMember), keyID)
+        let named = reader.string(named: policy.challengeMember)
+        guard policy.challenge == .off else { return (named, keyID) }
+        // A route that names another member may have accepted this body: under whatever name, a
+        // challenge of ours must be spent.
+        let sealer = site.sealer
+        let found = reader.string { text in Self.open(text, sealer) != nil }
+        return (found ?? named, keyID)
     }
 
     /// Opens the challenge in `text`, which is the token or the base64 of its characters.
     private func challenge(_ text: [UInt8]?) throws(Refusal) -> Challenge? {
-        let opened = text.flatMap { text in
-            site.sealer.open(text.span)
-                ?? Base64.decode(text.span).flatMap { site.sealer.open($0.span) }
+        guard let text else {
+            if policy.challenge == .off { return nil }
+            throw Refusal(.challengeRequired)
         }
-        guard opened == nil, policy.challenge == .required else { return opened }
-        throw text == nil
-            ? Refusal(.challengeRequired) : Refusal(.challengeExpired, detail: "not_ours")
+        if let opened = Self.open(text.span, site.sealer) { return opened }
+        // Sealed with a key that is gone, it may have been spent; other words are the app's own.
+        if policy.challenge == .off, !Self.looksLikeChallenge(text) { return nil }
+        throw Refusal(.challengeExpired, detail: "not_ours")
     }
+
+    private static func open(_ text: Span<UInt8>, _ sealer: ChallengeSealer) -> Challenge? {
+        guard text.count <= challengeByteCountMax else { return nil }
+        return sealer.open(text) ?? Base64.decode(text).flatMap { sealer.open($0.span) }
+    }
+
+    private static func looksLikeChallenge(_ text: [UInt8]) -> Bool {
+        guard text.count <= challengeByteCountMax else { return false }
+        if ChallengeSealer.hasTokenForm(text.span) { return true }
+        return Base64.decode(text.span).map { ChallengeSealer.hasTokenForm($0.span) } ?? false
+    }
+
+    /// The base64 of the longest token.
+    private static let challengeByteCountMax = ChallengeSealer.tokenByteCountMax * 4 / 3 + 4
 
     /// The key id: signed inside the client data, else from its header, else the challenge's.
     private func keyID(signed: KeyID?, challenge: Challenge?) throws(Refusal) -> KeyID {

@@ -30,6 +30,8 @@ public struct GatewayConfiguration: Sendable {
     public var routes: [Route] = []
     public var apps = ["{ id: \(Self.appID), environments: [production, development] }"]
     public var counters = "embedded"
+    /// `registry.db` in the gateway's directory where nil.
+    public var registryPath: String?
     public var extraRootPaths: [String] = []
     public var workers = 1
     /// Whole top-level entries, e.g. `timeouts: { request_head: 200ms }`.
@@ -43,12 +45,26 @@ public struct GatewayConfiguration: Sendable {
         self.routes = routes
     }
 
+    /// Everything below `/api/` must be asserted; the rest goes unlooked at.
+    public static func enforcing(
+        upstreamPort port: UInt16, attest: String = "mode: enforce"
+    ) -> GatewayConfiguration {
+        GatewayConfiguration(
+            upstreamPort: port,
+            routes: [
+                Route("api", path: "/api/*", attest: attest), Route("rest", path: "/*"),
+            ])
+    }
+
     /// The file's text for a gateway whose files lie in `directory`.
     func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
         lines += listenerMore.map { "    \($0)" }
         lines += ["apps:"] + apps.map { "  - \($0)" }
-        lines += ["registry: { sqlite: \(directory)/registry.db }", "counters: \(counters)"]
+        lines += [
+            "registry: { sqlite: \(registryPath ?? directory + "/registry.db") }",
+            "counters: \(counters)",
+        ]
         if !extraRootPaths.isEmpty {
             lines.append("trust: { extra_roots: [\(extraRootPaths.joined(separator: ", "))] }")
         }

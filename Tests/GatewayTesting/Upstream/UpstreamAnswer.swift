@@ -68,3 +68,10 @@ public struct UpstreamAnswer: Sendable {
             + fields.map { "\($0): \($1)\r\n" }.joined() + "\r\n"
     }
 }
+
+extension UpstreamAnswer {
+    /// This answer's steps, then those of `next` and its ending.
+    public func followed(by next: UpstreamAnswer) -> UpstreamAnswer {
+        UpstreamAnswer(steps + next.steps, then: next.ending)
+    }
+}
