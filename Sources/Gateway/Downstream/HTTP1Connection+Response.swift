@@ -111,6 +111,13 @@ extension HTTP1Connection: ResponseSink {
         resumeUpstream()
     }
 
+    /// Where the client took everything that made its upstream wait, the upstream goes on.
+    func resumeUpstream() {
+        guard isUpstreamPaused, output.isEmpty, state == .exchanging else { return }
+        isUpstreamPaused = false
+        exchange?.clientIsReady()
+    }
+
     func endResponse() {
         if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }
         responseFraming = .length

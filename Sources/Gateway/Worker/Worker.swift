@@ -43,11 +43,14 @@ final class Worker {
     private(set) var isDraining = false
     private var drainDeadline: Timer?
 
-    /// Names of forwarding fields in any spelling, and of what upstreams may not send to apps.
+    /// Names in any spelling: of forwarding fields, of those that ask for another method or target,
+    /// and of what upstreams may not send to apps.
     let forwardingNames = FieldNameSet(
+        exact: ["forwarded", "x-real-ip", "x-request-id"], prefixes: ["x-forwarded-"])
+    let overridingNames = FieldNameSet(
         exact: [
-            "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port",
-            "x-real-ip", "x-request-id", "forwarded",
+            "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
+            "x-rewrite-url",
         ], prefixes: [])
     let responseReservedNames = FieldNameSet(exact: ["x-app-attest-challenge"], prefixes: [])
 
