@@ -170,7 +170,9 @@ public final class GatewayProcess: @unchecked Sendable {
 }
 
 extension JSONValue {
-    static func parse(_ text: String) throws -> JSONValue {
-        try parse(Array(text.utf8).span, byteCountMax: 1 << 20, depthMax: 16)
+    /// A text of a test's own, or of a program under test.
+    public static func parse(_ text: String) throws -> JSONValue {
+        let bytes = Array(text.utf8)
+        return try parse(bytes.span, byteCountMax: 1 << 20, depthMax: 16)
     }
 }
