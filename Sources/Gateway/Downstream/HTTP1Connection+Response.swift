@@ -125,9 +125,9 @@ extension HTTP1Connection: ResponseSink {
 
     func abortResponse() {
         // What was promised cannot come: a close in the middle of the body says so
-        // (RFC 9112 section 8).
+        // (RFC 9112 section 8). Where the close is the end of the body, a reset does.
         flush()
-        close()
+        close(withReset: responseFraming == .close)
     }
 
     /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.

@@ -378,14 +378,18 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         if let lost, lost.number != 0 { lost.downstreamIsLost() }
     }
 
-    func close() {
+    func close(withReset: Bool = false) {
         guard state != .closed else { return }
         state = .closed
         watch?.cancel()
         watch = nil
         deadline?.clear()
         deadline = nil
-        Socket.close(descriptor)
+        if withReset { Socket.closeWithReset(descriptor) } else { Socket.close(descriptor) }
+        if let exchange, exchange.number == 0 {
+            self.exchange = nil
+            worker.giveBack(exchange)
+        }
         worker.remove(self)
     }
 

@@ -33,14 +33,9 @@ extension Exchange {
 
     /// The members of the body: `key_id`, `attestation`, `challenge`, all base64 text.
     private func attestationRequest() throws(Refusal) -> AttestationRequest {
-        guard body.isInMemory else { throw Refusal(.bodyTooLarge) }
-        let members: [[UInt8]?]
-        do throws(JSONError) {
-            let limit = bodyByteCountMax
-            members = try body.withMemory { memory throws(JSONError) in
-                try Self.members(of: memory, byteCountMax: limit)
-            }
-        } catch {
+        let limit = bodyByteCountMax
+        let members = try withWholeBody { json in Self.members(of: json, byteCountMax: limit) }
+        guard let members else {
             throw Refusal(
                 .badRequest, detail: "json", explanation: "The body is not one JSON object.")
         }
@@ -62,13 +57,14 @@ extension Exchange {
         return AttestationRequest(keyID: keyID, attestation: attestation, challenge: challenge)
     }
 
-    private static func members(
-        of json: Span<UInt8>, byteCountMax: Int
-    ) throws(JSONError) -> [[UInt8]?] {
-        let reader = try JSONObjectReader(parsing: json, byteCountMax: byteCountMax)
-        return [
-            reader.string("key_id"), reader.string("attestation"), reader.string("challenge"),
-        ]
+    /// Nil where `json` is not one object.
+    private static func members(of json: Span<UInt8>, byteCountMax: Int) -> [[UInt8]?]? {
+        do throws(JSONError) {
+            let reader = try JSONObjectReader(parsing: json, byteCountMax: byteCountMax)
+            return ["key_id", "attestation", "challenge"].map { reader.string(named: $0) }
+        } catch {
+            return nil
+        }
     }
 
     /// The challenge, and every run of bytes that the app may have hashed for it.
