@@ -291,7 +291,9 @@ final class Worker {
     private func rebuildPools(_ site: Site) {
         var old = pools
         pools = site.settings.upstreams.map { settings in
-            if let kept = old.firstIndex(where: { $0.settings == settings }) {
+            let addresses = hub.addresses(of: settings)
+            let kept = old.firstIndex { $0.settings == settings && $0.addresses == addresses }
+            if let kept {
                 return old.remove(at: kept)
             }
             return makePool(settings, site)

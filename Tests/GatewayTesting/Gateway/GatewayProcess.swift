@@ -13,8 +13,8 @@ public final class GatewayProcess: @unchecked Sendable {
     private var process: ChildProcess
 
     /// Starts the gateway and waits until it takes connections. `directory` is given where two
-    /// gateways, or a gateway and its test, share files; `launcher` is a command that becomes the one
-    /// it is given, e.g. `["nice"]`.
+    /// gateways, or a gateway and its test, share files; `launcher` is a command that becomes the
+    /// one it is given, e.g. `["nice"]`.
     public init(
         _ configuration: GatewayConfiguration, directory: ScratchDirectory? = nil,
         launcher: [String] = []
