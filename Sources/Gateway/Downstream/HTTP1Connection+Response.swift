@@ -111,6 +111,13 @@ extension HTTP1Connection: ResponseSink {
         resumeUpstream()
     }
 
+    /// Where the client took everything that made its upstream wait, the upstream goes on.
+    func resumeUpstream() {
+        guard isUpstreamPaused, output.isEmpty, state == .exchanging else { return }
+        isUpstreamPaused = false
+        exchange?.clientIsReady()
+    }
+
     func endResponse() {
         if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }
         responseFraming = .length
@@ -173,6 +180,7 @@ extension HTTP1Connection: ResponseSink {
     }
 
     private func appendConnection(_ exchange: Exchange) {
+        if worker.isDraining { isPersistent = false }
         if !isPersistent {
             output.append("Connection: close\r\n")
         } else if exchange.head.version == .http10 {

@@ -60,17 +60,28 @@ extension Exchange {
             case .ifTrusted: if !keepsForwarding { continue }
             case .ifUnattested: if policy.mode != .off { continue }
             case .always:
-                if site.reservedNames.contains(name) || isForwardingSpelling(name) { continue }
+                if site.reservedNames.contains(name) || isWithheld(name) { continue }
             }
             if hasNominated, head.isNominated(field, in: bytes) { continue }
             upstreamHead.append(line: field, of: bytes)
         }
     }
 
-    /// Whether `name` is a forwarding field in another spelling (`X_Forwarded_For`): upstreams that
-    /// fold `_` to `-`, as CGI does, would take it for ours.
-    private func isForwardingSpelling(_ name: Span<UInt8>) -> Bool {
-        worker.forwardingNames.contains(name)
+    /// Whether `name`, which is no known field's, stands for one that may not pass: upstreams that
+    /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
+    private func isWithheld(_ name: Span<UInt8>) -> Bool {
+        if worker.forwardingNames.contains(name) { return !isPeerTrusted || isDisguised(name) }
+        return policy.mode != .off && worker.overridingNames.contains(name)
+    }
+
+    /// Whether a server may read `name` as another one that is spelled with `-` alone.
+    private func isDisguised(_ name: Span<UInt8>) -> Bool {
+        for index in name.indices {
+            let byte = ASCII.lowercased(name[index])
+            let isPlain = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
+            guard isPlain || byte == UInt8(ascii: "-") else { return true }
+        }
+        return false
     }
 
     private func appendForwarding() {

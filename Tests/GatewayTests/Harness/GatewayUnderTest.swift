@@ -43,8 +43,16 @@ final class GatewayUnderTest {
     private var generation = 0
     private var isStopped = false
 
+    /// In front of an upstream that answers everything with 200.
+    convenience init(
+        registry: ScriptedRegistry = ScriptedRegistry(),
+        _ configure: (inout Settings) -> Void = { _ in }
+    ) throws {
+        try self.init(upstream: { _ in .response() }, registry: registry, configure)
+    }
+
     init(
-        upstream script: @escaping RecordingUpstream.Script = { _ in .response() },
+        upstream script: @escaping RecordingUpstream.Script,
         registry: ScriptedRegistry = ScriptedRegistry(),
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
