@@ -54,7 +54,8 @@ verified() {
     local name=$1 port=$2 process=$3 line
     line=$(taskset -c "$load_cpu" "$lab" load --gateway "127.0.0.1:$port" --path /api/x \
         --method POST --body-bytes 64 --seed "$key_seed" --devices "$device_count" --app "$app" \
-        --connections "$connections" --seconds "$seconds" --pid "$process")
+        --connections "$connections" --seconds "$seconds" --pid "$process" \
+        --first-counter "$((round * 1000000))")
     record "$name" "$(member requests_per_second <<<"$line")" \
         "$(member server_cpu_us_per_request <<<"$line")" "$(member server_cpu_share <<<"$line")"
 }
