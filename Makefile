@@ -1,5 +1,8 @@
 # The tasks of this repository. `make` alone lists them.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
+# docs/decisions/0007-release-flags.md says why.
+RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
+	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests
 
@@ -20,11 +23,11 @@ help:
 
 build:
 	@scripts/install.sh build
-	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+	swift build $(RELEASE_FLAGS)
 
 demo:
 	@scripts/install.sh demo
-	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+	swift build $(RELEASE_FLAGS)
 	@demo/run.sh $(RELEASE) $(if $(KEEP),--keep)
 
 test:
@@ -41,12 +44,12 @@ format:
 
 bench:
 	@scripts/install.sh bench
-	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+	swift build $(RELEASE_FLAGS)
 	@Benchmarks/bench.sh $(RELEASE)
 
 soak:
 	@scripts/install.sh bench
-	swift build -c release --static-swift-stdlib $(SWIFT_FLAGS)
+	swift build $(RELEASE_FLAGS)
 	@SECONDS_OF_LOAD=$(or $(SECONDS),600) Benchmarks/soak.sh $(RELEASE)
 
 clean:

@@ -121,8 +121,8 @@ let package = Package(
         tests(
             "GatewayTests",
             [
-                "Gateway", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "HTTP", "Settings",
-                "Telemetry",
+                "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
+                "EventLoop", "HTTP", "KeyStore", "Settings", "Telemetry",
             ]),
         tests(
             "RequestPathTests",

@@ -45,22 +45,48 @@ public enum Base64 {
         _ text: Span<UInt8>, digitCount: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
         let table = values.span
+        var marks: UInt8 = 0
+        var index = 0
+        let wholeCount = digitCount & ~3
+        // Four digits at a time, and what is wrong with any of them is looked at once, at the end:
+        // this runs over every byte of what a signed request brings.
+        while index < wholeCount {
+            let first = table[Int(text[index])]
+            let second = table[Int(text[index &+ 1])]
+            let third = table[Int(text[index &+ 2])]
+            let fourth = table[Int(text[index &+ 3])]
+            marks |= (first | second | third | fourth) & 0xC0
+            if isInvalid(first, second, third, fourth) { return false }
+            output.append(first &<< 2 | (second &>> 4) & 0x03)
+            output.append(second &<< 4 | (third &>> 2) & 0x0F)
+            output.append(third &<< 6 | fourth & 0x3F)
+            index &+= 4
+        }
+        return decodeRest(text, from: wholeCount, to: digitCount, marks, into: &output)
+    }
+
+    @inline(__always)
+    private static func isInvalid(
+        _ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8
+    ) -> Bool {
+        first == 0xFF || second == 0xFF || third == 0xFF || fourth == 0xFF
+    }
+
+    /// The last two or three digits, whose spare bits must be zero; then the alphabets must agree.
+    private static func decodeRest(
+        _ text: Span<UInt8>, from start: Int, to end: Int, _ marks: UInt8,
+        into output: inout OutputSpan<UInt8>
+    ) -> Bool {
+        var alphabets = marks
         var group: UInt32 = 0
-        var alphabets: UInt8 = 0
-        for index in 0..<digitCount {
-            let value = table[Int(text[index])]
+        for index in start..<end {
+            let value = values[Int(text[index])]
             guard value != 0xFF else { return false }
             alphabets |= value & 0xC0
             group = group << 6 | UInt32(value & 0x3F)
-            if index & 3 == 3 {
-                output.append(UInt8(truncatingIfNeeded: group >> 16))
-                output.append(UInt8(truncatingIfNeeded: group >> 8))
-                output.append(UInt8(truncatingIfNeeded: group))
-                group = 0
-            }
         }
         guard alphabets != 0xC0 else { return false }
-        switch digitCount & 3 {
+        switch end - start {
         case 2:
             guard group & 0xF == 0 else { return false }
             output.append(UInt8(truncatingIfNeeded: group >> 4))

@@ -67,6 +67,18 @@ public struct ChallengeSealer: Sendable {
         return Base64.encodeURLBytes(raw)
     }
 
+    /// Whether `token` looks like one of ours, sealed with whichever key.
+    public static func hasTokenForm(_ token: Span<UInt8>) -> Bool {
+        guard token.count <= tokenByteCountMax, let raw = Base64.decode(token) else { return false }
+        return hasTokenForm(raw: raw)
+    }
+
+    private static func hasTokenForm(raw: [UInt8]) -> Bool {
+        let keyByteCount = raw.count - bodyByteCount - tagByteCount
+        return (keyByteCount == 0 || keyByteCount == 32) && raw[0] == version
+            && ChallengePurpose(rawValue: raw[5]) != nil
+    }
+
     /// The challenge behind `token`; nil where it is not one that our keys sealed.
     public func open(_ token: Span<UInt8>) -> Challenge? {
         guard token.count <= Self.tokenByteCountMax, let raw = Base64.decode(token) else {
@@ -77,8 +89,8 @@ public struct ChallengeSealer: Sendable {
 
     /// As ``open(_:)``, for a token that was decoded from base64 already.
     public func open(raw: [UInt8]) -> Challenge? {
+        guard Self.hasTokenForm(raw: raw) else { return nil }
         let keyByteCount = raw.count - Self.bodyByteCount - Self.tagByteCount
-        guard keyByteCount == 0 || keyByteCount == 32, raw[0] == Self.version else { return nil }
         let bytes = raw.span
         let generationID = UInt32(truncatingIfNeeded: bytes.bigEndianWord(at: 0) >> 24)
         let sealed = bytes.extracting(0..<raw.count - Self.tagByteCount)

@@ -72,23 +72,14 @@ extension Exchange {
     private func bodyMembers() throws(Refusal) -> (challenge: [UInt8]?, keyID: KeyID?) {
         guard policy.challenge == .required || policy.keyIDMember != nil || body.byteCount > 0
         else { return (nil, nil) }
-        var text = ByteBuffer()
-        if !body.isInMemory {
-            // The body is JSON to be read, so it has to be in memory once: bounded by the route.
-            do throws(IOError) {
-                while text.count < body.byteCount {
-                    let count = try body.read(
-                        at: text.count, into: &text, atMost: body.byteCount - text.count)
-                    guard count > 0 else { break }
-                }
-            } catch {
-                throw Refusal(.storeUnavailable, detail: "body_file")
+        let read = try withWholeBody { json -> Result<([UInt8]?, KeyID?), JSONError> in
+            do throws(JSONError) { return .success(try members(of: json)) } catch {
+                return .failure(error)
             }
         }
-        do throws(JSONError) {
-            guard body.isInMemory else { return try members(of: text.readable) }
-            return try body.withMemory { memory throws(JSONError) in try members(of: memory) }
-        } catch {
+        switch read {
+        case .success(let members): return members
+        case .failure:
             guard policy.challenge == .required else { return (nil, nil) }
             throw Refusal(.challengeRequired, detail: "body_is_not_json")
         }
@@ -102,19 +93,40 @@ extension Exchange {
         if let name = policy.keyIDMember, let text = reader.string(named: name) {
             keyID = KeyID(base64: text.span)
         }
-        return (reader.string(named: policy.challengeMember), keyID)
+        let named = reader.string(named: policy.challengeMember)
+        guard policy.challenge == .off else { return (named, keyID) }
+        // A route that names another member may have accepted this body: under whatever name, a
+        // challenge of ours must be spent.
+        let sealer = site.sealer
+        let found = reader.string { text in Self.open(text, sealer) != nil }
+        return (found ?? named, keyID)
     }
 
     /// Opens the challenge in `text`, which is the token or the base64 of its characters.
     private func challenge(_ text: [UInt8]?) throws(Refusal) -> Challenge? {
-        let opened = text.flatMap { text in
-            site.sealer.open(text.span)
-                ?? Base64.decode(text.span).flatMap { site.sealer.open($0.span) }
+        guard let text else {
+            if policy.challenge == .off { return nil }
+            throw Refusal(.challengeRequired)
         }
-        guard opened == nil, policy.challenge == .required else { return opened }
-        throw text == nil
-            ? Refusal(.challengeRequired) : Refusal(.challengeExpired, detail: "not_ours")
+        if let opened = Self.open(text.span, site.sealer) { return opened }
+        // Sealed with a key that is gone, it may have been spent; other words are the app's own.
+        if policy.challenge == .off, !Self.looksLikeChallenge(text) { return nil }
+        throw Refusal(.challengeExpired, detail: "not_ours")
     }
+
+    private static func open(_ text: Span<UInt8>, _ sealer: ChallengeSealer) -> Challenge? {
+        guard text.count <= challengeByteCountMax else { return nil }
+        return sealer.open(text) ?? Base64.decode(text).flatMap { sealer.open($0.span) }
+    }
+
+    private static func looksLikeChallenge(_ text: [UInt8]) -> Bool {
+        guard text.count <= challengeByteCountMax else { return false }
+        if ChallengeSealer.hasTokenForm(text.span) { return true }
+        return Base64.decode(text.span).map { ChallengeSealer.hasTokenForm($0.span) } ?? false
+    }
+
+    /// The base64 of the longest token.
+    private static let challengeByteCountMax = ChallengeSealer.tokenByteCountMax * 4 / 3 + 4
 
     /// The key id: signed inside the client data, else from its header, else the challenge's.
     private func keyID(signed: KeyID?, challenge: Challenge?) throws(Refusal) -> KeyID {

@@ -10,7 +10,7 @@ import Settings
 /// One request and its response, from the head to the access-log line.
 ///
 /// It touches no socket: its ``ResponseSink`` writes to the client, its ``UpstreamConnection`` to
-/// the upstream, the worker's stores answer through ``resume()``. Exchanges are reused by their worker.
+/// the upstream, the worker's stores answer through ``resume()``. Their worker uses them again.
 final class Exchange {
     /// What a stage says when it is done with what it has.
     enum Step {
@@ -42,6 +42,8 @@ final class Exchange {
     var isBodyComplete = false
     var startedAt = MonotonicInstant(nanoseconds: 0)
     var requestID = Bytes16(word0: 0, word1: 0)
+    /// The trusted peer's own id, where it sent one that can be passed on.
+    var trustedRequestID: Range32?
 
     // What was found out about it.
     var normalPath: [UInt8] = []
@@ -107,6 +109,7 @@ final class Exchange {
         self.isPeerTrusted = isPeerTrusted
         site = worker.site
         number = worker.nextExchangeNumber()
+        requestID = worker.nextRequestID()
         phase = .readHead
         startedAt = worker.loop.now
     }
@@ -118,6 +121,7 @@ final class Exchange {
         body.reset()
         bodyHash = nil
         isBodyComplete = false
+        trustedRequestID = nil
         normalPath.removeAll(keepingCapacity: true)
         routeIndex = nil
         endpoint = nil

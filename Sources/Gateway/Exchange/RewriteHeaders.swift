@@ -60,17 +60,28 @@ extension Exchange {
             case .ifTrusted: if !keepsForwarding { continue }
             case .ifUnattested: if policy.mode != .off { continue }
             case .always:
-                if site.reservedNames.contains(name) || isForwardingSpelling(name) { continue }
+                if site.reservedNames.contains(name) || isWithheld(name) { continue }
             }
             if hasNominated, head.isNominated(field, in: bytes) { continue }
             upstreamHead.append(line: field, of: bytes)
         }
     }
 
-    /// Whether `name` is a forwarding field in another spelling (`X_Forwarded_For`): upstreams that
-    /// fold `_` to `-`, as CGI does, would take it for ours.
-    private func isForwardingSpelling(_ name: Span<UInt8>) -> Bool {
-        worker.forwardingNames.contains(name)
+    /// Whether `name`, which is no known field's, stands for one that may not pass: upstreams that
+    /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
+    private func isWithheld(_ name: Span<UInt8>) -> Bool {
+        if worker.forwardingNames.contains(name) { return !isPeerTrusted || isDisguised(name) }
+        return policy.mode != .off && worker.overridingNames.contains(name)
+    }
+
+    /// Whether a server may read `name` as another one that is spelled with `-` alone.
+    private func isDisguised(_ name: Span<UInt8>) -> Bool {
+        for index in name.indices {
+            let byte = ASCII.lowercased(name[index])
+            let isPlain = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
+            guard isPlain || byte == UInt8(ascii: "-") else { return true }
+        }
+        return false
     }
 
     private func appendForwarding() {
@@ -79,7 +90,6 @@ extension Exchange {
         upstreamHead.append("X-Forwarded-For: ")
         var hasProto = false
         var hasHost = false
-        var hasRequestID = false
         if isPeerTrusted {
             for field in head.fields {
                 switch field.known {
@@ -88,7 +98,6 @@ extension Exchange {
                     upstreamHead.append(", ")
                 case .xForwardedProto: hasProto = true
                 case .xForwardedHost: hasHost = true
-                case .xRequestID: hasRequestID = true
                 default: break
                 }
             }
@@ -101,11 +110,9 @@ extension Exchange {
             upstreamHead.append(bytes.extracting(host))
             upstreamHead.append("\r\n")
         }
-        if !hasRequestID {
-            upstreamHead.append("X-Request-Id: ")
-            appendRequestID(to: &upstreamHead)
-            upstreamHead.append("\r\n")
-        }
+        upstreamHead.append("X-Request-Id: ")
+        appendRequestID(to: &upstreamHead)
+        upstreamHead.append("\r\n")
     }
 
     /// What the gateway found out. Only on routes with a mode other than `off`.
@@ -137,14 +144,12 @@ extension Exchange {
         }
     }
 
-    /// The request id: the trusted peer's own where it sent one, else ours.
+    /// The request id: the trusted peer's own where it sent a usable one, else ours.
     func appendRequestID(to output: inout ByteBuffer) {
-        if isPeerTrusted {
-            for field in head.fields where field.known == .xRequestID {
-                let headBytes = headBytes
-                output.append(headBytes.span.extracting(field.value))
-                return
-            }
+        if let trustedRequestID {
+            let headBytes = headBytes
+            output.append(headBytes.span.extracting(trustedRequestID))
+            return
         }
         output.append(paddedHexadecimal: requestID.word0)
         output.append(paddedHexadecimal: requestID.word1)
@@ -166,10 +171,10 @@ extension KnownField {
         switch self {
         case .host, .connection, .contentLength, .transferEncoding, .te, .trailer, .upgrade,
             .keepAlive, .proxyConnection, .proxyAuthorization, .proxyAuthenticate, .http2Settings,
-            .expect, .xForwardedFor:
+            .expect, .xForwardedFor, .xRequestID:
             .never
         case .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
-            .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRequestID, .xRealIP:
+            .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRealIP:
             .ifTrusted
         case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
             .ifUnattested

@@ -10,7 +10,7 @@ final class UpstreamPool {
     let settings: UpstreamSettings
     let responseHeadLimits: HeadLimits
     /// Resolved when the configuration was loaded; index as in `settings.servers`.
-    private let addresses: [SocketAddress]
+    let addresses: [SocketAddress]
     private let addressTexts: [String]
     let connectNanoseconds: UInt64
     let responseNanoseconds: UInt64

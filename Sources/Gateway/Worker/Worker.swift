@@ -43,11 +43,14 @@ final class Worker {
     private(set) var isDraining = false
     private var drainDeadline: Timer?
 
-    /// Names of forwarding fields in any spelling, and of what upstreams may not send to apps.
+    /// Names in any spelling: of forwarding fields, of those that ask for another method or target,
+    /// and of what upstreams may not send to apps.
     let forwardingNames = FieldNameSet(
+        exact: ["forwarded", "x-real-ip", "x-request-id"], prefixes: ["x-forwarded-"])
+    let overridingNames = FieldNameSet(
         exact: [
-            "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port",
-            "x-real-ip", "x-request-id", "forwarded",
+            "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
+            "x-rewrite-url",
         ], prefixes: [])
     let responseReservedNames = FieldNameSet(exact: ["x-app-attest-challenge"], prefixes: [])
 
@@ -225,6 +228,9 @@ final class Worker {
         connection.start()
     }
 
+    /// Every client connection of this worker.
+    var clients: [HTTP1Connection] { connections.all }
+
     var mayAccept: Bool { connections.count < site.settings.limits.connectionCountMax }
 
     func remove(_ connection: HTTP1Connection) {
@@ -285,7 +291,9 @@ final class Worker {
     private func rebuildPools(_ site: Site) {
         var old = pools
         pools = site.settings.upstreams.map { settings in
-            if let kept = old.firstIndex(where: { $0.settings == settings }) {
+            let addresses = hub.addresses(of: settings)
+            let kept = old.firstIndex { $0.settings == settings && $0.addresses == addresses }
+            if let kept {
                 return old.remove(at: kept)
             }
             return makePool(settings, site)
@@ -322,10 +330,10 @@ final class Worker {
         isDraining = true
         for acceptor in acceptors { acceptor.close() }
         acceptors = []
-        for connection in connections.all { connection.drain() }
+        for connection in clients { connection.drain() }
         for pool in pools { pool.closeIdle() }
         let timer = Timer(loop: loop) { [unowned self] in
-            for connection in connections.all { connection.lose() }
+            for connection in clients { connection.lose() }
             loop.stop()
         }
         timer.schedule(after: site.settings.timeouts.drain)

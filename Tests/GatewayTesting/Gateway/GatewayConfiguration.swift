@@ -30,8 +30,9 @@ public struct GatewayConfiguration: Sendable {
     public var routes: [Route] = []
     public var apps = ["{ id: \(Self.appID), environments: [production, development] }"]
     public var counters = "embedded"
-    /// ``TestApple``'s by default.
-    public var extraRootPaths = [TestApple.rootPath]
+    /// `registry.db` in the gateway's directory where nil.
+    public var registryPath: String?
+    public var extraRootPaths: [String] = []
     public var workers = 1
     /// Whole top-level entries, e.g. `timeouts: { request_head: 200ms }`.
     public var more: [String] = []
@@ -60,7 +61,10 @@ public struct GatewayConfiguration: Sendable {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
         lines += listenerMore.map { "    \($0)" }
         lines += ["apps:"] + apps.map { "  - \($0)" }
-        lines += ["registry: { sqlite: \(directory)/registry.db }", "counters: \(counters)"]
+        lines += [
+            "registry: { sqlite: \(registryPath ?? directory + "/registry.db") }",
+            "counters: \(counters)",
+        ]
         if !extraRootPaths.isEmpty {
             lines.append("trust: { extra_roots: [\(extraRootPaths.joined(separator: ", "))] }")
         }

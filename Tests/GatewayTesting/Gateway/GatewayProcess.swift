@@ -8,13 +8,16 @@ public final class GatewayProcess: @unchecked Sendable {
     public let adminPort: UInt16
     public let directory: ScratchDirectory
     public let configurationPath: String
+    private let launcher: [String]
     private let lock = NSLock()
     private var process: ChildProcess
 
     /// Starts the gateway and waits until it takes connections. `directory` is given where two
-    /// gateways, or a gateway and its test, share files.
+    /// gateways, or a gateway and its test, share files; `launcher` is a command that becomes the
+    /// one it is given, e.g. `["nice"]`.
     public init(
-        _ configuration: GatewayConfiguration, directory: ScratchDirectory? = nil
+        _ configuration: GatewayConfiguration, directory: ScratchDirectory? = nil,
+        launcher: [String] = []
     ) throws {
         let directory = try directory ?? ScratchDirectory()
         self.directory = directory
@@ -23,11 +26,13 @@ public final class GatewayProcess: @unchecked Sendable {
         configurationPath = try directory.write(
             configuration.text(port: port, adminPort: adminPort, directory: directory.path),
             to: "sallyport-\(port).yaml")
-        process = try Self.start(configurationPath)
+        self.launcher = launcher
+        process = try Self.start(configurationPath, launcher)
     }
 
-    private static func start(_ path: String) throws -> ChildProcess {
-        let process = try ChildProcess(BuiltProgram.sallyport, ["run", "-c", path])
+    private static func start(_ path: String, _ launcher: [String]) throws -> ChildProcess {
+        let words = launcher + [BuiltProgram.sallyport, "run", "-c", path]
+        let process = try ChildProcess(words[0], Array(words.dropFirst()))
         try process.waitForLine(on: .standardError, containing: #""event":"ready""#)
         return process
     }
@@ -52,7 +57,7 @@ public final class GatewayProcess: @unchecked Sendable {
 
     /// Starts it again on the same ports and files, after ``terminate()`` or ``kill()``.
     public func start() throws {
-        let fresh = try Self.start(configurationPath)
+        let fresh = try Self.start(configurationPath, launcher)
         lock.withLock { process = fresh }
     }
 

@@ -1,0 +1,214 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import EventLoop
+import Foundation
+import GatewayTesting
+import HTTP
+import KeyStore
+import Policy
+import Settings
+import Testing
+
+import class EventLoop.Thread
+
+@testable import Gateway
+
+/// One worker of a gateway on a thread of this process, with a registry in memory and embedded
+/// counters, in front of an upstream that does what a test says.
+final class GatewayUnderTest {
+    static let appID = "ABCDE12345.com.example.app"
+    static let otherAppID = "ABCDE12345.com.example.other"
+    static let challengeKey = [UInt8](repeating: 7, count: 32)
+    /// Made once: its keys take longer than most tests.
+    private static let sharedApple = Result {
+        try SimulatedApple(around: Int64(Date().timeIntervalSince1970))
+    }
+
+    let apple: SimulatedApple
+    let upstream: RecordingUpstream
+    let registry: ScriptedRegistry
+    let counters: EmbeddedCounters
+    let hub: Hub
+    /// Of the data listener, of one whose peers are trusted proxies, and of the admin listener.
+    let port: UInt16
+    let trustedPort: UInt16
+    let adminPort: UInt16
+    let logPath: String
+    private(set) var settings: Settings
+    private let mailbox: Mailbox<WorkerMessage>
+    private let thread: Thread
+    private let listeners: [BoundListener]
+    private var generation = 0
+    private var isStopped = false
+
+    /// In front of an upstream that answers everything with 200.
+    convenience init(
+        registry: ScriptedRegistry = ScriptedRegistry(),
+        _ configure: (inout Settings) -> Void = { _ in }
+    ) throws {
+        try self.init(upstream: { _ in .response() }, registry: registry, configure)
+    }
+
+    init(
+        upstream script: @escaping RecordingUpstream.Script,
+        registry: ScriptedRegistry = ScriptedRegistry(),
+        _ configure: (inout Settings) -> Void = { _ in }
+    ) throws {
+        let apple = try Self.sharedApple.get()
+        let upstream = try RecordingUpstream(script)
+        let logPath = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).log"
+        var settings = Self.settings(upstreamPort: upstream.port, root: apple.root.der)
+        settings.log.access = .file(path: logPath)
+        configure(&settings)
+        self.apple = apple
+        self.upstream = upstream
+        self.registry = registry
+        self.logPath = logPath
+        self.settings = settings
+        counters = EmbeddedCounters(
+            nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000),
+            raiseFloors: { _ in })
+        let hub = Hub(
+            registry: registry, embeddedCounters: counters,
+            meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log))
+        try hub.resolve(settings.upstreams)
+        self.hub = hub
+        let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 16)
+        self.mailbox = mailbox
+        registry.onChange { _ = mailbox.post(.keysChanged($0)) }
+        let bound = try [false, true, false].enumerated().map { index, isTrusted in
+            try Self.listen(index: index, isTrusted: isTrusted)
+        }
+        listeners = bound.map(\.listener)
+        (port, trustedPort, adminPort) = (bound[0].port, bound[1].port, bound[2].port)
+        let site = try Site(
+            settings: settings, challengeKeys: [Self.challengeKey], generation: 0)
+        let listeners = listeners
+        thread = try Thread.spawn(name: "worker") {
+            guard let worker = try? Worker(index: 0, site: site, hub: hub, mailbox: mailbox) else {
+                return
+            }
+            worker.run(listeners)
+        }
+    }
+
+    deinit {
+        stop()
+        hub.logs.close()
+        try? FileManager.default.removeItem(atPath: logPath)
+    }
+
+    private static func settings(upstreamPort: UInt16, root: [UInt8]) -> Settings {
+        var settings = Settings()
+        settings.apps = [appID, otherAppID].map {
+            AppIdentity(id: $0, environments: [.production, .development])
+        }
+        settings.trust.extraRoots = [root]
+        settings.upstreams = [
+            UpstreamSettings(
+                name: "api", servers: [.tcp(host: "127.0.0.1", port: upstreamPort)])
+        ]
+        settings.log.events = .off
+        settings.timeouts.drain = .seconds(10)
+        settings.routes = [
+            route("attested", "/attested/") { $0.mode = .enforce },
+            route("observed", "/observed/") { $0.mode = .observe },
+            route("durable", "/durable/") {
+                $0.mode = .enforce
+                $0.replay = .durable
+            },
+            route("unchallenged", "/unchallenged/") {
+                $0.mode = .enforce
+                $0.replay = .durable
+                $0.challenge = .off
+            },
+            route("window", "/window/") {
+                $0.mode = .enforce
+                $0.replay = .window(64)
+            },
+            route("body", "/body/") {
+                $0.mode = .enforce
+                $0.clientData = .body
+                $0.keyIDMember = "keyId"
+            },
+            route("nobody", "/rollout0/") {
+                $0.mode = .enforce
+                $0.rolloutPercent = 0
+            },
+            route("open", "/") { _ in },
+        ]
+        return settings
+    }
+
+    static func route(
+        _ name: String, _ prefix: String, _ configure: (inout AttestPolicy) -> Void
+    ) -> Route {
+        var policy = AttestPolicy()
+        configure(&policy)
+        return Route(
+            name: name, path: .prefix(prefix), methods: [], upstream: 0, attest: policy,
+            bodyByteCountMax: 256 * 1024)
+    }
+
+    private static func listen(
+        index: Int, isTrusted: Bool
+    ) throws -> (listener: BoundListener, port: UInt16) {
+        let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        let descriptor = try Socket.listen(on: address)
+        let port = try #require(Socket.localAddress(descriptor)?.port)
+        let loopback = AddressBlock(address: [127, 0, 0, 0], prefixBitCount: 8)
+        let settings = ListenerSettings(
+            bind: .tcp(host: "127.0.0.1", port: port), trustedProxies: isTrusted ? [loopback] : [])
+        let context = ListenerContext(settings, isAdmin: index == 2)
+        return (BoundListener(context: context, descriptor: descriptor), port)
+    }
+
+    // MARK: steering
+
+    /// Gives the worker another configuration, with the listeners as they are.
+    func reload(_ configure: (inout Settings) -> Void) throws {
+        configure(&settings)
+        generation += 1
+        let site = try Site(
+            settings: settings, challengeKeys: [Self.challengeKey], generation: generation)
+        try hub.resolve(settings.upstreams)
+        let kept = listeners.map { BoundListener(context: $0.context, descriptor: -1) }
+        #expect(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
+    }
+
+    func post(_ message: WorkerMessage) { #expect(mailbox.post(message)) }
+
+    /// Drains the worker and waits for its end: everything is counted and logged then.
+    func stop() {
+        guard !isStopped else { return }
+        isStopped = true
+        _ = mailbox.post(.drain)
+        thread.join()
+    }
+
+    /// Exchanges counted so far, by `decision reason`.
+    func outcomes(of route: String) -> [String: UInt64] {
+        guard let meter = hub.meters[0].routeMeters[route] else { return [:] }
+        var counts: [String: UInt64] = [:]
+        for decision in Decision.allCases {
+            for reason in Reason.allCases where meter.count(decision, reason) > 0 {
+                counts["\(decision.name) \(reason.code)"] = meter.count(decision, reason)
+            }
+        }
+        return counts
+    }
+
+    /// Stops the gateway and gives its access lines.
+    func logLines() throws -> [String] {
+        stop()
+        hub.logs.close()
+        let text = try String(contentsOfFile: logPath, encoding: .utf8)
+        return text.split(separator: "\n").map(String.init)
+    }
+
+    func client(receiveBufferByteCount: Int32? = nil) throws -> RawClient {
+        try RawClient(port: port, receiveBufferByteCount: receiveBufferByteCount)
+    }
+}

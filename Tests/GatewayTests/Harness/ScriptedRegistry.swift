@@ -1,0 +1,113 @@
+import AppAttest
+import Bytes
+import Foundation
+import GatewayTesting
+import KeyStore
+
+/// A registry in memory that answers on a thread of its own: at once, late or not at all, as a test
+/// says.
+final class ScriptedRegistry: Registry, @unchecked Sendable {
+    enum Call: Hashable, Sendable {
+        case find(KeyID)
+        case enrol(KeyID)
+        case advance(KeyID, UInt32)
+    }
+
+    private let lock = NSLock()
+    private let thread = DispatchQueue(label: "scripted registry")
+    private var records: [KeyID: KeyRecord] = [:]
+    private var challenges: [Bytes16: KeyID] = [:]
+    private var failure: StoreError?
+    private var gate: Gate?
+    private var made: [Call] = []
+    private var handlers: [@Sendable (RegistryChange) -> Void] = []
+
+    /// What was asked so far, in order.
+    var calls: [Call] { lock.withLock { made } }
+    var recordCount: Int { lock.withLock { records.count } }
+
+    /// Every call fails with this from now on, nil to work again.
+    func fail(_ reason: String?) { lock.withLock { failure = reason.map { StoreError($0) } } }
+
+    /// Calls made from now on wait until the gate opens.
+    func hold(until gate: Gate) { lock.withLock { self.gate = gate } }
+
+    func insert(_ record: KeyRecord) { lock.withLock { records[record.keyID] = record } }
+
+    /// Another process changes a key's status.
+    func set(_ status: KeyStatus, of keyID: KeyID) {
+        let handlers = lock.withLock {
+            records[keyID]?.status = status
+            return self.handlers
+        }
+        for handler in handlers { handler(.keys([keyID])) }
+    }
+
+    private func answer<Value: Sendable>(
+        _ call: Call?, _ reply: @escaping @Sendable (Result<Value, StoreError>) -> Void,
+        _ work: @escaping @Sendable (ScriptedRegistry) -> Value
+    ) {
+        let gate = lock.withLock {
+            if let call { made.append(call) }
+            return self.gate
+        }
+        thread.async { [self] in
+            gate?.wait()
+            let result: Result<Value, StoreError> = lock.withLock {
+                failure.map { .failure($0) } ?? .success(work(self))
+            }
+            reply(result)
+        }
+    }
+
+    // MARK: Registry
+
+    func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void) {
+        answer(.find(keyID), reply) { $0.records[keyID] }
+    }
+
+    func enrol(
+        _ record: KeyRecord, challenge: Bytes16,
+        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
+    ) {
+        answer(.enrol(record.keyID), reply) { registry in
+            if let owner = registry.challenges[challenge], owner != record.keyID {
+                return .challengeSpent
+            }
+            switch registry.records[record.keyID]?.status {
+            case .active: return .alreadyEnrolled
+            case .revoked: return .revoked
+            case .erased: return .erased
+            case nil:
+                registry.records[record.keyID] = record
+                registry.challenges[challenge] = record.keyID
+                return .enrolled
+            }
+        }
+    }
+
+    func advanceDurably(
+        _ keyID: KeyID, counter: UInt32,
+        reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void
+    ) {
+        answer(.advance(keyID, counter), reply) { registry in
+            guard let record = registry.records[keyID] else { return .unknownKey }
+            guard record.status == .active else { return .revoked }
+            guard counter > record.counterFloor else { return .replayed }
+            registry.records[keyID]?.counterFloor = counter
+            return .advanced
+        }
+    }
+
+    func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}
+
+    func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
+        answer(nil, reply) { _ in }
+    }
+
+    func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
+        lock.withLock { handlers.append(handler) }
+    }
+
+    func close() {}
+}
