@@ -291,10 +291,9 @@ final class Worker {
     private func rebuildPools(_ site: Site) {
         var old = pools
         pools = site.settings.upstreams.map { settings in
-            if let kept = old.firstIndex(where: { $0.settings == settings }) {
-                return old.remove(at: kept)
-            }
-            return makePool(settings, site)
+            let fresh = makePool(settings, site)
+            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
+            return kept.map { old.remove(at: $0) } ?? fresh
         }
         for pool in old { pool.closeIdle() }
         poolGeneration = site.generation
