@@ -167,7 +167,8 @@ final class GatewayUnderTest {
 
     // MARK: steering
 
-    /// Gives the worker another configuration, with the listeners as they are.
+    /// Gives the worker another configuration, with the listeners as they are, and waits until it
+    /// has taken it.
     func reload(resolves: Bool = true, _ configure: (inout Settings) -> Void) throws {
         configure(&settings)
         generation += 1
@@ -175,7 +176,10 @@ final class GatewayUnderTest {
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation)
         if resolves { try hub.resolve(settings.upstreams) }
         let kept = listeners.map { BoundListener(context: $0.context, descriptor: -1) }
-        #expect(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
+        try #require(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
+        let admin = try RawClient(port: adminPort)
+        let line = "\nsallyport_config_generation \(generation)\n"
+        while try !admin.exchange("GET", "/metrics").bodyText.contains(line) {}
     }
 
     func post(_ message: WorkerMessage) { #expect(mailbox.post(message)) }
