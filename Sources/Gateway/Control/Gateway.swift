@@ -22,6 +22,8 @@ public final class Gateway {
     private let hub: Hub
     private var site: Site
     private let workerCount: Int
+    /// The longest that the embedded counters were made for.
+    private let challengeLifeMax: Duration
     private var mailboxes: [Mailbox<WorkerMessage>] = []
     private var threads: [Thread] = []
     private var control: Worker?
@@ -42,6 +44,7 @@ public final class Gateway {
     ) throws {
         let settings = configuration.settings
         workerCount = settings.workerCount
+        challengeLifeMax = settings.challenge.timeToLive
         self.reload = reload
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
@@ -204,9 +207,15 @@ public final class Gateway {
         for (key, isSame) in fixed where !isSame {
             throw ConfigurationFailure("\(key) cannot change without a restart")
         }
+        // They may have forgotten challenges that a longer life would make valid again.
+        if hub.embeddedCounters != nil, next.challenge.timeToLive > challengeLifeMax {
+            throw ConfigurationFailure(
+                "challenge.ttl cannot grow without a restart where counters are embedded")
+        }
     }
 
-    /// Asks the stores once a second whether they answer, for readiness and the event log.
+    /// Asks the stores once a second whether they answer, for readiness and the event log, and has
+    /// the embedded counters forget what has expired.
     private func watchStores(_ control: Worker) {
         hub.registry.onChange { [mailboxes] change in
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }

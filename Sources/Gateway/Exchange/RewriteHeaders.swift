@@ -118,7 +118,7 @@ extension Exchange {
     /// What the gateway found out. Only on routes with a mode other than `off`.
     private func appendVerdict() {
         guard policy.mode != .off else { return }
-        guard decision == .verified, let evidence, let key, let app = app(of: key) else {
+        guard decision == .verified, let evidence, let key, let app else {
             upstreamHead.append("X-Attest-Result: unverified\r\n")
             return
         }
