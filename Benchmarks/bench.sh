@@ -108,9 +108,9 @@ limit_time=$(awk -v p="$plain_time" -v v="$verification_time" 'BEGIN { print p +
 cat <<TEXT
 
 One core for each server (CPU $server_cpu), load and upstream on CPU $load_cpu,
-$connections connections, medians of $rounds rounds of $seconds s. CPU us is the server's processor time for one request, the
-steadier figure on a machine with other work. A server whose share of its core is well below 100%
-was held back by the load or the upstream: then compare the last column.
+$connections connections, medians of $rounds rounds of $seconds s. CPU us is the server's processor
+time for one request, the steadier figure on a machine with other work. A server whose share of its
+core is well below 100% was held back by the load or the upstream: then compare the last column.
 TEXT
 printf '\n%-34s %10s %12s %9s %9s %9s\n' 'plain proxying' 'req/s' 'CPU us/req' 'core' \
     'x nginx' 'x by CPU'
