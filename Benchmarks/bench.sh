@@ -81,7 +81,7 @@ done
 # median NAME COLUMN
 median() {
     awk -v name="$1" -v column="$2" '$1 == name { print $column }' "$folder/results" | sort -g |
-        awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'
+        awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
 }
 
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
@@ -107,10 +107,10 @@ limit_time=$(awk -v p="$plain_time" -v v="$verification_time" 'BEGIN { print p +
 
 cat <<TEXT
 
-One core for each server (CPU $server_cpu), load and upstream on CPU $load_cpu, $connections connections,
-medians of $rounds rounds of $seconds s. CPU us is the server's processor time for one request, the
-steadier figure on a machine with other work. A server whose share of its core is well below 100%
-was held back by the load or the upstream: then compare the last column.
+One core for each server (CPU $server_cpu), load and upstream on CPU $load_cpu,
+$connections connections, medians of $rounds rounds of $seconds s. CPU us is the server's processor
+time for one request, the steadier figure on a machine with other work. A server whose share of its
+core is well below 100% was held back by the load or the upstream: then compare the last column.
 TEXT
 printf '\n%-34s %10s %12s %9s %9s %9s\n' 'plain proxying' 'req/s' 'CPU us/req' 'core' \
     'x nginx' 'x by CPU'
