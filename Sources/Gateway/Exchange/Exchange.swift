@@ -52,6 +52,8 @@ final class Exchange {
     var policy = AttestPolicy()
     var evidence: Evidence?
     var key: CachedKey?
+    /// The configured app that the key was enrolled for.
+    var app: AppIdentity?
     var isKeyLookedUp = false
     var verified: VerifiedAssertion?
     var counterVerdict: CounterVerdict?
@@ -128,6 +130,7 @@ final class Exchange {
         policy = AttestPolicy()
         evidence = nil
         key = nil
+        app = nil
         isKeyLookedUp = false
         verified = nil
         counterVerdict = nil

@@ -34,6 +34,13 @@ final class UpstreamPool {
         self.responseHeadLimits = responseHeadLimits
     }
 
+    /// Whether connections of the one can serve requests of the other: a name may have come to
+    /// stand for another address.
+    func isInterchangeable(with other: UpstreamPool) -> Bool {
+        settings == other.settings && addresses == other.addresses
+            && responseHeadLimits == other.responseHeadLimits
+    }
+
     /// An idle connection, or a new one to the next server in turn; nil at the limit.
     func lease(freshOnly: Bool) -> UpstreamConnection? {
         if !freshOnly, let connection = idle.popLast() {

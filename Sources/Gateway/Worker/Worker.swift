@@ -291,12 +291,9 @@ final class Worker {
     private func rebuildPools(_ site: Site) {
         var old = pools
         pools = site.settings.upstreams.map { settings in
-            let addresses = hub.addresses(of: settings)
-            let kept = old.firstIndex { $0.settings == settings && $0.addresses == addresses }
-            if let kept {
-                return old.remove(at: kept)
-            }
-            return makePool(settings, site)
+            let fresh = makePool(settings, site)
+            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
+            return kept.map { old.remove(at: $0) } ?? fresh
         }
         for pool in old { pool.closeIdle() }
         poolGeneration = site.generation
