@@ -182,6 +182,16 @@ public enum Socket {
         }
     }
 
+    /// Closes so that the peer sees a reset: nothing that it received was the end.
+    public static func closeWithReset(_ descriptor: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        let byteCount = socklen_t(MemoryLayout<linger>.size)
+        if unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, byteCount) != 0 {
+            trapOwnMistake(sallyport_errno(), "setsockopt")
+        }
+        close(descriptor)
+    }
+
     public static func close(_ descriptor: Int32) {
         // Linux frees the descriptor even where close reports an interruption.
         if CLinux.close(descriptor) != 0 { trapOwnMistake(sallyport_errno(), "close") }

@@ -15,13 +15,14 @@ enum RunCommand {
         let settings = loaded.settings
         do {
             let stores = try Stores(settings)
+            // Also after a start that failed: what the last clean stop left is kept for the next.
+            defer { stores.close() }
             let keys = try ChallengeKeyFile.keys(for: settings)
             let gateway = try Gateway(
                 LoadedConfiguration(settings: settings, challengeKeys: keys),
                 registry: stores.registry, embeddedCounters: stores.embeddedCounters,
                 reload: { reload(path) })
             try gateway.run()
-            stores.close()
         } catch {
             Exit.failed("\(error)")
         }

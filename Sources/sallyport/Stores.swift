@@ -45,11 +45,8 @@ final class Stores {
         var options = EmbeddedCounters.Options()
         options.challengeLifeMilliseconds =
             Int(settings.challenge.timeToLive.components.seconds) * 1000
-        let windows = settings.routes.map { route in
-            if case .window(let size) = route.attest.replay { size } else { 1 }
-        }
-        // A reload may widen a window, so the smallest is not the least that will ever be needed.
-        options.windowSizeMax = max(128, windows.max() ?? 1)
+        // A reload may widen a window to the widest there is.
+        options.windowSizeMax = ReplayPolicy.windowSizeMax
         return options
     }
 

@@ -1,87 +1,9 @@
 import Bytes
-import Crypto
 import EventLoop
-import Foundation
-import GatewayTesting
-import HTTP
-import KeyStore
 import Settings
 import Testing
 
 @testable import Gateway
-
-/// A worker whose loop does not run: the test makes each call of a watch itself, in the order that
-/// it wants to see.
-final class SteppedWorker {
-    let worker: Worker
-    /// The client's end of its connection, and the upstream's end of the gateway's.
-    let client: Int32
-    let connection: HTTP1Connection
-    private let upstreamListener: Int32
-    private(set) var upstream: Int32 = -1
-
-    init(_ configure: (inout Settings) -> Void = { _ in }) throws {
-        let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
-        upstreamListener = try Socket.listen(on: address)
-        let port = try #require(Socket.localAddress(upstreamListener)?.port)
-        var settings = Settings()
-        settings.log.access = .off
-        settings.log.events = .off
-        settings.upstreams = [
-            UpstreamSettings(name: "api", servers: [.tcp(host: "127.0.0.1", port: port)])
-        ]
-        settings.routes = [GatewayUnderTest.route("open", "/") { _ in }]
-        configure(&settings)
-        let site = try Site(
-            settings: settings, challengeKeys: [GatewayUnderTest.challengeKey], generation: 0)
-        let hub = Hub(
-            registry: ScriptedRegistry(),
-            embeddedCounters: EmbeddedCounters(nowMilliseconds: 0, raiseFloors: { _ in }),
-            meters: [WorkerMeter()], logs: try LogWriters(settings.log))
-        try hub.resolve(settings.upstreams)
-        worker = try Worker(index: 0, site: site, hub: hub, mailbox: try Mailbox(countMax: 16))
-        let (ours, clients) = try Socket.pair()
-        client = clients
-        worker.accepted(ours, address, worker.idleListener)
-        connection = try #require(worker.clients.first)
-    }
-
-    deinit {
-        connection.lose()
-        for descriptor in [client, upstream, upstreamListener] where descriptor >= 0 {
-            Socket.close(descriptor)
-        }
-    }
-
-    /// Bytes of the answer that the kernel has not taken yet.
-    var waitingByteCount: Int { connection.output.count }
-
-    /// Sends the head of a request and lets the gateway connect to its upstream.
-    func begin() throws {
-        let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
-        guard case .bytes = Socket.write(client, head.span) else { return }
-        connection.descriptorIsReadable()
-        let leased = try #require(connection.exchange?.upstream)
-        // A connection on the loopback is made at once.
-        leased.descriptorIsWritable()
-        guard case .accepted(let accepted, _) = Socket.accept(upstreamListener) else { return }
-        upstream = accepted
-    }
-
-    /// The upstream sends `bytes`, all of which fit into the kernel, and the gateway reads.
-    func relay(_ bytes: [UInt8]) throws {
-        let leased = try #require(connection.exchange?.upstream)
-        #expect(Socket.write(upstream, bytes.span) == .bytes(bytes.count))
-        leased.descriptorIsReadable()
-    }
-
-    /// Takes everything that waits for the client in the kernel.
-    func drainClient() -> Int {
-        var scrap = ByteBuffer()
-        while case .bytes = Socket.read(client, into: &scrap, atMost: 1 << 20) {}
-        return scrap.count
-    }
-}
 
 @Suite("Back-pressure")
 struct BackPressureTests {
@@ -100,6 +22,25 @@ struct BackPressureTests {
         try stepped.relay([UInt8](repeating: 0x2E, count: 16 * 1024))
         #expect(stepped.waitingByteCount == 0)
         #expect(!leased.isPaused)
+    }
+
+    @Test("a client that sends requests and reads no answers is not read for ever")
+    func unreadAnswers() throws {
+        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 4096 }
+        let connection = stepped.connection
+        let request = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
+        let block = String(repeating: request, count: 400)
+        var turnCount = 0
+        while connection.watch?.isReading == true, turnCount < 1000 {
+            turnCount += 1
+            if stepped.send(block) > 0 { connection.descriptorIsReadable() }
+        }
+        #expect(turnCount < 1000)
+        #expect(connection.input.count <= 2 * HTTP1Connection.readByteCount)
+        #expect(stepped.waitingByteCount < 8192)
+        while stepped.drainClient() > 0 { connection.descriptorIsWritable() }
+        #expect(connection.watch?.isReading == true)
+        #expect(connection.input.count < HTTP1Connection.readByteCount)
     }
 
     @Test("an upstream waits while the client takes nothing, and goes on when it does")

@@ -60,7 +60,7 @@ struct RequestIDTests {
     }
 
     @Test(
-        "that could not stand in a log or a header as they are, are replaced even for a trusted peer",
+        "that could not stand in a log or header as they are, are replaced even for a trusted peer",
         arguments: [
             "X-Request-Id:\r\n", "X-Request-Id: a b\r\n", "X-Request-Id: a\"b\r\n",
             "X-Request-Id: a\\b\r\n", "X-Request-Id: \u{e9}\r\n",

@@ -122,7 +122,7 @@ final class EmbeddedOwnershipTests {
         }
         let snapshot = try #require(bench.counters.snapshot())
         #expect(EmbeddedBench(resuming: snapshot).counters.isResumed)
-        let index = try #require(snapshot.parts.firstIndex { $0.count > 16 })
+        let index = try #require(snapshot.parts.firstIndex { $0.count > 24 })
         for change in 0..<4 {
             var parts = snapshot.parts
             switch change {

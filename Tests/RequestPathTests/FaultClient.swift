@@ -183,6 +183,18 @@ extension GatewayProcess {
         throw FaultSiteError("the gateway did not get there in 30 s")
     }
 
+    /// The most memory that the process ever had resident (`VmHWM` of `/proc/PID/status`).
+    func peakByteCount() throws -> Int {
+        let text = try String(
+            contentsOfFile: "/proc/\(current.processID)/status", encoding: .utf8)
+        let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
+        let word = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first
+        guard let kibibytes = word.flatMap({ Int($0) }) else {
+            throw FaultSiteError("/proc/PID/status: \(text)")
+        }
+        return kibibytes * 1024
+    }
+
     /// That the process is the same one as when it was started, and unharmed.
     var isUnharmed: Bool { current.exitStatus == nil && alarms.isEmpty }
 }

@@ -102,6 +102,18 @@ struct RestartTests {
         try scene.expectServiceGoesOn()
     }
 
+    @Test("after a clean stop, and with a longer life of challenges, refuses those from before")
+    func longerLife() throws {
+        let scene = try Scene(FaultSite())
+        try scene.gateway.terminate()
+        let text = try String(contentsOfFile: scene.gateway.configurationPath, encoding: .utf8)
+        try (text + "challenge: { ttl: 1h }\n").write(
+            toFile: scene.gateway.configurationPath, atomically: true, encoding: .utf8)
+        try scene.gateway.start()
+        #expect(try scene.replay()["/window/it"] == Self.expired)
+        try scene.expectServiceGoesOn()
+    }
+
     @Test("after a clean stop and a kill refuses everything from before either")
     func terminatedThenKilled() throws {
         let scene = try Scene(FaultSite())

@@ -19,6 +19,22 @@ struct ReadmeTests {
         #expect(shown == meant)
     }
 
+    @Test("README shows the rows that the demo prints")
+    func demo() throws {
+        let readme = try Self.required("README.md")
+        let table = readme.lines.drop { !$0.hasPrefix("| what was sent |") }
+            .prefix { $0.hasPrefix("|") }.dropFirst(2)
+        let program = SourceTree.swiftFiles.filter { $0.path.contains("sallyport-lab/Demo/") }
+            .map(\.text).joined()
+        #expect(!table.isEmpty && !program.isEmpty)
+        for row in table {
+            let title = row.split(separator: "|")[0].filter { $0 != "`" }
+                .drop { $0 == " " }.prefix { $0 != "(" }
+            let name = title.hasSuffix(" ") ? title.dropLast() : title
+            #expect(program.contains(name), "no row of the demo says: \(name)")
+        }
+    }
+
     @Test("every key of conf/sallyport.yaml has a comment there or a word in a document")
     func keys() throws {
         let file = try Self.required("conf/sallyport.yaml")

@@ -31,10 +31,11 @@ public struct Challenge: Hashable, Sendable {
 
     /// Milliseconds of life left at `now`; nil when expired or issued in the future.
     public func remainingMilliseconds(at now: Int64, timeToLive: Int64) -> Int? {
+        let (difference, overflow) = now.subtractingReportingOverflow(issuedAt)
         // Gateways that share a key have clocks a little apart.
-        let age = now - issuedAt
-        guard age >= -Self.clockSkewMilliseconds, age < timeToLive else { return nil }
-        return Int(min(timeToLive - age, timeToLive))
+        guard !overflow, difference >= -Self.clockSkewMilliseconds else { return nil }
+        let age = max(difference, 0)
+        return age < timeToLive ? Int(timeToLive - age) : nil
     }
 
     public static let clockSkewMilliseconds: Int64 = 5_000

@@ -68,7 +68,7 @@ enum MetricsPage {
             (.challenges, "sallyport_challenges_issued_total", "Challenges sealed."),
             (
                 .retries, "sallyport_upstream_retries_total",
-                "Requests sent again because a reused connection had died."
+                "Requests sent again: a reused connection had died, or none could be made."
             ),
         ]
         for (count, name, help) in counters {

@@ -22,6 +22,8 @@ public final class Gateway {
     private let hub: Hub
     private var site: Site
     private let workerCount: Int
+    /// The longest that the embedded counters were made for.
+    private let challengeLifeMax: Duration
     private var mailboxes: [Mailbox<WorkerMessage>] = []
     private var threads: [Thread] = []
     private var control: Worker?
@@ -42,6 +44,7 @@ public final class Gateway {
     ) throws {
         let settings = configuration.settings
         workerCount = settings.workerCount
+        challengeLifeMax = settings.challenge.timeToLive
         self.reload = reload
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
@@ -179,6 +182,7 @@ public final class Gateway {
             for (index, mailbox) in mailboxes.enumerated() {
                 _ = mailbox.post(.reload(WorkerUpdate(site: next, listeners: bound[index])))
             }
+            hub.logs.reopen()
             control.log.event(level: "info", "reloaded", "generation \(next.generation)")
         } catch {
             control.log.event(
@@ -194,27 +198,41 @@ public final class Gateway {
             ("registry", next.registry == current.registry),
             ("counters", next.counters == current.counters),
             ("log", next.log == current.log),
+            ("key_cache", next.keyCache == current.keyCache),
+            (
+                "limits.registry_queue",
+                next.limits.registryQueueCountMax == current.limits.registryQueueCountMax
+            ),
         ]
         for (key, isSame) in fixed where !isSame {
             throw ConfigurationFailure("\(key) cannot change without a restart")
         }
+        // They may have forgotten challenges that a longer life would make valid again.
+        if hub.embeddedCounters != nil, next.challenge.timeToLive > challengeLifeMax {
+            throw ConfigurationFailure(
+                "challenge.ttl cannot grow without a restart where counters are embedded")
+        }
     }
 
-    /// Asks the stores once a second whether they answer, for readiness.
+    /// Asks the stores once a second whether they answer, for readiness and the event log, and has
+    /// the embedded counters forget what has expired.
     private func watchStores(_ control: Worker) {
         hub.registry.onChange { [mailboxes] change in
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
         let timer = Timer(loop: control.loop) { [hub, unowned control] in
-            hub.health.counters(areReady: control.counters.isAvailable)
+            let isAvailable = control.counters.isAvailable
+            if hub.health.counters(areReady: isAvailable) {
+                hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)
+            }
             hub.embeddedCounters?.sweep(
                 nowMilliseconds: Int64(control.loop.now.nanoseconds / 1_000_000))
             hub.registry.probe { result in
-                if case .success = result {
-                    hub.health.registry(isReady: true)
-                } else {
-                    hub.health.registry(isReady: false)
-                }
+                var failure: StoreError?
+                if case .failure(let error) = result { failure = error }
+                guard hub.health.registry(isReady: failure == nil) else { return }
+                hub.logs.storeEvent(
+                    "registry", isUp: failure == nil, failure?.description ?? "")
             }
         }
         timer.scheduleRepeating(every: Self.probeInterval)

@@ -10,7 +10,15 @@ final class Health: Sendable {
     var areCountersReady: Bool { !countersFailed.load(ordering: .relaxed) }
     var isDraining: Bool { draining.load(ordering: .relaxed) }
 
-    func registry(isReady: Bool) { registryFailed.store(!isReady, ordering: .relaxed) }
-    func counters(areReady: Bool) { countersFailed.store(!areReady, ordering: .relaxed) }
+    /// True where that is news.
+    func registry(isReady: Bool) -> Bool {
+        registryFailed.exchange(!isReady, ordering: .relaxed) == isReady
+    }
+
+    /// True where that is news.
+    func counters(areReady: Bool) -> Bool {
+        countersFailed.exchange(!areReady, ordering: .relaxed) == areReady
+    }
+
     func drain() { draining.store(true, ordering: .relaxed) }
 }

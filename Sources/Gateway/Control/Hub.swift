@@ -32,9 +32,13 @@ final class Hub: Sendable {
                 } catch {
                     throw ConfigurationFailure("upstreams.\(upstream.name): \(error)")
                 }
-                resolved.withLock { $0[server] = address }
+                take(address, for: server)
             }
         }
+    }
+
+    func take(_ address: SocketAddress, for server: Endpoint) {
+        resolved.withLock { $0[server] = address }
     }
 
     /// The addresses of an upstream that ``resolve(_:)`` has seen.

@@ -13,6 +13,7 @@ public final class Site: Sendable {
     let routes: RouteTable
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
+    let receipts: ReceiptVerifier
     /// Every request header that is ours to set: removed from what clients send.
     let reservedNames: FieldNameSet
     let assertionName: FieldNameSet
@@ -48,6 +49,7 @@ public final class Site: Sendable {
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
+        receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
         let names = settings.headers
         reservedNames = FieldNameSet(
             exact: [names.assertion, names.clientData, names.keyID],

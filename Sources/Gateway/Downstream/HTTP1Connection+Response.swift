@@ -111,6 +111,13 @@ extension HTTP1Connection: ResponseSink {
         resumeUpstream()
     }
 
+    /// Where the client took everything that made its upstream wait, the upstream goes on.
+    func resumeUpstream() {
+        guard isUpstreamPaused, output.isEmpty, state == .exchanging else { return }
+        isUpstreamPaused = false
+        exchange?.clientIsReady()
+    }
+
     func endResponse() {
         if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }
         responseFraming = .length
@@ -118,9 +125,9 @@ extension HTTP1Connection: ResponseSink {
 
     func abortResponse() {
         // What was promised cannot come: a close in the middle of the body says so
-        // (RFC 9112 section 8).
+        // (RFC 9112 section 8). Where the close is the end of the body, a reset does.
         flush()
-        close()
+        close(withReset: responseFraming == .close)
     }
 
     /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
@@ -173,6 +180,7 @@ extension HTTP1Connection: ResponseSink {
     }
 
     private func appendConnection(_ exchange: Exchange) {
+        if worker.isDraining { isPersistent = false }
         if !isPersistent {
             output.append("Connection: close\r\n")
         } else if exchange.head.version == .http10 {

@@ -32,7 +32,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     var slot = 0
 
     private let descriptor: Int32
-    private var watch: Watch?
+    private(set) var watch: Watch?
     private var deadline: Deadline?
     var state = State.idle
     var input = ByteBuffer()
@@ -43,7 +43,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     /// Whether the connection lives on after the current exchange.
     var isPersistent = true
     var isContinueOwed = false
-    private var isUpstreamPaused = false
+    var isUpstreamPaused = false
     private var hasClientEnded = false
     private var isProcessing = false
     /// Whether the worker will call ``cool()``.
@@ -85,9 +85,6 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         }
         switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
         case .bytes:
-            if state == .idle {
-                state = .readingHead
-            }
             process()
             pauseReadingWhenFull()
         case .wouldBlock: break
@@ -106,10 +103,14 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
 
     /// Pipelined requests wait in the buffer, but not without bound.
     private func pauseReadingWhenFull() {
-        guard state == .exchanging, bodyReader.isComplete, input.count >= Self.readByteCount else {
-            return
-        }
+        let isWaiting = state == .exchanging ? bodyReader.isComplete : isOutputFull
+        guard isWaiting, input.count >= Self.readByteCount else { return }
         watch?.disableReading()
+    }
+
+    /// A client that reads no answers gets no more of them.
+    private var isOutputFull: Bool {
+        output.count > worker.site.settings.limits.responseBufferByteCountMax
     }
 
     /// Takes from the input what the current state can use; loops over pipelined requests.
@@ -120,10 +121,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         while true {
             switch state {
             case .idle, .readingHead:
-                guard !input.isEmpty else { return }
-                guard output.count <= worker.site.settings.limits.responseBufferByteCountMax else {
-                    return
-                }
+                guard !input.isEmpty, !isOutputFull else { return }
                 state = .readingHead
                 guard readHead() else { return }
             case .exchanging:
@@ -137,23 +135,24 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     private func readHead() -> Bool {
         let exchange = self.exchange ?? worker.takeExchange()
         self.exchange = exchange
-        switch exchange.head.parse(input.readable, limits: worker.site.headLimits) {
+        let isNew = exchange.number == 0
+        if isNew {
+            exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
+        }
+        switch exchange.head.parse(input.readable, limits: exchange.site.headLimits) {
         case .incomplete:
-            if exchange.number == 0 {
-                begin(exchange)
-                // The first head of a connection is timed from its start.
-                if requestCount > 0 { setDeadline(worker.site.timeouts.requestHead) }
-            }
+            // The first head of a connection is timed from its start.
+            if isNew, requestCount > 0 { setDeadline(worker.site.timeouts.requestHead) }
             if hasClientEnded { lose() }
             return false
         case .refused(let refusal):
-            beginExchange(exchange)
+            countRequest()
             isPersistent = false
             bodyReader = .complete
             exchange.refuse(Refusal(refusal.gatewayReason, detail: refusal.reason.code.description))
             return false
         case .complete:
-            beginExchange(exchange)
+            countRequest()
             exchange.headBytes.replaceAll(
                 with: input.readable.extracting(0..<exchange.head.byteCount))
             input.consume(exchange.head.byteCount)
@@ -168,12 +167,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    private func begin(_ exchange: Exchange) {
-        exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
-    }
-
-    private func beginExchange(_ exchange: Exchange) {
-        if exchange.number == 0 { begin(exchange) }
+    private func countRequest() {
         state = .exchanging
         requestCount += 1
         worker.meter.add(.requests)
@@ -183,7 +177,11 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     ///
     /// The exchange is called only when no view into the input is open: its answer may change both.
     private func readBody() -> Bool {
-        guard let exchange, !bodyReader.isComplete, !input.isEmpty else { return false }
+        guard let exchange, !bodyReader.isComplete else { return false }
+        guard !input.isEmpty else {
+            awaitBody()
+            return false
+        }
         isContinueOwed = false
         switch bodyReader.next(input.readable) {
         case .data(let skip, let count, let isLast):
@@ -202,7 +200,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             return true
         case .needsMore(let consumed):
             input.consume(consumed)
-            setDeadline(worker.site.timeouts.requestBody)
+            awaitBody()
             return false
         case .malformed(let fault):
             isPersistent = false
@@ -210,6 +208,12 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             exchange.refuse(Refusal(.badRequest, detail: fault.code.description))
             return false
         }
+    }
+
+    /// More of the body must come, after a pause that has its bound.
+    private func awaitBody() {
+        if hasClientEnded { return lose() }
+        setDeadline(worker.site.timeouts.requestBody)
     }
 
     private func discard() {
@@ -230,14 +234,9 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         flush()
         guard output.isEmpty, state != .closed else { return }
         resumeUpstream()
+        rest()
+        if state == .readingHead, !hasClientEnded { watch?.enableReading() }
         process()
-    }
-
-    /// Where the client took everything that made its upstream wait, the upstream goes on.
-    func resumeUpstream() {
-        guard isUpstreamPaused, output.isEmpty, state == .exchanging else { return }
-        isUpstreamPaused = false
-        exchange?.clientIsReady()
     }
 
     /// Writes what waits; what does not fit is written when the client takes it.
@@ -304,12 +303,16 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         state = .idle
         flush()
         guard state == .idle else { return }
-        if input.isEmpty {
-            worker.cool(self)
-            setDeadline(worker.site.timeouts.idle)
-        }
+        rest()
         if !hasClientEnded { watch?.enableReading() }
         process()
+    }
+
+    /// Everything was answered and taken: waits for the next request.
+    private func rest() {
+        guard state == .idle, input.isEmpty, output.isEmpty else { return }
+        worker.cool(self)
+        setDeadline(worker.site.timeouts.idle)
     }
 
     /// Called about a second after the connection went idle: one that still is gives its buffers
@@ -321,9 +324,13 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         if output.isEmpty { output.release() }
     }
 
-    /// The worker is stopping: idle connections end now, others after their answer.
+    /// The worker is stopping: connections end after the answers to what they have sent.
     func drain() {
-        if state == .idle { close() }
+        // The kernel may hold a request already, above all of a connection just accepted.
+        if state == .idle { descriptorIsReadable() }
+        guard state == .idle else { return }
+        state = .finishing
+        if output.isEmpty { close() }
     }
 
     func deadlineExpired() {
@@ -367,14 +374,14 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         if let lost, lost.number != 0 { lost.downstreamIsLost() }
     }
 
-    func close() {
+    func close(withReset: Bool = false) {
         guard state != .closed else { return }
         state = .closed
         watch?.cancel()
         watch = nil
         deadline?.clear()
         deadline = nil
-        Socket.close(descriptor)
+        if withReset { Socket.closeWithReset(descriptor) } else { Socket.close(descriptor) }
         if let exchange, exchange.number == 0 {
             self.exchange = nil
             worker.giveBack(exchange)

@@ -82,13 +82,19 @@ extension Exchange {
 
     /// Adds the challenge for the app's next request, on attested routes.
     func appendNextChallenge(to output: inout ByteBuffer) {
-        guard endpoint != nil ? endpoint == .attestVerify : policy.mode != .off else { return }
+        // What it brings is for assertions: an enrolment that failed has no use for it.
+        guard endpoint != nil ? attestedKeyID != nil : policy.mode != .off else { return }
         let keyID: KeyID? =
             if decision == .verified { evidence?.keyID } else { attestedKeyID }
         guard let token = worker.makeChallenge(.assertion, keyID: keyID) else { return }
         output.append("X-App-Attest-Challenge: ")
         output.append(token)
         output.append("\r\n")
+    }
+
+    /// What the client should do; an attestation is not signed again, it needs a new challenge.
+    func action(for reason: Reason) -> Reason.Action {
+        endpoint == .attestVerify && reason == .challengeExpired ? .fetchChallenge : reason.action
     }
 
     /// The key that this exchange has just enrolled.

@@ -19,7 +19,7 @@ enum Problem {
             writer.member("detail", constant: explanation)
         }
         writer.member("code", constant: reason.code)
-        writer.member("action", string: reason.action.rawValue)
+        writer.member("action", string: exchange.action(for: reason).rawValue)
         writer.member("request_id", bytes: requestID.readable)
         writer.endObject()
         var response = LocalResponse(

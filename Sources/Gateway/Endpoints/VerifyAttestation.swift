@@ -19,10 +19,24 @@ extension Exchange {
             environment: verified.environment, enrolledAt: worker.wallMilliseconds / 1000,
             bundleVersion: verified.extensions.bundleVersion,
             validationCategory: verified.extensions.validationCategory,
-            receipt: verified.receipt)
+            receipt: usableReceipt(of: verified))
         enrolment = PendingEnrolment(keyID: verified.keyID, environment: verified.environment)
         try worker.enrol(self, record, challenge: challenge.id)
         return .wait
+    }
+
+    /// The receipt, where it verifies by itself: the attestation's nonce does not cover it, so a
+    /// genuine attestation may carry a damaged one. The key is enrolled either way.
+    private func usableReceipt(of attestation: VerifiedAttestation) -> [UInt8]? {
+        guard let receipt = attestation.receipt else { return nil }
+        do {
+            _ = try site.receipts.verify(
+                receipt, appID: attestation.app.id, publicKey: attestation.publicKey)
+            return receipt
+        } catch {
+            detail = "receipt_" + error.code
+            return nil
+        }
     }
 
     private struct AttestationRequest {
@@ -33,14 +47,9 @@ extension Exchange {
 
     /// The members of the body: `key_id`, `attestation`, `challenge`, all base64 text.
     private func attestationRequest() throws(Refusal) -> AttestationRequest {
-        guard body.isInMemory else { throw Refusal(.bodyTooLarge) }
-        let members: [[UInt8]?]
-        do throws(JSONError) {
-            let limit = bodyByteCountMax
-            members = try body.withMemory { memory throws(JSONError) in
-                try Self.members(of: memory, byteCountMax: limit)
-            }
-        } catch {
+        let limit = bodyByteCountMax
+        let members = try withWholeBody { json in Self.members(of: json, byteCountMax: limit) }
+        guard let members else {
             throw Refusal(
                 .badRequest, detail: "json", explanation: "The body is not one JSON object.")
         }
@@ -62,13 +71,14 @@ extension Exchange {
         return AttestationRequest(keyID: keyID, attestation: attestation, challenge: challenge)
     }
 
-    private static func members(
-        of json: Span<UInt8>, byteCountMax: Int
-    ) throws(JSONError) -> [[UInt8]?] {
-        let reader = try JSONObjectReader(parsing: json, byteCountMax: byteCountMax)
-        return [
-            reader.string("key_id"), reader.string("attestation"), reader.string("challenge"),
-        ]
+    /// Nil where `json` is not one object.
+    private static func members(of json: Span<UInt8>, byteCountMax: Int) -> [[UInt8]?]? {
+        do throws(JSONError) {
+            let reader = try JSONObjectReader(parsing: json, byteCountMax: byteCountMax)
+            return ["key_id", "attestation", "challenge"].map { reader.string(named: $0) }
+        } catch {
+            return nil
+        }
     }
 
     /// The challenge, and every run of bytes that the app may have hashed for it.

@@ -35,6 +35,23 @@ extension Exchange {
         return nil
     }
 
+    /// Gives the whole body to `use`, read back where it lies in a file: for what must be parsed,
+    /// and is bounded by the longest body that the request may have.
+    func withWholeBody<Value>(_ use: (Span<UInt8>) -> Value) throws(Refusal) -> Value {
+        guard !body.isInMemory else { return body.withMemory { memory in use(memory) } }
+        var text = ByteBuffer(capacity: body.byteCount)
+        do throws(IOError) {
+            while text.count < body.byteCount {
+                let rest = body.byteCount - text.count
+                guard try body.read(at: text.count, into: &text, atMost: rest) > 0 else { break }
+            }
+        } catch {
+            worker.log.event("body_file_failed", error.description)
+            throw Refusal(.storeUnavailable, detail: "body_file")
+        }
+        return use(text.readable)
+    }
+
     /// The body has ended; the exchange goes on.
     func endBody() {
         isBodyComplete = true

@@ -72,23 +72,14 @@ extension Exchange {
     private func bodyMembers() throws(Refusal) -> (challenge: [UInt8]?, keyID: KeyID?) {
         guard policy.challenge == .required || policy.keyIDMember != nil || body.byteCount > 0
         else { return (nil, nil) }
-        var text = ByteBuffer()
-        if !body.isInMemory {
-            // The body is JSON to be read, so it has to be in memory once: bounded by the route.
-            do throws(IOError) {
-                while text.count < body.byteCount {
-                    let count = try body.read(
-                        at: text.count, into: &text, atMost: body.byteCount - text.count)
-                    guard count > 0 else { break }
-                }
-            } catch {
-                throw Refusal(.storeUnavailable, detail: "body_file")
+        let read = try withWholeBody { json -> Result<([UInt8]?, KeyID?), JSONError> in
+            do throws(JSONError) { return .success(try members(of: json)) } catch {
+                return .failure(error)
             }
         }
-        do throws(JSONError) {
-            guard body.isInMemory else { return try members(of: text.readable) }
-            return try body.withMemory { memory throws(JSONError) in try members(of: memory) }
-        } catch {
+        switch read {
+        case .success(let members): return members
+        case .failure:
             guard policy.challenge == .required else { return (nil, nil) }
             throw Refusal(.challengeRequired, detail: "body_is_not_json")
         }

@@ -10,7 +10,7 @@ import Settings
 /// One request and its response, from the head to the access-log line.
 ///
 /// It touches no socket: its ``ResponseSink`` writes to the client, its ``UpstreamConnection`` to
-/// the upstream, the worker's stores answer through ``resume()``. Exchanges are reused by their worker.
+/// the upstream, the worker's stores answer through ``resume()``. Their worker uses them again.
 final class Exchange {
     /// What a stage says when it is done with what it has.
     enum Step {
@@ -52,6 +52,8 @@ final class Exchange {
     var policy = AttestPolicy()
     var evidence: Evidence?
     var key: CachedKey?
+    /// The configured app that the key was enrolled for.
+    var app: AppIdentity?
     var isKeyLookedUp = false
     var verified: VerifiedAssertion?
     var counterVerdict: CounterVerdict?
@@ -128,6 +130,7 @@ final class Exchange {
         policy = AttestPolicy()
         evidence = nil
         key = nil
+        app = nil
         isKeyLookedUp = false
         verified = nil
         counterVerdict = nil

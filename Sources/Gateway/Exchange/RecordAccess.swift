@@ -6,7 +6,8 @@ import Policy
 extension Exchange {
     /// Counts the exchange and writes its line: always last, also after a refusal, exactly once.
     func recordAccess() -> Step {
-        let duration = worker.loop.now.nanoseconds &- startedAt.nanoseconds
+        // Read anew: much may have happened in the callback whose time the loop keeps.
+        let duration = MonotonicInstant.now().nanoseconds(since: startedAt)
         worker.meter.count(self, nanoseconds: duration)
         worker.log.access(self, nanoseconds: duration)
         let finished = downstream

@@ -58,19 +58,29 @@ extension Exchange {
             switch field.known.forwarding {
             case .never: continue
             case .ifTrusted: if !keepsForwarding { continue }
-            case .ifUnattested: if policy.mode != .off { continue }
             case .always:
-                if site.reservedNames.contains(name) || isForwardingSpelling(name) { continue }
+                if site.reservedNames.contains(name) || isWithheld(name) { continue }
             }
             if hasNominated, head.isNominated(field, in: bytes) { continue }
             upstreamHead.append(line: field, of: bytes)
         }
     }
 
-    /// Whether `name` is a forwarding field in another spelling (`X_Forwarded_For`): upstreams that
-    /// fold `_` to `-`, as CGI does, would take it for ours.
-    private func isForwardingSpelling(_ name: Span<UInt8>) -> Bool {
-        worker.forwardingNames.contains(name)
+    /// Whether `name`, which is no known field's, stands for one that may not pass: upstreams that
+    /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
+    private func isWithheld(_ name: Span<UInt8>) -> Bool {
+        if worker.forwardingNames.contains(name) { return !isPeerTrusted || isDisguised(name) }
+        return worker.overridingNames.contains(name)
+    }
+
+    /// Whether a server may read `name` as another one that is spelled with `-` alone.
+    private func isDisguised(_ name: Span<UInt8>) -> Bool {
+        for index in name.indices {
+            let byte = ASCII.lowercased(name[index])
+            let isPlain = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
+            guard isPlain || byte == UInt8(ascii: "-") else { return true }
+        }
+        return false
     }
 
     private func appendForwarding() {
@@ -107,7 +117,7 @@ extension Exchange {
     /// What the gateway found out. Only on routes with a mode other than `off`.
     private func appendVerdict() {
         guard policy.mode != .off else { return }
-        guard decision == .verified, let evidence, let key, let app = app(of: key) else {
+        guard decision == .verified, let evidence, let key, let app else {
             upstreamHead.append("X-Attest-Result: unverified\r\n")
             return
         }
@@ -152,8 +162,6 @@ extension KnownField {
         case never
         /// Says who the client is: kept from trusted peers only.
         case ifTrusted
-        /// Asks for another method or path than the one that was verified.
-        case ifUnattested
     }
 
     var forwarding: Forwarding {
@@ -162,11 +170,13 @@ extension KnownField {
             .keepAlive, .proxyConnection, .proxyAuthorization, .proxyAuthenticate, .http2Settings,
             .expect, .xForwardedFor, .xRequestID:
             .never
+        // They ask the upstream for another method or path than the one that was matched: on an
+        // open route they would lead to what a stricter one guards.
+        case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
+            .never
         case .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
             .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRealIP:
             .ifTrusted
-        case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
-            .ifUnattested
         default: .always
         }
     }

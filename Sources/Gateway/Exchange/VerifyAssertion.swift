@@ -20,8 +20,7 @@ extension Exchange {
                     try worker.lookUpKey(for: self, evidence.keyID)
                     return .wait
                 }
-                key = known
-                isKeyLookedUp = true
+                use(known)
                 return try verifyAssertion()
             }
             verified = try verifySignature(evidence)
@@ -78,7 +77,7 @@ extension Exchange {
         case .revoked: throw Refusal(.keyRevoked)
         case .erased: throw Refusal(.keyUnknown, detail: "erased")
         }
-        guard let app = app(of: key), app.environments.contains(key.environment) else {
+        guard let app, app.environments.contains(key.environment) else {
             throw Refusal(.keyUnknown, detail: "app_not_configured")
         }
         do throws(AssertionFailure) {
@@ -93,19 +92,21 @@ extension Exchange {
         }
     }
 
-    /// The configured app that the key was enrolled for.
-    func app(of key: CachedKey) -> AppIdentity? {
-        let apps = site.settings.apps
-        guard let index = key.appIndex, index < apps.count else { return nil }
-        return apps[index]
+    /// Takes the key's record, nil where there is none, and the app that it was enrolled for.
+    private func use(_ found: CachedKey?) {
+        isKeyLookedUp = true
+        key = found
+        // By the worker's table, as the record is: a reload may have put in another than ours.
+        let apps = worker.site.settings.apps
+        guard let index = found?.appIndex, index < apps.count else { return }
+        app = apps[index]
     }
 
     /// The registry's answer to ``Worker/lookUpKey(for:_:)``.
     func keyWasLookedUp(_ result: Result<CachedKey?, StoreError>) {
         switch result {
         case .success(let found):
-            key = found
-            isKeyLookedUp = true
+            use(found)
             resume()
         case .failure:
             do throws(Refusal) {

@@ -9,6 +9,7 @@ import Synchronization
 final class LogWriter: @unchecked Sendable {
     private enum Message: Sendable {
         case lines([UInt8])
+        case reopen
         case close
     }
 
@@ -31,9 +32,11 @@ final class LogWriter: @unchecked Sendable {
         self.mailbox = mailbox
         thread = try Thread.spawn(name: "log") {
             guard let loop = try? EventLoop() else { return }
+            var current = descriptor
             let receiver = mailbox.attach(to: loop) { message in
                 switch message {
-                case .lines(let bytes): LogWriter.write(bytes, to: descriptor)
+                case .lines(let bytes): LogWriter.write(bytes, to: current)
+                case .reopen: LogWriter.reopen(destination, &current)
                 case .close: loop.stop()
                 }
             }
@@ -46,9 +49,23 @@ final class LogWriter: @unchecked Sendable {
         if !mailbox.post(.lines(lines)) { droppedCount.wrappingAdd(1, ordering: .relaxed) }
     }
 
+    /// Opens a file by its name again, after what was posted: the old one was moved away.
+    func reopen() { _ = mailbox.post(.reopen) }
+
     /// Writes what was posted, then ends the thread.
     func close() {
         if mailbox.post(.close) { thread.join() }
+    }
+
+    /// Where the file cannot be opened, the old one is written on.
+    private static func reopen(
+        _ destination: LogSettings.Destination, _ descriptor: inout Int32
+    ) {
+        guard case .file(let path) = destination,
+            let fresh = try? File.openAppending(path).release()
+        else { return }
+        Socket.close(descriptor)
+        descriptor = fresh
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: Int32) {
@@ -91,6 +108,21 @@ final class LogWriters: Sendable {
         line.raw("\n")
         let bytes = line.finish()
         events.post(bytes.readable.array)
+    }
+
+    /// A store has gone, and why, or is back.
+    func storeEvent(_ store: StaticString, isUp: Bool, _ reason: String) {
+        if isUp {
+            event(level: "info", "store_up", "\(store): answering again")
+        } else {
+            event(level: "error", "store_down", "\(store): not answering: \(reason)")
+        }
+    }
+
+    /// For the rotation of log files.
+    func reopen() {
+        access?.reopen()
+        if events !== access { events?.reopen() }
     }
 
     func close() {

@@ -37,6 +37,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     private var pending = ByteBuffer()
     private var bodyOffset = 0
     private var sawAnswer = false
+    private var interimCount = 0
     /// Reads no more: the client is slower than the upstream.
     private(set) var isPaused = false
 
@@ -74,6 +75,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         self.exchange = exchange
         sawAnswer = false
         isPaused = false
+        interimCount = 0
         bodyOffset = 0
         sentCount = 0
         writeFailure = nil
@@ -239,6 +241,11 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                 fail(.malformed(code: "unexpected_upgrade"))
                 return false
             }
+            interimCount += 1
+            guard interimCount <= Self.interimCountMax else {
+                fail(.malformed(code: "too_many_interim_answers"))
+                return false
+            }
             exchange.upstreamSentInterim(response, bytes: input.readable)
             input.consume(response.byteCount)
             response.reset()
@@ -365,4 +372,6 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     /// Large answers are moved in larger pieces.
     static let streamByteCount = 64 * 1024
     static let sendByteCount = 64 * 1024
+    /// A client that reads slowly has them all waiting, so there must be an end to them.
+    static let interimCountMax = 32
 }

@@ -10,7 +10,7 @@ final class UpstreamPool {
     let settings: UpstreamSettings
     let responseHeadLimits: HeadLimits
     /// Resolved when the configuration was loaded; index as in `settings.servers`.
-    private let addresses: [SocketAddress]
+    let addresses: [SocketAddress]
     private let addressTexts: [String]
     let connectNanoseconds: UInt64
     let responseNanoseconds: UInt64
@@ -32,6 +32,13 @@ final class UpstreamPool {
         responseNanoseconds = settings.responseTimeout.wholeNanoseconds
         idleNanoseconds = settings.idleTimeout.wholeNanoseconds
         self.responseHeadLimits = responseHeadLimits
+    }
+
+    /// Whether connections of the one can serve requests of the other: a name may have come to
+    /// stand for another address.
+    func isInterchangeable(with other: UpstreamPool) -> Bool {
+        settings == other.settings && addresses == other.addresses
+            && responseHeadLimits == other.responseHeadLimits
     }
 
     /// An idle connection, or a new one to the next server in turn; nil at the limit.

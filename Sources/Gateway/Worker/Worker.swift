@@ -43,11 +43,14 @@ final class Worker {
     private(set) var isDraining = false
     private var drainDeadline: Timer?
 
-    /// Names of forwarding fields in any spelling, and of what upstreams may not send to apps.
+    /// Names in any spelling: of forwarding fields, of those that ask for another method or target,
+    /// and of what upstreams may not send to apps.
     let forwardingNames = FieldNameSet(
+        exact: ["forwarded", "x-real-ip", "x-request-id"], prefixes: ["x-forwarded-"])
+    let overridingNames = FieldNameSet(
         exact: [
-            "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port",
-            "x-real-ip", "x-request-id", "forwarded",
+            "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
+            "x-rewrite-url",
         ], prefixes: [])
     let responseReservedNames = FieldNameSet(exact: ["x-app-attest-challenge"], prefixes: [])
 
@@ -288,10 +291,9 @@ final class Worker {
     private func rebuildPools(_ site: Site) {
         var old = pools
         pools = site.settings.upstreams.map { settings in
-            if let kept = old.firstIndex(where: { $0.settings == settings }) {
-                return old.remove(at: kept)
-            }
-            return makePool(settings, site)
+            let fresh = makePool(settings, site)
+            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
+            return kept.map { old.remove(at: $0) } ?? fresh
         }
         for pool in old { pool.closeIdle() }
         poolGeneration = site.generation

@@ -38,6 +38,14 @@ enum WorkerCounters {
         }
     }
 
+    /// Why the store is not available, for the event log.
+    var failureText: String {
+        switch self {
+        case .embedded: ""
+        case .redis(let counters): counters.lastFailure.map(\.description) ?? "no connection yet"
+        }
+    }
+
     /// `reply` may run before this returns. `now`: milliseconds of the monotonic clock.
     func advance(
         _ request: CounterAdvance, now: Int64, reply: @escaping (CounterVerdict) -> Void

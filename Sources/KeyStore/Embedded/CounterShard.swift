@@ -196,7 +196,7 @@ struct CounterShard: Sendable {
 
     /// The length of ``encoded()``.
     var snapshotByteCount: Int {
-        16 + keys.count * (40 + bounds.ringWordCount * 8) + spent.count * 8
+        24 + keys.count * (40 + bounds.ringWordCount * 8) + spent.count * 8
     }
 
     mutating func close() { isClosed = true }
@@ -208,6 +208,7 @@ struct CounterShard: Sendable {
         let fingerprints = spent.all
         append(UInt64(keys.count), to: &bytes)
         append(UInt64(fingerprints.count), to: &bytes)
+        append(UInt64(bounds.retention), to: &bytes)
         for entry in keys.indices {
             bytes += keys[entry].digest.array
             append(UInt64(highest[entry]) << 32 | UInt64(floors[entry]), to: &bytes)
@@ -224,14 +225,17 @@ struct CounterShard: Sendable {
         }
     }
 
-    /// Nil unless `bytes` is what ``encoded()`` makes with the same bounds. Everything counts as
-    /// used at `now`.
+    /// Nil unless `bytes` is what ``encoded()`` makes with the same bounds, or with a longer
+    /// retention: what was forgotten under a shorter one could be presented again. Everything counts
+    /// as used at `now`.
     init?(bounds: Bounds, encoded bytes: [UInt8], now: Int64) {
         self.init(bounds: bounds)
         var reader = ByteReader(bytes.span)
         guard let keyCount = reader.readInteger(byteCount: 8),
             let spentCount = reader.readInteger(byteCount: 8),
-            keyCount <= UInt64(bytes.count), spentCount <= UInt64(bytes.count)
+            let retention = reader.readInteger(byteCount: 8),
+            retention >= UInt64(bounds.retention), keyCount <= UInt64(bytes.count),
+            spentCount <= UInt64(bytes.count)
         else { return nil }
         for _ in 0..<Int(keyCount) {
             guard let idBytes = reader.readSpan(byteCount: Bytes32.byteCount),

@@ -29,13 +29,13 @@ enum TrustReader {
     private static func rootFile(_ field: Field) -> RootFile? {
         guard let path = field.filePath() else { return nil }
         switch field.context.readFile(path) {
-        case .failure(let failure): field.error("\(quoted(path)) cannot be read: \(failure)")
+        case .failure(let failure): field.error("\"\(path)\" cannot be read: \(failure)")
         case .success(let text):
             do throws(CryptoError) {
                 let certificates = try Certificate.parsePEM(text)
                 return RootFile(path: path, certificates: certificates.map(\.der))
             } catch {
-                field.error("\(quoted(path)) is not a file of PEM certificates: \(error)")
+                field.error("\"\(path)\" is not a file of PEM certificates: \(error)")
             }
         }
         return nil

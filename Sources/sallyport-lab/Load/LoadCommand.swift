@@ -11,6 +11,7 @@ enum LoadCommand {
                              what is requested (GET, /, none)
           --seed WORD --devices N --app APP_ID
                              sign each request, by the devices of `sallyport-lab seed`
+          --first-counter N  what their counters start from (0)
           --base PATH        endpoints.base where it is not /
           --pid N            also measure this process's processor time
 
@@ -24,6 +25,7 @@ enum LoadCommand {
             names: [
                 "--gateway", "--connections", "--seconds", "--warm-up", "--method", "--path",
                 "--body-bytes", "--seed", "--devices", "--app", "--base", "--pid", "--expect",
+                "--first-counter",
             ], usage: usage)
         let report = try LoadRun(try plan(options)).run()
         print(report.json(hasServer: options.value("--pid") != nil))
@@ -42,7 +44,9 @@ enum LoadCommand {
             signing = LoadPlan.Signing(
                 keys: SeededKeys(seed: seed),
                 deviceCount: max(connectionCount, options.count("--devices", or: connectionCount)),
-                appID: options.required("--app"), base: options.value("--base") ?? "/")
+                appID: options.required("--app"),
+                firstCounter: UInt32(clamping: options.count("--first-counter", or: 0)),
+                base: options.value("--base") ?? "/")
         }
         return LoadPlan(
             address: try SocketAddress.ofGateway(options.required("--gateway")),

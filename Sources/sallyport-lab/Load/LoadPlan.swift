@@ -20,6 +20,8 @@ struct LoadPlan {
         let keys: SeededKeys
         let deviceCount: Int
         let appID: String
+        /// What every device's counter starts from: above those of the run before.
+        let firstCounter: UInt32
         /// `endpoints.base`.
         let base: String
     }
@@ -28,7 +30,7 @@ struct LoadPlan {
     func devices(ofConnection index: Int) throws -> [SimulatedDevice] {
         guard let signing else { return [] }
         return try stride(from: index, to: signing.deviceCount, by: connectionCount).map {
-            try signing.keys.device($0, appID: signing.appID)
+            try signing.keys.device($0, appID: signing.appID, counter: signing.firstCounter)
         }
     }
 }

@@ -15,8 +15,9 @@ struct SeededKeys {
         return try P256PrivateKey(scalar: scalar)
     }
 
-    func device(_ index: Int, appID: String) throws -> SimulatedDevice {
+    func device(_ index: Int, appID: String, counter: UInt32 = 0) throws -> SimulatedDevice {
         try SimulatedDevice(
-            appID: appID, environment: .production, system: .iOS26, key: try key(index))
+            appID: appID, environment: .production, system: .iOS26, key: try key(index),
+            counter: counter)
     }
 }

@@ -17,7 +17,7 @@ public final class SimulatedClient {
     /// `endpoints.base`.
     public var base = "/"
 
-    /// Talks to a gateway, which lives as long as this client; with a new key where `device` is nil.
+    /// Talks to a gateway, which lives as long as this client; a new key where `device` is nil.
     public init(_ gateway: GatewayProcess, device: SimulatedDevice? = nil) throws {
         self.device = try device ?? SimulatedDevice(appID: GatewayConfiguration.appID)
         self.gateway = gateway

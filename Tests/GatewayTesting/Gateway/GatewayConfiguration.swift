@@ -32,7 +32,8 @@ public struct GatewayConfiguration: Sendable {
     public var counters = "embedded"
     /// `registry.db` in the gateway's directory where nil.
     public var registryPath: String?
-    public var extraRootPaths: [String] = []
+    /// ``TestApple``'s by default.
+    public var extraRootPaths = [TestApple.rootPath]
     public var workers = 1
     /// Whole top-level entries, e.g. `timeouts: { request_head: 200ms }`.
     public var more: [String] = []

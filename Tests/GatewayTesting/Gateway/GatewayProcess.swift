@@ -13,8 +13,8 @@ public final class GatewayProcess: @unchecked Sendable {
     private var process: ChildProcess
 
     /// Starts the gateway and waits until it takes connections. `directory` is given where two
-    /// gateways, or a gateway and its test, share files; `launcher` is a command that becomes the one
-    /// it is given, e.g. `["nice"]`.
+    /// gateways, or a gateway and its test, share files; `launcher` is a command that becomes the
+    /// one it is given, e.g. `["nice"]`.
     public init(
         _ configuration: GatewayConfiguration, directory: ScratchDirectory? = nil,
         launcher: [String] = []
@@ -170,7 +170,9 @@ public final class GatewayProcess: @unchecked Sendable {
 }
 
 extension JSONValue {
-    static func parse(_ text: String) throws -> JSONValue {
-        try parse(Array(text.utf8).span, byteCountMax: 1 << 20, depthMax: 16)
+    /// A text of a test's own, or of a program under test.
+    public static func parse(_ text: String) throws -> JSONValue {
+        let bytes = Array(text.utf8)
+        return try parse(bytes.span, byteCountMax: 1 << 20, depthMax: 16)
     }
 }

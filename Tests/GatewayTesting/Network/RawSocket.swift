@@ -20,6 +20,8 @@ public final class RawSocket: @unchecked Sendable {
 
     private let lock = NSLock()
     private var descriptor: Int32
+    /// Whether the peer ended the connection with a reset, as far as was read.
+    public private(set) var wasReset = false
 
     init(adopting descriptor: Int32) {
         self.descriptor = descriptor
@@ -85,7 +87,9 @@ public final class RawSocket: @unchecked Sendable {
             if count >= 0 { return Array(chunk[..<count]) }
             switch errno {
             case EINTR: continue
-            case ECONNRESET: return []
+            case ECONNRESET:
+                wasReset = true
+                return []
             case EAGAIN: throw RawSocketError("no byte came for \(Self.patienceSeconds) s")
             default: throw RawSocketError.system("recv")
             }

@@ -43,8 +43,16 @@ final class GatewayUnderTest {
     private var generation = 0
     private var isStopped = false
 
+    /// In front of an upstream that answers everything with 200.
+    convenience init(
+        registry: ScriptedRegistry = ScriptedRegistry(),
+        _ configure: (inout Settings) -> Void = { _ in }
+    ) throws {
+        try self.init(upstream: { _ in .response() }, registry: registry, configure)
+    }
+
     init(
-        upstream script: @escaping RecordingUpstream.Script = { _ in .response() },
+        upstream script: @escaping RecordingUpstream.Script,
         registry: ScriptedRegistry = ScriptedRegistry(),
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
@@ -159,15 +167,19 @@ final class GatewayUnderTest {
 
     // MARK: steering
 
-    /// Gives the worker another configuration, with the listeners as they are.
-    func reload(_ configure: (inout Settings) -> Void) throws {
+    /// Gives the worker another configuration, with the listeners as they are, and waits until it
+    /// has taken it.
+    func reload(resolves: Bool = true, _ configure: (inout Settings) -> Void) throws {
         configure(&settings)
         generation += 1
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation)
-        try hub.resolve(settings.upstreams)
+        if resolves { try hub.resolve(settings.upstreams) }
         let kept = listeners.map { BoundListener(context: $0.context, descriptor: -1) }
-        #expect(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
+        try #require(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
+        let admin = try RawClient(port: adminPort)
+        let line = "\nsallyport_config_generation \(generation)\n"
+        while try !admin.exchange("GET", "/metrics").bodyText.contains(line) {}
     }
 
     func post(_ message: WorkerMessage) { #expect(mailbox.post(message)) }

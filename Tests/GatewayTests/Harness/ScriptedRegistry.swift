@@ -13,7 +13,8 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         case advance(KeyID, UInt32)
     }
 
-    private let lock = NSLock()
+    /// Guards every member; broadcast for each call.
+    private let lock = NSCondition()
     private let thread = DispatchQueue(label: "scripted registry")
     private var records: [KeyID: KeyRecord] = [:]
     private var challenges: [Bytes16: KeyID] = [:]
@@ -32,6 +33,16 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     /// Calls made from now on wait until the gate opens.
     func hold(until gate: Gate) { lock.withLock { self.gate = gate } }
 
+    /// Waits until `count` calls have been made.
+    func waitForCalls(_ count: Int) throws {
+        let limit = Date(timeIntervalSinceNow: 30)
+        try lock.withLock {
+            while made.count < count {
+                guard lock.wait(until: limit) else { throw StoreError("only \(made)") }
+            }
+        }
+    }
+
     func insert(_ record: KeyRecord) { lock.withLock { records[record.keyID] = record } }
 
     /// Another process changes a key's status.
@@ -49,6 +60,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     ) {
         let gate = lock.withLock {
             if let call { made.append(call) }
+            lock.broadcast()
             return self.gate
         }
         thread.async { [self] in

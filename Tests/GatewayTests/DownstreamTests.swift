@@ -1,0 +1,157 @@
+import EventLoop
+import GatewayTesting
+import HTTP
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("Client connections")
+struct DownstreamTests {
+    /// Waits until a connection that sends nothing has been closed: the time for heads has passed.
+    private func waitForHeadTimeout(_ gateway: GatewayUnderTest) throws {
+        #expect(try gateway.client().receiveToEnd().isEmpty)
+    }
+
+    @Test("a body may take longer than a head, with a length and in chunks")
+    func slowBody() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }
+        let measured = try gateway.client()
+        let chunked = try gateway.client()
+        try measured.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc")
+        try chunked.send(
+            "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc")
+        try waitForHeadTimeout(gateway)
+        try measured.send("def")
+        try chunked.send("\r\n3\r\ndef\r\n0\r\n\r\n")
+        #expect(try measured.receive().status == 200)
+        #expect(try chunked.receive().status == 200)
+        #expect(
+            gateway.upstream.requests.map(\.body)
+                == Array(repeating: Array("abcdef".utf8), count: 2))
+    }
+
+    @Test(
+        "a body that stops coming ends its request",
+        arguments: [
+            "Content-Length: 6\r\n\r\nabc", "Content-Length: 6\r\n\r\n",
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nab", "Transfer-Encoding: chunked\r\n\r\n3\r",
+            "Content-Length: 6\r\nExpect: 100-continue\r\n\r\n",
+        ])
+    func stoppedBody(rest: String) throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.requestBody = .milliseconds(100) }
+        let client = try gateway.client()
+        try client.send("POST /a HTTP/1.1\r\nHost: a\r\n" + rest)
+        let answer = try client.receive()
+        #expect(answer.status == 408)
+        #expect(answer["Connection"] == "close")
+        client.socket.close()
+        gateway.stop()
+        #expect(gateway.outcomes(of: "open") == ["refused request_timeout": 1])
+    }
+
+    @Test("a head must be whole in its time, on a fresh connection and on one in use")
+    func slowHead() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }
+        let fresh = try gateway.client()
+        try fresh.send("GET / HTTP/1.1\r\nHo")
+        let used = try gateway.client()
+        #expect(try used.exchange("GET", "/").status == 200)
+        try used.send("GET / HTTP/1.1\r\nHo")
+        for client in [fresh, used] {
+            #expect(try client.receive().status == 408)
+            #expect(try client.receiveToEnd().isEmpty)
+        }
+    }
+
+    @Test("a connection without a next request ends after the idle time")
+    func idle() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.idle = .milliseconds(100) }
+        let client = try gateway.client()
+        #expect(try client.exchange("GET", "/").status == 200)
+        #expect(try client.receiveToEnd().isEmpty)
+    }
+
+    @Test("a client that has half closed gets the answers to all that it sent whole")
+    func halfClosed() throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
+        let client = try gateway.client()
+        try client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        try gateway.upstream.waitForRequests(1)
+        client.socket.shutdownSending()
+        gate.open()
+        #expect(try client.receive().bodyText == "hello\n")
+        #expect(try client.receive().bodyText == "hello\n")
+        #expect(try client.receiveToEnd().isEmpty)
+    }
+
+    @Test(
+        "what a half-closed client began and did not finish ends with it",
+        arguments: [
+            "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab",
+            "POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nab",
+            "POST /2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n",
+            "POST /2 HTT",
+        ])
+    func halfClosedInTheMiddle(rest: String) throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
+        let client = try gateway.client()
+        try client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n" + rest)
+        try gateway.upstream.waitForRequests(1)
+        client.socket.shutdownSending()
+        gate.open()
+        #expect(try client.receive().status == 200)
+        #expect(try client.receiveToEnd().isEmpty)
+        gateway.stop()
+        #expect(gateway.upstream.requests.count == 1)
+    }
+
+    @Test("what a connection just accepted has sent is answered although the worker stops")
+    func drainedBeforeItWasRead() throws {
+        let stepped = try SteppedWorker()
+        stepped.send("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
+        stepped.connection.drain()
+        #expect(stepped.drainClient() > 0)
+        #expect(stepped.connection.state == .closed)
+    }
+
+    @Test("a connection whose last answer the client has not taken yet is not cut when it stops")
+    func drainedBeforeItWasTaken() throws {
+        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
+        try stepped.begin()
+        let byteCount = 1 << 20
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: \(byteCount)\r\n\r\n".utf8))
+        let block = [UInt8](repeating: 0x2E, count: 16 * 1024)
+        for _ in 0..<byteCount / block.count { try stepped.relay(block) }
+        #expect(stepped.connection.state == .idle)
+        #expect(stepped.waitingByteCount > 0)
+        stepped.connection.drain()
+        var takenCount = 0
+        while stepped.connection.state == .finishing {
+            takenCount += stepped.drainClient()
+            stepped.connection.descriptorIsWritable()
+        }
+        takenCount += stepped.drainClient()
+        #expect(takenCount > byteCount)
+    }
+
+    @Test("a request in progress is answered when the worker stops, an idle connection closed")
+    func drained() throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
+        let idle = try gateway.client()
+        #expect(try idle.exchange("OPTIONS", "*").status == 200)
+        let busy = try gateway.client()
+        try busy.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+        try gateway.upstream.waitForRequests(1)
+        gateway.post(.drain)
+        // Nothing but the end of the idle connection says that the worker is draining.
+        #expect(try idle.receiveToEnd().isEmpty)
+        gate.open()
+        let answer = try busy.receive()
+        #expect(answer.status == 200)
+        #expect(try busy.receiveToEnd().isEmpty)
+    }
+}

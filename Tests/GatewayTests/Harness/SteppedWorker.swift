@@ -1,0 +1,87 @@
+import Bytes
+import EventLoop
+import KeyStore
+import Settings
+import Testing
+
+@testable import Gateway
+
+/// A worker whose loop does not run: the test makes each call of a watch itself, in the order that
+/// it wants to see.
+final class SteppedWorker {
+    let worker: Worker
+    /// The client's end of its connection, and the upstream's end of the gateway's.
+    let client: Int32
+    let connection: HTTP1Connection
+    private let upstreamListener: Int32
+    private(set) var upstream: Int32 = -1
+
+    init(_ configure: (inout Settings) -> Void = { _ in }) throws {
+        let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        upstreamListener = try Socket.listen(on: address)
+        let port = try #require(Socket.localAddress(upstreamListener)?.port)
+        var settings = Settings()
+        settings.log.access = .off
+        settings.log.events = .off
+        settings.upstreams = [
+            UpstreamSettings(name: "api", servers: [.tcp(host: "127.0.0.1", port: port)])
+        ]
+        settings.routes = [GatewayUnderTest.route("open", "/") { _ in }]
+        configure(&settings)
+        let site = try Site(
+            settings: settings, challengeKeys: [GatewayUnderTest.challengeKey], generation: 0)
+        let hub = Hub(
+            registry: ScriptedRegistry(),
+            embeddedCounters: EmbeddedCounters(nowMilliseconds: 0, raiseFloors: { _ in }),
+            meters: [WorkerMeter()], logs: try LogWriters(settings.log))
+        try hub.resolve(settings.upstreams)
+        worker = try Worker(index: 0, site: site, hub: hub, mailbox: try Mailbox(countMax: 16))
+        let (ours, clients) = try Socket.pair()
+        client = clients
+        worker.accepted(ours, address, worker.idleListener)
+        connection = try #require(worker.clients.first)
+    }
+
+    deinit {
+        connection.lose()
+        for descriptor in [client, upstream, upstreamListener] where descriptor >= 0 {
+            Socket.close(descriptor)
+        }
+    }
+
+    /// Bytes of the answer that the kernel has not taken yet.
+    var waitingByteCount: Int { connection.output.count }
+
+    /// Sends the head of a request and lets the gateway connect to its upstream.
+    func begin() throws {
+        let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        guard case .bytes = Socket.write(client, head.span) else { return }
+        connection.descriptorIsReadable()
+        let leased = try #require(connection.exchange?.upstream)
+        // A connection on the loopback is made at once.
+        leased.descriptorIsWritable()
+        guard case .accepted(let accepted, _) = Socket.accept(upstreamListener) else { return }
+        upstream = accepted
+    }
+
+    /// The upstream sends `bytes`, all of which fit into the kernel, and the gateway reads.
+    func relay(_ bytes: [UInt8]) throws {
+        let leased = try #require(connection.exchange?.upstream)
+        #expect(Socket.write(upstream, bytes.span) == .bytes(bytes.count))
+        leased.descriptorIsReadable()
+    }
+
+    /// The client sends `text`, as far as the kernel takes it.
+    @discardableResult
+    func send(_ text: String) -> Int {
+        guard case .bytes(let count) = Socket.write(client, Array(text.utf8).span) else { return 0 }
+        return count
+    }
+
+    /// Takes everything that waits for the client in the kernel.
+    func drainClient() -> Int {
+        var scrap = ByteBuffer()
+        while case .bytes = Socket.read(client, into: &scrap, atMost: 1 << 20) {}
+        return scrap.count
+    }
+}

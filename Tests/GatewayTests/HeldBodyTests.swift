@@ -1,0 +1,94 @@
+import Bytes
+import EventLoop
+import Foundation
+import Testing
+
+@testable import Gateway
+
+@Suite("Held bodies")
+struct HeldBodyTests {
+    private func pattern(_ byteCount: Int) -> [UInt8] {
+        (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    }
+
+    /// A body that can be handed on.
+    private final class Box {
+        var body = HeldBody()
+
+        func fill(_ bytes: [UInt8], pieceByteCount: Int, memoryByteCountMax: Int) throws {
+            var start = 0
+            while start < bytes.count {
+                let end = min(bytes.count, start + pieceByteCount)
+                try body.append(
+                    bytes.span.extracting(start..<end), memoryByteCountMax: memoryByteCountMax,
+                    directory: NSTemporaryDirectory())
+                start = end
+            }
+        }
+
+        var byteCount: Int { body.byteCount }
+        var isInMemory: Bool { body.isInMemory }
+        func whole() throws -> [UInt8] {
+            let copy = try body.readWhole()
+            return copy.readable.array
+        }
+
+        func append(_ bytes: [UInt8], directory: String) -> IOError? {
+            do throws(IOError) {
+                try body.append(bytes.span, memoryByteCountMax: 100, directory: directory)
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    @Test("move to a file when memory is full, at every edge", arguments: [1, 99, 100, 101, 1000])
+    func edges(pieceByteCount: Int) throws {
+        for byteCount in [0, 1, 99, 100, 101, 250, 1000] {
+            let bytes = pattern(byteCount)
+            let box = Box()
+            try box.fill(bytes, pieceByteCount: pieceByteCount, memoryByteCountMax: 100)
+            #expect(box.byteCount == byteCount)
+            #expect(box.isInMemory == (byteCount <= 100))
+            #expect(try box.whole() == bytes)
+        }
+    }
+
+    @Test("are read from their file in pieces of any size, and end where they end")
+    func pieces() throws {
+        let bytes = pattern(1000)
+        let box = Box()
+        try box.fill(bytes, pieceByteCount: 333, memoryByteCountMax: 10)
+        for pieceByteCount in [1, 7, 64, 999, 1000, 2000] {
+            var read = ByteBuffer()
+            while true {
+                let count = try box.body.read(
+                    at: read.count, into: &read, atMost: pieceByteCount)
+                if count == 0 { break }
+            }
+            let array = read.readable.array
+            #expect(array == bytes)
+        }
+    }
+
+    @Test("a directory that cannot take a file is an error, and what was held stays")
+    func directoryMissing() throws {
+        let box = Box()
+        let missing = "/does/not/exist"
+        #expect(box.append(pattern(100), directory: missing) == nil)
+        #expect(box.append(pattern(1), directory: missing)?.reason == .notFound)
+        #expect(box.byteCount == 100)
+        #expect(box.isInMemory)
+    }
+
+    @Test("are empty and in memory again after a reset")
+    func reset() throws {
+        let box = Box()
+        try box.fill(pattern(1000), pieceByteCount: 10, memoryByteCountMax: 10)
+        box.body.reset()
+        #expect(box.byteCount == 0)
+        #expect(box.isInMemory)
+        #expect(try box.whole().isEmpty)
+    }
+}

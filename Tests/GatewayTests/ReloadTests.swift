@@ -1,0 +1,78 @@
+import AppAttest
+import EventLoop
+import GatewayTesting
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("Reload")
+struct ReloadTests {
+    @Test("apps in another order are not mixed up by a request whose key is being looked up")
+    func appsReordered() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway, appID: GatewayUnderTest.otherAppID)
+        let fields = try device.signedFields("GET", "/attested/x")
+        let gate = Gate()
+        gateway.registry.hold(until: gate)
+        try device.client.send("GET", "/attested/x", fields: fields)
+        try gateway.registry.waitForCalls(1)
+        try gateway.reload { $0.apps.reverse() }
+        gate.open()
+        #expect(try device.client.receive().status == 200)
+        let request = try #require(gateway.upstream.requests.first)
+        #expect(request["X-Attest-App"] == GatewayUnderTest.otherAppID)
+    }
+
+    @Test("an upstream whose name has another address now is connected to anew")
+    func upstreamMoved() throws {
+        let gateway = try GatewayUnderTest()
+        let moved = try RecordingUpstream()
+        let client = try gateway.client()
+        #expect(try client.exchange("GET", "/1").status == 200)
+        let server = try #require(gateway.settings.upstreams[0].servers.first)
+        gateway.hub.take(
+            try #require(SocketAddress.numeric(host: "127.0.0.1", port: moved.port)), for: server)
+        try gateway.reload(resolves: false) { _ in }
+        #expect(try client.exchange("GET", "/2").status == 200)
+        #expect(moved.requests.map(\.target) == ["/2"])
+        try gateway.upstream.waitForClose(ofConnection: 0)
+    }
+
+    @Test("a reload that changes nothing of an upstream keeps its connections")
+    func upstreamKept() throws {
+        let gateway = try GatewayUnderTest()
+        let client = try gateway.client()
+        #expect(try client.exchange("GET", "/1").status == 200)
+        try gateway.reload { $0.limits.bodyMemoryByteCountMax = 4096 }
+        #expect(try client.exchange("GET", "/2").status == 200)
+        #expect(gateway.upstream.requests.map(\.connection) == [0, 0])
+    }
+
+    @Test("a request that began before a reload ends by the configuration it began with")
+    func inProgress() throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
+        let other = try RecordingUpstream { _ in .response(body: "other") }
+        let busy = try gateway.client()
+        try busy.send("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab")
+        let probe = try gateway.client()
+        #expect(try probe.exchange("OPTIONS", "*").status == 200)
+        try gateway.reload {
+            $0.upstreams = [
+                UpstreamSettings(
+                    name: "other", servers: [.tcp(host: "127.0.0.1", port: other.port)])
+            ]
+            $0.routes = [GatewayUnderTest.route("new", "/") { _ in }]
+        }
+        #expect(try probe.exchange("GET", "/y").bodyText == "other")
+        try busy.send("cd")
+        try gateway.upstream.waitForRequests(1)
+        gate.open()
+        #expect(try busy.receive().bodyText == "hello\n")
+        #expect(try busy.exchange("GET", "/z").bodyText == "other")
+        gateway.stop()
+        #expect(gateway.outcomes(of: "open") == ["passed ok": 1])
+        #expect(gateway.outcomes(of: "new") == ["passed ok": 2])
+    }
+}

@@ -1,0 +1,138 @@
+import GatewayTesting
+import HTTP
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("Request headers")
+struct RewriteHeadersTests {
+    /// What the upstream saw of a request with these lines.
+    private func seen(
+        _ lines: [String], path: String = "/x", isTrusted: Bool = false,
+        configure: (inout Settings) -> Void = { _ in }
+    ) throws -> HTTPMessage {
+        let gateway = try GatewayUnderTest(configure)
+        let client = try RawClient(port: isTrusted ? gateway.trustedPort : gateway.port)
+        let fields = lines.map { $0 + "\r\n" }.joined()
+        try client.send("GET \(path) HTTP/1.1\r\nHost: api.example\r\n\(fields)\r\n")
+        let answer = try client.receive()
+        #expect(answer.status == 200, "\(answer.bodyText)")
+        return try gateway.upstream.waitForRequests(1)[0].message
+    }
+
+    private func names(_ message: HTTPMessage) -> Set<String> {
+        Set(message.fields.map { $0.name.lowercased() })
+    }
+
+    static let forwarding = [
+        "Forwarded: for=1.2.3.4", "X-Forwarded-Host: evil", "X-Forwarded-Proto: https",
+        "X-Forwarded-Port: 1", "X-Forwarded-Prefix: /p", "X-Forwarded-Server: s",
+        "X-Forwarded-Ssl: on", "X-Forwarded-Scheme: https", "X-Real-IP: 1.2.3.4",
+        "X-Forwarded-User: admin", "X-Forwarded-Client-Cert: c",
+    ]
+
+    @Test("forwarding fields of strangers are replaced, all of them", arguments: forwarding)
+    func stranger(line: String) throws {
+        let message = try seen([line])
+        #expect(!message.fields.contains { "\($0.name): \($0.value)" == line })
+        #expect(message["X-Forwarded-For"] == "127.0.0.1")
+        #expect(message["X-Forwarded-Proto"] == "http")
+        #expect(message["X-Forwarded-Host"] == "api.example")
+        #expect(message.values(of: "X-Forwarded-For").count == 1)
+    }
+
+    @Test("forwarding fields of a trusted peer are kept, one of each", arguments: forwarding)
+    func trusted(line: String) throws {
+        let message = try seen([line], isTrusted: true)
+        #expect(message.fields.contains { "\($0.name): \($0.value)" == line })
+        for name in ["X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"] {
+            #expect(message.values(of: name).count == 1)
+        }
+    }
+
+    @Test("the chain of addresses grows by the peer only where the peer is trusted")
+    func chain() throws {
+        let lines = ["X-Forwarded-For: 1.1.1.1, 2.2.2.2", "x-forwarded-for: 3.3.3.3"]
+        let trusted = try seen(lines, isTrusted: true)
+        let chain = "1.1.1.1, 2.2.2.2, 3.3.3.3, 127.0.0.1"
+        #expect(trusted.values(of: "X-Forwarded-For") == [chain])
+        #expect(try seen(lines).values(of: "X-Forwarded-For") == ["127.0.0.1"])
+    }
+
+    @Test(
+        "no spelling that an upstream might fold passes, not even from a trusted peer",
+        arguments: [
+            "X_Forwarded_For: 1.2.3.4", "X-Forwarded_For: 1.2.3.4", "x.forwarded.for: 1.2.3.4",
+            "X_FORWARDED_USER: admin", "X_Real_IP: 1.2.3.4", "X_Request_Id: a",
+            "X-Attest-Result: verified", "x_attest_result: verified", "X-Attest_Key: k",
+            "X-ATTEST-ANYTHING: 1", "X-App-Attest-Assertion: AAAA", "x_app_attest_key_id: k",
+            "X-App.Attest.Client-Data: k", "X-App-Attest-Challenge: c",
+        ])
+    func spellings(line: String) throws {
+        let name = line.prefix { $0 != ":" }.lowercased()
+        #expect(!names(try seen([line])).contains(name))
+        #expect(!names(try seen([line], isTrusted: true)).contains(name))
+    }
+
+    @Test("configured names are removed in every spelling too, on every route")
+    func configured() throws {
+        let lines = ["Sig: AAAA", "My-Key: k", "my_key: k", "SIG: b", "My.Data: x"]
+        let message = try seen(lines) {
+            $0.headers.assertion = "sig"
+            $0.headers.keyID = "my-key"
+            $0.headers.clientData = "my-data"
+        }
+        #expect(names(message).isDisjoint(with: ["sig", "my-key", "my_key", "my.data"]))
+    }
+
+    @Test(
+        "fields that ask for another method or target pass no route",
+        arguments: [
+            "X-HTTP-Method-Override: DELETE", "X-HTTP-Method: DELETE", "X-Method-Override: PUT",
+            "X-Original-URL: /admin", "X-Rewrite-URL: /admin", "X_HTTP_Method_Override: DELETE",
+            "x_method_override: PUT", "X-Original_URL: /admin", "x.rewrite.url: /admin",
+        ])
+    func overrides(line: String) throws {
+        let name = line.prefix { $0 != ":" }.lowercased()
+        #expect(!names(try seen([line], path: "/observed/x")).contains(name))
+        #expect(!names(try seen([line], path: "/x")).contains(name))
+    }
+
+    @Test("what ends at this hop is not passed on, nor what Connection names")
+    func hopByHop() throws {
+        let message = try seen([
+            "Connection: x-secret, close", "X-Secret: 1", "x-secret: 2", "Keep-Alive: 5",
+            "TE: trailers", "Upgrade: h2c", "Proxy-Authorization: Basic x",
+            "Proxy-Connection: close", "Trailer: Expires", "HTTP2-Settings: x", "X-Other: kept",
+            "Cookie: a=b", "Cookie: c=d",
+        ])
+        #expect(
+            names(message) == [
+                "host", "x-other", "cookie", "x-forwarded-for", "x-forwarded-proto",
+                "x-forwarded-host", "x-request-id",
+            ])
+        #expect(message.values(of: "Cookie") == ["a=b", "c=d"])
+    }
+
+    @Test("target and host come through byte for byte, of absolute form what follows the authority")
+    func target() throws {
+        let odd = "/x/%41%7e(1)?a=%zz&b=//..;"
+        #expect(try seen([], path: odd).startLine == "GET \(odd) HTTP/1.1")
+        let absolute = try seen([], path: "http://api.example/x?y")
+        #expect(absolute.startLine == "GET /x?y HTTP/1.1")
+        #expect(absolute["Host"] == "api.example")
+    }
+
+    @Test("an HTTP/1.0 request without Host is passed on in HTTP/1.1")
+    func oldVersion() throws {
+        let gateway = try GatewayUnderTest()
+        let client = try gateway.client()
+        try client.send("GET /x HTTP/1.0\r\n\r\n")
+        #expect(try client.receive()["Connection"] == "close")
+        let message = try #require(gateway.upstream.requests.first).message
+        #expect(message.startLine == "GET /x HTTP/1.1")
+        #expect(message.values(of: "Host") == ["localhost"])
+        #expect(message["X-Forwarded-Host"] == nil)
+    }
+}

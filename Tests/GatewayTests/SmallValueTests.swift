@@ -1,0 +1,101 @@
+import Bytes
+import EventLoop
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("Query values")
+struct QueryValueTests {
+    private func find(_ target: String, name: StaticString = "key_id") -> String? {
+        let bytes = QueryValue.find(name, inQueryOf: Array(target.utf8).span)
+        return bytes.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test(
+        "the first parameter of the name counts, decoded once",
+        arguments: [
+            ("/a?key_id=abc", "abc"), ("/a?x=1&key_id=a%2Bb%3d&y", "a+b="),
+            ("/a?key_id=a+b", "a+b"),
+            ("/a?key_id=", ""), ("/a?key_id=1&key_id=2", "1"), ("/a?b?key_id=1&key_id=3", "3"),
+            ("/a?key_id=%2541", "%41"), ("/a?&&key_id=x&", "x"), ("/a?key_id=a=b", "a=b"),
+        ])
+    func found(target: String, value: String) { #expect(find(target) == value) }
+
+    @Test(
+        "what has another name, or is badly encoded, is not found",
+        arguments: [
+            "/a", "/a?", "/a?key_i=1", "/a?key_id", "/a?Key_Id=1", "/a?xkey_id=1", "/key_id=1",
+            "/a?key_id=%", "/a?key_id=%4", "/a?key_id=%4g", "/a?key_id=%%41", "/a&key_id=1", "",
+        ])
+    func missing(target: String) { #expect(find(target) == nil) }
+}
+
+@Suite("Media ranges")
+struct MediaRangeTests {
+    private func isListed(_ value: String) -> Bool {
+        MediaRanges.contains("application/json", in: Array(value.utf8).span)
+    }
+
+    @Test(
+        "a type listed by name is wanted",
+        arguments: [
+            "application/json", "Application/JSON", "text/html, application/json;q=0.5",
+            "text/html,application/json", "  application/json  ; charset=utf-8",
+            "a/b,\tapplication/json",
+            "application/json;q=0.001", "application/json; q=1",
+        ])
+    func listed(value: String) { #expect(isListed(value)) }
+
+    @Test(
+        "one that is not, or is excluded, is not",
+        arguments: [
+            "", "*/*", "application/*", "text/html", "application/jsonp", "application/json;q=0",
+            "application/json; Q=0.000", "application/problem+json", ",,;;,",
+            "application/json ; q=0.0",
+        ])
+    func unlisted(value: String) { #expect(!isListed(value)) }
+}
+
+@Suite("Address blocks")
+struct AddressBlockTests {
+    @Test("an address lies in a block where the prefix is the same, bit for bit")
+    func prefixes() {
+        for bitCount in 0...32 {
+            let block = AddressBlock(address: [10, 20, 30, 40], prefixBitCount: bitCount)
+            #expect(block.contains([10, 20, 30, 40]))
+            for bit in 0..<32 {
+                var other: [UInt8] = [10, 20, 30, 40]
+                other[bit / 8] ^= 0x80 >> UInt8(bit % 8)
+                #expect(block.contains(other) == (bit >= bitCount), "/\(bitCount), bit \(bit)")
+            }
+        }
+    }
+
+    @Test("families never mix, and a unix peer lies in no block")
+    func families() {
+        let everyone = AddressBlock(address: [0, 0, 0, 0], prefixBitCount: 0)
+        let everyone6 = AddressBlock(
+            address: [UInt8](repeating: 0, count: 16), prefixBitCount: 0)
+        #expect(everyone.contains([1, 2, 3, 4]))
+        #expect(!everyone.contains([UInt8](repeating: 0, count: 16)))
+        #expect(everyone6.contains([UInt8](repeating: 9, count: 16)))
+        #expect(!everyone6.contains([1, 2, 3, 4]))
+        #expect(!everyone.contains([]))
+        #expect(!AddressBlock(address: [], prefixBitCount: 0).contains([]))
+    }
+
+    @Test("a listener trusts the peers in its blocks")
+    func listener() throws {
+        var settings = ListenerSettings(bind: .tcp(host: "127.0.0.1", port: 1))
+        let peer = try #require(SocketAddress.numeric(host: "10.1.2.3", port: 5))
+        let unix = try #require(SocketAddress.unix("/tmp/x"))
+        #expect(!ListenerContext(settings).trusts(peer))
+        settings.trustedProxies = [
+            AddressBlock(address: [192, 168, 0, 0], prefixBitCount: 16),
+            AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8),
+        ]
+        #expect(ListenerContext(settings).trusts(peer))
+        #expect(!ListenerContext(settings).trusts(unix))
+    }
+}

@@ -1,0 +1,91 @@
+import AppAttest
+import AppAttestTesting
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+@Suite("What operators see", .enabled(if: BuiltProgram.isBuilt))
+struct AdminTests {
+    private let upstream: RecordingUpstream
+    private let gateway: GatewayProcess
+    private let client: SimulatedClient
+
+    init() throws {
+        upstream = try RecordingUpstream()
+        gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
+        client = try SimulatedClient(gateway)
+        try client.enrol()
+    }
+
+    @Test("liveness, readiness, metrics and a page; nothing of it on the apps' listener")
+    func pages() throws {
+        #expect(try gateway.admin("/livez").status == 200)
+        try gateway.waitForReadiness(200)
+        let page = try gateway.admin("/")
+        #expect(page.status == 200)
+        #expect(page["Content-Type"]?.hasPrefix("text/html") == true)
+        #expect(try gateway.admin("/nothing").status == 404)
+        let metrics = try gateway.admin("/metrics")
+        #expect(metrics["Content-Type"]?.hasPrefix("text/plain; version=0.0.4") == true)
+        _ = try gateway.exchange("GET", "/metrics")
+        #expect(upstream.requests.last?.target == "/metrics")
+    }
+
+    @Test("metrics count by route, decision and reason")
+    func metrics() throws {
+        #expect(try client.request("GET", "/api/x").status == 200)
+        #expect(try client.raw.exchange("GET", "/api/x").status == 401)
+        #expect(try client.raw.exchange("GET", "/open").status == 200)
+        _ = try gateway.accessLine { $0["path"]?.stringValue == "/open" }
+        let lines = try gateway.admin("/metrics").bodyText.split(separator: "\n")
+        func has(_ labels: String...) -> Bool {
+            lines.contains { line in
+                !line.hasPrefix("#") && line.hasSuffix(" 1") && labels.allSatisfy(line.contains)
+            }
+        }
+        #expect(has(#"route="api""#, #"decision="verified""#, #"reason="ok""#))
+        #expect(has(#"route="api""#, #"decision="refused""#, #"reason="assertion_required""#))
+        #expect(has(#"route="rest""#, #"decision="passed""#))
+        let help = lines.filter { $0.hasPrefix("# TYPE") }
+        #expect(Set(help).count == help.count)
+    }
+
+    @Test("each request is one JSON line with its decision and reason, and no secrets")
+    func accessLog() throws {
+        let fields = try client.signature("POST", "/api/x?token=secret", body: [1, 2, 3])
+        _ = try client.raw.exchange("POST", "/api/x?token=secret", fields: fields, body: [1, 2, 3])
+        let line = try gateway.accessLine { $0["path"]?.stringValue == "/api/x" }
+        #expect(line["status"]?.integerValue == 200)
+        #expect(line["method"]?.stringValue == "POST")
+        #expect(line["route"]?.stringValue == "api")
+        #expect(line["decision"]?.stringValue == "verified")
+        #expect(line["reason"]?.stringValue == "ok")
+        #expect(line["bytes_in"]?.integerValue == 3)
+        let requestID = line["request_id"]?.stringValue
+        #expect(upstream.requests.last?["X-Request-Id"] == requestID)
+        let log = gateway.current.text(on: .standardOutput)
+        #expect(!log.contains("secret"))
+        for (name, value) in fields where name != "X-App-Attest-Key-Id" {
+            #expect(!log.contains(value), "\(name) is in the log")
+        }
+        #expect(!log.contains(client.device.keyID.base64))
+    }
+
+    @Test("a refusal names its request id, as the log does")
+    func requestID() throws {
+        let answer = try gateway.exchange("GET", "/api/x")
+        let id = try #require(answer["X-Request-Id"])
+        #expect(answer.bodyText.contains(id))
+        let line = try gateway.accessLine { $0["request_id"]?.stringValue == id }
+        #expect(line["reason"]?.stringValue == "assertion_required")
+    }
+
+    @Test("hostile bytes cannot break a log line")
+    func hostileLog() throws {
+        _ = try gateway.exchange("GET", "/%22%0a%7B")
+        _ = try gateway.exchange("GET", "/\u{e4}\"},{\"status\":200")
+        let count = gateway.accessLineCount
+        for line in try gateway.accessLines(count) { #expect(line.objectValue != nil) }
+    }
+}

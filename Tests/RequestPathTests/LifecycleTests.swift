@@ -1,0 +1,143 @@
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+@Suite("A gateway's life", .enabled(if: BuiltProgram.isBuilt))
+struct LifecycleTests {
+    private let upstream: RecordingUpstream
+
+    init() throws { upstream = try RecordingUpstream() }
+
+    @Test("SIGTERM: what has begun is finished, nothing new begins, exit 0")
+    func drain() throws {
+        let gate = Gate()
+        upstream.answer { _ in .response(after: gate) }
+        let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
+        let idle = try gateway.connect()
+        let busy = try gateway.connect()
+        try busy.send("GET", "/")
+        try upstream.waitForRequests(1)
+        gateway.current.terminate()
+        try gateway.waitForEvent("draining")
+        #expect(try idle.receiveToEnd().isEmpty)
+        gate.open()
+        let answer = try busy.receive()
+        #expect(answer.status == 200)
+        #expect(try busy.receiveToEnd().isEmpty)
+        #expect(try gateway.current.waitForExit() == .exited(0))
+        #expect(throws: RawSocketError.self) { try gateway.connect() }
+        #expect(gateway.alarms.isEmpty)
+    }
+
+    @Test("SIGTERM: the drain ends by its timeout")
+    func drainTimeout() throws {
+        let gate = Gate()
+        upstream.answer { _ in .response(after: gate) }
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.more = ["timeouts: { drain: 200ms }"]
+        let gateway = try GatewayProcess(configuration)
+        let busy = try gateway.connect()
+        try busy.send("GET", "/")
+        try upstream.waitForRequests(1)
+        #expect(try gateway.terminate() == .exited(0))
+        gate.open()
+    }
+
+    @Test("SIGHUP: the whole new configuration, with requests in flight unharmed")
+    func reload() throws {
+        let gate = Gate()
+        upstream.answer { $0.target == "/slow" ? .response(after: gate) : .response(body: "old") }
+        let other = try RecordingUpstream { _ in .response(body: "new") }
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        let gateway = try GatewayProcess(configuration)
+        let kept = try gateway.connect()
+        #expect(try kept.exchange("GET", "/").bodyText == "old")
+        let busy = try gateway.connect()
+        try busy.send("GET", "/slow")
+        try upstream.waitForRequests(2)
+        configuration.upstreams["api"] = "servers: [\"127.0.0.1:\(other.port)\"]"
+        configuration.routes = [.init("guarded", path: "/g/*", attest: "mode: enforce")]
+        configuration.routes.append(.init("rest", path: "/*"))
+        #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
+        #expect(try kept.exchange("GET", "/").bodyText == "new")
+        #expect(try gateway.exchange("GET", "/g/x").status == 401)
+        gate.open()
+        #expect(try busy.receive().bodyText == "hello\n")
+    }
+
+    @Test("SIGHUP: a configuration with an error changes nothing and is named")
+    func badReload() throws {
+        let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
+        for text in ["listeners: [", "nonsense: 1\n", "", "\u{0}\u{1}"] {
+            let event = try gateway.reload(text: text)
+            #expect(event["event"]?.stringValue == "reload_failed")
+            #expect(event["level"]?.stringValue == "error")
+            #expect(try gateway.exchange("GET", "/").status == 200)
+        }
+    }
+
+    @Test("after a clean restart keys are known and nothing is accepted again")
+    func cleanRestart() throws {
+        try restart { try $0.terminate() }
+    }
+
+    @Test("after kill -9 keys are known and nothing is accepted again")
+    func killed() throws {
+        try restart { try $0.kill() }
+    }
+
+    private func restart(_ stop: (GatewayProcess) throws -> Void) throws {
+        let gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
+        let client = try SimulatedClient(gateway)
+        try client.enrol()
+        let accepted = try client.signature("GET", "/api/x")
+        #expect(try client.raw.exchange("GET", "/api/x", fields: accepted).status == 200)
+        let unused = try client.signature("GET", "/api/x")
+        try stop(gateway)
+        try gateway.start()
+        try client.connect()
+        let again = try client.raw.exchange("GET", "/api/x", fields: accepted)
+        #expect(again.status == 401)
+        #expect(["assertion_replayed", "challenge_expired"].contains(again.code))
+        #expect(again.action == "sign_again")
+        // A challenge from before may be taken or not; signing again with the next one must do.
+        let late = try client.raw.exchange("GET", "/api/x", fields: unused)
+        #expect([200, 401].contains(late.status))
+        let next = try #require(again.nextChallenge)
+        #expect(try client.request("GET", "/api/x", challenge: next).status == 200)
+        #expect(upstream.requests.count == (late.status == 200 ? 3 : 2))
+        #expect(gateway.alarms.isEmpty)
+    }
+
+    @Test("an enrolment that was answered survives kill -9 at once")
+    func durableEnrolment() throws {
+        let gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
+        for _ in 0..<3 {
+            let client = try SimulatedClient(gateway)
+            #expect(try client.enrol().status == 200)
+            try gateway.kill()
+            try gateway.start()
+            try client.connect()
+            #expect(try client.request("GET", "/api/x").status == 200)
+        }
+    }
+
+    @Test("several workers share the address, the keys and the counters")
+    func workers() throws {
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+        configuration.workers = 4
+        let gateway = try GatewayProcess(configuration)
+        let client = try SimulatedClient(gateway)
+        try client.enrol()
+        // Each connection lands on some worker.
+        for _ in 0..<12 {
+            let fields = try client.signature("GET", "/api/x")
+            try client.connect()
+            #expect(try client.raw.exchange("GET", "/api/x", fields: fields).status == 200)
+            try client.connect()
+            let again = try client.raw.exchange("GET", "/api/x", fields: fields)
+            #expect(again.outcome == "401 assertion_replayed")
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+@Suite(
+    "Counters in Redis", .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled))
+struct SharedCounterTests {
+    private let upstream: RecordingUpstream
+    private let redis: RedisServer
+
+    init() throws {
+        upstream = try RecordingUpstream()
+        redis = try RedisServer()
+    }
+
+    private var configuration: GatewayConfiguration {
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+        configuration.counters = "{ redis: \"\(redis.url)\" }"
+        return configuration
+    }
+
+    @Test("an assertion is accepted once, a revoked key not at all")
+    func once() throws {
+        let gateway = try GatewayProcess(configuration)
+        let client = try SimulatedClient(gateway)
+        try client.enrol()
+        let fields = try client.signature("GET", "/api/x")
+        #expect(try client.raw.exchange("GET", "/api/x", fields: fields).status == 200)
+        let again = try client.raw.exchange("GET", "/api/x", fields: fields)
+        #expect(again.outcome == "401 assertion_replayed")
+    }
+
+    @Test("two gateways racing with the same assertion: exactly one wins, always")
+    func race() throws {
+        let directory = try ScratchDirectory()
+        let first = try GatewayProcess(configuration, directory: directory)
+        var sharing = configuration
+        sharing.more = [
+            "secrets: { challenge_key_file: \(directory.path)/registry.db.challenge-key }"
+        ]
+        let second = try GatewayProcess(sharing, directory: directory)
+        let client = try SimulatedClient(first)
+        try client.enrol()
+        let other = try second.connect()
+        for round in 0..<40 {
+            let fields = try client.signature("GET", "/api/x")
+            try client.raw.send("GET", "/api/x", fields: fields)
+            try other.send("GET", "/api/x", fields: fields)
+            let outcomes = try [client.raw.receive().outcome, other.receive().outcome].sorted()
+            #expect(outcomes == ["200", "401 assertion_replayed"], "round \(round)")
+        }
+        #expect(upstream.requests.count == 40)
+    }
+
+    /// A worker finds its way back to Redis by itself; only its answers tell when.
+    private func sendWhileUnavailable(
+        _ client: SimulatedClient, _ fields: SimulatedClient.Fields
+    ) throws -> HTTPMessage {
+        let limit = Date(timeIntervalSinceNow: 20)
+        while true {
+            let answer = try client.raw.exchange("GET", "/api/x", fields: fields)
+            if answer.status != 503 || Date() > limit { return answer }
+        }
+    }
+
+    @Test("Redis stopped: attested routes 503 at once, others go on; back again: service resumes")
+    func outage() throws {
+        let gateway = try GatewayProcess(configuration)
+        let client = try SimulatedClient(gateway)
+        try client.enrol()
+        let fields = try client.signature("GET", "/api/x")
+        #expect(try client.raw.exchange("GET", "/api/x", fields: fields).status == 200)
+        let prepared = try client.signature("GET", "/api/x")
+        try redis.kill()
+        try gateway.waitForReadiness(503)
+        let refused = try client.raw.exchange("GET", "/api/x", fields: prepared)
+        #expect(refused.outcome == "503 store_unavailable")
+        #expect(refused.action == "retry_later")
+        #expect(try gateway.exchange("GET", "/open").status == 200)
+        try redis.start()
+        // Redis has lost everything: what was accepted before must stay refused.
+        let again = try sendWhileUnavailable(client, fields)
+        #expect(again.outcome == "401 challenge_expired")
+        #expect(try client.request("GET", "/api/x").status == 200)
+        #expect(gateway.alarms.isEmpty)
+    }
+
+    @Test("Redis silent: 503 when the command's time is up, never a guess")
+    func silence() throws {
+        var impatient = configuration
+        impatient.counters = "{ redis: \"\(redis.url)\", command_timeout: 100ms }"
+        let gateway = try GatewayProcess(impatient)
+        let client = try SimulatedClient(gateway)
+        try client.enrol()
+        let fields = try client.signature("GET", "/api/x")
+        redis.stop()
+        let answer = try client.raw.exchange("GET", "/api/x", fields: fields)
+        #expect(answer.outcome == "503 store_unavailable")
+        redis.resume()
+        // Perhaps it was accepted, perhaps not: it must never reach the upstream twice.
+        let last = try sendWhileUnavailable(client, fields)
+        #expect([200, 401].contains(last.status), "\(last.outcome)")
+        #expect(try client.raw.exchange("GET", "/api/x", fields: fields).status == 401)
+        #expect(upstream.requests.count <= 1)
+        #expect(try client.request("GET", "/api/x").outcome == "200")
+    }
+
+    @Test("not Redis at all: 503, and no crash")
+    func garbage() throws {
+        let impostor = try RecordingUpstream { _ in .raw("not RESP\r\n") }
+        var wrong = configuration
+        wrong.counters = "{ redis: \"redis://127.0.0.1:\(impostor.port)/0\" }"
+        let gateway = try GatewayProcess(wrong)
+        let client = try gateway.connect()
+        #expect(try client.exchange("GET", "/open").status == 200)
+        #expect(try client.exchange("GET", "/assert/challenge").outcome == "503 store_unavailable")
+        #expect(gateway.alarms.isEmpty)
+    }
+}
