@@ -2,6 +2,7 @@
 
 import os
 import statistics
+import subprocess
 import time
 
 import testbed
@@ -103,7 +104,7 @@ def streaming(bed, ports, verdicts):
             "curl", "--silent", "--show-error", "--fail", "--output", "/dev/null",
             "--write-out", "%{size_download} %{time_total}", *options,
             f"http://127.0.0.1:{ports.gateway}/files/large",
-        ], stdout=testbed.subprocess.PIPE, text=True)
+        ], stdout=subprocess.PIPE, text=True)
         samples = watch(gateway, [curl], 0.05)
         size, seconds = bed.collect(curl).split()
         growth = max(value for _, value in samples) - before
