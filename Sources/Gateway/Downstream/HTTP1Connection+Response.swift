@@ -79,7 +79,7 @@ extension HTTP1Connection: ResponseSink {
         case .none:
             responseFraming = .length
             // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
-            if let length = head.contentLength { appendContentLength(length) }
+            if let length = head.contentLength, head.status != 204 { appendContentLength(length) }
         case .length(let length):
             responseFraming = .length
             appendContentLength(length)

@@ -23,9 +23,13 @@ extension Exchange {
         }
     }
 
-    /// Methods that the endpoint takes, for `Allow`.
+    /// Methods that the endpoint, or the admin page, takes, for `Allow`.
     var allowedMethods: String {
-        endpoint == .attestVerify ? "POST" : "GET, HEAD, POST"
+        switch endpoint {
+        case .attestVerify: "POST"
+        case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
+        case nil: "GET, HEAD"
+        }
     }
 
     /// A fresh challenge: the plain token, or JSON for clients that ask for it.

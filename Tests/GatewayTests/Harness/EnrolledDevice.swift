@@ -34,10 +34,11 @@ final class EnrolledDevice {
     /// The last challenge that an answer carried.
     private(set) var challenge: String?
 
-    /// A device whose key the registry knows; `enrols` makes it do that over the wire.
+    /// A device whose key the registry knows unless `isKnown` is false; `enrols` makes it do that
+    /// over the wire.
     init(
         _ gateway: GatewayUnderTest, appID: String = GatewayUnderTest.appID,
-        system: SimulatedSystem = .iOS26, enrols: Bool = false
+        system: SimulatedSystem = .iOS26, isKnown: Bool = true, enrols: Bool = false
     ) throws {
         self.gateway = gateway
         device = try SimulatedDevice(appID: appID, system: system)
@@ -45,10 +46,13 @@ final class EnrolledDevice {
         if enrols {
             let answer = try attest()
             try #require(answer.status == 200)
-        } else {
+        } else if isKnown {
             gateway.registry.insert(record)
         }
     }
+
+    /// Seconds since 1970.
+    var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
     var record: KeyRecord {
         KeyRecord(
@@ -66,8 +70,7 @@ final class EnrolledDevice {
     func attest(challenge token: String, fault: AttestationFault? = nil) throws -> HTTPMessage {
         let hash = SHA256.hash(Array(token.utf8)).array
         let attestation = try device.attest(
-            clientDataHash: hash, by: gateway.apple, at: Int64(Date().timeIntervalSince1970),
-            fault: fault)
+            clientDataHash: hash, by: gateway.apple, at: now, fault: fault)
         return try send(
             "POST", "/attest/verify", body: enrolment(attestation, challenge: token))
     }

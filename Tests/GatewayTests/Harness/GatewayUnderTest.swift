@@ -103,7 +103,7 @@ final class GatewayUnderTest {
     private static func settings(upstreamPort: UInt16, root: [UInt8]) -> Settings {
         var settings = Settings()
         settings.apps = [appID, otherAppID].map {
-            AppIdentity(id: $0, environments: [.production, .development])
+            AppIdentity(id: $0, environments: [.production])
         }
         settings.trust.extraRoots = [root]
         settings.upstreams = [
