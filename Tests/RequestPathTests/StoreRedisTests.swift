@@ -19,6 +19,7 @@ struct StoreRedisTests {
         let site: FaultSite
         let gateway: GatewayProcess
         let device: SimulatedDevice
+        private let prober: SimulatedDevice
 
         /// `timeout` is how long the gateway waits for Redis.
         init(timeout: String = "100ms") throws {
@@ -28,6 +29,7 @@ struct StoreRedisTests {
                 "{ redis: \"\(redis.url)\", command_timeout: \(timeout), connect_timeout: \(timeout) }"
             gateway = try site.start()
             device = try site.enrolledDevice(at: gateway)
+            prober = try site.enrolledDevice(at: gateway)
         }
 
         func accept(_ routes: [String]) throws -> [SignedCall] {
@@ -39,12 +41,13 @@ struct StoreRedisTests {
             }
         }
 
-        /// Sends newly signed requests until one passes, and returns the refusals on the way.
+        /// Sends newly signed requests of another device until one passes, and returns the refusals
+        /// on the way.
         func acceptAgain() throws -> Set<String> {
             var refusals: Set<String> = []
             _ = try gateway.poll { client in
                 let challenge = try client.exchange("GET", "/assert/challenge").bodyText
-                let call = try device.call("window", challenge: challenge)
+                let call = try prober.call("window", challenge: challenge)
                 let answer = try call.exchange(on: client)
                 if answer.status != 200 { refusals.insert(answer.verdict) }
                 return answer.status == 200 ? answer : nil
