@@ -193,7 +193,7 @@ struct ProxyTests {
         let gate = Gate()
         defer { gate.open() }
         let gateway = try GatewayUnderTest(upstream: { request in
-            request.target == "/body"
+            request.target == "/stalls"
                 ? UpstreamAnswer([
                     .send(Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".utf8)),
                     .wait(gate),
@@ -203,7 +203,7 @@ struct ProxyTests {
         let late = try client.exchange("GET", "/x")
         #expect(late.status == 504)
         #expect(late.code == "upstream_timeout")
-        try client.send("GET", "/body")
+        try client.send("GET", "/stalls")
         _ = try client.receiveHead()
         #expect(try client.receiveToEnd() == Array("hello".utf8))
         gateway.stop()
