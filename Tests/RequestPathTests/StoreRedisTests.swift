@@ -25,8 +25,8 @@ struct StoreRedisTests {
         init(timeout: String = "100ms") throws {
             redis = try RedisServer()
             site = try FaultSite(redis: redis)
-            site.configuration.counters =
-                "{ redis: \"\(redis.url)\", command_timeout: \(timeout), connect_timeout: \(timeout) }"
+            let timeouts = "command_timeout: \(timeout), connect_timeout: \(timeout)"
+            site.configuration.counters = "{ redis: \"\(redis.url)\", \(timeouts) }"
             gateway = try site.start()
             device = try site.enrolledDevice(at: gateway)
             prober = try site.enrolledDevice(at: gateway)
@@ -156,6 +156,24 @@ struct StoreRedisTests {
         let device = try site.enrolledDevice(at: gateway)
         let call = try device.call("strict", at: gateway)
         #expect(try call.exchange(with: gateway).status == 200)
+    }
+
+    @Test("is ready once every one of its workers has reached Redis")
+    func readiness() throws {
+        let redis = try RedisServer()
+        let site = try FaultSite(redis: redis)
+        site.configuration.workers = 4
+        let gateway = try site.start()
+        for round in 0..<3 {
+            try gateway.waitForReadiness(200)
+            for _ in 0..<24 {
+                #expect(try gateway.exchange("GET", "/assert/challenge").status == 200)
+            }
+            guard round < 2 else { break }
+            try redis.kill()
+            try gateway.waitForReadiness(503)
+            try redis.start()
+        }
     }
 
     @Test("that may throw keys away is not used, and says why")
