@@ -19,15 +19,17 @@ struct StoreRedisTests {
         let site: FaultSite
         let gateway: GatewayProcess
         let device: SimulatedDevice
+        private let prober: SimulatedDevice
 
         /// `timeout` is how long the gateway waits for Redis.
         init(timeout: String = "100ms") throws {
             redis = try RedisServer()
             site = try FaultSite(redis: redis)
-            site.configuration.counters =
-                "{ redis: \"\(redis.url)\", command_timeout: \(timeout), connect_timeout: \(timeout) }"
+            let timeouts = "command_timeout: \(timeout), connect_timeout: \(timeout)"
+            site.configuration.counters = "{ redis: \"\(redis.url)\", \(timeouts) }"
             gateway = try site.start()
             device = try site.enrolledDevice(at: gateway)
+            prober = try site.enrolledDevice(at: gateway)
         }
 
         func accept(_ routes: [String]) throws -> [SignedCall] {
@@ -39,12 +41,13 @@ struct StoreRedisTests {
             }
         }
 
-        /// Sends newly signed requests until one passes, and returns the refusals on the way.
+        /// Sends newly signed requests of another device until one passes, and returns the refusals
+        /// on the way.
         func acceptAgain() throws -> Set<String> {
             var refusals: Set<String> = []
             _ = try gateway.poll { client in
                 let challenge = try client.exchange("GET", "/assert/challenge").bodyText
-                let call = try device.call("window", challenge: challenge)
+                let call = try prober.call("window", challenge: challenge)
                 let answer = try call.exchange(on: client)
                 if answer.status != 200 { refusals.insert(answer.verdict) }
                 return answer.status == 200 ? answer : nil
@@ -153,6 +156,24 @@ struct StoreRedisTests {
         let device = try site.enrolledDevice(at: gateway)
         let call = try device.call("strict", at: gateway)
         #expect(try call.exchange(with: gateway).status == 200)
+    }
+
+    @Test("is ready once every one of its workers has reached Redis")
+    func readiness() throws {
+        let redis = try RedisServer()
+        let site = try FaultSite(redis: redis)
+        site.configuration.workers = 4
+        let gateway = try site.start()
+        for round in 0..<3 {
+            try gateway.waitForReadiness(200)
+            for _ in 0..<24 {
+                #expect(try gateway.exchange("GET", "/assert/challenge").status == 200)
+            }
+            guard round < 2 else { break }
+            try redis.kill()
+            try gateway.waitForReadiness(503)
+            try redis.start()
+        }
     }
 
     @Test("that may throw keys away is not used, and says why")

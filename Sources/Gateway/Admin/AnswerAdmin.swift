@@ -31,7 +31,9 @@ extension Exchange {
         var failing: [String] = []
         if site.settings.routes.contains(where: { $0.attest.mode == .enforce }) {
             if !health.isRegistryReady { failing.append("registry") }
-            if !worker.counters.isAvailable { failing.append("counters") }
+            // Each worker has a connection of its own.
+            let isReached = health.countersReachedCount >= worker.hub.meters.count
+            if !isReached { failing.append("counters") }
         }
         guard failing.isEmpty else {
             return text(503, "unavailable: " + failing.joined(separator: ", ") + "\n")

@@ -17,9 +17,17 @@ enum WorkerCounters {
                 throw ConfigurationFailure("the embedded counters were not opened")
             }
             self = .embedded(embedded)
+            hub.health.worker(reachesCounters: true)
         case .redis(let redis):
-            self = .redis(
-                RedisCounters(loop: loop, configuration: RedisCounterConfiguration(redis)))
+            let counters = RedisCounters(
+                loop: loop, configuration: RedisCounterConfiguration(redis))
+            self = .redis(counters)
+            var wasConnected = false
+            counters.onStateChange = { [unowned counters, health = hub.health] in
+                guard counters.isConnected != wasConnected else { return }
+                wasConnected = counters.isConnected
+                health.worker(reachesCounters: wasConnected)
+            }
         }
     }
 
