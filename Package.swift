@@ -122,7 +122,7 @@ let package = Package(
             "GatewayTests",
             [
                 "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
-                "EventLoop", "HTTP", "KeyStore", "Settings", "Telemetry",
+                "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "Settings", "Telemetry",
             ]),
         tests(
             "RequestPathTests",

@@ -15,6 +15,9 @@ import Redis
 /// any: then clients sign once more than was needed.
 ///
 ///     <incarnation, 16 hexadecimal digits> <run_id> <master_replid>
+///
+/// A server that may evict keys is refused: it would forget a spent challenge together with its
+/// counter, and nothing would tell.
 enum IncarnationScript {
     static let digitCount = 16
 
@@ -27,6 +30,12 @@ enum IncarnationScript {
         if not process then return redis.error_reply('NORUNID INFO names no run_id') end
         if not string.find(replication, 'role:master', 1, true) then
           return redis.error_reply('READONLY this server is not a master')
+        end
+        local memory = redis.call('INFO', 'memory')
+        local policy = string.match(memory, 'maxmemory_policy:(%S+)') or 'noeviction'
+        if policy ~= 'noeviction' and string.match(memory, 'maxmemory:(%d+)') ~= '0' then
+          return redis.error_reply('EVICTION maxmemory-policy ' .. policy
+              .. ' may throw counters away: set noeviction')
         end
         local identity = ' ' .. process .. ' ' .. history
         local record = redis.call('GET', KEYS[1])

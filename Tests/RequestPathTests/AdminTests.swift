@@ -14,8 +14,7 @@ struct AdminTests {
     init() throws {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
-        client = try SimulatedClient(gateway)
-        try client.enrol()
+        client = try SimulatedClient.enrolled(gateway)
     }
 
     @Test("liveness, readiness, metrics and a page; nothing of it on the apps' listener")

@@ -16,8 +16,7 @@ struct AssertionTests {
     init() throws {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
-        client = try SimulatedClient(gateway)
-        try client.enrol()
+        client = try SimulatedClient.enrolled(gateway)
     }
 
     @Test("reaches the upstream byte for byte, with the gateway's verdict")
@@ -45,8 +44,7 @@ struct AssertionTests {
         let device = try SimulatedDevice(
             appID: GatewayConfiguration.appID, system: system, bundleVersion: "41.2",
             validationCategory: 2)
-        let modern = try SimulatedClient(gateway, device: device)
-        try modern.enrol()
+        let modern = try SimulatedClient.enrolled(gateway, device: device)
         #expect(try modern.request("GET", "/api/x").status == 200)
         let seen = try #require(upstream.requests.first)
         #expect(seen["X-Attest-Version"] == "41.2")
@@ -138,8 +136,7 @@ struct AssertionTests {
 
     @Test("is of no use to another key")
     func otherKey() throws {
-        let other = try SimulatedClient(gateway)
-        try other.enrol()
+        let other = try SimulatedClient.enrolled(gateway)
         var fields = try client.signature("GET", "/api/x")
         fields.removeAll { $0.0.lowercased() == "x-app-attest-key-id" }
         fields.append(("X-App-Attest-Key-Id", other.device.keyID.base64))
@@ -174,8 +171,7 @@ struct AssertionTests {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.more = ["challenge: { ttl: 1s }"]
         let hasty = try GatewayProcess(configuration)
-        let other = try SimulatedClient(hasty, device: client.device)
-        try other.enrol()
+        let other = try SimulatedClient.enrolled(hasty, device: client.device)
         let foreign = try other.request("GET", "/api/x", challenge: try client.challenge())
         #expect(foreign.outcome == "401 challenge_expired")
         let early = try other.challenge()
@@ -197,8 +193,7 @@ struct AssertionTests {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.routes[0].more = ["body_max: 4MiB"]
         let large = try GatewayProcess(configuration)
-        let uploader = try SimulatedClient(large)
-        try uploader.enrol()
+        let uploader = try SimulatedClient.enrolled(large)
         let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let fields = try uploader.signature("POST", "/api/x", body: body)
         var changed = body

@@ -148,7 +148,8 @@ struct BadInputTests {
             "Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\nhello",
             "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length : 5\r\n\r\n",
             "Transfer-Encoding: chunked\r\n\r\n5;\(String(repeating: "x", count: 40_000))\r\nhello",
-            "Transfer-Encoding: chunked\r\n\r\n0\r\nA: \(String(repeating: "x", count: 80_000))\r\n",
+            "Transfer-Encoding: chunked\r\n\r\n0\r\nA: "
+                + String(repeating: "x", count: 80_000) + "\r\n",
             " folded: yes\r\n\r\n", "Host: b\r\n\r\n", "No colon\r\n\r\n", ": empty\r\n\r\n",
             "X: a\u{0}b\r\n\r\n", "X: a\rb\r\n\r\n", "X\u{7F}: a\r\n\r\n",
         ]

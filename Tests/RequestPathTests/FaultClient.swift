@@ -70,10 +70,16 @@ final class FaultSite {
     }
 
     func attestation(_ device: SimulatedDevice, challenge: String) throws -> [UInt8] {
+        try Self.attestation(device, challenge: challenge, by: apple)
+    }
+
+    static func attestation(
+        _ device: SimulatedDevice, challenge: String, by apple: SimulatedApple
+    ) throws -> [UInt8] {
         let object = try device.attest(
             clientDataHash: Array(challenge.utf8).sha256, by: apple,
             at: Int64(Date().timeIntervalSince1970))
-        return Self.attestationBody(
+        return attestationBody(
             keyID: device.keyID.base64, attestation: Base64.encode(object), challenge: challenge)
     }
 
@@ -251,6 +257,23 @@ private final class ParallelResults<Value: Sendable>: @unchecked Sendable {
         changed.withLock {
             while results.count < count { changed.wait() }
             return (0..<count).compactMap { results[$0] }
+        }
+    }
+}
+
+/// Gives each index below a count to one thread.
+final class WorkQueue: @unchecked Sendable {
+    private let lock = NSLock()
+    private var index = 0
+    private let count: Int
+
+    init(count: Int) { self.count = count }
+
+    func next() -> Int? {
+        lock.withLock {
+            guard index < count else { return nil }
+            defer { index += 1 }
+            return index
         }
     }
 }

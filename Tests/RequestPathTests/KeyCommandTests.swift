@@ -15,8 +15,7 @@ struct KeyCommandTests {
     init() throws {
         upstream = try RecordingUpstream()
         gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
-        client = try SimulatedClient(gateway)
-        try client.enrol()
+        client = try SimulatedClient.enrolled(gateway)
     }
 
     private func keys(

@@ -89,8 +89,7 @@ struct LifecycleTests {
 
     private func restart(_ stop: (GatewayProcess) throws -> Void) throws {
         let gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
-        let client = try SimulatedClient(gateway)
-        try client.enrol()
+        let client = try SimulatedClient.enrolled(gateway)
         let accepted = try client.signature("GET", "/api/x")
         #expect(try client.raw.exchange("GET", "/api/x", fields: accepted).status == 200)
         let unused = try client.signature("GET", "/api/x")
@@ -128,8 +127,7 @@ struct LifecycleTests {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.workers = 4
         let gateway = try GatewayProcess(configuration)
-        let client = try SimulatedClient(gateway)
-        try client.enrol()
+        let client = try SimulatedClient.enrolled(gateway)
         // Each connection lands on some worker.
         for _ in 0..<12 {
             let fields = try client.signature("GET", "/api/x")

@@ -9,13 +9,18 @@ struct ProxyTests {
 
     init() throws {
         upstream = try RecordingUpstream()
+        gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
+    }
+
+    /// A gateway that waits for nobody for long: only for tests in which the time must run out.
+    private func impatient() throws -> GatewayProcess {
         var configuration = GatewayConfiguration(upstreamPort: upstream.port)
         configuration.more = [
             "timeouts: { request_head: 400ms, request_body: 400ms, idle: 600ms, send: 1s }"
         ]
         configuration.upstreams["api"] =
             "servers: [\"127.0.0.1:\(upstream.port)\"], response_timeout: 500ms"
-        gateway = try GatewayProcess(configuration)
+        return try GatewayProcess(configuration)
     }
 
     // MARK: heads
@@ -196,6 +201,7 @@ struct ProxyTests {
 
     @Test("a slow upstream is 504")
     func slowUpstream() throws {
+        let gateway = try impatient()
         let gate = Gate()
         upstream.answer { _ in .response(after: gate) }
         let answer = try gateway.exchange("GET", "/")
@@ -205,6 +211,7 @@ struct ProxyTests {
 
     @Test("a slow head or body is 408, an idle connection is closed")
     func slowClient() throws {
+        let gateway = try impatient()
         let head = try gateway.connect()
         try head.send("GET / HTT")
         #expect(try head.receive().status == 408)
@@ -218,6 +225,7 @@ struct ProxyTests {
 
     @Test("a client that does not read makes the upstream wait, and is dropped in the end")
     func backPressure() throws {
+        let gateway = try impatient()
         let byteCount = 256 * 1024 * 1024
         upstream.answer { _ in .large(byteCount: byteCount) }
         let before = try gateway.residentByteCount()
@@ -244,6 +252,7 @@ struct ProxyTests {
 
     @Test("a client that goes away takes its upstream connection with it")
     func clientGone() throws {
+        let gateway = try impatient()
         let gate = Gate()
         upstream.answer { _ in .response(after: gate) }
         let client = try gateway.connect()

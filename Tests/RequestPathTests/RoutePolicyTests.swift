@@ -16,8 +16,7 @@ struct RoutePolicyTests {
             upstreamPort: upstream.port, attest: attest)
         configuration.more = more
         let gateway = try GatewayProcess(configuration)
-        let client = try SimulatedClient(gateway)
-        try client.enrol()
+        let client = try SimulatedClient.enrolled(gateway)
         return (gateway, client)
     }
 

@@ -22,8 +22,7 @@ struct SharedCounterTests {
     @Test("an assertion is accepted once, a revoked key not at all")
     func once() throws {
         let gateway = try GatewayProcess(configuration)
-        let client = try SimulatedClient(gateway)
-        try client.enrol()
+        let client = try SimulatedClient.enrolled(gateway)
         let fields = try client.signature("GET", "/api/x")
         #expect(try client.raw.exchange("GET", "/api/x", fields: fields).status == 200)
         let again = try client.raw.exchange("GET", "/api/x", fields: fields)
@@ -39,8 +38,7 @@ struct SharedCounterTests {
             "secrets: { challenge_key_file: \(directory.path)/registry.db.challenge-key }"
         ]
         let second = try GatewayProcess(sharing, directory: directory)
-        let client = try SimulatedClient(first)
-        try client.enrol()
+        let client = try SimulatedClient.enrolled(first)
         let other = try second.connect()
         for round in 0..<40 {
             let fields = try client.signature("GET", "/api/x")
@@ -66,8 +64,7 @@ struct SharedCounterTests {
     @Test("Redis stopped: attested routes 503 at once, others go on; back again: service resumes")
     func outage() throws {
         let gateway = try GatewayProcess(configuration)
-        let client = try SimulatedClient(gateway)
-        try client.enrol()
+        let client = try SimulatedClient.enrolled(gateway)
         let fields = try client.signature("GET", "/api/x")
         #expect(try client.raw.exchange("GET", "/api/x", fields: fields).status == 200)
         let prepared = try client.signature("GET", "/api/x")
@@ -90,8 +87,7 @@ struct SharedCounterTests {
         var impatient = configuration
         impatient.counters = "{ redis: \"\(redis.url)\", command_timeout: 100ms }"
         let gateway = try GatewayProcess(impatient)
-        let client = try SimulatedClient(gateway)
-        try client.enrol()
+        let client = try SimulatedClient.enrolled(gateway)
         let fields = try client.signature("GET", "/api/x")
         redis.stop()
         let answer = try client.raw.exchange("GET", "/api/x", fields: fields)

@@ -13,46 +13,54 @@ struct StoreRedisTests {
         case standingStill
     }
 
-    private let redis: RedisServer
-    private let site: FaultSite
-    private let gateway: GatewayProcess
-    private let device: SimulatedDevice
+    /// A gateway on a Redis of its own, and a device that it knows.
+    private struct Scene {
+        let redis: RedisServer
+        let site: FaultSite
+        let gateway: GatewayProcess
+        let device: SimulatedDevice
 
-    init() throws {
-        redis = try RedisServer()
-        site = try FaultSite(redis: redis)
-        site.configuration.counters =
-            "{ redis: \"\(redis.url)\", command_timeout: 100ms, connect_timeout: 200ms }"
-        gateway = try site.start()
-        device = try site.enrolledDevice(at: gateway)
-    }
-
-    private func accept(_ routes: [String]) throws -> [SignedCall] {
-        try routes.map { route in
-            let call = try device.call(route, at: gateway)
-            let answer = try call.exchange(with: gateway)
-            try #require(answer.status == 200, "\(answer.verdict)")
-            return call
+        /// `timeout` is how long the gateway waits for Redis.
+        init(timeout: String = "100ms") throws {
+            redis = try RedisServer()
+            site = try FaultSite(redis: redis)
+            site.configuration.counters =
+                "{ redis: \"\(redis.url)\", command_timeout: \(timeout), connect_timeout: \(timeout) }"
+            gateway = try site.start()
+            device = try site.enrolledDevice(at: gateway)
         }
-    }
 
-    /// Sends newly signed requests until one passes, and returns the refusals on the way.
-    private func acceptAgain() throws -> Set<String> {
-        var refusals: Set<String> = []
-        _ = try gateway.poll { client in
-            let challenge = try client.exchange("GET", "/assert/challenge").bodyText
-            let answer = try device.call("window", challenge: challenge).exchange(on: client)
-            if answer.status != 200 { refusals.insert(answer.verdict) }
-            return answer.status == 200 ? answer : nil
+        func accept(_ routes: [String]) throws -> [SignedCall] {
+            try routes.map { route in
+                let call = try device.call(route, at: gateway)
+                let answer = try call.exchange(with: gateway)
+                try #require(answer.status == 200, "\(answer.verdict)")
+                return call
+            }
         }
-        return refusals
+
+        /// Sends newly signed requests until one passes, and returns the refusals on the way.
+        func acceptAgain() throws -> Set<String> {
+            var refusals: Set<String> = []
+            _ = try gateway.poll { client in
+                let challenge = try client.exchange("GET", "/assert/challenge").bodyText
+                let call = try device.call("window", challenge: challenge)
+                let answer = try call.exchange(on: client)
+                if answer.status != 200 { refusals.insert(answer.verdict) }
+                return answer.status == 200 ? answer : nil
+            }
+            return refusals
+        }
     }
 
     @Test(
         "answers 503 at once on attested routes, serves the others, and resumes",
         arguments: Absence.allCases)
     func absence(_ absence: Absence) throws {
-        let accepted = try accept(["strict", "window", "strict"])
+        // Where the connection ends nobody waits for a time-out: so long a one would be noticed.
+        let scene = try Scene(timeout: absence == .standingStill ? "100ms" : "1m")
+        let (redis, gateway, device) = (scene.redis, scene.gateway, scene.device)
+        let accepted = try scene.accept(["strict", "window", "strict"])
         let unused = try device.call("window", at: gateway)
         switch absence {
         case .terminated: _ = try? redis.command("SHUTDOWN", "NOSAVE")
@@ -60,7 +68,6 @@ struct StoreRedisTests {
         case .standingStill: redis.stop()
         }
         // Nobody has told the gateway yet: what is under way when it finds out is unknown.
-        let begun = Date()
         for _ in 0..<8 {
             for route in ["strict", "window"] {
                 let call = try device.call(route, at: gateway)
@@ -73,13 +80,11 @@ struct StoreRedisTests {
             let durable = try device.call("durable").exchange(with: gateway)
             #expect(durable.status == 200, "needs no counter store: \(durable.verdict)")
         }
-        // 16 refusals: only the few that were under way may wait for their time-out.
-        #expect(Date().timeIntervalSince(begun) < 10)
         try gateway.waitForReadiness(503)
         #expect(try gateway.admin("/livez").status == 200)
 
         if absence == .standingStill { redis.resume() } else { try redis.start() }
-        let refusals = try acceptAgain()
+        let refusals = try scene.acceptAgain()
         #expect(
             refusals.isSubset(of: ["503 store_unavailable", "401 challenge_expired"]),
             "\(refusals)")
@@ -92,18 +97,20 @@ struct StoreRedisTests {
         }
         let late = try unused.exchange(with: gateway).verdict
         #expect(late == (isSameLife ? "200" : "401 challenge_expired"))
-        #expect(site.seenBodies.values.allSatisfy { $0 == 1 })
+        #expect(scene.site.seenBodies.values.allSatisfy { $0 == 1 })
         #expect(gateway.isUnharmed)
     }
 
     @Test("refuses old assertions after FLUSHALL, and nobody attests again")
     func flushed() throws {
-        let accepted = try accept(["strict", "window"])
-        try redis.command("FLUSHALL")
+        let scene = try Scene()
+        let (gateway, site) = (scene.gateway, scene.site)
+        let accepted = try scene.accept(["strict", "window"])
+        try scene.redis.command("FLUSHALL")
         for call in accepted {
             #expect(try call.exchange(with: gateway).verdict == "401 challenge_expired")
         }
-        #expect(try acceptAgain().isSubset(of: ["401 challenge_expired"]))
+        #expect(try scene.acceptAgain().isSubset(of: ["401 challenge_expired"]))
         for call in accepted {
             #expect(try call.exchange(with: gateway).verdict == "401 challenge_expired")
         }
@@ -146,6 +153,29 @@ struct StoreRedisTests {
         let device = try site.enrolledDevice(at: gateway)
         let call = try device.call("strict", at: gateway)
         #expect(try call.exchange(with: gateway).status == 200)
+    }
+
+    @Test("that may throw keys away is not used, and says why")
+    func eviction() throws {
+        let redis = try RedisServer(["--maxmemory", "64mb", "--maxmemory-policy", "volatile-lru"])
+        let site = try FaultSite(redis: redis)
+        let gateway = try site.start()
+        let refused = try gateway.exchange("GET", "/assert/challenge")
+        #expect(refused.verdict == "503 store_unavailable")
+        let event = "\(try gateway.waitForEvent("store_down"))"
+        #expect(event.contains("set noeviction"), "\(event)")
+        try redis.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+        let device = try site.enrolledDevice(at: gateway)
+        let call = try device.call("strict", at: gateway)
+        #expect(try call.exchange(with: gateway).status == 200)
+        // Switched on while the gateway runs.
+        try redis.command("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+        let verdict = try gateway.poll { client in
+            let challenge = try client.exchange("GET", "/assert/challenge").bodyText
+            let answer = try device.call("window", challenge: challenge).exchange(on: client)
+            return answer.status == 200 ? nil : answer.verdict
+        }
+        #expect(verdict == "503 store_unavailable")
     }
 
     @Test(

@@ -85,9 +85,6 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         }
         switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
         case .bytes:
-            if state == .idle {
-                state = .readingHead
-            }
             process()
             pauseReadingWhenFull()
         case .wouldBlock: break
@@ -124,8 +121,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         while true {
             switch state {
             case .idle, .readingHead:
-                guard !input.isEmpty else { return }
-                guard !isOutputFull else { return }
+                guard !input.isEmpty, !isOutputFull else { return }
                 state = .readingHead
                 guard readHead() else { return }
             case .exchanging:

@@ -58,7 +58,6 @@ extension Exchange {
             switch field.known.forwarding {
             case .never: continue
             case .ifTrusted: if !keepsForwarding { continue }
-            case .ifUnattested: if policy.mode != .off { continue }
             case .always:
                 if site.reservedNames.contains(name) || isWithheld(name) { continue }
             }
@@ -71,7 +70,7 @@ extension Exchange {
     /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
     private func isWithheld(_ name: Span<UInt8>) -> Bool {
         if worker.forwardingNames.contains(name) { return !isPeerTrusted || isDisguised(name) }
-        return policy.mode != .off && worker.overridingNames.contains(name)
+        return worker.overridingNames.contains(name)
     }
 
     /// Whether a server may read `name` as another one that is spelled with `-` alone.
@@ -163,8 +162,6 @@ extension KnownField {
         case never
         /// Says who the client is: kept from trusted peers only.
         case ifTrusted
-        /// Asks for another method or path than the one that was verified.
-        case ifUnattested
     }
 
     var forwarding: Forwarding {
@@ -173,11 +170,13 @@ extension KnownField {
             .keepAlive, .proxyConnection, .proxyAuthorization, .proxyAuthenticate, .http2Settings,
             .expect, .xForwardedFor, .xRequestID:
             .never
+        // They ask the upstream for another method or path than the one that was matched: on an
+        // open route they would lead to what a stricter one guards.
+        case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
+            .never
         case .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
             .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRealIP:
             .ifTrusted
-        case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
-            .ifUnattested
         default: .always
         }
     }

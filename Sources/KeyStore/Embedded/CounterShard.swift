@@ -226,8 +226,8 @@ struct CounterShard: Sendable {
     }
 
     /// Nil unless `bytes` is what ``encoded()`` makes with the same bounds, or with a longer
-    /// retention: what was forgotten under a shorter one could be presented again. Everything counts
-    /// as used at `now`.
+    /// retention: what was forgotten under a shorter one could be presented again. Everything
+    /// counts as used at `now`.
     init?(bounds: Bounds, encoded bytes: [UInt8], now: Int64) {
         self.init(bounds: bounds)
         var reader = ByteReader(bytes.span)

@@ -24,6 +24,19 @@ public final class SimulatedClient {
         raw = try gateway.connect()
     }
 
+    /// A client whose new key the gateway has enrolled.
+    public static func enrolled(
+        _ gateway: GatewayProcess, device: SimulatedDevice? = nil
+    ) throws -> SimulatedClient {
+        let client = try SimulatedClient(gateway, device: device)
+        let answer = try client.enrol()
+        guard answer.status == 200 else {
+            let log = gateway.current.text(on: .standardOutput)
+            throw RawSocketError("not enrolled: \(answer.outcome)\n\(log)")
+        }
+        return client
+    }
+
     public func connect() throws { raw = try gateway.connect() }
 
     // MARK: enrolment

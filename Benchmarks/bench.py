@@ -1,0 +1,226 @@
+"""Plain and verified requests beside nginx and HAProxy, one processor each, in one run."""
+
+import os
+import re
+import statistics
+import sys
+import time
+
+import testbed
+
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+ROUND_SECONDS = int(os.environ.get("ROUND_SECONDS", "3"))
+CONNECTIONS = 32
+DEVICES = 256
+# Below this the server did not have its processor to itself, or was not kept busy.
+BUSY_SHARE_MIN = 0.9
+
+
+class Sample:
+    """One server in one round."""
+
+    def __init__(self, rate, microseconds, share):
+        self.rate, self.microseconds, self.share = rate, microseconds, share
+
+
+def median(values, unit=""):
+    """`median (min-max)`, with as many digits as mean something."""
+    values = list(values)
+    digits = 0 if max(values) >= 1000 else 1 if max(values) >= 10 else 2
+    middle, low, high = (
+        f"{value:.{digits}f}" for value in (statistics.median(values), min(values), max(values)))
+    return f"{middle}{unit} ({low}-{high})"
+
+
+def table(title, *rows):
+    """A table with aligned columns, which is Markdown too."""
+    rows = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    rows.insert(1, ["-" * width for width in widths])
+    print(f"\n{title}\n")
+    for row in rows:
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
+
+
+class Servers:
+    """Everything that is measured, and the API behind it."""
+
+    def __init__(self, bed):
+        upstream, gateway, admin, redis_gateway, redis_admin, redis, nginx, haproxy = (
+            testbed.free_ports(8))
+        self.bed = bed
+        bed.start_upstream(upstream, bed.load_cpu)
+        self.plain = {
+            "Sallyport": (self.start_gateway("embedded", gateway, admin, upstream, "embedded"),
+                          gateway),
+            "nginx": (self.start_nginx(nginx, upstream), nginx),
+            "HAProxy": (self.start_haproxy(haproxy, upstream), haproxy),
+        }
+        bed.start("redis", [
+            "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
+            "--appendonly", "no", "--maxmemory-policy", "noeviction", "--dir", bed.folder,
+        ], bed.load_cpu)
+        with_redis = self.start_gateway(
+            "redis-counters", redis_gateway, redis_admin, upstream,
+            f"{{ redis: redis://127.0.0.1:{redis}/0 }}")
+        self.verified = {
+            "embedded": self.plain["Sallyport"],
+            "Redis": (with_redis, redis_gateway),
+        }
+
+    def start_gateway(self, name, port, admin, upstream, counters):
+        self.bed.configure_gateway(name, port, admin, upstream, counters)
+        # A load generator's counters begin at 1 in each run: other devices in each round.
+        for number in range(ROUNDS):
+            self.bed.import_keys(name, f"round-{number}", DEVICES)
+        return self.bed.start_gateway(name, admin, self.bed.server_cpu)[0]
+
+    def start_nginx(self, port, upstream):
+        more = f"""
+            upstream api {{
+                server 127.0.0.1:{upstream};
+                keepalive 64;
+                keepalive_requests 1000000000;
+            }}
+        """
+        server = """
+            location / {
+                proxy_pass http://api;
+                proxy_http_version 1.1;
+                proxy_set_header Connection "";
+            }
+        """
+        process = self.bed.start_nginx("nginx", port, server, self.bed.server_cpu, more)
+        self.bed.await_answer(process, f"http://127.0.0.1:{port}/")
+        return process
+
+    def start_haproxy(self, port, upstream):
+        path = self.bed.write("haproxy.cfg", f"""
+global
+    nbthread 1
+    maxconn 4096
+defaults
+    mode http
+    http-reuse always
+    timeout connect 5s
+    timeout client 1m
+    timeout server 1m
+frontend measured
+    bind 127.0.0.1:{port}
+    default_backend api
+backend api
+    server api 127.0.0.1:{upstream}
+""")
+        process = self.bed.start("haproxy", ["haproxy", "-db", "-f", path], self.bed.server_cpu)
+        self.bed.await_answer(process, f"http://127.0.0.1:{port}/")
+        return process
+
+    def measure_plain(self, server):
+        process, port = self.plain[server]
+        bed = self.bed
+        bed.wrk_result(bed.start_wrk("warm-up", port, 1, CONNECTIONS, bed.load_cpu))
+        before, began = testbed.processor_seconds(process), time.monotonic()
+        count, rate = bed.wrk_result(
+            bed.start_wrk("wrk", port, ROUND_SECONDS, CONNECTIONS, bed.load_cpu))
+        used, elapsed = testbed.processor_seconds(process) - before, time.monotonic() - began
+        return Sample(rate, used / count * 1e6, used / elapsed)
+
+    def measure_verified(self, counters, number):
+        process, port = self.verified[counters]
+        result = self.bed.load_result(self.bed.start_load(
+            f"load-{counters}", port, ROUND_SECONDS, f"round-{number}", DEVICES, CONNECTIONS,
+            self.bed.load_cpu, process))
+        return Sample(result["requests_per_second"], result["server_cpu_us_per_request"],
+                      result["server_cpu_share"])
+
+    def measure_verification(self):
+        """Microseconds of one P-256 verification by `openssl speed`, by its processor time."""
+        text = self.bed.output(
+            "openssl", ["openssl", "speed", "-seconds", "1", "ecdsap256"], self.bed.server_cpu)
+        found = re.search(r"nistp256\).*?([\d.]+)\s*$", text, re.MULTILINE)
+        if not found:
+            raise testbed.Failure(f"openssl speed: {text}")
+        return 1e6 / float(found.group(1))
+
+
+def measure(bed):
+    """Every round measures everything once, so that slow times of the machine hit all alike."""
+    for line in testbed.machine(bed):
+        print(line)
+    servers = Servers(bed)
+    print(f"{ROUNDS} rounds of {ROUND_SECONDS} s; servers on processor {bed.server_cpu}, "
+          f"clients and upstream on {bed.load_cpu}; {CONNECTIONS} connections", flush=True)
+    stolen = testbed.stolen_share()
+    plain = {name: [] for name in servers.plain}
+    verified = {name: [] for name in servers.verified}
+    verifications = []
+    for number in range(ROUNDS):
+        # Another one begins each time.
+        names = list(plain)[number % 3:] + list(plain)[:number % 3]
+        for name in names:
+            plain[name].append(servers.measure_plain(name))
+        verifications.append(servers.measure_verification())
+        for name in list(verified)[::1 if number % 2 else -1]:
+            verified[name].append(servers.measure_verified(name, number))
+        if sys.stderr.isatty():
+            print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
+    report_plain(plain)
+    report_verified(plain["Sallyport"], verified, verifications)
+    report_noise(bed, {**plain, **verified}, stolen())
+    return 0
+
+
+def rows(samples):
+    for name, each in samples.items():
+        yield (name, median(sample.rate for sample in each),
+               median(sample.microseconds for sample in each),
+               f"{statistics.median(sample.share for sample in each):.0%}")
+
+
+def ratios(name, ours, others, aim):
+    """By both measures; above 1 is better than the other. Each round is compared with itself."""
+    return (name, median(a.rate / b.rate for a, b in zip(ours, others)),
+            median(b.microseconds / a.microseconds for a, b in zip(ours, others)), aim)
+
+
+def report_plain(plain):
+    table(f"Plain: GET, {CONNECTIONS} connections (wrk)",
+          ("server", "requests/s", "processor us/request", "busy"), *rows(plain))
+    table("Compared: median (min-max) of the rounds' ratios, above 1 is better",
+          ("", "by requests/s", "by processor time", "aim"),
+          ratios("Sallyport / nginx", plain["Sallyport"], plain["nginx"], ">= 0.9"),
+          ratios("Sallyport / HAProxy", plain["Sallyport"], plain["HAProxy"], ""))
+
+
+def report_verified(plain, verified, verifications):
+    # What would be reached if a verified request cost a plain one and one verification.
+    limit = [Sample(1e6 / (1e6 / sample.rate + verification),
+                    sample.microseconds + verification, 1.0)
+             for sample, verification in zip(plain, verifications)]
+    table(f"Verified: POST of 64 bytes, signed by {DEVICES} devices, {CONNECTIONS} connections",
+          ("counters", "requests/s", "processor us/request", "busy"), *rows(verified),
+          ("limit", median(sample.rate for sample in limit),
+           median(sample.microseconds for sample in limit), ""))
+    print("\nThe limit is 1 / (plain request + one P-256 verification by openssl speed, "
+          + median(verifications, " us") + ").")
+    table("Compared", ("", "by requests/s", "by processor time", "aim"),
+          ratios("embedded / limit", verified["embedded"], limit, ">= 0.8"),
+          ratios("Redis / limit", verified["Redis"], limit, ""),
+          ratios("Redis / embedded", verified["Redis"], verified["embedded"], ">= 0.9"))
+
+
+def report_noise(bed, samples, stolen):
+    if bed.server_cpu == bed.load_cpu:
+        print("\nOne processor only: servers and clients shared it. Read the processor time.")
+    idle = [name for name, each in samples.items()
+            if statistics.median(sample.share for sample in each) < BUSY_SHARE_MIN]
+    if idle:
+        print(f"\nLess than {BUSY_SHARE_MIN:.0%} of the processor: {', '.join(idle)}. Their "
+              "requests/s say more about this machine\nthan about the server: read the "
+              "processor time.")
+    if stolen > 0.01:
+        print(f"\nThe host took {stolen:.0%} of this machine's time away.")
+
+
+if __name__ == "__main__":
+    testbed.main(measure)

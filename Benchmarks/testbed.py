@@ -1,0 +1,317 @@
+"""Servers and clients of a measurement: on free ports of 127.0.0.1, each ended by its id."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+APP = "ABCDE12345.com.example.bench"
+MIB = 1 << 20
+
+
+class Failure(Exception):
+    """What made a measurement impossible."""
+
+
+class Testbed:
+    """Processes and their files; leaving it ends the former and removes the latter."""
+
+    def __init__(self, build):
+        self.gateway = os.path.abspath(os.path.join(build, "sallyport"))
+        self.lab = os.path.abspath(os.path.join(build, "sallyport-lab"))
+        self.processes = []
+        cpus = sorted(os.sched_getaffinity(0))
+        self.server_cpu, self.load_cpu = cpus[0], cpus[min(1, len(cpus) - 1)]
+
+    def __enter__(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+        self.folder = tempfile.mkdtemp(prefix="sallyport-bench-")
+        return self
+
+    def __exit__(self, *_):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        for process in reversed(self.processes):
+            self.end(process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # Processes
+
+    def start(self, name, command, cpu=None, **options):
+        """Starts `command`, on one processor where `cpu` is given; its output goes to a log."""
+        if cpu is not None:
+            command = ["taskset", "-c", str(cpu), *command]
+        with open(self.path(name + ".log"), "ab") as log:
+            options.setdefault("stdout", log)
+            options.setdefault("stderr", log)
+            process = subprocess.Popen(
+                command, cwd=self.folder, stdin=options.pop("stdin", subprocess.DEVNULL), **options
+            )
+        process.name = name
+        self.processes.append(process)
+        return process
+
+    def end(self, process):
+        """Asks, then insists: SIGTERM, and SIGKILL five seconds later."""
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if process.stdout:
+            process.stdout.close()
+        self.processes.remove(process)
+
+    def output(self, name, command, cpu=None):
+        """Runs `command` to its end and returns what it printed."""
+        return self.collect(self.start(name, command, cpu, stdout=subprocess.PIPE, text=True))
+
+    def collect(self, process):
+        """Awaits the end of a process that was started with a pipe, and what it printed."""
+        text, _ = process.communicate()
+        self.end(process)
+        if process.returncode != 0:
+            raise Failure(f"{process.name} ended with {process.returncode}: "
+                          f"{text.strip()} {self.log(process.name)}")
+        return text
+
+    def await_answer(self, process, url, seconds=30):
+        """Awaits the first answer with status 200, and returns how long that took."""
+        began = time.monotonic()
+        while time.monotonic() - began < seconds and process.poll() is None:
+            try:
+                with urllib.request.urlopen(url, timeout=5) as answer:
+                    if answer.status == 200:
+                        return time.monotonic() - began
+            except (urllib.error.URLError, OSError):
+                pass
+            time.sleep(0.005)
+        raise Failure(f"{process.name} does not answer at {url}: {self.log(process.name)}")
+
+    # Files
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def log(self, name):
+        with open(self.path(name + ".log"), encoding="utf-8", errors="replace") as file:
+            return file.read()[-2000:].strip()
+
+    # Servers
+
+    def start_nginx(self, name, port, server, cpu=None, more=""):
+        """One nginx process; `server` is what is inside its server block."""
+        temporary = "".join(
+            f"{kind}_temp_path {self.path(name)}-{kind};\n"
+            for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        path = self.write(name + ".conf", f"""
+            daemon off;
+            master_process off;
+            pid {name}.pid;
+            error_log stderr crit;
+            events {{ worker_connections 4096; }}
+            http {{
+                access_log off;
+                keepalive_requests 1000000000;
+                keepalive_timeout 1h;
+                default_type text/plain;
+                {temporary} {more}
+                server {{ listen 127.0.0.1:{port}; {server} }}
+            }}
+        """)
+        command = ["nginx", "-e", "stderr", "-p", self.folder, "-c", path]
+        return self.start(name, command, cpu)
+
+    def start_upstream(self, port, cpu=None):
+        """The API of every measurement: it answers a line of text, or a file."""
+        server = f"""
+            location / {{ return 200 "Thirty-two bytes of plain text.\\n"; }}
+            location /files/ {{ root {self.folder}; sendfile on; }}
+        """
+        process = self.start_nginx("upstream", port, server, cpu)
+        self.await_answer(process, f"http://127.0.0.1:{port}/")
+        return process
+
+    def configure_gateway(self, name, port, admin, upstream, counters="embedded",
+                          workers="1", challenge_ttl="2m", key_cache=100_000):
+        return self.write(name + ".yaml", f"""
+workers: {workers}
+listeners:
+  - bind: 127.0.0.1:{port}
+apps:
+  - id: {APP}
+    environments: [production]
+registry: {{ sqlite: {self.path(name)}.db }}
+counters: {counters}
+key_cache: {{ records: {key_cache} }}
+challenge: {{ ttl: {challenge_ttl} }}
+upstreams:
+  api: {{ servers: ["127.0.0.1:{upstream}"] }}
+routes:
+  - name: verified
+    path: /verified
+    upstream: api
+    attest: {{ mode: enforce, client_data: header, challenge: required, replay: strict }}
+  - name: plain
+    path: /*
+    upstream: api
+    attest: {{ mode: off }}
+admin: {{ bind: 127.0.0.1:{admin} }}
+log: {{ access: off, events: stderr }}
+limits: {{ requests_per_connection: 1000000000 }}
+""")
+
+    def start_gateway(self, name, admin, cpu=None):
+        """Starts what was configured, and returns the process and the seconds until ready."""
+        command = [self.gateway, "run", "-c", self.path(name + ".yaml")]
+        process = self.start(name, command, cpu)
+        return process, self.await_answer(process, f"http://127.0.0.1:{admin}/readyz")
+
+    def import_keys(self, name, seed, count):
+        """Enrols the devices of `seed`, and returns what the command says about it."""
+        seeding = self.start("seed-" + name, [
+            self.lab, "seed", "--count", str(count), "--seed", seed, "--app", APP,
+        ], stdout=subprocess.PIPE)
+        importing = self.start("import-" + name, [
+            self.gateway, "keys", "import", "-c", self.path(name + ".yaml"),
+        ], stdin=seeding.stdout, stdout=subprocess.PIPE, text=True)
+        seeding.stdout.close()
+        text = self.collect(importing)
+        seeding.wait()
+        self.end(seeding)
+        return (text.strip() or self.log("import-" + name)).splitlines()[-1:]
+
+    # Clients
+
+    def start_wrk(self, name, port, seconds, connections, cpu=None):
+        return self.start(name, [
+            "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", f"http://127.0.0.1:{port}/",
+        ], cpu, stdout=subprocess.PIPE, text=True)
+
+    def start_load(self, name, port, seconds, seed, devices, connections, cpu=None, server=None):
+        """The load generator that signs each request."""
+        return self.start(name, [
+            self.lab, "load", "--gateway", f"127.0.0.1:{port}", "--method", "POST",
+            "--path", "/verified", "--body-bytes", "64", "--seconds", str(seconds),
+            "--connections", str(connections), "--seed", seed, "--devices", str(devices),
+            "--app", APP, *(["--pid", str(server.pid)] if server else []),
+        ], cpu, stdout=subprocess.PIPE, text=True)
+
+    def wrk_result(self, process):
+        """Requests, and requests per second; anything but 2xx is a failure."""
+        text = self.collect(process)
+        if "Non-2xx" in text or "Socket errors" in text:
+            raise Failure(f"{process.name}: {text}")
+        return (int(re.search(r"(\d+) requests in", text).group(1)),
+                float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1)))
+
+    def load_result(self, process):
+        return json.loads(self.collect(process))
+
+
+def free_ports(count):
+    """Ports that nobody listens on; all are held until the last is known."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+def processor_seconds(process):
+    """User and system time of all threads, in steps of 10 ms (proc(5), fields 14 and 15)."""
+    with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mib(process):
+    """Resident memory, in MiB."""
+    with open(f"/proc/{process.pid}/statm", encoding="utf-8") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def stolen_share():
+    """Returns a function that tells which share of time the host has since taken away."""
+    def sample():
+        with open("/proc/stat", encoding="utf-8") as file:
+            fields = [int(each) for each in file.readline().split()[1:9]]
+        return fields[7], sum(fields)
+
+    stolen, total = sample()
+
+    def share():
+        stolen_now, total_now = sample()
+        return (stolen_now - stolen) / max(1, total_now - total)
+
+    return share
+
+
+def machine(bed):
+    """Lines that tell on what, with what, and when something was measured."""
+    def first_line(*command):
+        result = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return next((line for line in result.stdout.splitlines() if line), "?")
+
+    def fact(path, pattern):
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = re.search(pattern, file.read(), re.MULTILINE)
+        except OSError:
+            found = None
+        return found.group(1) if found else "unknown"
+
+    model = fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
+    system = fact("/etc/os-release", r'^PRETTY_NAME="?(.*?)"?$')
+    redis = re.search(r"v=(\S+)", first_line("redis-server", "-v"))
+    nginx = first_line("nginx", "-v").rpartition("/")[2]
+    haproxy = first_line("haproxy", "-v").split()[2]
+    return [
+        time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()) + ", " + first_line(
+            bed.gateway, "version"),
+        f"{model}, {os.cpu_count()} processors, {system}, Linux {platform.release()}",
+        f"nginx {nginx}, HAProxy {haproxy}, Redis {redis.group(1) if redis else 'unknown'}, "
+        + " ".join(first_line("openssl", "version").split()[:2]),
+    ]
+
+
+def main(measure):
+    """Runs `measure` in a testbed for the build folder named on the command line."""
+    name = os.path.basename(sys.argv[0]).replace(".py", ".sh")
+    if len(sys.argv) != 2:
+        sys.exit(f"usage: Benchmarks/{name} BUILD_FOLDER")
+    needed = ["nginx", "haproxy", "wrk", "redis-server", "openssl", "curl", "taskset"]
+    missing = [each for each in needed if not shutil.which(each)]
+    if missing:
+        sys.exit(f"{name}: not installed: {', '.join(missing)}; try scripts/install.sh bench")
+    try:
+        with Testbed(sys.argv[1]) as bed:
+            if not os.access(bed.gateway, os.X_OK):
+                raise Failure(f"no {bed.gateway}: make build")
+            sys.exit(measure(bed))
+    except Failure as failure:
+        sys.exit(f"{name}: {failure}")
+    except KeyboardInterrupt:
+        sys.exit(130)
