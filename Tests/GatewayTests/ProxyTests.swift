@@ -188,6 +188,24 @@ struct ProxyTests {
         #expect(gateway.upstream.requests.first?.body == Array("body".utf8))
     }
 
+    @Test("a connection that is not made in time is 504, or made to another server")
+    func connectTimeout() throws {
+        let full = try FullListener()
+        let server = Endpoint.tcp(host: "127.0.0.1", port: full.port)
+        let alone = try GatewayUnderTest {
+            $0.upstreams[0].servers = [server]
+            $0.upstreams[0].connectTimeout = .milliseconds(100)
+        }
+        let refused = try alone.client().exchange("GET", "/x")
+        #expect(refused.status == 504)
+        #expect(refused.code == "upstream_timeout")
+        let gateway = try GatewayUnderTest {
+            $0.upstreams[0].servers.insert(server, at: 0)
+            $0.upstreams[0].connectTimeout = .milliseconds(100)
+        }
+        #expect(try gateway.client().exchange("POST", "/x").status == 200)
+    }
+
     @Test("an upstream that does not answer in time is 504, before its head and in its body")
     func timeouts() throws {
         let gate = Gate()

@@ -49,7 +49,7 @@ extension Exchange {
     ) -> Bool {
         guard !isAnswerStarted, !sawAnswer else { return false }
         switch failure {
-        case .connect:
+        case .connect, .connectTimeout:
             // Nothing was sent, so any request may go to the next server.
             guard let routeIndex else { return false }
             let upstream = site.settings.upstreams[site.settings.routes[routeIndex].upstream]
@@ -57,7 +57,7 @@ extension Exchange {
         case .broken:
             // RFC 9110 section 9.2.2: only an idempotent request may be repeated unasked.
             return wasReused && upstreamAttempts == 1 && head.methodKind.isIdempotent
-        case .malformed, .connectTimeout, .responseTimeout: return false
+        case .malformed, .responseTimeout: return false
         }
     }
 }

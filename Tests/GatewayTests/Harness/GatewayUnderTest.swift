@@ -182,6 +182,12 @@ final class GatewayUnderTest {
         while try !admin.exchange("GET", "/metrics").bodyText.contains(line) {}
     }
 
+    /// Milliseconds since 1970, as challenges have it.
+    var nowMilliseconds: Int64 {
+        let now = WallClock.now()
+        return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
+    }
+
     func post(_ message: WorkerMessage) { #expect(mailbox.post(message)) }
 
     /// Drains the worker and waits for its end: everything is counted and logged then.

@@ -1,0 +1,231 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import GatewayTesting
+import JSON
+import KeyStore
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("Modes and shapes")
+struct PolicyModeTests {
+    @Test("what is only observed passes, marked and counted", arguments: ["observed", "rollout0"])
+    func observed(folder: String) throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        let path = "/\(folder)/x"
+        let spent = try device.fetchChallenge()
+        let fields = try device.signedFields("GET", path, challenge: spent)
+        func result() -> String? { gateway.upstream.requests.last?["X-Attest-Result"] }
+        #expect(try device.send("GET", path, fields: fields).status == 200)
+        #expect(result() == "verified")
+        #expect(try device.send("GET", path, fields: fields).status == 200)
+        #expect(result() == "unverified")
+        #expect(try device.send("GET", path).status == 200)
+        #expect(result() == "unverified")
+        #expect(try device.request("GET", path, fault: .otherKey).status == 200)
+        #expect(try device.request("GET", path, challenge: spent).status == 200)
+        let stranger = try EnrolledDevice(gateway, isKnown: false)
+        #expect(try stranger.request("GET", path).status == 200)
+        #expect(stranger.challenge != nil)
+        gateway.registry.fail("down")
+        let other = try EnrolledDevice(gateway)
+        #expect(try other.request("GET", path).status == 200)
+        #expect(result() == "unverified")
+        #expect(gateway.upstream.requests.last?["X-Attest-Key"] == nil)
+        gateway.stop()
+        let name = folder == "observed" ? "observed" : "nobody"
+        #expect(
+            gateway.outcomes(of: name) == [
+                "verified ok": 1, "observed assertion_replayed": 1,
+                "observed assertion_required": 1, "observed assertion_invalid": 1,
+                "observed challenge_expired": 1, "observed key_unknown": 1,
+                "observed store_unavailable": 1,
+            ])
+    }
+
+    @Test("an observed request has its body passed on, whether it is held in memory or not")
+    func observedBody() throws {
+        let gateway = try GatewayUnderTest { $0.limits.bodyMemoryByteCountMax = 1024 }
+        let device = try EnrolledDevice(gateway)
+        for byteCount in [0, 10, 100_000] {
+            let body = [UInt8](repeating: 0x41, count: byteCount)
+            #expect(try device.send("POST", "/observed/x", body: body).status == 200)
+            #expect(gateway.upstream.requests.last?.body == body)
+        }
+    }
+
+    @Test("a registry that does not answer refuses on attested routes and nowhere else")
+    func registryFails() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        gateway.registry.fail("down")
+        let refused = try device.request("GET", "/attested/x")
+        #expect(refused.status == 503)
+        #expect(refused.code == "store_unavailable")
+        #expect(refused.member("action") == "retry_later")
+        #expect(refused[challengeField] != nil)
+        #expect(try device.send("GET", "/x").status == 200)
+        gateway.registry.fail(nil)
+        #expect(try device.request("GET", "/attested/x").status == 200)
+    }
+
+    @Test("a route that is durable asks the registry too, and takes its word")
+    func durable() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/durable/x").status == 200)
+        #expect(gateway.registry.calls.last == .advance(device.device.keyID, 1))
+        // Another gateway, with counters of its own, has seen more of this key.
+        var record = device.record
+        record.counterFloor = 5
+        gateway.registry.insert(record)
+        #expect(try device.request("GET", "/durable/x").code == "assertion_replayed")
+        gateway.registry.fail("down")
+        #expect(try device.request("GET", "/durable/x").code == "store_unavailable")
+        gateway.registry.fail(nil)
+        device.device.counter = 5
+        #expect(try device.request("GET", "/durable/x").status == 200)
+    }
+
+    @Test("a client that leaves while the registry is asked is recorded once")
+    func leftWhileWaiting() throws {
+        let gateway = try GatewayUnderTest()
+        let gate = Gate()
+        let device = try EnrolledDevice(gateway)
+        let fields = try device.signedFields("GET", "/attested/x")
+        gateway.registry.hold(until: gate)
+        try device.client.send("GET", "/attested/x", fields: fields)
+        try gateway.registry.waitForCalls(1)
+        device.client.socket.reset()
+        // Another connection's exchange may reuse what the lost one gives back.
+        let other = try gateway.client()
+        #expect(try other.exchange("GET", "/x").status == 200)
+        gate.open()
+        #expect(try other.exchange("GET", "/x").status == 200)
+        gateway.stop()
+        #expect(gateway.outcomes(of: "attested") == ["undecided client_closed": 1])
+        #expect(gateway.outcomes(of: "open") == ["passed ok": 2])
+        #expect(gateway.upstream.requests.count == 2)
+    }
+
+    @Test("more requests than may wait for the registry are refused at once")
+    func registryQueue() throws {
+        let gateway = try GatewayUnderTest { $0.limits.registryQueueCountMax = 1 }
+        let gate = Gate()
+        let first = try EnrolledDevice(gateway)
+        let second = try EnrolledDevice(gateway)
+        let fields = try first.signedFields("GET", "/attested/x")
+        gateway.registry.hold(until: gate)
+        try first.client.send("GET", "/attested/x", fields: fields)
+        try gateway.registry.waitForCalls(1)
+        #expect(try second.request("GET", "/attested/x").code == "store_unavailable")
+        gate.open()
+        #expect(try first.client.receive().status == 200)
+    }
+
+    // MARK: the body as client data
+
+    private func bodyRequest(
+        _ device: EnrolledDevice, _ members: [String: JSONValue],
+        fields: [(String, String)] = [], keyIDPlace: KeyIDPlace = .header
+    ) throws -> HTTPMessage {
+        var writer = JSONWriter()
+        writer.element(.object(members))
+        let body = writer.finish().readable.array
+        let signed = try device.device.sign(body: body, keyIDPlace: keyIDPlace)
+        return try device.send(
+            "POST", "/body/x", fields: signed.headers.map { ($0.name, $0.value) } + fields,
+            body: body)
+    }
+
+    @Test("a body that is the client data is verified with the challenge inside it")
+    func bodyShape() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        let token = try device.fetchChallenge()
+        #expect(try bodyRequest(device, ["challenge": .string(token)]).status == 200)
+        let encoded = Base64.encode(Array(try device.nextChallenge().utf8))
+        let inside = try bodyRequest(
+            device,
+            ["challenge": .string(encoded), "keyId": .string(device.device.keyID.base64)],
+            keyIDPlace: .nowhere)
+        #expect(inside.status == 200)
+        #expect(gateway.upstream.requests.allSatisfy { $0["X-Attest-Result"] == "verified" })
+        let byChallenge = try bodyRequest(
+            device, ["challenge": .string(try device.nextChallenge())], keyIDPlace: .nowhere)
+        #expect(byChallenge.status == 200)
+        let again = try bodyRequest(device, ["challenge": .string(token)])
+        #expect(again.code == "challenge_expired")
+    }
+
+    @Test("a body without a challenge, or with two key ids that differ, is refused")
+    func bodyShapeRefused() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        #expect(try bodyRequest(device, [:]).code == "challenge_required")
+        #expect(try bodyRequest(device, ["challenge": .integer(1)]).code == "challenge_required")
+        let other = try EnrolledDevice(gateway)
+        let differ = try bodyRequest(
+            device,
+            [
+                "challenge": .string(try other.fetchChallenge()),
+                "keyId": .string(other.device.keyID.base64),
+            ])
+        #expect(differ.code == "assertion_malformed")
+        let hash = Base64.encode(SHA256.hash(Array("other".utf8)).array)
+        let wrongHash = try bodyRequest(
+            device, ["challenge": .string(try device.nextChallenge())],
+            fields: [("X-App-Attest-Client-Data", hash)])
+        #expect(wrongHash.code == "body_mismatch")
+        for text in ["", "no json", "[1]", "{\"challenge\":\"a\",\"challenge\":\"b\"}"] {
+            let body = Array(text.utf8)
+            let signed = try device.device.sign(body: body)
+            let answer = try device.send(
+                "POST", "/body/x", fields: signed.headers.map { ($0.name, $0.value) }, body: body)
+            #expect(answer.code == "challenge_required", "\(text)")
+        }
+        #expect(gateway.upstream.requests.isEmpty)
+    }
+
+    @Test("a body in a file is read back for the challenge inside it")
+    func bodyShapeInFile() throws {
+        let gateway = try GatewayUnderTest { $0.limits.bodyMemoryByteCountMax = 64 }
+        let device = try EnrolledDevice(gateway)
+        let answer = try bodyRequest(
+            device,
+            [
+                "challenge": .string(try device.fetchChallenge()),
+                "padding": .string(String(repeating: "x", count: 100_000)),
+            ])
+        #expect(answer.status == 200)
+    }
+
+    // MARK: what every answer of an attested route has
+
+    @Test("the next challenge comes with every answer of an attested route, and with no other")
+    func nextChallenge() throws {
+        let gateway = try GatewayUnderTest(upstream: { request in
+            request.target.hasSuffix("dies")
+                ? .dies : .response(404, fields: [("X-App-Attest-Challenge", "forged")])
+        }) { $0.limits.targetByteCountMax = 256 }
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/x").status == 404)
+        #expect(device.challenge != nil && device.challenge != "forged")
+        #expect(try device.request("GET", "/attested/dies").status == 502)
+        #expect(device.challenge != nil)
+        #expect(try device.send("GET", "/attested/x").status == 401)
+        #expect(device.challenge != nil)
+        #expect(try device.send("GET", "/observed/x").status == 404)
+        #expect(device.challenge != nil)
+        #expect(try device.send("HEAD", "/observed/x").status == 404)
+        #expect(device.challenge != nil)
+        for target in ["/x", "/x/dies", "/" + String(repeating: "a", count: 300)] {
+            _ = try device.send("GET", target)
+            #expect(device.challenge == nil)
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import GatewayTesting
+import JSON
+import KeyStore
+import Policy
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("Log and metrics")
+struct RecordTests {
+    private func members(_ line: String) throws -> [String: JSONValue] {
+        let value = try JSONValue.parse(Array(line.utf8).span, byteCountMax: 1 << 16, depthMax: 4)
+        guard case .object(let members) = value else { return [:] }
+        return members
+    }
+
+    @Test("each exchange has one line, which is JSON and tells no secret")
+    func lines() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway, isKnown: false)
+        let token = try device.fetchChallenge("/attest/challenge")
+        #expect(try device.attest(challenge: token).status == 200)
+        let used = try device.nextChallenge()
+        let fields = try device.signedFields("POST", "/attested/x", body: Array("{}".utf8))
+        let answer = try device.send(
+            "POST", "/attested/x?token=secret", fields: fields, body: Array("{}".utf8))
+        #expect(answer.status == 200)
+        #expect(try device.send("GET", "/attested/\u{22}\u{5C}").status == 400)
+        let broken = try gateway.client()
+        try broken.send("GET /half HTTP/1.1\r\nHo")
+        broken.socket.shutdownSending()
+        #expect(try broken.receiveToEnd().isEmpty)
+        let lines = try gateway.logLines()
+        let records = try lines.map { try members($0) }
+        #expect(
+            records.map { $0["reason"] } == [
+                .string("ok"), .string("ok"), .string("ok"), .string("bad_request"),
+                .string("client_closed"),
+            ])
+        let verified = try #require(records.first { $0["decision"] == .string("verified") })
+        #expect(verified["method"] == .string("POST"))
+        #expect(verified["path"] == .string("/attested/x"))
+        #expect(verified["route"] == .string("attested"))
+        #expect(verified["status"] == .integer(200))
+        #expect(verified["bytes_in"] == .integer(2))
+        #expect(verified["bytes_out"] == .integer(6))
+        #expect(verified["client"] == .string("127.0.0.1"))
+        #expect(verified["upstream"] == .string("127.0.0.1:\(gateway.upstream.port)"))
+        #expect(verified["key"] == .string(String(device.device.keyID.base64.prefix(12))))
+        let ids = Set(records.compactMap { $0["request_id"] })
+        #expect(ids.count == records.count)
+        let text = lines.joined()
+        for secret in [token, used, "secret", device.device.keyID.base64] + fields.map(\.1) {
+            #expect(!text.contains(secret))
+        }
+    }
+
+    @Test("metrics count by route, decision and reason, and are text that Prometheus reads")
+    func metrics() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/x").status == 200)
+        #expect(try device.send("GET", "/attested/x").status == 401)
+        #expect(try device.send("GET", "/x").status == 200)
+        #expect(try device.send("GET", "/..").status == 400)
+        let admin = try RawClient(port: gateway.adminPort)
+        let page = try admin.exchange("GET", "/metrics")
+        #expect(page["Content-Type"]?.hasPrefix("text/plain; version=0.0.4") == true)
+        let lines = page.bodyText.split(separator: "\n").map(String.init)
+        let counted = #"sallyport_requests_total{route="#
+        for line in [
+            counted + #""attested",decision="verified",reason="ok"} 1"#,
+            counted + #""attested",decision="refused",reason="assertion_required"} 1"#,
+            counted + #""none",decision="refused",reason="bad_request"} 1"#,
+            #"sallyport_responses_total{route="attested",class="4xx"} 1"#,
+            #"sallyport_request_duration_seconds_count{route="attested"} 2"#,
+            #"sallyport_waits_total{phase="verify_assertion"} 1"#,
+            "sallyport_trust_extra_roots 1", "sallyport_config_generation 0",
+            #"sallyport_store_up{store="registry"} 1"#,
+        ] { #expect(lines.contains(line), "\(line)") }
+        for line in lines where !line.hasPrefix("#") {
+            let value = line.split(separator: " ").last.map(String.init) ?? ""
+            #expect(Double(value) != nil, "\(line)")
+        }
+        let families = lines.filter { $0.hasPrefix("# TYPE") }
+        #expect(Set(families).count == families.count)
+    }
+
+    @Test("the admin listener tells health, and nothing there reaches the upstream")
+    func admin() throws {
+        let gateway = try GatewayUnderTest { $0.routes[0].name = "<b>&" }
+        let admin = try RawClient(port: gateway.adminPort)
+        #expect(try admin.exchange("GET", "/livez").bodyText == "ok\n")
+        #expect(try admin.exchange("GET", "/readyz").bodyText == "ready\n")
+        #expect(try admin.exchange("HEAD", "/").status == 200)
+        #expect(try admin.exchange("GET", "/attested/x").status == 404)
+        #expect(try admin.exchange("GET", "/assert/challenge").status == 404)
+        #expect(try gateway.client().exchange("GET", "/attested/x").status == 401)
+        let page = try admin.exchange("GET", "/").bodyText
+        #expect(page.contains("&lt;b&gt;&amp;"))
+        #expect(!page.contains("<b>"))
+        _ = gateway.hub.health.registry(isReady: false)
+        let unready = try admin.exchange("GET", "/readyz")
+        #expect(unready.status == 503)
+        #expect(unready.bodyText.contains("registry"))
+        gateway.hub.health.drain()
+        #expect(try admin.exchange("GET", "/readyz").bodyText == "draining\n")
+        // The data listener knows nothing of it.
+        #expect(try gateway.client().exchange("GET", "/metrics").bodyText == "hello\n")
+        #expect(gateway.upstream.requests.map(\.target) == ["/metrics"])
+    }
+
+    @Test("problem documents have the members of RFC 9457 and ours")
+    func problems() throws {
+        let gateway = try GatewayUnderTest()
+        let client = try gateway.client()
+        let answer = try client.exchange("GET", "/attested/x")
+        let members = try members(answer.bodyText)
+        #expect(answer["Content-Type"] == "application/problem+json")
+        #expect(members["type"] == .string("about:blank"))
+        #expect(members["title"] == .string("Unauthorized"))
+        #expect(members["status"] == .integer(401))
+        #expect(members["code"] == .string("assertion_required"))
+        #expect(members["action"] == .string("sign_again"))
+        #expect(members["request_id"] == answer["X-Request-Id"].map { .string($0) })
+    }
+}
