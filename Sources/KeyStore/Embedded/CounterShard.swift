@@ -77,7 +77,8 @@ struct CounterShard: Sendable {
         usedAt[entry] = max(usedAt[entry], now)
         countSpent(at: entry)
         let remaining = Int64(min(max(0, advance.challenge.remainingMilliseconds), 1 << 40))
-        let forgetAt = now + bounds.retention + remaining
+        // A challenge lives no longer than the store retains, unless a reload made lives longer.
+        let forgetAt = now + max(bounds.retention, remaining)
         spent.insert(fingerprint, counter: advance.counter, until: forgetAt)
         return .accepted
     }
