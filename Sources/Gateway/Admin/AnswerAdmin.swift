@@ -31,8 +31,10 @@ extension Exchange {
         var failing: [String] = []
         if site.settings.routes.contains(where: { $0.attest.mode == .enforce }) {
             if !health.isRegistryReady { failing.append("registry") }
-            // Each worker has a connection of its own.
-            let isReached = health.countersReachedCount >= worker.hub.meters.count
+            // Each worker has a connection of its own; the embedded store is there from the start.
+            let isReached =
+                worker.hub.embeddedCounters != nil
+                || health.countersReachedCount >= worker.hub.meters.count
             if !isReached { failing.append("counters") }
         }
         guard failing.isEmpty else {

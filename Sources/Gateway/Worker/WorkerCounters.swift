@@ -17,7 +17,6 @@ enum WorkerCounters {
                 throw ConfigurationFailure("the embedded counters were not opened")
             }
             self = .embedded(embedded)
-            hub.health.worker(reachesCounters: true)
         case .redis(let redis):
             let counters = RedisCounters(
                 loop: loop, configuration: RedisCounterConfiguration(redis))

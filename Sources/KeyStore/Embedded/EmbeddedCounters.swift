@@ -18,8 +18,8 @@ public final class EmbeddedCounters: Sendable {
         public var graceMilliseconds = 60_000
         /// The widest `window(N)` of any route; 16 bytes a key for each 128.
         public var windowSizeMax = 1024
-        /// Challenges remembered as spent, 13 to 26 bytes each: 8 million are 23,000 a second for six
-        /// minutes. Beyond, the store answers `unavailable`.
+        /// Challenges remembered as spent, 13 to 26 bytes each: 8 million are 23,000 a second for
+        /// six minutes. Beyond, the store answers `unavailable`.
         public var spentCountMax = 8_388_608
         /// The share of one key, so that a single device cannot fill the store.
         public var spentCountPerKeyMax = 32_768
