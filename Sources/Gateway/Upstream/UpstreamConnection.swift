@@ -92,6 +92,12 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         state = .awaitingHead
         response.reset()
         setDeadline(pool.responseNanoseconds)
+        pool.worker.outbox.add(self)
+    }
+
+    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
+    func sendRequest() {
+        guard state == .awaitingHead else { return }
         sendMore()
     }
 

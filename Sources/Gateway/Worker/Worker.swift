@@ -14,6 +14,7 @@ final class Worker {
     let loop: EventLoop
     let mailbox: Mailbox<WorkerMessage>
     let deadlines: DeadlineWheel
+    let outbox: Outbox
     let meter: WorkerMeter
     let log: WorkerLog
     let hub: Hub
@@ -61,6 +62,7 @@ final class Worker {
         self.mailbox = mailbox
         loop = try EventLoop()
         deadlines = DeadlineWheel(loop: loop)
+        outbox = Outbox(loop: loop)
         meter = hub.meters[index]
         log = WorkerLog(writers: hub.logs, loop: loop)
         verifier = try AssertionVerifier()
