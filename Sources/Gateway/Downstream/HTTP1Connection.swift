@@ -35,8 +35,8 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     private(set) var watch: Watch?
     private var deadline: Deadline?
     var state = State.idle
-    var input = ByteBuffer()
-    var output = ByteBuffer()
+    var input: ByteBuffer
+    var output: ByteBuffer
     var exchange: Exchange?
     var bodyReader = RequestBodyReader.complete
     var responseFraming = ResponseFraming.length
@@ -46,8 +46,6 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     var isUpstreamPaused = false
     private var hasClientEnded = false
     private var isProcessing = false
-    /// Whether the worker will call ``cool()``.
-    var isCooling = false
     private var requestCount = 0
     private var lingeredByteCount = 0
     /// A write failed; the connection ends at the next flush.
@@ -57,6 +55,8 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext
     ) {
         self.worker = worker
+        input = ByteBuffer(pool: worker.storage)
+        output = ByteBuffer(pool: worker.storage)
         self.descriptor = descriptor
         self.peer = peer
         self.listener = listener
@@ -308,20 +308,12 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         process()
     }
 
-    /// Everything was answered and taken: waits for the next request.
+    /// Everything was answered and taken: waits for the next request, without a buffer.
     private func rest() {
         guard state == .idle, input.isEmpty, output.isEmpty else { return }
-        worker.cool(self)
+        input.release()
+        output.release()
         setDeadline(worker.site.timeouts.idle)
-    }
-
-    /// Called about a second after the connection went idle: one that still is gives its buffers
-    /// back, a busy one keeps them.
-    func cool() {
-        isCooling = false
-        guard state == .idle else { return }
-        if input.isEmpty { input.release() }
-        if output.isEmpty { output.release() }
     }
 
     /// The worker is stopping: connections end after the answers to what they have sent.
