@@ -85,6 +85,10 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             watch?.disableReading()
             return
         }
+        guard watch?.isReading == true else {
+            if Socket.isGone(descriptor) { lose() }
+            return
+        }
         switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
         case .bytes:
             process()
@@ -98,16 +102,20 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     /// The client sends no more. A half-closed one still gets the answer it asked for: a verified
     /// request has spent its counter, so its answer must not be thrown away.
     private func clientEnded() {
-        guard state == .exchanging, bodyReader.isComplete else { return lose() }
+        switch state {
+        case .exchanging where bodyReader.isComplete: break
+        case .idle where !output.isEmpty: if input.isEmpty { state = .finishing }
+        default: return lose()
+        }
         hasClientEnded = true
-        watch?.disableReading()
+        watch?.watchChanges()
     }
 
     /// Pipelined requests wait in the buffer, but not without bound.
     private func pauseReadingWhenFull() {
         let isWaiting = state == .exchanging ? bodyReader.isComplete : isOutputFull
         guard isWaiting, input.count >= Self.readByteCount else { return }
-        watch?.disableReading()
+        watch?.watchChanges()
     }
 
     /// A client that reads no answers gets no more of them.

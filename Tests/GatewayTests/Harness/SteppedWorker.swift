@@ -11,7 +11,7 @@ import Testing
 final class SteppedWorker {
     let worker: Worker
     /// The client's end of its connection, and the upstream's end of the gateway's.
-    let client: Int32
+    private(set) var client: Int32
     let connection: HTTP1Connection
     private let upstreamListener: Int32
     private(set) var upstream: Int32 = -1
@@ -79,9 +79,16 @@ final class SteppedWorker {
     }
 
     /// Takes everything that waits for the client in the kernel.
-    func drainClient() -> Int {
-        var scrap = ByteBuffer()
-        while case .bytes = Socket.read(client, into: &scrap, atMost: 1 << 20) {}
-        return scrap.count
+    func drainClient() -> Int { takeAnswers().utf8.count }
+
+    func takeAnswers() -> String {
+        var taken = ByteBuffer()
+        while case .bytes = Socket.read(client, into: &taken, atMost: 1 << 20) {}
+        return String(decoding: taken.readable.array, as: UTF8.self)
+    }
+
+    func closeClient() {
+        Socket.close(client)
+        client = -1
     }
 }
