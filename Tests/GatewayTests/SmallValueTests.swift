@@ -92,10 +92,18 @@ struct AddressBlockTests {
         let unix = try #require(SocketAddress.unix("/tmp/x"))
         #expect(!ListenerContext(settings).trusts(peer))
         settings.trustedProxies = [
-            AddressBlock(address: [192, 168, 0, 0], prefixBitCount: 16),
-            AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8),
+            .block(AddressBlock(address: [192, 168, 0, 0], prefixBitCount: 16)),
+            .block(AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8)),
         ]
         #expect(ListenerContext(settings).trusts(peer))
+        #expect(!ListenerContext(settings).trusts(unix))
+        settings.trustedProxies = [.unix]
+        #expect(!ListenerContext(settings).trusts(peer))
+        #expect(ListenerContext(settings).trusts(unix))
+        settings.trustedProxies = [
+            .block(AddressBlock(address: [0, 0, 0, 0], prefixBitCount: 0)),
+            .block(AddressBlock(address: [UInt8](repeating: 0, count: 16), prefixBitCount: 0)),
+        ]
         #expect(!ListenerContext(settings).trusts(unix))
     }
 }
