@@ -48,6 +48,7 @@ final class Exchange {
     // What was found out about it.
     var normalPath: [UInt8] = []
     var routeIndex: Int?
+    var treatment: RouteTreatment?
     var endpoint: AppEndpoint?
     var policy = AttestPolicy()
     var evidence: Evidence?
@@ -126,6 +127,7 @@ final class Exchange {
         trustedRequestID = nil
         normalPath.removeAll(keepingCapacity: true)
         routeIndex = nil
+        treatment = nil
         endpoint = nil
         policy = AttestPolicy()
         evidence = nil

@@ -67,6 +67,11 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         deadline?.set(afterNanoseconds: nanoseconds)
     }
 
+    /// How long the upstream may be silent: by the route, else for all of its requests.
+    private var responseNanoseconds: UInt64 {
+        exchange?.treatment?.responseNanoseconds ?? pool.responseNanoseconds
+    }
+
     // MARK: sending
 
     /// Sends the exchange's request; the answer comes by the exchange's `upstream…` calls.
@@ -90,7 +95,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         requestCount += 1
         state = .awaitingHead
         response.reset()
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         pool.worker.outbox.add(self)
     }
 
@@ -196,7 +201,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             watch?.enableReading()
             if exchange != nil { beginRequest() }
         case .awaitingHead, .readingBody:
-            setDeadline(pool.responseNanoseconds)
+            setDeadline(responseNanoseconds)
             sendMore()
         case .idle, .closed: break
         }
@@ -285,7 +290,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                 return fail(.malformed(code: fault.code.description))
             }
         }
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         if !isReady {
             isPaused = true
             watch?.disableReading()
@@ -299,7 +304,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func resumeReading() {
         guard isPaused, state == .readingBody else { return }
         isPaused = false
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         watch?.enableReading()
     }
 

@@ -34,9 +34,7 @@ enum UpstreamReader {
         section.set("connect_timeout", &upstream.connectTimeout) {
             $0.duration(.milliseconds(10), .seconds(120), "requests wait for it")
         }
-        section.set("response_timeout", &upstream.responseTimeout) {
-            $0.duration(.milliseconds(100), .seconds(3600), "requests wait for it")
-        }
+        section.set("response_timeout", &upstream.responseTimeout, responseTimeout)
         section.set("idle_timeout", &upstream.idleTimeout) {
             $0.duration(.milliseconds(100), .seconds(3600), "idle connections hold descriptors")
         }
@@ -47,6 +45,10 @@ enum UpstreamReader {
             $0.count(1...65_535, "an address has no more ports")
         }
         return upstream
+    }
+
+    static func responseTimeout(_ field: Field) -> Duration? {
+        field.duration(.milliseconds(100), .seconds(3600), "requests wait for it")
     }
 }
 
