@@ -49,6 +49,22 @@ struct ReloadTests {
         #expect(gateway.upstream.requests.map(\.connection) == [0, 0])
     }
 
+    @Test("a worker that drains takes no listener, and closes what it is handed")
+    func draining() throws {
+        let stepped = try SteppedWorker()
+        let any = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        let descriptor = try Socket.listen(on: any)
+        let port = try #require(Socket.localAddress(descriptor)?.port)
+        stepped.worker.receive(.drain)
+        let context = stepped.worker.idleListener
+        stepped.worker.receive(
+            .reload(
+                WorkerUpdate(
+                    site: stepped.worker.site,
+                    listeners: [BoundListener(context: context, descriptor: descriptor)])))
+        #expect(throws: RawSocketError.self) { try RawClient(port: port) }
+    }
+
     @Test("a request that began before a reload ends by the configuration it began with")
     func inProgress() throws {
         let gate = Gate()

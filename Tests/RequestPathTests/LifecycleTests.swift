@@ -44,6 +44,28 @@ struct LifecycleTests {
         gate.open()
     }
 
+    @Test("SIGHUP after SIGTERM: no listener opens, and what has begun is finished")
+    func reloadWhileDraining() throws {
+        let gate = Gate()
+        upstream.answer { _ in .response(after: gate) }
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        let gateway = try GatewayProcess(configuration)
+        let busy = try gateway.connect()
+        try busy.send("GET", "/")
+        try upstream.waitForRequests(1)
+        gateway.current.terminate()
+        try gateway.waitForEvent("draining")
+        let port = FreePort.find()
+        configuration.binds = ["127.0.0.1:\(port)"]
+        let event = try gateway.reload(configuration)
+        #expect(event["event"]?.stringValue == "reload_failed")
+        #expect(event["message"]?.stringValue?.contains("stopping") == true)
+        #expect(throws: RawSocketError.self) { try RawClient(port: port) }
+        gate.open()
+        #expect(try busy.receive().status == 200)
+        #expect(try gateway.current.waitForExit() == .exited(0))
+    }
+
     @Test("SIGHUP: the whole new configuration, with requests in flight unharmed")
     func reload() throws {
         let gate = Gate()

@@ -112,31 +112,24 @@ public final class Gateway {
     /// Either all are opened or none.
     private func bind(_ settings: Settings) throws(IOError) -> [[BoundListener]] {
         var bound = [[BoundListener]](repeating: [], count: workerCount + 1)
-        var fresh: [Int32] = []
         func open(_ context: ListenerContext, workers: Range<Int>) throws(IOError) {
             var descriptors = [Int32](repeating: -1, count: workers.count)
             if !openBinds.contains(context.bind) {
                 descriptors = try Socket.listeners(
                     on: try context.bind.socketAddress(), count: workers.count,
                     backlog: Self.backlog)
-                fresh += descriptors
             }
             for (index, descriptor) in zip(workers, descriptors) {
                 bound[index].append(BoundListener(context: context, descriptor: descriptor))
             }
         }
-        do throws(IOError) {
-            for listener in settings.listeners {
-                try open(ListenerContext(listener), workers: 0..<workerCount)
-            }
-            if let admin = settings.admin {
-                try open(
-                    ListenerContext(ListenerSettings(bind: admin.bind), isAdmin: true),
-                    workers: workerCount..<workerCount + 1)
-            }
-        } catch {
-            for descriptor in fresh { Socket.close(descriptor) }
-            throw error
+        for listener in settings.listeners {
+            try open(ListenerContext(listener), workers: 0..<workerCount)
+        }
+        if let admin = settings.admin {
+            try open(
+                ListenerContext(ListenerSettings(bind: admin.bind), isAdmin: true),
+                workers: workerCount..<workerCount + 1)
         }
         openBinds = Set(settings.listeners.map(\.bind) + (settings.admin.map { [$0.bind] } ?? []))
         return bound
@@ -171,6 +164,9 @@ public final class Gateway {
     private func reloadAll() {
         guard let control else { return }
         do {
+            guard !hub.health.isDraining else {
+                throw ConfigurationFailure("the gateway is stopping")
+            }
             let loaded = try reload().get()
             try refuseFixedChanges(loaded.settings)
             let next = try Site(

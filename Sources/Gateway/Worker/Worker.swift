@@ -75,13 +75,13 @@ final class Worker {
     /// Runs until the worker has drained. `listeners` are this worker's own descriptors.
     func run(_ listeners: [BoundListener]) {
         receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
-        for listener in listeners { open(listener) }
+        open(listeners)
         loop.run()
         log.flush()
         counters.close()
     }
 
-    private func receive(_ message: WorkerMessage) {
+    func receive(_ message: WorkerMessage) {
         switch message {
         case .keyLookedUp(let number, let result): keyWasLookedUp(number, result)
         case .enrolled(let number, let result):
@@ -301,13 +301,19 @@ final class Worker {
 
     // MARK: reload and stop
 
-    private func open(_ listener: BoundListener) {
-        let acceptor = Acceptor(worker: self, listener: listener)
-        acceptors.append(acceptor)
-        acceptor.start()
+    private func open(_ listeners: [BoundListener]) {
+        for listener in listeners {
+            guard let descriptor = listener.take() else { continue }
+            let acceptor = Acceptor(
+                worker: self, context: listener.context, descriptor: descriptor)
+            acceptors.append(acceptor)
+            acceptor.start()
+        }
     }
 
     private func apply(_ update: WorkerUpdate) {
+        // A listener opened now would keep the drain from ending.
+        guard !isDraining else { return }
         site = update.site
         keyCache.replaceApps(update.site.settings.apps.map(\.id))
         let contexts = update.listeners.map(\.context)
@@ -319,7 +325,7 @@ final class Worker {
             acceptor.context = context
         }
         acceptors.removeAll { $0.isClosed }
-        for listener in update.listeners where listener.descriptor >= 0 { open(listener) }
+        open(update.listeners)
     }
 
     private func drain() {

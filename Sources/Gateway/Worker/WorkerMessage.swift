@@ -16,10 +16,3 @@ struct WorkerUpdate: Sendable {
     /// Every listener of the configuration; those that are open already come without a descriptor.
     let listeners: [BoundListener]
 }
-
-/// A listening socket of one worker's own.
-struct BoundListener: Sendable {
-    let context: ListenerContext
-    /// -1 where the worker has it open already.
-    let descriptor: Int32
-}
