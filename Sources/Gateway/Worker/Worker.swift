@@ -33,8 +33,7 @@ final class Worker {
     // Connections.
     private var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
-    private var pools: [UpstreamPool] = []
-    private var poolGeneration = -1
+    private lazy var pools = UpstreamPools(worker: self)
     private var freeExchanges: [Exchange] = []
     private var coolingClients: [HTTP1Connection] = []
     private var coolingUpstreams: [UpstreamConnection] = []
@@ -275,28 +274,7 @@ final class Worker {
 
     /// The pool of `upstream` under `site`, which may be older than the worker's own.
     func pool(for site: Site, upstream index: Int) -> UpstreamPool {
-        if site.generation > poolGeneration { rebuildPools(site) }
-        if site.generation == poolGeneration { return pools[index] }
-        let settings = site.settings.upstreams[index]
-        return pools.first { $0.settings == settings } ?? makePool(settings, site)
-    }
-
-    private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
-        UpstreamPool(
-            worker: self, settings: settings, addresses: hub.addresses(of: settings),
-            responseHeadLimits: site.responseHeadLimits)
-    }
-
-    /// Pools of upstreams that did not change keep their connections.
-    private func rebuildPools(_ site: Site) {
-        var old = pools
-        pools = site.settings.upstreams.map { settings in
-            let fresh = makePool(settings, site)
-            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
-            return kept.map { old.remove(at: $0) } ?? fresh
-        }
-        for pool in old { pool.closeIdle() }
-        poolGeneration = site.generation
+        pools.pool(for: site, upstream: index)
     }
 
     // MARK: reload and stop
@@ -316,6 +294,7 @@ final class Worker {
         guard !isDraining else { return }
         site = update.site
         keyCache.replaceApps(update.site.settings.apps.map(\.id))
+        pools.reload()
         let contexts = update.listeners.map(\.context)
         for acceptor in acceptors {
             guard let context = contexts.first(where: { $0.bind == acceptor.context.bind }) else {
@@ -334,7 +313,7 @@ final class Worker {
         for acceptor in acceptors { acceptor.close() }
         acceptors = []
         for connection in clients { connection.drain() }
-        for pool in pools { pool.closeIdle() }
+        pools.closeIdle()
         let timer = Timer(loop: loop) { [unowned self] in
             for connection in clients { connection.lose() }
             loop.stop()
