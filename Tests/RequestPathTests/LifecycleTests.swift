@@ -99,6 +99,37 @@ struct LifecycleTests {
         }
     }
 
+    @Test("a start that runs out of descriptors fails as a whole, or nothing is missing")
+    func fewDescriptors() throws {
+        let directory = try ScratchDirectory()
+        let text = """
+            workers: 4
+            listeners: [{ bind: "127.0.0.1:\(FreePort.find())" }]
+            registry: { sqlite: \(directory.path)/registry.db }
+            upstreams: { api: { servers: ["127.0.0.1:\(upstream.port)"] } }
+            routes: [{ name: all, path: /*, upstream: api, attest: { mode: "off" } }]
+
+            """
+        let path = try directory.write(text, to: "sallyport.yaml")
+        for limit in 12... {
+            let process = try ChildProcess(
+                "prlimit",
+                ["--nofile=\(limit)", BuiltProgram.sallyport, "run", "-c", path])
+            let first = try process.waitForLine(on: .standardError) {
+                $0.hasPrefix("sallyport: ") || $0.contains(#""event":"ready""#)
+            }
+            if first.hasPrefix("sallyport: ") {
+                #expect(try process.waitForExit() == .exited(1), "\(limit): \(first)")
+                continue
+            }
+            process.terminate()
+            #expect(try process.waitForExit() == .exited(0), "\(limit)")
+            let errors = process.lines(on: .standardError).filter { $0.contains(#""error""#) }
+            #expect(errors.isEmpty, "\(limit) \(errors)")
+            break
+        }
+    }
+
     @Test("after a clean restart keys are known and nothing is accepted again")
     func cleanRestart() throws {
         try restart { try $0.terminate() }

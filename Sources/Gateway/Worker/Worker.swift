@@ -71,10 +71,9 @@ final class Worker {
         idleListener = ListenerContext(ListenerSettings(bind: .unix(path: "")))
     }
 
-    /// Runs until the worker has drained. `listeners` are this worker's own descriptors.
-    func run(_ listeners: [BoundListener]) {
+    /// Runs until the worker has drained.
+    func run() {
         receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
-        open(listeners)
         loop.run()
         log.flush()
         counters.close()
@@ -92,6 +91,7 @@ final class Worker {
         case .keysChanged(.keys(let keyIDs)):
             keyCache.invalidate(keyIDs)
         case .keysChanged(.everything): keyCache.clear()
+        case .listen(let listeners): open(listeners)
         case .reload(let update): apply(update)
         case .drain: drain()
         }
@@ -280,6 +280,8 @@ final class Worker {
     // MARK: reload and stop
 
     private func open(_ listeners: [BoundListener]) {
+        // A listener opened now would keep the drain from ending.
+        guard !isDraining else { return }
         for listener in listeners {
             guard let descriptor = listener.take() else { continue }
             let acceptor = Acceptor(
@@ -290,7 +292,6 @@ final class Worker {
     }
 
     private func apply(_ update: WorkerUpdate) {
-        // A listener opened now would keep the drain from ending.
         guard !isDraining else { return }
         site = update.site
         keyCache.replaceApps(update.site.settings.apps.map(\.id))

@@ -6,6 +6,8 @@ enum WorkerMessage: Sendable {
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
     case keysChanged(RegistryChange)
+    /// The first listeners, once every worker is there.
+    case listen([BoundListener])
     case reload(WorkerUpdate)
     case drain
 }

@@ -86,12 +86,11 @@ final class GatewayUnderTest {
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: 0)
         let listeners = listeners
-        thread = try Thread.spawn(name: "worker") {
-            guard let worker = try? Worker(index: 0, site: site, hub: hub, mailbox: mailbox) else {
-                return
-            }
-            worker.run(listeners)
-        }
+        thread = try Thread.spawn(
+            name: "worker",
+            preparing: { try Worker(index: 0, site: site, hub: hub, mailbox: mailbox) }
+        ) { worker in worker.run() }
+        _ = mailbox.post(.listen(listeners))
     }
 
     deinit {
