@@ -88,6 +88,56 @@ struct LifecycleTests {
         #expect(try busy.receive().bodyText == "hello\n")
     }
 
+    @Test("SIGHUP: an address moves between the app and the admin listener", arguments: [1, 3])
+    func movedAddress(workers: Int) throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.workers = workers
+        let gateway = try GatewayProcess(configuration)
+        let (first, second) = (gateway.port, gateway.adminPort)
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let swapped = text.replacing(":\(first)\n", with: ":PORT\n")
+            .replacing(":\(second) }", with: ":\(first) }")
+            .replacing(":PORT\n", with: ":\(second)\n")
+        for (text, app, admin) in [(swapped, second, first), (text, first, second)] {
+            #expect(try gateway.reload(text: text)["event"]?.stringValue == "reloaded")
+            try waitUntilAll(16, at: app) { $0.bodyText == "hello\n" }
+            try waitUntilAll(16, at: admin) { $0.bodyText != "hello\n" && $0.status == 200 }
+        }
+    }
+
+    @Test("SIGHUP: a unix socket that would move between the two is refused, and all stays")
+    func movedSocket() throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path(of: "api.sock")
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.binds = ["unix:" + path]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let event = try gateway.reload(
+            text: text.replacing("  - bind: unix:\(path)\n", with: "")
+                .replacing("127.0.0.1:\(gateway.adminPort)", with: "unix:\(path)"))
+        #expect(event["event"]?.stringValue == "reload_failed")
+        #expect(event["message"]?.stringValue?.contains(path) == true)
+        #expect(try gateway.admin("/livez").status == 200)
+        #expect(try gateway.exchange("GET", "/").status == 200)
+    }
+
+    /// The sockets of the address before close when their worker comes to it.
+    private func waitUntilAll(
+        _ count: Int, at port: UInt16, are isRight: (HTTPMessage) -> Bool
+    ) throws {
+        let limit = Date(timeIntervalSinceNow: 30)
+        var rightCount = 0
+        while rightCount < count {
+            let answer = try? RawClient(port: port).exchange("GET", "/livez")
+            rightCount = answer.map(isRight) == true ? rightCount + 1 : 0
+            guard Date() < limit else {
+                Issue.record("port \(port) is not served as it should be")
+                return
+            }
+        }
+    }
+
     @Test("SIGHUP: a configuration with an error changes nothing and is named")
     func badReload() throws {
         let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))

@@ -47,9 +47,7 @@ public final class Listeners {
             all.insert(place)
             var descriptors = [Int32](repeating: -1, count: workers.count)
             if !self.open.contains(place) {
-                descriptors = try Socket.listeners(
-                    on: try place.bind.socketAddress(), count: workers.count,
-                    backlog: Self.backlog)
+                descriptors = try listen(at: place, count: workers.count)
                 fresh.insert(place)
             }
             for (index, descriptor) in zip(workers, descriptors) {
@@ -71,6 +69,18 @@ public final class Listeners {
         }
         self.open = all
         return bound
+    }
+
+    private func listen(at place: Place, count: Int) throws -> [Int32] {
+        // Whoever serves it now closes its sockets when it gets to know that it has moved.
+        let isMoving = open.contains(Place(bind: place.bind, isAdmin: !place.isAdmin))
+        if isMoving, case .unix = place.bind {
+            throw ConfigurationFailure(
+                "\(place.bind) cannot move between listeners and admin without a restart")
+        }
+        return try Socket.listeners(
+            on: try place.bind.socketAddress(), count: count, backlog: Self.backlog,
+            besideOwn: isMoving)
     }
 
     private static func removeSocketFiles(_ places: Set<Place>) {
