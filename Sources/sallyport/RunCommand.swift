@@ -25,7 +25,7 @@ enum RunCommand {
             let gateway = try Gateway(
                 LoadedConfiguration(settings: settings, challengeKeys: keys),
                 listeners: listeners, registry: stores.registry,
-                embeddedCounters: stores.embeddedCounters,
+                embeddedCounters: stores.embeddedCounters, version: Version.text,
                 reload: { reload(path) })
             try gateway.run()
         } catch {

@@ -149,6 +149,19 @@ struct LifecycleTests {
         }
     }
 
+    @Test("a start tells the version and how much of it there is")
+    func started() throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.workers = 2
+        configuration.binds = ["127.0.0.1:\(FreePort.find())"]
+        let gateway = try GatewayProcess(configuration)
+        let event = try gateway.waitForEvent("started")
+        let version = try BuiltProgram.run(["version"]).standardOutput.dropLast()
+        #expect(
+            event["message"]?.stringValue == "\(version): 2 workers, 2 listeners, admin listener")
+        #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
+    }
+
     @Test("a start that runs out of descriptors fails as a whole, or nothing is missing")
     func fewDescriptors() throws {
         let directory = try ScratchDirectory()

@@ -33,19 +33,21 @@ public final class Gateway {
     private var signals: [SignalWatch] = []
     private var probe: Timer?
     private let listeners: Listeners
+    private let version: String
     private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
 
     /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
-    /// `reload` reads the configuration again.
+    /// `version` is for the log. `reload` reads the configuration again.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
-        embeddedCounters: EmbeddedCounters?,
+        embeddedCounters: EmbeddedCounters?, version: String,
         reload: @escaping () -> Result<LoadedConfiguration, ConfigurationFailure>
     ) throws {
         let settings = configuration.settings
         workerCount = settings.workerCount
         challengeLifeMax = settings.challenge.timeToLive
         self.listeners = listeners
+        self.version = version
         self.reload = reload
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
@@ -105,6 +107,12 @@ public final class Gateway {
     }
 
     private func announce(_ control: Worker) {
+        let listenerCount = site.settings.listeners.count
+        control.log.event(
+            level: "info", "started",
+            "sallyport \(version): \(Self.count(workerCount, "worker")), "
+                + Self.count(listenerCount, "listener")
+                + (site.settings.admin == nil ? "" : ", admin listener"))
         if !site.settings.trust.extraRoots.isEmpty {
             control.log.event(
                 level: "warning", "extra_roots",
@@ -113,6 +121,10 @@ public final class Gateway {
         }
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
+    }
+
+    private static func count(_ count: Int, _ noun: String) -> String {
+        "\(count) \(noun)\(count == 1 ? "" : "s")"
     }
 
     // MARK: signals
