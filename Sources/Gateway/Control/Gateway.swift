@@ -208,6 +208,7 @@ public final class Gateway {
         hub.registry.onChange { [mailboxes] change in
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
+        let registryProbe = RegistryProbe(hub: hub)
         let timer = Timer(loop: control.loop) { [hub, unowned control] in
             let isAvailable = control.counters.isAvailable
             if hub.health.counters(areReady: isAvailable) {
@@ -215,13 +216,8 @@ public final class Gateway {
             }
             hub.embeddedCounters?.sweep(
                 nowMilliseconds: Int64(control.loop.now.nanoseconds / 1_000_000))
-            hub.registry.probe { result in
-                var failure: StoreError?
-                if case .failure(let error) = result { failure = error }
-                guard hub.health.registry(isReady: failure == nil) else { return }
-                hub.logs.storeEvent(
-                    "registry", isUp: failure == nil, failure?.description ?? "")
-            }
+            registryProbe.ask(
+                at: control.loop.now, patience: control.site.settings.timeouts.registry)
         }
         timer.scheduleRepeating(every: Self.probeInterval)
         probe = timer

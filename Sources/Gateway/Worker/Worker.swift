@@ -26,7 +26,7 @@ final class Worker {
     var verifier: AssertionVerifier
     let registry: any Registry
     let counters: WorkerCounters
-    private var waiting: [UInt64: Exchange] = [:]
+    private let waiting: WaitingExchanges
     private var receiver: MailboxReceiver<WorkerMessage>?
     private var random = RandomPool()
 
@@ -60,6 +60,7 @@ final class Worker {
         self.mailbox = mailbox
         loop = try EventLoop()
         deadlines = DeadlineWheel(loop: loop)
+        waiting = WaitingExchanges(deadlines: deadlines)
         meter = hub.meters[index]
         log = WorkerLog(writers: hub.logs, loop: loop)
         verifier = try AssertionVerifier()
@@ -83,9 +84,9 @@ final class Worker {
         switch message {
         case .keyLookedUp(let number, let result): keyWasLookedUp(number, result)
         case .enrolled(let number, let result):
-            waiting.removeValue(forKey: number)?.enrolmentEnded(result, number: number)
+            waiting.take(number)?.enrolmentEnded(result, number: number)
         case .advancedDurably(let number, let outcome):
-            guard let exchange = takeWaiting(number) else { return }
+            guard let exchange = waiting.take(number) else { return }
             exchange.durableOutcome = outcome
             exchange.resume()
         case .keysChanged(.keys(let keyIDs)):
@@ -97,25 +98,17 @@ final class Worker {
         }
     }
 
-    /// The exchange that still waits under `number`; nil where it has ended meanwhile.
-    private func takeWaiting(_ number: UInt64) -> Exchange? {
-        guard let exchange = waiting.removeValue(forKey: number), exchange.number == number else {
-            return nil
-        }
-        return exchange
-    }
-
     // MARK: stores
 
-    private func wait(_ exchange: Exchange) throws(Refusal) {
+    private func waitForRegistry(_ exchange: Exchange) throws(Refusal) {
         guard waiting.count < site.settings.limits.registryQueueCountMax else {
             throw Refusal(.storeUnavailable, detail: "registry_queue")
         }
-        waiting[exchange.number] = exchange
+        waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
     }
 
     func lookUpKey(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
-        try wait(exchange)
+        try waitForRegistry(exchange)
         let number = exchange.number
         let mailbox = mailbox
         registry.find(keyID) { result in
@@ -129,19 +122,19 @@ final class Worker {
         case .success(let found): record = found
         case .failure(let error):
             log.event("registry_failed", error.description)
-            takeWaiting(number)?.keyWasLookedUp(.failure(error))
+            waiting.take(number)?.keyWasLookedUp(.failure(error))
             return
         }
         // Unknown keys are not cached: strangers must not push out the known.
         var cached: CachedKey?
         if let record { cached = keyCache.insert(record) }
-        takeWaiting(number)?.keyWasLookedUp(.success(cached))
+        waiting.take(number)?.keyWasLookedUp(.success(cached))
     }
 
     func advanceDurably(
         for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
     ) throws(Refusal) {
-        try wait(exchange)
+        try waitForRegistry(exchange)
         let number = exchange.number
         let mailbox = mailbox
         registry.advanceDurably(keyID, counter: assertion.counter) { result in
@@ -150,7 +143,7 @@ final class Worker {
     }
 
     func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
-        try wait(exchange)
+        try waitForRegistry(exchange)
         let number = exchange.number
         let mailbox = mailbox
         registry.enrol(record, challenge: challenge) { result in
@@ -167,13 +160,13 @@ final class Worker {
             [unowned self] answer in
             if isInline {
                 verdict = answer
-            } else if let exchange = takeWaiting(number) {
+            } else if let exchange = waiting.take(number) {
                 exchange.counterVerdict = answer
                 exchange.resume()
             }
         }
         isInline = false
-        if verdict == nil { waiting[number] = exchange }
+        if verdict == nil { waiting.insert(exchange, withinNanoseconds: nil) }
         return verdict
     }
 
