@@ -165,6 +165,12 @@ struct Configuration {
           assertion: 64KiB
           client_data: 256B
           registry_queue: 1
-        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s }
+        timeouts:
+          request_head: 100ms
+          request_body: 10m
+          idle: 1h
+          send: 61s
+          registry: 1m
+          drain: 0s
         """
 }

@@ -71,18 +71,20 @@ public final class Site: Sendable {
     }
 }
 
-/// The time-outs of client connections, divided once: `Duration` counts in 128 bits.
+/// The time-outs of the request path, divided once: `Duration` counts in 128 bits.
 struct TimeoutNanoseconds: Sendable {
     let requestHead: UInt64
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    let registry: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        registry = timeouts.registry.wholeNanoseconds
     }
 }
 

@@ -164,6 +164,7 @@ public struct SettingsPrinter {
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

@@ -79,6 +79,9 @@ enum LimitReader {
             section.set("send", &timeouts.send) {
                 $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
             }
+            section.set("registry", &timeouts.registry) {
+                $0.duration(shortest, .seconds(60), "requests that wait hold memory")
+            }
             section.set("drain", &timeouts.drain) {
                 $0.duration(.zero, .seconds(3600), "a stopping process must end some time")
             }
