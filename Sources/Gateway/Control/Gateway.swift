@@ -32,6 +32,7 @@ public final class Gateway {
     private var runningCount = 0
     private var signals: [SignalWatch] = []
     private var probe: Timer?
+    private let ticketKeys = TicketKeyRings()
     /// Every listener that is open, by its address.
     private var openBinds: Set<Endpoint> = []
     private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
@@ -51,7 +52,8 @@ public final class Gateway {
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log))
         site = try Site(
-            settings: settings, challengeKeys: configuration.challengeKeys, generation: 0)
+            settings: settings, challengeKeys: configuration.challengeKeys, generation: 0,
+            ticketKeys: ticketKeys)
         stopped = try Mailbox(countMax: workerCount + 1)
         try hub.resolve(settings.upstreams)
     }
@@ -175,7 +177,7 @@ public final class Gateway {
             try refuseFixedChanges(loaded.settings)
             let next = try Site(
                 settings: loaded.settings, challengeKeys: loaded.challengeKeys,
-                generation: site.generation + 1)
+                generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
             let bound = try bind(loaded.settings)
             site = next
@@ -220,7 +222,8 @@ public final class Gateway {
         hub.registry.onChange { [mailboxes] change in
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
-        let timer = Timer(loop: control.loop) { [hub, unowned control] in
+        let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control] in
+            ticketKeys.rotate(now: control.loop.now)
             let isAvailable = control.counters.isAvailable
             if hub.health.counters(areReady: isAvailable) {
                 hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)
