@@ -164,6 +164,7 @@ struct Configuration {
           client_data: 256B
           registry_queue: 1
         timeouts:
-          { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s, tls_handshake: 2s }
+          { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s,
+            tls_handshake: 2s }
         """
 }
