@@ -123,6 +123,7 @@ struct Configuration {
             idle_timeout: 1h
             idle_connections_max: 0
             connections_max: 1
+            tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
         routes:
           - name: a
             path: /a
@@ -172,5 +173,6 @@ struct Configuration {
           send: 61s
           registry: 1m
           drain: 0s
+          tls_handshake: 2s
         """
 }

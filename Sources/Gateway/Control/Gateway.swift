@@ -34,6 +34,7 @@ public final class Gateway {
     private var probe: Timer?
     private let listeners: Listeners
     private let version: String
+    private let ticketKeys = TicketKeyRings()
     private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
 
     /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
@@ -54,7 +55,8 @@ public final class Gateway {
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log))
         site = try Site(
-            settings: settings, challengeKeys: configuration.challengeKeys, generation: 0)
+            settings: settings, challengeKeys: configuration.challengeKeys, generation: 0,
+            ticketKeys: ticketKeys)
         stopped = try Mailbox(countMax: workerCount + 1)
         try hub.resolve(settings.upstreams)
     }
@@ -163,7 +165,7 @@ public final class Gateway {
             try refuseFixedChanges(loaded.settings)
             let next = try Site(
                 settings: loaded.settings, challengeKeys: loaded.challengeKeys,
-                generation: site.generation + 1)
+                generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
             let bound = try listeners.bind(loaded.settings)
             site = next
@@ -209,7 +211,8 @@ public final class Gateway {
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
         let registryProbe = RegistryProbe(hub: hub)
-        let timer = Timer(loop: control.loop) { [hub, unowned control] in
+        let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control] in
+            ticketKeys.rotate(now: control.loop.now)
             let isAvailable = control.counters.isAvailable
             if hub.health.counters(areReady: isAvailable) {
                 hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)

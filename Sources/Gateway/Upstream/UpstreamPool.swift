@@ -2,12 +2,15 @@ import Bytes
 import EventLoop
 import HTTP
 import Settings
+import TLS
 
 /// One worker's connections to one upstream: the idle ones to use again, and the count of all.
 final class UpstreamPool {
     /// Not held: the worker owns whatever refers to it, and outlives it.
     unowned(unsafe) let worker: Worker
     let settings: UpstreamSettings
+    /// Where the settings want TLS.
+    let tls: TLSClientContext?
     let responseHeadLimits: HeadLimits
     /// Resolved when the configuration was loaded; index as in `settings.servers`.
     let addresses: [SocketAddress]
@@ -24,10 +27,11 @@ final class UpstreamPool {
 
     init(
         worker: Worker, settings: UpstreamSettings, addresses: [SocketAddress],
-        responseHeadLimits: HeadLimits
+        tls: TLSClientContext?, responseHeadLimits: HeadLimits
     ) {
         self.worker = worker
         self.settings = settings
+        self.tls = tls
         self.addresses = addresses
         addressTexts = addresses.map(\.description)
         connectNanoseconds = settings.connectTimeout.wholeNanoseconds
@@ -57,7 +61,8 @@ final class UpstreamPool {
         nextServer = (nextServer + 1) % addresses.count
         connectionCount += 1
         return UpstreamConnection(
-            pool: self, address: addresses[server], addressText: addressTexts[server])
+            pool: self, server: settings.servers[server], address: addresses[server],
+            addressText: addressTexts[server])
     }
 
     /// Takes a connection back whose exchange is complete.

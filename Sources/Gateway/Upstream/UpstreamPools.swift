@@ -46,6 +46,7 @@ final class UpstreamPools {
     private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
         UpstreamPool(
             worker: worker, settings: settings, addresses: worker.hub.addresses(of: settings),
+            tls: settings.tls.flatMap { site.tls.client($0.configuration) },
             responseHeadLimits: site.responseHeadLimits)
     }
 }

@@ -6,6 +6,7 @@ import HTTP
 import KeyStore
 import Policy
 import Settings
+import TLS
 
 /// Everything one data-plane thread owns: its loop, connections, pools, caches and counters. Shares
 /// nothing; other threads reach it through its mailbox.
@@ -215,19 +216,40 @@ final class Worker {
     }
 
     func accepted(_ descriptor: Int32, _ peer: SocketAddress, _ listener: ListenerContext) {
-        let connection = HTTP1Connection(
-            worker: self, descriptor: descriptor, peer: peer, listener: listener)
+        guard listener.isTLS else {
+            let transport = Transport(loop: loop, descriptor: descriptor)
+            let connection = HTTP1Connection(
+                worker: self, transport: transport, peer: peer, listener: listener)
+            insert(connection)
+            return connection.start()
+        }
+        guard let context = site.tls.server(at: listener.bind),
+            let session = try? TLSSession(server: context, descriptor: descriptor)
+        else { return Socket.close(descriptor) }
+        let handshake = ClientHandshake(
+            worker: self, session: session, descriptor: descriptor, peer: peer,
+            listener: listener)
+        insert(handshake)
+        handshake.start()
+    }
+
+    private func insert(_ connection: any ClientConnection) {
         connection.slot = connections.insert(connection)
         meter.connections(connections.count)
-        connection.start()
     }
 
     /// Every client connection of this worker.
-    var clients: [HTTP1Connection] { connections.all }
+    var clients: [any ClientConnection] { connections.all }
 
     var mayAccept: Bool { connections.count < site.settings.limits.connectionCountMax }
 
-    func remove(_ connection: HTTP1Connection) {
+    /// A connection goes on in another protocol.
+    func replace(_ connection: any ClientConnection, with next: any ClientConnection) {
+        next.slot = connection.slot
+        connections.replace(at: connection.slot, with: next)
+    }
+
+    func remove(_ connection: any ClientConnection) {
         connections.remove(at: connection.slot)
         meter.connections(connections.count)
         if isDraining {

@@ -73,6 +73,9 @@ enum LimitReader {
             section.set("request_body", &timeouts.requestBody) {
                 $0.duration(shortest, .seconds(600), "slow bodies hold memory")
             }
+            section.set("tls_handshake", &timeouts.tlsHandshake) {
+                $0.duration(shortest, .seconds(120), "unfinished handshakes hold connections")
+            }
             section.set("idle", &timeouts.idle) {
                 $0.duration(shortest, .seconds(3600), "idle clients hold connections")
             }

@@ -35,6 +35,8 @@ public struct Timeouts: Hashable, Sendable {
     public var requestHead: Duration = .seconds(10)
     /// Between two reads of a request body.
     public var requestBody: Duration = .seconds(30)
+    /// For a TLS handshake, from the connection's start: beyond, the client is dropped.
+    public var tlsHandshake: Duration = .seconds(10)
     /// For the next request on a kept-alive connection.
     public var idle: Duration = .seconds(75)
     /// For a client to take any byte of an answer.
