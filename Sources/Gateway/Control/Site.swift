@@ -11,6 +11,8 @@ public import Settings
 public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
+    /// For each route, nil where it needs none.
+    let treatments: [RouteTreatment?]
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -48,6 +50,7 @@ public final class Site: Sendable {
         self.sealer = sealer
         self.generation = generation
         routes = RouteTable(settings.routes)
+        treatments = settings.routes.map { RouteTreatment($0, settings) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)

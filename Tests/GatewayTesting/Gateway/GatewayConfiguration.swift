@@ -5,6 +5,7 @@ public struct GatewayConfiguration: Sendable {
         public var name: String
         public var path: String
         public var methods: [String] = []
+        /// Empty for a route that answers itself.
         public var upstream = "api"
         /// The inside of `attest: { ... }`.
         public var attest: String
@@ -12,12 +13,13 @@ public struct GatewayConfiguration: Sendable {
         public var more: [String] = []
 
         public init(
-            _ name: String, path: String, methods: [String] = [], attest: String = "mode: off",
-            more: [String] = []
+            _ name: String, path: String, methods: [String] = [], upstream: String = "api",
+            attest: String = "mode: off", more: [String] = []
         ) {
             self.name = name
             self.path = path
             self.methods = methods
+            self.upstream = upstream
             self.attest = attest
             self.more = more
         }
@@ -80,7 +82,8 @@ public struct GatewayConfiguration: Sendable {
             if !route.methods.isEmpty {
                 lines.append("    methods: [\(route.methods.joined(separator: ", "))]")
             }
-            lines += ["    upstream: \(route.upstream)", "    attest: { \(route.attest) }"]
+            if !route.upstream.isEmpty { lines.append("    upstream: \(route.upstream)") }
+            lines.append("    attest: { \(route.attest) }")
             lines += route.more.map { "    \($0)" }
         }
         lines.append("admin: { bind: 127.0.0.1:\(adminPort) }")
