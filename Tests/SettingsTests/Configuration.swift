@@ -123,6 +123,7 @@ struct Configuration {
             idle_timeout: 1h
             idle_connections_max: 0
             connections_max: 1
+            tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
         routes:
           - name: a
             path: /a
@@ -187,6 +188,13 @@ struct Configuration {
           assertion: 64KiB
           client_data: 256B
           registry_queue: 1
-        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s }
+        timeouts:
+          request_head: 100ms
+          request_body: 10m
+          idle: 1h
+          send: 61s
+          registry: 1m
+          drain: 0s
+          tls_handshake: 2s
         """
 }

@@ -27,12 +27,14 @@ public final class Site: Sendable {
     let attestationLifeMilliseconds: Int64
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
+    let tls: TLSContexts
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
 
     /// `challengeKeys`: 32 bytes each, the first seals. Errors are texts for the operator.
-    public init(
-        settings: Settings, challengeKeys: [[UInt8]], generation: Int
+    init(
+        settings: Settings, challengeKeys: [[UInt8]], generation: Int,
+        ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys) else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
@@ -71,21 +73,26 @@ public final class Site: Sendable {
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(base: settings.endpoints.base)
         timeouts = TimeoutNanoseconds(settings.timeouts)
+        tls = try TLSContexts(settings, ticketKeys: ticketKeys)
     }
 }
 
-/// The time-outs of client connections, divided once: `Duration` counts in 128 bits.
+/// The time-outs of the request path, divided once: `Duration` counts in 128 bits.
 struct TimeoutNanoseconds: Sendable {
     let requestHead: UInt64
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    let registry: UInt64
+    let tlsHandshake: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        registry = timeouts.registry.wholeNanoseconds
+        tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
     }
 }
 

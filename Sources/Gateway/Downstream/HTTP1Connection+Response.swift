@@ -135,7 +135,7 @@ extension HTTP1Connection: ResponseSink {
         // What was promised cannot come: a close in the middle of the body says so
         // (RFC 9112 section 8). Where the close is the end of the body, a reset does.
         flush()
-        close(withReset: responseFraming == .close)
+        close(responseFraming == .close ? .reset : .cut)
     }
 
     /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.

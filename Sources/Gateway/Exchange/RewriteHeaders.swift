@@ -115,7 +115,10 @@ extension Exchange {
         }
         if let downstream { upstreamHead.append(downstream.peerBytes) }
         upstreamHead.append("\r\n")
-        if !hasProto { upstreamHead.append("X-Forwarded-Proto: http\r\n") }
+        if !hasProto {
+            upstreamHead.append(
+                listener.isTLS ? "X-Forwarded-Proto: https\r\n" : "X-Forwarded-Proto: http\r\n")
+        }
         if !hasHost, let host = head.host {
             upstreamHead.append("X-Forwarded-Host: ")
             upstreamHead.append(bytes.extracting(host))

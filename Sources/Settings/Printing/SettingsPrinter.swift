@@ -50,6 +50,7 @@ public struct SettingsPrinter {
             let allowed = ListenerReader.allowances.filter { listener.allow.contains($0.value) }
             yaml.entry("allow", list: allowed.map(\.name))
             yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
+            if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
     }
 
@@ -124,6 +125,7 @@ public struct SettingsPrinter {
                     yaml.entry("idle_timeout", Quantity.describe(upstream.idleTimeout))
                     yaml.entry("idle_connections_max", "\(upstream.idleConnectionCountMax)")
                     yaml.entry("connections_max", "\(upstream.connectionCountMax)")
+                    if let tls = upstream.tls { TLSPrinter.write(tls, to: &yaml) }
                 }
             }
         }
@@ -162,8 +164,10 @@ public struct SettingsPrinter {
         yaml.mapping("timeouts") { yaml in
             yaml.entry("request_head", Quantity.describe(timeouts.requestHead))
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
+            yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

@@ -78,11 +78,17 @@ enum LimitReader {
                 $0.duration(shortest, .seconds(300), "slow heads hold connections")
             }
             section.set("request_body", &timeouts.requestBody, requestBodyTimeout)
+            section.set("tls_handshake", &timeouts.tlsHandshake) {
+                $0.duration(shortest, .seconds(120), "unfinished handshakes hold connections")
+            }
             section.set("idle", &timeouts.idle) {
                 $0.duration(shortest, .seconds(3600), "idle clients hold connections")
             }
             section.set("send", &timeouts.send) {
                 $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
+            }
+            section.set("registry", &timeouts.registry) {
+                $0.duration(shortest, .seconds(60), "requests that wait hold memory")
             }
             section.set("drain", &timeouts.drain) {
                 $0.duration(.zero, .seconds(3600), "a stopping process must end some time")

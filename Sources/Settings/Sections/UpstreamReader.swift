@@ -44,6 +44,9 @@ enum UpstreamReader {
         section.set("connections_max", &upstream.connectionCountMax) {
             $0.count(1...65_535, "an address has no more ports")
         }
+        if let field = section.field("tls") {
+            upstream.tls = UpstreamTLSReader.tls(field, servers: upstream.servers)
+        }
         return upstream
     }
 

@@ -38,6 +38,8 @@ public struct ListenerSettings: Hashable, Sendable {
     public var allow: TargetAllowances
     /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept.
     public var trustedProxies: [TrustedProxy]
+    /// Nil: clients speak HTTP without TLS.
+    public var tls: ListenerTLSSettings?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = []
@@ -160,6 +162,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var idleConnectionCountMax = 64
     /// Connections of each worker, busy or idle; requests beyond are refused with 503.
     public var connectionCountMax = 1024
+    /// Nil: servers are spoken to without TLS.
+    public var tls: UpstreamTLSSettings?
 
     public init(name: String, servers: [Endpoint]) {
         self.name = name

@@ -41,6 +41,8 @@ public struct GatewayConfiguration: Sendable {
     public var more: [String] = []
     /// Further lines of the listener, e.g. `trusted_proxies: [127.0.0.0/8]`.
     public var listenerMore: [String] = []
+    /// Addresses of further listeners.
+    public var binds: [String] = []
 
     /// Everything goes, unlooked at, to an upstream on `port`.
     public init(upstreamPort port: UInt16, routes: [Route] = [.init("all", path: "/*")]) {
@@ -63,6 +65,7 @@ public struct GatewayConfiguration: Sendable {
     public func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
         lines += listenerMore.map { "    \($0)" }
+        lines += binds.map { "  - bind: \($0)" }
         lines += ["apps:"] + apps.map { "  - \($0)" }
         lines += [
             "registry: { sqlite: \(registryPath ?? directory + "/registry.db") }",
