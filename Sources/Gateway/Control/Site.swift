@@ -11,6 +11,8 @@ public import Settings
 public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
+    /// For each route, nil where it needs none.
+    let treatments: [RouteTreatment?]
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -48,6 +50,7 @@ public final class Site: Sendable {
         self.sealer = sealer
         self.generation = generation
         routes = RouteTable(settings.routes)
+        treatments = settings.routes.map { RouteTreatment($0, settings) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
@@ -74,12 +77,13 @@ public final class Site: Sendable {
     }
 }
 
-/// The time-outs of client connections, divided once: `Duration` counts in 128 bits.
+/// The time-outs of the request path, divided once: `Duration` counts in 128 bits.
 struct TimeoutNanoseconds: Sendable {
     let requestHead: UInt64
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    let registry: UInt64
     let tlsHandshake: UInt64
 
     init(_ timeouts: Timeouts) {
@@ -87,6 +91,7 @@ struct TimeoutNanoseconds: Sendable {
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        registry = timeouts.registry.wholeNanoseconds
         tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
     }
 }

@@ -73,7 +73,7 @@ extension HTTP1Connection {
         switch state {
         case .readingHead: setDeadline(worker.site.timeouts.requestHead)
         case .exchanging where !bodyReader.isComplete:
-            setDeadline(worker.site.timeouts.requestBody)
+            setDeadline(requestBodyNanoseconds)
         default: break
         }
     }

@@ -223,7 +223,12 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// More of the body must come, after a pause that has its bound.
     private func awaitBody() {
         if hasClientEnded { return lose() }
-        setDeadline(worker.site.timeouts.requestBody)
+        setDeadline(requestBodyNanoseconds)
+    }
+
+    /// Between two reads of the body.
+    var requestBodyNanoseconds: UInt64 {
+        exchange?.treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
     }
 
     private func discard() {

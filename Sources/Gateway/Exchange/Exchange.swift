@@ -51,6 +51,7 @@ final class Exchange {
     // What was found out about it.
     var normalPath: [UInt8] = []
     var routeIndex: Int?
+    var treatment: RouteTreatment?
     var endpoint: AppEndpoint?
     var policy = AttestPolicy()
     var evidence: Evidence?
@@ -130,6 +131,7 @@ final class Exchange {
         trustedRequestID = nil
         normalPath.removeAll(keepingCapacity: true)
         routeIndex = nil
+        treatment = nil
         endpoint = nil
         policy = AttestPolicy()
         evidence = nil

@@ -75,6 +75,11 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         deadline?.set(afterNanoseconds: nanoseconds)
     }
 
+    /// How long the upstream may be silent: by the route, else for all of its requests.
+    private var responseNanoseconds: UInt64 {
+        exchange?.treatment?.responseNanoseconds ?? pool.responseNanoseconds
+    }
+
     // MARK: sending
 
     /// Sends the exchange's request; the answer comes by the exchange's `upstream…` calls.
@@ -97,7 +102,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         requestCount += 1
         state = .awaitingHead
         response.reset()
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         pool.worker.outbox.add(self)
     }
 
@@ -204,7 +209,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             if connectFailure != nil, exchange != nil { failToConnect() }
         case .handshaking: proceed()
         case .awaitingHead, .readingBody:
-            setDeadline(pool.responseNanoseconds)
+            setDeadline(responseNanoseconds)
             sendMore()
         case .idle, .closed: break
         }
@@ -295,7 +300,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                 return fail(.malformed(code: fault.code.description))
             }
         }
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         if !isReady {
             isPaused = true
             transport?.disableReading()
@@ -309,7 +314,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func resumeReading() {
         guard isPaused, state == .readingBody else { return }
         isPaused = false
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         transport?.enableReading()
     }
 

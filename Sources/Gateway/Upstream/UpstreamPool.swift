@@ -22,6 +22,8 @@ final class UpstreamPool {
     private var idle: [UpstreamConnection] = []
     private(set) var connectionCount = 0
     private var nextServer = 0
+    /// Whether the configuration has left this upstream behind.
+    private var isRetired = false
 
     init(
         worker: Worker, settings: UpstreamSettings, addresses: [SocketAddress],
@@ -65,7 +67,7 @@ final class UpstreamPool {
 
     /// Takes a connection back whose exchange is complete.
     func giveBack(_ connection: UpstreamConnection) {
-        guard !worker.isDraining, idle.count < settings.idleConnectionCountMax else {
+        guard !isRetired, !worker.isDraining, idle.count < settings.idleConnectionCountMax else {
             connection.close()
             return
         }
@@ -78,7 +80,13 @@ final class UpstreamPool {
         if connection.isIdle { idle.removeAll { $0 === connection } }
     }
 
-    /// The configuration has left this upstream behind: idle connections end now.
+    /// The configuration has left this upstream behind: idle connections end now, leased ones with
+    /// their exchange.
+    func retire() {
+        isRetired = true
+        closeIdle()
+    }
+
     func closeIdle() {
         for connection in idle { connection.close() }
     }

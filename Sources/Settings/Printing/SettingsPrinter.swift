@@ -167,6 +167,7 @@ public struct SettingsPrinter {
             yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

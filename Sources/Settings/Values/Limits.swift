@@ -41,6 +41,9 @@ public struct Timeouts: Hashable, Sendable {
     public var idle: Duration = .seconds(75)
     /// For a client to take any byte of an answer.
     public var send: Duration = .seconds(60)
+    /// For the registry, by each request that asks it: the commit of a busy disk takes far less,
+    /// and a client that hears nothing for longer gives up.
+    public var registry: Duration = .seconds(5)
     /// For requests in progress when the gateway stops.
     public var drain: Duration = .seconds(30)
 
