@@ -45,18 +45,18 @@ public enum Base64 {
         _ text: Span<UInt8>, digitCount: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
         let table = values.span
+        precondition(digitCount <= text.count && table.count == 256)
         var marks: UInt8 = 0
         var index = 0
         let wholeCount = digitCount & ~3
         // Four digits at a time, and what is wrong with any of them is looked at once, at the end:
         // this runs over every byte of what a signed request brings.
         while index < wholeCount {
-            let first = table[Int(text[index])]
-            let second = table[Int(text[index &+ 1])]
-            let third = table[Int(text[index &+ 2])]
-            let fourth = table[Int(text[index &+ 3])]
-            marks |= (first | second | third | fourth) & 0xC0
-            if isInvalid(first, second, third, fourth) { return false }
+            let first = unsafe table[unchecked: Int(text[unchecked: index])]
+            let second = unsafe table[unchecked: Int(text[unchecked: index &+ 1])]
+            let third = unsafe table[unchecked: Int(text[unchecked: index &+ 2])]
+            let fourth = unsafe table[unchecked: Int(text[unchecked: index &+ 3])]
+            marks |= first | second | third | fourth
             output.append(first &<< 2 | (second &>> 4) & 0x03)
             output.append(second &<< 4 | (third &>> 2) & 0x0F)
             output.append(third &<< 6 | fourth & 0x3F)
@@ -65,14 +65,8 @@ public enum Base64 {
         return decodeRest(text, from: wholeCount, to: digitCount, marks, into: &output)
     }
 
-    @inline(__always)
-    private static func isInvalid(
-        _ first: UInt8, _ second: UInt8, _ third: UInt8, _ fourth: UInt8
-    ) -> Bool {
-        first == 0xFF || second == 0xFF || third == 0xFF || fourth == 0xFF
-    }
-
-    /// The last two or three digits, whose spare bits must be zero; then the alphabets must agree.
+    /// The last two or three digits, whose spare bits must be zero; then the marks must agree: a
+    /// byte that is no digit has left both.
     private static func decodeRest(
         _ text: Span<UInt8>, from start: Int, to end: Int, _ marks: UInt8,
         into output: inout OutputSpan<UInt8>
@@ -81,11 +75,10 @@ public enum Base64 {
         var group: UInt32 = 0
         for index in start..<end {
             let value = values[Int(text[index])]
-            guard value != 0xFF else { return false }
-            alphabets |= value & 0xC0
+            alphabets |= value
             group = group << 6 | UInt32(value & 0x3F)
         }
-        guard alphabets != 0xC0 else { return false }
+        guard alphabets & 0xC0 != 0xC0 else { return false }
         switch end - start {
         case 2:
             guard group & 0xF == 0 else { return false }
@@ -103,7 +96,7 @@ public enum Base64 {
 
     /// Standard alphabet with padding.
     public static func encode(_ bytes: [UInt8]) -> String {
-        String(decoding: encode(bytes, standardAlphabet, padded: true), as: UTF8.self)
+        String(decoding: encode(bytes.span, standardAlphabet.span, padded: true), as: UTF8.self)
     }
 
     /// URL alphabet without padding.
@@ -111,26 +104,33 @@ public enum Base64 {
         String(decoding: encodeURLBytes(bytes), as: UTF8.self)
     }
 
-    /// URL alphabet without padding, as ASCII bytes.
-    public static func encodeURLBytes(_ bytes: [UInt8]) -> [UInt8] {
-        encode(bytes, urlAlphabet, padded: false)
+    /// Standard alphabet with padding, as ASCII bytes.
+    public static func encodeBytes(_ bytes: [UInt8]) -> [UInt8] {
+        encode(bytes.span, standardAlphabet.span, padded: true)
     }
 
-    private static func encode(_ bytes: [UInt8], _ alphabet: [UInt8], padded: Bool) -> [UInt8] {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        var index = 0
-        while index < bytes.count {
-            let taken = min(3, bytes.count - index)
-            var group = UInt32(bytes[index]) << 16
-            if taken > 1 { group |= UInt32(bytes[index + 1]) << 8 }
-            if taken > 2 { group |= UInt32(bytes[index + 2]) }
-            for digit in 0...taken {
-                text.append(alphabet[Int(group >> UInt32(18 - digit * 6) & 0x3F)])
+    /// URL alphabet without padding, as ASCII bytes.
+    public static func encodeURLBytes(_ bytes: [UInt8]) -> [UInt8] {
+        encode(bytes.span, urlAlphabet.span, padded: false)
+    }
+
+    private static func encode(
+        _ bytes: Span<UInt8>, _ alphabet: Span<UInt8>, padded: Bool
+    ) -> [UInt8] {
+        [UInt8](capacity: (bytes.count + 2) / 3 * 4) { output in
+            var index = 0
+            while index < bytes.count {
+                let taken = min(3, bytes.count - index)
+                var group = UInt32(bytes[index]) << 16
+                if taken > 1 { group |= UInt32(bytes[index + 1]) << 8 }
+                if taken > 2 { group |= UInt32(bytes[index + 2]) }
+                output.append(alphabet[Int(group &>> 18)])
+                output.append(alphabet[Int(group &>> 12 & 0x3F)])
+                if taken > 1 { output.append(alphabet[Int(group &>> 6 & 0x3F)]) }
+                if taken > 2 { output.append(alphabet[Int(group & 0x3F)]) }
+                if padded { for _ in taken..<3 { output.append(0x3D) } }
+                index += taken
             }
-            if padded { for _ in taken..<3 { text.append(0x3D) } }
-            index += taken
         }
-        return text
     }
 }

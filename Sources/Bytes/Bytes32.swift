@@ -44,7 +44,10 @@ public struct Bytes32: Hashable, Sendable, Comparable {
 
     public var array: [UInt8] {
         [UInt8](capacity: Self.byteCount) { output in
-            for index in 0..<Self.byteCount { output.append(self[index]) }
+            output.append(bigEndian: word0)
+            output.append(bigEndian: word1)
+            output.append(bigEndian: word2)
+            output.append(bigEndian: word3)
         }
     }
 
@@ -82,15 +85,37 @@ public struct Bytes16: Hashable, Sendable {
         return UInt8(truncatingIfNeeded: word >> UInt64(56 - (index & 7) * 8))
     }
 
-    public var array: [UInt8] { (0..<Self.byteCount).map { self[$0] } }
+    public var array: [UInt8] {
+        [UInt8](capacity: Self.byteCount) { output in
+            output.append(bigEndian: word0)
+            output.append(bigEndian: word1)
+        }
+    }
 }
 
 extension Span where Element == UInt8 {
     /// The eight bytes from `offset`, most significant first.
     @inlinable
     public func bigEndianWord(at offset: Int) -> UInt64 {
+        // One check for all eight, so that the compiler makes one load of it.
+        precondition(offset >= 0 && offset <= count &- 8)
         var word: UInt64 = 0
-        for index in offset..<offset + 8 { word = word << 8 | UInt64(self[index]) }
+        for index in 0..<8 {
+            word = unsafe word &<< 8 | UInt64(self[unchecked: offset &+ index])
+        }
         return word
+    }
+}
+
+extension OutputSpan where Element == UInt8 {
+    /// Appends the low `byteCount` bytes of `word`, most significant first.
+    @inlinable
+    @_lifetime(self: copy self)
+    public mutating func append(bigEndian word: UInt64, byteCount: Int = 8) {
+        var shift = byteCount &* 8
+        while shift > 0 {
+            shift &-= 8
+            append(UInt8(truncatingIfNeeded: word &>> UInt64(shift)))
+        }
     }
 }

@@ -47,23 +47,25 @@ public struct ChallengeSealer: Sendable {
     public func token(of challenge: Challenge) -> [UInt8] {
         let generation = generations[0]
         let keyByteCount = challenge.keyID == nil ? 0 : 32
-        var raw: [UInt8] = []
-        raw.reserveCapacity(Self.bodyByteCount + keyByteCount + Self.tagByteCount)
-        raw.append(Self.version)
-        raw.appendBigEndian(UInt64(generation.id), byteCount: 4)
-        raw.append(challenge.purpose.rawValue)
-        raw.appendBigEndian(UInt64(bitPattern: challenge.issuedAt), byteCount: 8)
-        raw.appendBigEndian(challenge.incarnation.value, byteCount: 8)
-        raw.appendBigEndian(challenge.id.word0, byteCount: 8)
-        raw.appendBigEndian(challenge.id.word1, byteCount: 8)
-        if let keyID = challenge.keyID {
-            for word in [
-                keyID.digest.word0, keyID.digest.word1, keyID.digest.word2, keyID.digest.word3,
-            ] { raw.appendBigEndian(word, byteCount: 8) }
+        let sealedByteCount = Self.bodyByteCount + keyByteCount
+        let raw = [UInt8](capacity: sealedByteCount + Self.tagByteCount) { output in
+            output.append(Self.version)
+            output.append(bigEndian: UInt64(generation.id), byteCount: 4)
+            output.append(challenge.purpose.rawValue)
+            output.append(bigEndian: UInt64(bitPattern: challenge.issuedAt))
+            output.append(bigEndian: challenge.incarnation.value)
+            output.append(bigEndian: challenge.id.word0)
+            output.append(bigEndian: challenge.id.word1)
+            if let digest = challenge.keyID?.digest {
+                output.append(bigEndian: digest.word0)
+                output.append(bigEndian: digest.word1)
+                output.append(bigEndian: digest.word2)
+                output.append(bigEndian: digest.word3)
+            }
+            let tag = HMACSHA256.authenticate(output.span, key: generation.key)
+            output.append(bigEndian: tag.word0)
+            output.append(bigEndian: tag.word1)
         }
-        let tag = HMACSHA256.authenticate(raw.span, key: generation.key)
-        raw.appendBigEndian(tag.word0, byteCount: 8)
-        raw.appendBigEndian(tag.word1, byteCount: 8)
         return Base64.encodeURLBytes(raw)
     }
 
@@ -110,13 +112,5 @@ public struct ChallengeSealer: Sendable {
             id: Bytes16(word0: bytes.bigEndianWord(at: 22), word1: bytes.bigEndianWord(at: 30)),
             keyID: keyByteCount == 0
                 ? nil : Bytes32(bytes.extracting(38..<70)).map(KeyID.init(digest:)))
-    }
-}
-
-extension [UInt8] {
-    fileprivate mutating func appendBigEndian(_ value: UInt64, byteCount: Int) {
-        for index in (0..<byteCount).reversed() {
-            append(UInt8(truncatingIfNeeded: value >> UInt64(index * 8)))
-        }
     }
 }

@@ -25,4 +25,7 @@ public struct KeyID: Hashable, Sendable {
 
     /// Standard base64 with padding, as iOS writes it.
     public var base64: String { Base64.encode(digest.array) }
+
+    /// ``base64`` as ASCII bytes.
+    public var base64Bytes: [UInt8] { Base64.encodeBytes(digest.array) }
 }

@@ -122,7 +122,7 @@ extension Exchange {
             return
         }
         upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
-        upstreamHead.append(evidence.keyID.base64)
+        upstreamHead.append(evidence.keyID.base64Bytes)
         upstreamHead.append("\r\nX-Attest-App: ")
         upstreamHead.append(app.id)
         upstreamHead.append("\r\nX-Attest-Environment: ")

@@ -22,10 +22,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     private(set) var state = State.connecting
     /// Whether the pool holds it.
     var isIdle = false
-    /// Whether the worker will call ``cool()``.
-    var isCooling = false
     private var exchange: Exchange?
-    private var input = ByteBuffer()
+    private var input: ByteBuffer
     private var response = ResponseHead()
     private var bodyReader = ResponseBodyReader.untilClose
     private var requestCount = 0
@@ -43,6 +41,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     init(pool: UpstreamPool, address: SocketAddress, addressText: String) {
         self.pool = pool
+        input = ByteBuffer(pool: pool.worker.storage)
         self.addressText = addressText
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
         switch Socket.connect(to: address) {
@@ -92,6 +91,12 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         state = .awaitingHead
         response.reset()
         setDeadline(pool.responseNanoseconds)
+        pool.worker.outbox.add(self)
+    }
+
+    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
+    func sendRequest() {
+        guard state == .awaitingHead else { return }
         sendMore()
     }
 
@@ -302,7 +307,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         let mayLiveOn = response.keepAlive && isRequestSent && input.isEmpty
         self.exchange = nil
         if mayLiveOn {
-            pool.worker.cool(self)
+            input.release()
+            pending.release()
             state = .idle
             setDeadline(pool.idleNanoseconds)
             pool.giveBack(self)
@@ -344,14 +350,6 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func abandon() {
         exchange = nil
         close()
-    }
-
-    /// Called about a second after the connection went idle.
-    func cool() {
-        isCooling = false
-        guard state == .idle else { return }
-        input.release()
-        pending.release()
     }
 
     func close() {

@@ -1,0 +1,39 @@
+import EventLoop
+
+/// Requests of one turn that go to their upstreams together, at its end or when there are eight
+/// (`docs/decisions/0008`).
+///
+/// A write to a peer that sleeps wakes it, and the sender pays more for that than for the rest of
+/// the write; a peer that another request has just woken takes the next one for less.
+final class Outbox {
+    private var connections: [UpstreamConnection] = []
+    private var isFlushing = false
+    private var turnEnd: TurnEndHook?
+
+    init(loop: EventLoop) {
+        turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
+    }
+
+    /// Has `connection` send its request soon: with the next few, at the latest when the turn ends.
+    func add(_ connection: UpstreamConnection) {
+        connections.append(connection)
+        guard !isFlushing else { return }
+        if connections.count >= Self.connectionCountMax { flush() } else { turnEnd?.schedule() }
+    }
+
+    func flush() {
+        guard !isFlushing else { return }
+        isFlushing = true
+        // A request whose connection proves dead is added again, for its retry.
+        var index = 0
+        while index < connections.count {
+            connections[index].sendRequest()
+            index += 1
+        }
+        connections.removeAll(keepingCapacity: true)
+        isFlushing = false
+    }
+
+    /// The first one waits for the verification of the others, some 60 us each.
+    static let connectionCountMax = 8
+}
