@@ -5,9 +5,9 @@ extension Socket {
     ///
     /// With `reusePort`, every worker makes a listener of its own for one address and the kernel
     /// spreads the connections; a second process of the same user can then bind it too, so take
-    /// ``listeners(on:count:backlog:besideOwn:)``, which asks first. An IPv6 listener takes IPv6 only: that
-    /// `[::]` and `0.0.0.0` are two listeners is plain to see in the configuration, and no client
-    /// appears under an IPv4-mapped address that an address rule would miss.
+    /// ``listeners(on:count:backlog:besideOwn:)``, which asks first. An IPv6 listener takes IPv6
+    /// only: that `[::]` and `0.0.0.0` are two listeners is plain to see in the configuration, and
+    /// no client appears under an IPv4-mapped address that an address rule would miss.
     ///
     /// A stale unix socket file is removed where nobody answers at it. The error's text names the
     /// address: `127.0.0.1:8080: address already in use`.
