@@ -1,3 +1,4 @@
+import AppAttest
 import EventLoop
 import Gateway
 import RedisKeyStore

@@ -37,8 +37,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     private var requestCount = 0
     var connectFailure: String?
 
-    // What is being sent: head and body from where the exchange holds them, so that a retry finds
-    // both untouched; of a body in a file the piece that is under way.
+    // What is being sent, from where the exchange holds it: a retry finds it untouched.
     private var sentCount = 0
     private var pending = ByteBuffer()
     private var bodyOffset = 0
