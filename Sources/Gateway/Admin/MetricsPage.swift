@@ -10,6 +10,7 @@ enum MetricsPage {
         var page = PrometheusText()
         writeRoutes(hub, &page)
         writeWorkers(hub, &page)
+        writeServers(hub, &page)
         writeState(hub, site, &page)
         return page.finish()
     }
@@ -69,6 +70,10 @@ enum MetricsPage {
             (
                 .retries, "sallyport_upstream_retries_total",
                 "Requests sent again: a reused connection had died, or none could be made."
+            ),
+            (
+                .retriesDenied, "sallyport_upstream_retries_denied_total",
+                "Requests not sent again because the budget of retries was spent."
             ),
         ]
         for (count, name, help) in counters {

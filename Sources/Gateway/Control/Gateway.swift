@@ -32,6 +32,7 @@ public final class Gateway {
     private var runningCount = 0
     private var signals: [SignalWatch] = []
     private var probe: Timer?
+    private var nameRefresher: NameRefresher?
     /// Every listener that is open, by its address.
     private var openBinds: Set<Endpoint> = []
     private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
@@ -71,6 +72,8 @@ public final class Gateway {
         watchSignals(control.loop)
         watchStores(control)
         stopReceiver = stopped.attach(to: control.loop) { [unowned self] _ in workerStopped() }
+        control.startHealthChecks()
+        try startNameRefresher()
         announce(control)
         control.run(bound[workerCount])
         for thread in threads { thread.join() }
@@ -92,6 +95,15 @@ public final class Gateway {
             }
             threads.append(thread)
             runningCount += 1
+        }
+    }
+
+    private func startNameRefresher() throws {
+        guard nameRefresher == nil,
+            site.settings.upstreams.contains(where: NameRefresher.isNeeded)
+        else { return }
+        nameRefresher = try NameRefresher(hub: hub) { [mailboxes] in
+            for mailbox in mailboxes { _ = mailbox.post(.serversChanged) }
         }
     }
 
@@ -182,6 +194,7 @@ public final class Gateway {
             for (index, mailbox) in mailboxes.enumerated() {
                 _ = mailbox.post(.reload(WorkerUpdate(site: next, listeners: bound[index])))
             }
+            try startNameRefresher()
             hub.logs.reopen()
             control.log.event(level: "info", "reloaded", "generation \(next.generation)")
         } catch {

@@ -68,7 +68,15 @@ final class Exchange {
     var upstreamHead = ByteBuffer()
     var isBodyInHead = false
     var upstream: UpstreamConnection?
+    /// Tries that got a connection.
     var upstreamAttempts = 0
+    var triedServers: [ServerState] = []
+    /// Where it waits for a connection.
+    var waitingPool: UpstreamPool?
+    /// Its turn has come in that line.
+    var isCalled = false
+    /// The gateway's own: neither logged nor counted, nor evidence for an ejection.
+    var isHealthCheck = false
     var isAnswerStarted = false
     var decision = Decision.undecided
     var reason = Reason.ok
@@ -141,6 +149,10 @@ final class Exchange {
         upstreamHead.clear(keepingAtMost: Self.keptByteCountMax)
         upstream = nil
         upstreamAttempts = 0
+        if !triedServers.isEmpty { triedServers = [] }
+        waitingPool = nil
+        isCalled = false
+        isHealthCheck = false
         isAnswerStarted = false
         decision = .undecided
         reason = .ok
@@ -227,6 +239,7 @@ final class Exchange {
         downstream = nil
         upstream?.abandon()
         upstream = nil
+        waitingPool?.forget(self)
         if decision != .refused { reason = .clientClosed }
         phase = .recordAccess
         advance()

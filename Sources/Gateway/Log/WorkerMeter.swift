@@ -35,6 +35,8 @@ final class WorkerMeter: @unchecked Sendable {
         case requests
         case challenges
         case retries
+        /// Safe, but beyond the budget.
+        case retriesDenied
     }
 
     private let counts = CounterBlock(count: Count.allCases.count)
@@ -42,6 +44,7 @@ final class WorkerMeter: @unchecked Sendable {
     private let gauges = GaugeBlock(count: 1)
     /// By name, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
+    private let servers = Locked<[ServerLabel: ServerMeter]>([:])
     // The worker's own thread only: the meters of the current site's routes, by index.
     private var routes: [RouteMeter] = []
     private var generation = -1
@@ -78,6 +81,16 @@ final class WorkerMeter: @unchecked Sendable {
         }
     }
 
+    /// The meter of an upstream's server, one for all reloads.
+    func server(_ label: ServerLabel) -> ServerMeter {
+        servers.withLock { meters in
+            if let known = meters[label] { return known }
+            let fresh = ServerMeter()
+            meters[label] = fresh
+            return fresh
+        }
+    }
+
     func add(_ count: Count) { counts.add(count.rawValue) }
 
     /// An exchange had to wait at `phase` and goes on.
@@ -90,5 +103,6 @@ final class WorkerMeter: @unchecked Sendable {
     func value(_ count: Count) -> UInt64 { counts.value(count.rawValue) }
     func waitCount(_ phase: Phase) -> UInt64 { waits.value(Int(phase.rawValue)) }
     var connectionCount: Int64 { gauges.value(0) }
+    func serverMeter(_ label: ServerLabel) -> ServerMeter? { servers.withLock { $0[label] } }
     var routeMeters: [String: RouteMeter] { byName.withLock { $0 } }
 }

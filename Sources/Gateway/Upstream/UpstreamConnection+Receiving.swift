@@ -59,6 +59,7 @@ extension UpstreamConnection {
         }
         bodyReader = ResponseBodyReader(response.framing)
         state = .readingBody
+        if !isForCheck { pool.serverAnswered(server) }
         exchange.upstreamSentHead(response, bytes: input.readable)
         input.consume(response.byteCount)
         return true
@@ -85,7 +86,7 @@ extension UpstreamConnection {
                 return fail(.malformed(code: fault.code.description))
             }
         }
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(pool.timeouts.read)
         if !isReady {
             isPaused = true
             watch?.disableReading()
@@ -99,7 +100,7 @@ extension UpstreamConnection {
     func resumeReading() {
         guard isPaused, state == .readingBody else { return }
         isPaused = false
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(pool.timeouts.read)
         watch?.enableReading()
     }
 
@@ -109,7 +110,7 @@ extension UpstreamConnection {
         if mayLiveOn {
             pool.worker.cool(self)
             state = .idle
-            setDeadline(pool.idleNanoseconds)
+            setDeadline(pool.timeouts.idle)
             pool.giveBack(self)
         } else {
             close()

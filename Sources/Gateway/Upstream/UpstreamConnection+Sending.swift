@@ -25,8 +25,17 @@ extension UpstreamConnection {
         requestCount += 1
         state = .awaitingHead
         response.reset()
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(headNanoseconds)
+        if !isForCheck { server.meter.countRequest() }
         pool.worker.outbox.add(self)
+    }
+
+    /// How long the head of the answer may take.
+    var headNanoseconds: UInt64 {
+        guard let attempt = pool.timeouts.attempt, exchange?.mayTryAgain == true else {
+            return pool.timeouts.response
+        }
+        return min(attempt, pool.timeouts.response)
     }
 
     /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
@@ -101,7 +110,9 @@ extension UpstreamConnection {
     private func written(_ outcome: WriteOutcome) -> Int? {
         switch outcome {
         case .bytes(let count): return count
-        case .wouldBlock: watch?.enableWriting()
+        case .wouldBlock:
+            watch?.enableWriting()
+            if state == .awaitingHead { setDeadline(pool.timeouts.send) }
         case .failed(let code):
             // The answer may be waiting all the same: a server that refuses a body early.
             watch?.disableWriting()

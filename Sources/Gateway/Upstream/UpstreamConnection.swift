@@ -15,13 +15,15 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     }
 
     let pool: UpstreamPool
-    let addressText: String
+    let server: PooledServer
     var descriptor: Int32 = -1
     var watch: Watch?
     var deadline: Deadline?
     var state = State.connecting
     /// Whether the pool holds it.
     var isIdle = false
+    /// Made for one health check.
+    var isForCheck = false
     /// Whether the worker will call ``cool()``.
     var isCooling = false
     var exchange: Exchange?
@@ -43,18 +45,18 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     /// Reads no more: the client is slower than the upstream.
     var isPaused = false
 
-    init(pool: UpstreamPool, address: SocketAddress, addressText: String) {
+    init(pool: UpstreamPool, server: PooledServer) {
         self.pool = pool
-        self.addressText = addressText
+        self.server = server
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
-        switch Socket.connect(to: address) {
+        switch Socket.connect(to: server.state.address) {
         case .connected(let descriptor):
             state = .idle
             watch(descriptor)
         case .inProgress(let descriptor):
             watch(descriptor)
             watch?.enableWriting()
-            setDeadline(pool.connectNanoseconds)
+            setDeadline(pool.timeouts.connect)
         case .failed(let code):
             connectFailure = IOError.text(errno: code)
         }
@@ -82,8 +84,9 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             watch?.enableReading()
             if exchange != nil { beginRequest() }
         case .awaitingHead, .readingBody:
-            setDeadline(pool.responseNanoseconds)
             sendMore()
+            guard state == .awaitingHead else { return }
+            setDeadline(isRequestSent ? headNanoseconds : pool.timeouts.send)
         case .idle, .closed: break
         }
     }
@@ -92,7 +95,11 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     func deadlineExpired() {
         guard exchange != nil else { return close() }
-        fail(state == .connecting ? .connectTimeout : .responseTimeout)
+        switch state {
+        case .connecting: fail(.connectTimeout)
+        case .readingBody: fail(.readTimeout)
+        default: fail(isRequestSent || writeFailure != nil ? .responseTimeout : .sendTimeout)
+        }
     }
 
     func failOrClose(_ failure: UpstreamFailure) {
@@ -102,9 +109,15 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func fail(_ failure: UpstreamFailure) {
         let failed = exchange
         let wasReused = requestCount > 1
+        let isUnsent = sentCount == 0
         exchange = nil
         close()
-        failed?.upstreamFailed(failure, wasReused: wasReused, sawAnswer: sawAnswer)
+        // A server may end an idle connection at any time: that another request was just on its
+        // way says nothing about the server.
+        let isServersFault = !wasReused || sawAnswer || !failure.isBreak
+        if isServersFault, failed?.isHealthCheck == false { pool.serverFailed(server, failure) }
+        failed?.upstreamFailed(
+            failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
     }
 
     /// Nobody waits for the answer any more.

@@ -43,6 +43,8 @@ final class Worker {
     private var lastExchangeNumber: UInt64 = 0
     private(set) var isDraining = false
     private var drainDeadline: Timer?
+    /// The control thread's alone.
+    private var healthChecker: HealthChecker?
 
     /// Names in any spelling: of forwarding fields, of those that ask for another method or target,
     /// and of what upstreams may not send to apps.
@@ -83,6 +85,9 @@ final class Worker {
         counters.close()
     }
 
+    /// Checks upstream servers from now on, for all workers.
+    func startHealthChecks() { healthChecker = HealthChecker(worker: self) }
+
     private func receive(_ message: WorkerMessage) {
         switch message {
         case .keyLookedUp(let number, let result): keyWasLookedUp(number, result)
@@ -96,6 +101,7 @@ final class Worker {
             keyCache.invalidate(keyIDs)
         case .keysChanged(.everything): keyCache.clear()
         case .reload(let update): apply(update)
+        case .serversChanged: takeServers()
         case .drain: drain()
         }
     }
@@ -285,7 +291,7 @@ final class Worker {
 
     private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
         UpstreamPool(
-            worker: self, settings: settings, addresses: hub.addresses(of: settings),
+            worker: self, settings: settings, group: hub.servers(of: settings),
             responseHeadLimits: site.responseHeadLimits)
     }
 
@@ -294,11 +300,21 @@ final class Worker {
         var old = pools
         pools = site.settings.upstreams.map { settings in
             let fresh = makePool(settings, site)
-            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
-            return kept.map { old.remove(at: $0) } ?? fresh
+            guard let index = old.firstIndex(where: { $0.isInterchangeable(with: fresh) }) else {
+                return fresh
+            }
+            let kept = old.remove(at: index)
+            kept.take(fresh.group)
+            return kept
         }
         for pool in old { pool.closeIdle() }
         poolGeneration = site.generation
+    }
+
+    /// Names have come to stand for other addresses.
+    private func takeServers() {
+        for pool in pools { pool.take(hub.servers(of: pool.settings)) }
+        healthChecker?.update()
     }
 
     // MARK: reload and stop
@@ -311,6 +327,7 @@ final class Worker {
 
     private func apply(_ update: WorkerUpdate) {
         site = update.site
+        healthChecker?.update()
         keyCache.replaceApps(update.site.settings.apps.map(\.id))
         let contexts = update.listeners.map(\.context)
         for acceptor in acceptors {

@@ -7,6 +7,8 @@ enum WorkerMessage: Sendable {
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
     case keysChanged(RegistryChange)
     case reload(WorkerUpdate)
+    /// The names of upstream servers stand for other addresses: the hub has them.
+    case serversChanged
     case drain
 }
 

@@ -118,12 +118,7 @@ public struct SettingsPrinter {
         yaml.mapping("upstreams") { yaml in
             for upstream in settings.upstreams {
                 yaml.mapping(YAMLText.scalar(upstream.name)) { yaml in
-                    yaml.entry("servers", list: upstream.servers.map(\.description))
-                    yaml.entry("connect_timeout", Quantity.describe(upstream.connectTimeout))
-                    yaml.entry("response_timeout", Quantity.describe(upstream.responseTimeout))
-                    yaml.entry("idle_timeout", Quantity.describe(upstream.idleTimeout))
-                    yaml.entry("idle_connections_max", "\(upstream.idleConnectionCountMax)")
-                    yaml.entry("connections_max", "\(upstream.connectionCountMax)")
+                    Self.write(upstream, to: &yaml)
                 }
             }
         }
