@@ -6,7 +6,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests
 
-.PHONY: help build demo test lint format bench soak clean
+.PHONY: help build demo test lint format bench idle soak clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -15,6 +15,7 @@ help:
 	@echo 'make build         optimised commands, in $(RELEASE)'
 	@echo 'make lint          what the formatter finds; make format lets it mend that'
 	@echo 'make bench         requests per second beside nginx and HAProxy (about 5 minutes)'
+	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
 	@echo 'make clean         remove what was built'
 
@@ -46,6 +47,11 @@ bench:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/bench.sh $(RELEASE)
+
+idle:
+	@scripts/install.sh bench
+	swift build $(RELEASE_FLAGS)
+	@Benchmarks/idle.sh $(RELEASE)
 
 soak:
 	@scripts/install.sh bench

@@ -53,8 +53,8 @@ class Servers:
         self.plain = {
             "Sallyport": (self.start_gateway("embedded", gateway, admin, upstream, "embedded"),
                           gateway),
-            "nginx": (self.start_nginx(nginx, upstream), nginx),
-            "HAProxy": (self.start_haproxy(haproxy, upstream), haproxy),
+            "nginx": (bed.start_nginx_proxy(nginx, upstream, bed.server_cpu), nginx),
+            "HAProxy": (bed.start_haproxy(haproxy, upstream, bed.server_cpu), haproxy),
         }
         bed.start("redis", [
             "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
@@ -74,46 +74,6 @@ class Servers:
         for number in range(ROUNDS):
             self.bed.import_keys(name, f"round-{number}", DEVICES)
         return self.bed.start_gateway(name, admin, self.bed.server_cpu)[0]
-
-    def start_nginx(self, port, upstream):
-        more = f"""
-            upstream api {{
-                server 127.0.0.1:{upstream};
-                keepalive 64;
-                keepalive_requests 1000000000;
-            }}
-        """
-        server = """
-            location / {
-                proxy_pass http://api;
-                proxy_http_version 1.1;
-                proxy_set_header Connection "";
-            }
-        """
-        process = self.bed.start_nginx("nginx", port, server, self.bed.server_cpu, more)
-        self.bed.await_answer(process, f"http://127.0.0.1:{port}/")
-        return process
-
-    def start_haproxy(self, port, upstream):
-        path = self.bed.write("haproxy.cfg", f"""
-global
-    nbthread 1
-    maxconn 4096
-defaults
-    mode http
-    http-reuse always
-    timeout connect 5s
-    timeout client 1m
-    timeout server 1m
-frontend measured
-    bind 127.0.0.1:{port}
-    default_backend api
-backend api
-    server api 127.0.0.1:{upstream}
-""")
-        process = self.bed.start("haproxy", ["haproxy", "-db", "-f", path], self.bed.server_cpu)
-        self.bed.await_answer(process, f"http://127.0.0.1:{port}/")
-        return process
 
     def measure_plain(self, server):
         process, port = self.plain[server]

@@ -29,6 +29,7 @@ class Testbed:
         self.gateway = os.path.abspath(os.path.join(build, "sallyport"))
         self.lab = os.path.abspath(os.path.join(build, "sallyport-lab"))
         self.processes = []
+        self.connections_max = 4096
         cpus = sorted(os.sched_getaffinity(0))
         self.server_cpu, self.load_cpu = cpus[0], cpus[min(1, len(cpus) - 1)]
 
@@ -127,7 +128,7 @@ class Testbed:
             master_process off;
             pid {name}.pid;
             error_log stderr crit;
-            events {{ worker_connections 4096; }}
+            events {{ worker_connections {self.connections_max}; }}
             http {{
                 access_log off;
                 keepalive_requests 1000000000;
@@ -139,6 +140,48 @@ class Testbed:
         """)
         command = ["nginx", "-e", "stderr", "-p", self.folder, "-c", path]
         return self.start(name, command, cpu)
+
+    def start_nginx_proxy(self, port, upstream, cpu=None):
+        """nginx as a reverse proxy with kept-alive connections to the upstream."""
+        more = f"""
+            upstream api {{
+                server 127.0.0.1:{upstream};
+                keepalive 64;
+                keepalive_requests 1000000000;
+            }}
+        """
+        server = """
+            location / {
+                proxy_pass http://api;
+                proxy_http_version 1.1;
+                proxy_set_header Connection "";
+            }
+        """
+        process = self.start_nginx("nginx", port, server, cpu, more)
+        self.await_answer(process, f"http://127.0.0.1:{port}/")
+        return process
+
+    def start_haproxy(self, port, upstream, cpu=None):
+        """The same with HAProxy, one thread."""
+        path = self.write("haproxy.cfg", f"""
+global
+    nbthread 1
+    maxconn {self.connections_max}
+defaults
+    mode http
+    http-reuse always
+    timeout connect 5s
+    timeout client 1h
+    timeout server 1m
+frontend measured
+    bind 127.0.0.1:{port}
+    default_backend api
+backend api
+    server api 127.0.0.1:{upstream}
+""")
+        process = self.start("haproxy", ["haproxy", "-db", "-f", path], cpu)
+        self.await_answer(process, f"http://127.0.0.1:{port}/")
+        return process
 
     def start_upstream(self, port, cpu=None):
         """The API of every measurement: it answers a line of text, or a file."""
@@ -176,7 +219,8 @@ routes:
     attest: {{ mode: off }}
 admin: {{ bind: 127.0.0.1:{admin} }}
 log: {{ access: off, events: stderr }}
-limits: {{ requests_per_connection: 1000000000 }}
+limits: {{ requests_per_connection: 1000000000, connections: {self.connections_max} }}
+timeouts: {{ idle: 1h }}
 """)
 
     def start_gateway(self, name, admin, cpu=None):

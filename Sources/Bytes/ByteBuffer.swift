@@ -1,22 +1,29 @@
 /// A growable run of bytes that is filled at the end and emptied from the front.
 ///
 /// Reads see a `Span`; sockets fill it through ``withUnsafeWritable(minimumCount:_:)``, which only
-/// fences call. An empty buffer keeps its storage until ``release()``.
+/// fences call. An empty buffer keeps its storage until ``release()``. One that was made with a
+/// ``StoragePool`` takes its first storage from there and gives it back.
 @safe
 public struct ByteBuffer: ~Copyable {
     @usableFromInline var storage: UnsafeMutablePointer<UInt8>?
     @usableFromInline var start = 0
     @usableFromInline var end = 0
     public private(set) var capacity = 0
+    private let pool: StoragePool?
 
-    public init() { unsafe storage = nil }
+    public init(pool: StoragePool? = nil) {
+        unsafe storage = nil
+        self.pool = pool
+    }
 
     public init(capacity: Int) {
-        unsafe storage = nil
+        self.init()
         grow(to: capacity)
     }
 
-    deinit { unsafe storage?.deallocate() }
+    deinit {
+        if let storage = unsafe storage { unsafe Self.discard(storage, capacity, pool) }
+    }
 
     @inlinable public var count: Int { end - start }
     @inlinable public var isEmpty: Bool { end == start }
@@ -60,10 +67,21 @@ public struct ByteBuffer: ~Copyable {
 
     /// Forgets every byte and gives the storage back: an idle connection holds none.
     public mutating func release() {
-        unsafe storage?.deallocate()
-        unsafe storage = nil
-        capacity = 0
         clear()
+        guard let storage = unsafe storage else { return }
+        unsafe Self.discard(storage, capacity, pool)
+        unsafe self.storage = nil
+        capacity = 0
+    }
+
+    private static func discard(
+        _ storage: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ pool: StoragePool?
+    ) {
+        if let pool, capacity == pool.byteCount {
+            unsafe pool.giveBack(storage)
+        } else {
+            unsafe storage.deallocate()
+        }
     }
 
     /// Makes room for `byteCount` more bytes, moving or growing as needed.
@@ -87,11 +105,16 @@ public struct ByteBuffer: ~Copyable {
     }
 
     private mutating func grow(to newCapacity: Int) {
+        if let pool, unsafe storage == nil, newCapacity <= pool.byteCount {
+            unsafe storage = pool.take()
+            capacity = pool.byteCount
+            return
+        }
         let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
         let held = count
         if let storage = unsafe storage {
             unsafe fresh.update(from: storage + start, count: held)
-            unsafe storage.deallocate()
+            unsafe Self.discard(storage, capacity, pool)
         }
         unsafe storage = fresh
         capacity = newCapacity

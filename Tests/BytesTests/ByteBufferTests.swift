@@ -31,4 +31,40 @@ struct ByteBufferTests {
         let text = String(decoding: buffer.readable.array, as: UTF8.self)
         #expect(text == "\(number) \(String(number, radix: 16))")
     }
+
+    @Test("buffers of a pool use one piece after the other")
+    func pooledStorage() {
+        let pool = StoragePool(byteCount: 64, keptCountMax: 1)
+        var first = ByteBuffer(pool: pool)
+        var capacities = [first.capacity]
+        first.append("one")
+        capacities.append(first.capacity)
+        first.release()
+        capacities.append(first.capacity)
+        #expect(capacities == [0, 64, 0])
+
+        var second = ByteBuffer(pool: pool)
+        second.append("two")
+        first.append("three")
+        let texts = [first.readable.array, second.readable.array]
+        #expect(texts == [Array("three".utf8), Array("two".utf8)])
+        second.release()
+        first.release()
+    }
+
+    @Test("a buffer that outgrows its pool's pieces keeps its bytes, then has memory of its own")
+    func outgrownPool() {
+        let pool = StoragePool(byteCount: 64, keptCountMax: 4)
+        var buffer = ByteBuffer(pool: pool)
+        let bytes = (0..<100).map { UInt8($0) }
+        for byte in bytes { buffer.append(byte) }
+        let held = buffer.readable.array
+        #expect(held == bytes)
+        let grownCapacity = buffer.capacity
+        #expect(grownCapacity >= 100)
+        buffer.release()
+        buffer.append("again")
+        let pooledCapacity = buffer.capacity
+        #expect(pooledCapacity == 64)
+    }
 }

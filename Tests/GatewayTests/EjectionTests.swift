@@ -106,7 +106,9 @@ struct HealthTallyTests {
         }
         #expect(tally.add(isPassed: false) == true)
         #expect(!tally.isUp)
-        for isPassed in [false, true, false, true] { #expect(tally.add(isPassed: isPassed) == false) }
+        for isPassed in [false, true, false, true] {
+            #expect(tally.add(isPassed: isPassed) == false)
+        }
         #expect(tally.add(isPassed: true) == true)
         #expect(tally.isUp)
     }

@@ -96,6 +96,7 @@ struct Configuration {
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
           - bind: '[0::1]:0'
           - bind: unix:/run/s.sock
+            trusted_proxies: [unix]
         apps:
           - id: ABCDE12345.com.example.app
             environments: [development]

@@ -47,11 +47,13 @@ struct SettingsLoaderTests {
         #expect(settings.listeners[2].bind == .unix(path: "/run/s.sock"))
         #expect(
             settings.listeners[0].trustedProxies == [
-                AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8),
-                AddressBlock(address: [192, 0, 2, 1], prefixBitCount: 32),
-                AddressBlock(
-                    address: [0xFD] + [UInt8](repeating: 0, count: 15), prefixBitCount: 8),
+                .block(AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8)),
+                .block(AddressBlock(address: [192, 0, 2, 1], prefixBitCount: 32)),
+                .block(
+                    AddressBlock(
+                        address: [0xFD] + [UInt8](repeating: 0, count: 15), prefixBitCount: 8)),
             ])
+        #expect(settings.listeners[2].trustedProxies == [.unix])
         #expect(settings.apps[1].environments == [.production, .development])
         // Mirrors know the names of all members: each differs from its default.
         expectDifferent(settings.limits, defaults.limits)

@@ -31,12 +31,12 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     /// Index in the worker's table.
     var slot = 0
 
-    private let descriptor: Int32
+    let descriptor: Int32
     private(set) var watch: Watch?
-    private var deadline: Deadline?
+    private(set) var deadline: Deadline?
     var state = State.idle
-    var input = ByteBuffer()
-    var output = ByteBuffer()
+    var input: ByteBuffer
+    var output: ByteBuffer
     var exchange: Exchange?
     var bodyReader = RequestBodyReader.complete
     var responseFraming = ResponseFraming.length
@@ -44,19 +44,19 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     var isPersistent = true
     var isContinueOwed = false
     var isUpstreamPaused = false
-    private var hasClientEnded = false
+    private(set) var hasClientEnded = false
     private var isProcessing = false
-    /// Whether the worker will call ``cool()``.
-    var isCooling = false
     private var requestCount = 0
     private var lingeredByteCount = 0
     /// A write failed; the connection ends at the next flush.
-    private var isBroken = false
+    var isBroken = false
 
     init(
         worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext
     ) {
         self.worker = worker
+        input = ByteBuffer(pool: worker.storage)
+        output = ByteBuffer(pool: worker.storage)
         self.descriptor = descriptor
         self.peer = peer
         self.listener = listener
@@ -71,7 +71,9 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         setDeadline(worker.site.timeouts.requestHead)
     }
 
-    private func setDeadline(_ nanoseconds: UInt64) {
+    /// Bounds the wait for the client's next bytes, unless the client has to take some first.
+    func setDeadline(_ nanoseconds: UInt64) {
+        if watch?.isWriting == true { return }
         deadline?.set(afterNanoseconds: nanoseconds)
     }
 
@@ -81,6 +83,10 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         guard state != .lingering else { return discard() }
         guard state != .finishing else {
             watch?.disableReading()
+            return
+        }
+        guard watch?.isReading == true else {
+            if Socket.isGone(descriptor) { lose() }
             return
         }
         switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
@@ -96,16 +102,20 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     /// The client sends no more. A half-closed one still gets the answer it asked for: a verified
     /// request has spent its counter, so its answer must not be thrown away.
     private func clientEnded() {
-        guard state == .exchanging, bodyReader.isComplete else { return lose() }
+        switch state {
+        case .exchanging where bodyReader.isComplete: break
+        case .idle where !output.isEmpty: if input.isEmpty { state = .finishing }
+        default: return lose()
+        }
         hasClientEnded = true
-        watch?.disableReading()
+        watch?.watchChanges()
     }
 
     /// Pipelined requests wait in the buffer, but not without bound.
     private func pauseReadingWhenFull() {
         let isWaiting = state == .exchanging ? bodyReader.isComplete : isOutputFull
         guard isWaiting, input.count >= Self.readByteCount else { return }
-        watch?.disableReading()
+        watch?.watchChanges()
     }
 
     /// A client that reads no answers gets no more of them.
@@ -227,63 +237,6 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    // MARK: writing
-
-    func descriptorIsWritable() {
-        guard state != .closed else { return }
-        flush()
-        guard output.isEmpty, state != .closed else { return }
-        resumeUpstream()
-        rest()
-        if state == .readingHead, !hasClientEnded { watch?.enableReading() }
-        process()
-    }
-
-    /// Writes what waits; what does not fit is written when the client takes it.
-    func flush() {
-        guard !isBroken else { return lose() }
-        while !output.isEmpty {
-            switch Socket.write(descriptor, output.readable) {
-            case .bytes(let count): output.consume(count)
-            case .wouldBlock:
-                watch?.enableWriting()
-                setDeadline(worker.site.timeouts.send)
-                return
-            case .failed: return lose()
-            }
-        }
-        watch?.disableWriting()
-        if state == .finishing { linger() }
-    }
-
-    /// Writes `bytes` after what waits, without copying what the kernel takes at once.
-    func writeThrough(_ bytes: Span<UInt8>) -> Bool {
-        let limit = worker.site.settings.limits.responseBufferByteCountMax
-        guard state != .closed, !isBroken else { return true }
-        if bytes.count < Self.copyByteCountMax || watch?.isWriting == true {
-            output.append(bytes)
-        } else {
-            let waiting = output.count
-            switch Socket.write(descriptor, output.readable, bytes) {
-            case .bytes(let count):
-                output.consume(min(count, waiting))
-                output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
-            case .wouldBlock: output.append(bytes)
-            case .failed:
-                // The caller still holds a view into the upstream's buffer: the loss is told when
-                // it flushes.
-                isBroken = true
-                return true
-            }
-            if !output.isEmpty {
-                watch?.enableWriting()
-                setDeadline(worker.site.timeouts.send)
-            }
-        }
-        isUpstreamPaused = output.count > limit
-        return !isUpstreamPaused
-    }
-
     // MARK: between exchanges
 
     /// The exchange has been recorded: the connection goes on to the next, or ends.
@@ -308,20 +261,12 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         process()
     }
 
-    /// Everything was answered and taken: waits for the next request.
-    private func rest() {
+    /// Everything was answered and taken: waits for the next request, without a buffer.
+    func rest() {
         guard state == .idle, input.isEmpty, output.isEmpty else { return }
-        worker.cool(self)
+        input.release()
+        output.release()
         setDeadline(worker.site.timeouts.idle)
-    }
-
-    /// Called about a second after the connection went idle: one that still is gives its buffers
-    /// back, a busy one keeps them.
-    func cool() {
-        isCooling = false
-        guard state == .idle else { return }
-        if input.isEmpty { input.release() }
-        if output.isEmpty { output.release() }
     }
 
     /// The worker is stopping: connections end after the answers to what they have sent.
@@ -334,17 +279,17 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     }
 
     func deadlineExpired() {
+        // What waits for the client has waited for too long, whatever else goes on.
+        if watch?.isWriting == true { return lose() }
         switch state {
         case .idle, .lingering: close()
         case .readingHead:
             if requestCount == 0, input.isEmpty { return close() }
             timeOutRequest()
         case .exchanging:
-            if !output.isEmpty { return lose() }
             if bodyReader.isComplete { return }
             timeOutRequest()
-        case .finishing: lose()
-        case .closed: break
+        case .finishing, .closed: break
         }
     }
 
@@ -357,7 +302,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     }
 
     /// Shuts our side and waits briefly for the client to do the same.
-    private func linger() {
+    func linger() {
         if hasClientEnded { return close() }
         state = .lingering
         Socket.shutdownWrite(descriptor)

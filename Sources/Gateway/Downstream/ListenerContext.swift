@@ -7,7 +7,7 @@ final class ListenerContext: Sendable {
     let bind: Endpoint
     let isAdmin: Bool
     let allow: TargetAllowances
-    private let trustedProxies: [AddressBlock]
+    private let trustedProxies: [TrustedProxy]
 
     init(_ settings: ListenerSettings, isAdmin: Bool = false) {
         bind = settings.bind
@@ -20,7 +20,12 @@ final class ListenerContext: Sendable {
     func trusts(_ peer: SocketAddress) -> Bool {
         guard !trustedProxies.isEmpty else { return false }
         let address = peer.ipBytes
-        return trustedProxies.contains { $0.contains(address) }
+        return trustedProxies.contains { proxy in
+            switch proxy {
+            case .block(let block): block.contains(address)
+            case .unix: peer.isUnix
+            }
+        }
     }
 }
 

@@ -108,7 +108,8 @@ extension UpstreamConnection {
         let mayLiveOn = response.keepAlive && isRequestSent && input.isEmpty
         self.exchange = nil
         if mayLiveOn {
-            pool.worker.cool(self)
+            input.release()
+            pending.release()
             state = .idle
             setDeadline(pool.timeouts.idle)
             pool.giveBack(self)

@@ -24,10 +24,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     var isIdle = false
     /// Made for one health check.
     var isForCheck = false
-    /// Whether the worker will call ``cool()``.
-    var isCooling = false
     var exchange: Exchange?
-    var input = ByteBuffer()
+    var input: ByteBuffer
     var response = ResponseHead()
     var bodyReader = ResponseBodyReader.untilClose
     var requestCount = 0
@@ -48,6 +46,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     init(pool: UpstreamPool, server: PooledServer) {
         self.pool = pool
         self.server = server
+        input = ByteBuffer(pool: pool.worker.storage)
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
         switch Socket.connect(to: server.state.address) {
         case .connected(let descriptor):
@@ -124,14 +123,6 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func abandon() {
         exchange = nil
         close()
-    }
-
-    /// Called about a second after the connection went idle.
-    func cool() {
-        isCooling = false
-        guard state == .idle else { return }
-        input.release()
-        pending.release()
     }
 
     func close() {

@@ -15,6 +15,9 @@ final class Worker {
     let mailbox: Mailbox<WorkerMessage>
     let deadlines: DeadlineWheel
     let outbox: Outbox
+    /// What connections read into and write from while they work.
+    let storage = StoragePool(
+        byteCount: HTTP1Connection.readByteCount, keptCountMax: storageKeptCountMax)
     let meter: WorkerMeter
     let log: WorkerLog
     let hub: Hub
@@ -37,9 +40,6 @@ final class Worker {
     private var pools: [UpstreamPool] = []
     private var poolGeneration = -1
     private var freeExchanges: [Exchange] = []
-    private var coolingClients: [HTTP1Connection] = []
-    private var coolingUpstreams: [UpstreamConnection] = []
-    private var coolingTimer: Timer?
     private var lastExchangeNumber: UInt64 = 0
     private(set) var isDraining = false
     private var drainDeadline: Timer?
@@ -251,36 +251,6 @@ final class Worker {
         }
     }
 
-    /// Has the connection give its buffers back if it is still idle in a second: a connection in
-    /// use would only allocate them again.
-    func cool(_ connection: HTTP1Connection) {
-        guard !connection.isCooling else { return }
-        connection.isCooling = true
-        coolingClients.append(connection)
-        scheduleCooling()
-    }
-
-    func cool(_ connection: UpstreamConnection) {
-        guard !connection.isCooling else { return }
-        connection.isCooling = true
-        coolingUpstreams.append(connection)
-        scheduleCooling()
-    }
-
-    private func scheduleCooling() {
-        let timer = coolingTimer ?? Timer(loop: loop) { [unowned self] in coolAll() }
-        coolingTimer = timer
-        if !timer.isScheduled { timer.schedule(after: Self.coolingDelay) }
-    }
-
-    private func coolAll() {
-        let (clients, upstreams) = (coolingClients, coolingUpstreams)
-        coolingClients.removeAll(keepingCapacity: true)
-        coolingUpstreams.removeAll(keepingCapacity: true)
-        for connection in clients { connection.cool() }
-        for connection in upstreams { connection.cool() }
-    }
-
     /// The pool of `upstream` under `site`, which may be older than the worker's own.
     func pool(for site: Site, upstream index: Int) -> UpstreamPool {
         if site.generation > poolGeneration { rebuildPools(site) }
@@ -362,5 +332,6 @@ final class Worker {
     }
 
     static let freeExchangeCountMax = 256
-    static let coolingDelay = Duration.seconds(1)
+    /// 4 MiB at most: more connections than this rarely work at once.
+    static let storageKeptCountMax = 256
 }

@@ -36,16 +36,23 @@ public struct ListenerSettings: Hashable, Sendable {
     public var bind: Endpoint
     /// Spellings of a request target that are refused unless named here.
     public var allow: TargetAllowances
-    /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept: CIDR blocks.
-    public var trustedProxies: [AddressBlock]
+    /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept.
+    public var trustedProxies: [TrustedProxy]
 
     public init(
-        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [AddressBlock] = []
+        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = []
     ) {
         self.bind = bind
         self.allow = allow
         self.trustedProxies = trustedProxies
     }
+}
+
+/// Peers whose word about the client is taken.
+public enum TrustedProxy: Hashable, Sendable {
+    case block(AddressBlock)
+    /// Whoever may connect to the listener's unix socket: the mode of its file decides.
+    case unix
 }
 
 /// A CIDR block (RFC 4632); IPv4 blocks have 4 address bytes, IPv6 ones 16.

@@ -161,7 +161,8 @@ final class GatewayUnderTest {
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
         let descriptor = try Socket.listen(on: address)
         let port = try #require(Socket.localAddress(descriptor)?.port)
-        let loopback = AddressBlock(address: [127, 0, 0, 0], prefixBitCount: 8)
+        let loopback = TrustedProxy.block(
+            AddressBlock(address: [127, 0, 0, 0], prefixBitCount: 8))
         let settings = ListenerSettings(
             bind: .tcp(host: "127.0.0.1", port: port), trustedProxies: isTrusted ? [loopback] : [])
         let context = ListenerContext(settings, isAdmin: index == 2)
