@@ -160,6 +160,7 @@ struct Configuration {
             path: '/b%2a/'
             upstream: first.one-1_
             body_max: 1025B
+            upgrade: [websocket]
             attest: { mode: observe, challenge: off, replay: durable }
           - name: c
             path: /a%20b/*
@@ -181,6 +182,7 @@ struct Configuration {
           assertion: 64KiB
           client_data: 256B
           registry_queue: 1
-        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s }
+        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s, request: 1h,
+                    tunnel: 1s }
         """
 }

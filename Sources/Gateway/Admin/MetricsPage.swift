@@ -75,6 +75,7 @@ enum MetricsPage {
                 .retriesDenied, "sallyport_upstream_retries_denied_total",
                 "Requests not sent again because the budget of retries was spent."
             ),
+            (.tunnels, "sallyport_tunnels_total", "Connections that became WebSockets."),
         ]
         for (count, name, help) in counters {
             page.family(name, .counter, help: help)
@@ -91,6 +92,10 @@ enum MetricsPage {
         page.family("sallyport_connections", .gauge, help: "Client connections that are open.")
         for (index, meter) in hub.meters.enumerated().dropLast() {
             page.sample([("worker", "\(index)")], meter.connectionCount)
+        }
+        page.family("sallyport_tunnels", .gauge, help: "WebSockets that are open.")
+        for (index, meter) in hub.meters.enumerated().dropLast() {
+            page.sample([("worker", "\(index)")], meter.tunnelCount)
         }
     }
 

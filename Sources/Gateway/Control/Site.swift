@@ -77,12 +77,17 @@ struct TimeoutNanoseconds: Sendable {
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    /// 0 for none.
+    let request: UInt64
+    let tunnel: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        request = timeouts.request.wholeNanoseconds
+        tunnel = timeouts.tunnel.wholeNanoseconds
     }
 }
 

@@ -77,6 +77,14 @@ final class Exchange {
     var isCalled = false
     /// The gateway's own: neither logged nor counted, nor evidence for an ejection.
     var isHealthCheck = false
+    /// It asks for a WebSocket, and the route lets it.
+    var isUpgrading = false
+    /// The upstream has agreed: bytes go both ways until one side ends.
+    var isTunnelling = false
+    /// From the client through the tunnel.
+    var tunnelByteCount = 0
+    /// Made for the first request that has one.
+    var requestDeadline: Deadline?
     var isAnswerStarted = false
     var decision = Decision.undecided
     var reason = Reason.ok
@@ -122,6 +130,7 @@ final class Exchange {
         requestID = worker.nextRequestID()
         phase = .readHead
         startedAt = worker.loop.now
+        if site.timeouts.request > 0 { startRequestDeadline() }
     }
 
     /// Forgets everything about the last request; buffers are given back.
@@ -153,6 +162,10 @@ final class Exchange {
         waitingPool = nil
         isCalled = false
         isHealthCheck = false
+        isUpgrading = false
+        isTunnelling = false
+        tunnelByteCount = 0
+        requestDeadline?.clear()
         isAnswerStarted = false
         decision = .undecided
         reason = .ok

@@ -82,5 +82,6 @@ extension Exchange {
     private func use(route index: Int) {
         routeIndex = index
         policy = site.settings.routes[index].attest
+        if site.settings.routes[index].allowsWebSocket { isUpgrading = asksForWebSocket }
     }
 }

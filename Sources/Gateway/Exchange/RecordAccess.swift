@@ -15,6 +15,7 @@ extension Exchange {
     }
 
     private func record() {
+        if isTunnelling { worker.meter.tunnelClosed() }
         // Read anew: much may have happened in the callback whose time the loop keeps.
         let duration = MonotonicInstant.now().nanoseconds(since: startedAt)
         worker.meter.count(self, nanoseconds: duration)

@@ -27,6 +27,7 @@ extension Exchange {
         appendClientFields()
         appendForwarding()
         appendVerdict()
+        if isUpgrading { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         if head.framing != .none {
             upstreamHead.append("Content-Length: ")
             upstreamHead.append(decimal: UInt64(body.byteCount))

@@ -37,11 +37,12 @@ final class WorkerMeter: @unchecked Sendable {
         case retries
         /// Safe, but beyond the budget.
         case retriesDenied
+        case tunnels
     }
 
     private let counts = CounterBlock(count: Count.allCases.count)
     private let waits = CounterBlock(count: Phase.allCases.count)
-    private let gauges = GaugeBlock(count: 1)
+    private let gauges = GaugeBlock(count: 2)
     /// By name, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
     private let servers = Locked<[ServerLabel: ServerMeter]>([:])
@@ -98,11 +99,19 @@ final class WorkerMeter: @unchecked Sendable {
 
     func connections(_ count: Int) { gauges.set(0, Int64(count)) }
 
+    func tunnelOpened() {
+        add(.tunnels)
+        gauges.add(1, 1)
+    }
+
+    func tunnelClosed() { gauges.add(1, -1) }
+
     // MARK: reading, from any thread
 
     func value(_ count: Count) -> UInt64 { counts.value(count.rawValue) }
     func waitCount(_ phase: Phase) -> UInt64 { waits.value(Int(phase.rawValue)) }
     var connectionCount: Int64 { gauges.value(0) }
+    var tunnelCount: Int64 { gauges.value(1) }
     func serverMeter(_ label: ServerLabel) -> ServerMeter? { servers.withLock { $0[label] } }
     var routeMeters: [String: RouteMeter] { byName.withLock { $0 } }
 }

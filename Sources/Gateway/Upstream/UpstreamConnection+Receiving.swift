@@ -21,11 +21,14 @@ extension UpstreamConnection {
     }
 
     private func process() {
+        let wasTunnel = isTunnel
         while state == .awaitingHead, !input.isEmpty {
             guard readHead() else { return }
         }
         guard state == .readingBody else { return }
         readBody()
+        // What the client sent before it knew.
+        if isTunnel, !wasTunnel { exchange?.upstreamIsReady() }
     }
 
     /// False when more must come first, or the exchange is over.
@@ -41,11 +44,8 @@ extension UpstreamConnection {
             return false
         case .complete: break
         }
+        if response.status == 101 { return beginTunnel(exchange) }
         if response.status < 200 {
-            guard response.status != 101 else {
-                fail(.malformed(code: "unexpected_upgrade"))
-                return false
-            }
             interimCount += 1
             guard interimCount <= Self.interimCountMax else {
                 fail(.malformed(code: "too_many_interim_answers"))
@@ -86,7 +86,7 @@ extension UpstreamConnection {
                 return fail(.malformed(code: fault.code.description))
             }
         }
-        setDeadline(pool.timeouts.read)
+        setDeadline(bodyNanoseconds)
         if !isReady {
             isPaused = true
             watch?.disableReading()
@@ -100,12 +100,12 @@ extension UpstreamConnection {
     func resumeReading() {
         guard isPaused, state == .readingBody else { return }
         isPaused = false
-        setDeadline(pool.timeouts.read)
+        setDeadline(bodyNanoseconds)
         watch?.enableReading()
     }
 
-    private func complete(_ exchange: Exchange) {
-        let mayLiveOn = response.keepAlive && isRequestSent && input.isEmpty
+    func complete(_ exchange: Exchange) {
+        let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && input.isEmpty
         self.exchange = nil
         if mayLiveOn {
             input.release()

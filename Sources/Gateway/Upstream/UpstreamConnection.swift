@@ -40,6 +40,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     var writeFailure: String?
     var sawAnswer = false
     var interimCount = 0
+    /// Bytes go both ways, and neither side's are HTTP any more.
+    var isTunnel = false
     /// Reads no more: the client is slower than the upstream.
     var isPaused = false
 
@@ -82,6 +84,9 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             state = .idle
             watch?.enableReading()
             if exchange != nil { beginRequest() }
+        case .readingBody where isTunnel:
+            watch?.disableWriting()
+            exchange?.upstreamIsReady()
         case .awaitingHead, .readingBody:
             sendMore()
             guard state == .awaitingHead else { return }
@@ -96,6 +101,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         guard exchange != nil else { return close() }
         switch state {
         case .connecting: fail(.connectTimeout)
+        case .readingBody where isTunnel: endTunnel(detail: "tunnel_timeout")
         case .readingBody: fail(.readTimeout)
         default: fail(isRequestSent || writeFailure != nil ? .responseTimeout : .sendTimeout)
         }

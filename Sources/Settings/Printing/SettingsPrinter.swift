@@ -136,6 +136,7 @@ public struct SettingsPrinter {
             yaml.entry("upstream", text: settings.upstreams[route.upstream].name)
         }
         yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
+        if route.allowsWebSocket { yaml.entry("upgrade", list: ["websocket"]) }
         let attest = route.attest
         yaml.mapping("attest") { yaml in
             yaml.entry("mode", attest.mode.rawValue)
@@ -189,6 +190,9 @@ public struct SettingsPrinter {
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry(
+                "request", timeouts.request == .zero ? "off" : Quantity.describe(timeouts.request))
+            yaml.entry("tunnel", Quantity.describe(timeouts.tunnel))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

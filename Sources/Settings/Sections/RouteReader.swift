@@ -37,13 +37,16 @@ struct RouteReader {
         section.set("body_max", &bodyByteCountMax) {
             $0.byteCount(LimitReader.bodyRange, LimitReader.bodyReason)
         }
+        let upgradeField = section.field("upgrade")
         // Required: a forgotten key must not leave a route open.
         let attestField = section.required("attest")
         let attest = attestField.flatMap(AttestReader.policy)
-        let route = Route(
+        var route = Route(
             name: nameField.flatMap(name) ?? "", path: path ?? .exact("/"), methods: methods ?? [],
             upstream: upstream ?? 0, attest: attest?.policy ?? AttestPolicy(),
             bodyByteCountMax: bodyByteCountMax)
+        let upgrades = upgradeField?.list { $0.choice([("websocket", true)]) }
+        route.allowsWebSocket = upgrades?.isEmpty == false
         return PlacedRoute(
             route: route, mark: element.mark, isMatchable: path != nil && methods != nil,
             nameMark: nameField?.mark ?? element.mark, pathMark: pathField?.mark ?? element.mark,
