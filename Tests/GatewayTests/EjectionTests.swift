@@ -31,6 +31,8 @@ struct EjectionTests {
         #expect(ejection.ejectedUntil(1) == 11 * second)
         // Those under way say nothing new.
         #expect(ejection.failed(1, now: 2 * second) == nil)
+        #expect(ejection.succeeded(1, now: 2 * second) == nil)
+        #expect(ejection.ejectedUntil(1) == 11 * second)
         #expect(ejection.ejectedUntil(0) == 0)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTesting
+import Policy
 import Settings
 import Testing
 

@@ -164,7 +164,10 @@ struct Configuration {
             attest: { mode: observe, challenge: off, replay: durable }
           - name: c
             path: /a%20b/*
+            hosts: [API.example.com., '*.Example.org', '[::1]']
+            headers: { X-Version: "2", X-Debug: present, x-old: absent, X-W: { equals: absent } }
             upstream: first.one-1_
+            allow_weaker: true
             attest: { mode: enforce, replay: { window: 1024 } }
         admin: { bind: localhost:9464 }
         log: { access: off, events: ./events.log }
@@ -182,7 +185,7 @@ struct Configuration {
           assertion: 64KiB
           client_data: 256B
           registry_queue: 1
-        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s, request: 1h,
-                    tunnel: 1s }
+        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s,
+                    request: 1h, tunnel: 1s }
         """
 }

@@ -30,8 +30,10 @@ extension Exchange {
 
     /// The pool of the route's upstream.
     var pool: UpstreamPool? {
-        guard let routeIndex else { return nil }
-        return worker.pool(for: site, upstream: site.settings.routes[routeIndex].upstream)
+        guard let routeIndex, let index = site.settings.routes[routeIndex].upstream else {
+            return nil
+        }
+        return worker.pool(for: site, upstream: index)
     }
 
     /// No connection came free in time.

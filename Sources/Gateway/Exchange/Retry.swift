@@ -51,7 +51,9 @@ extension Exchange {
         if !isAnswerStarted, !sawAnswer, isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
             mayTryAgain
         {
-            if let pool, pool.budget.withdraw(now: worker.loop.now.nanoseconds) {
+            // A server that ended an idle connection has done no work for the request.
+            let isFree = wasReused && upstreamAttempts == 1 && failure.isBreak
+            if let pool, isFree || pool.budget.withdraw(now: worker.loop.now.nanoseconds) {
                 worker.meter.add(.retries)
                 returnToLease()
                 return

@@ -10,8 +10,8 @@ protocol TunnelSink: ResponseSink {
     func resumeTunnel()
 }
 
-/// `Upgrade: websocket` (RFC 6455, RFC 9110 section 7.8): after the upstream's 101 the answer's body
-/// goes on until the upstream ends, and what the client sends goes the other way.
+/// `Upgrade: websocket` (RFC 6455, RFC 9110 section 7.8): after the upstream's 101 the body of the
+/// answer goes on until the upstream ends, and what the client sends goes the other way.
 extension Exchange {
     /// Whether the request may become a tunnel: asked for once, clearly, and without a body, whose
     /// end client and upstream could see in different places.

@@ -92,6 +92,9 @@ final class WorkerMeter: @unchecked Sendable {
         }
     }
 
+    /// A name stands for other addresses now: they would add up for ever.
+    func forget(_ label: ServerLabel) { servers.withLock { $0[label] = nil } }
+
     func add(_ count: Count) { counts.add(count.rawValue) }
 
     /// An exchange had to wait at `phase` and goes on.

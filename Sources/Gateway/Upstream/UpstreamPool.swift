@@ -67,6 +67,8 @@ final class UpstreamPool {
         }
         for server in old where !servers.contains(where: { $0 === server }) {
             server.isRetired = true
+            let label = ServerLabel(upstream: settings.name, server: server.state.text)
+            worker.meter.forget(label)
             server.closeIdle()
         }
         line?.wake()
@@ -114,7 +116,9 @@ final class UpstreamPool {
     }
 
     private func callWaiting() {
-        while let line, line.count > 0, hasRoom, let exchange = line.next() {
+        guard let line else { return }
+        for _ in 0..<line.count {
+            guard hasRoom, let exchange = line.next() else { return }
             exchange.isCalled = true
             exchange.resume()
         }

@@ -58,7 +58,7 @@ public struct GatewayConfiguration: Sendable {
     }
 
     /// The file's text for a gateway whose files lie in `directory`.
-    func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
+    public func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
         lines += listenerMore.map { "    \($0)" }
         lines += ["apps:"] + apps.map { "  - \($0)" }

@@ -10,7 +10,6 @@ final class EchoUpstream {
     let port: UInt16
     private let listener: Int32
     private let heads = Locked<[String]>([])
-    private let threads = Locked<[Thread]>([])
     private let acceptor: Thread
 
     init(answer: String = EchoUpstream.agreement) throws {
@@ -18,15 +17,12 @@ final class EchoUpstream {
         let listener = try Socket.listen(on: address)
         port = try #require(Socket.localAddress(listener)?.port)
         self.listener = listener
-        let (heads, threads) = (heads, threads)
+        let heads = heads
         _ = fcntl(listener, F_SETFL, fcntl(listener, F_GETFL) & ~O_NONBLOCK)
         acceptor = try Thread.spawn(name: "echo") {
             while case .accepted(let descriptor, _) = Socket.accept(listener) {
                 _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-                let thread = try? Thread.spawn(name: "echo") {
-                    Self.serve(descriptor, answer, heads)
-                }
-                if let thread { threads.withLock { $0.append(thread) } }
+                _ = try? Thread.spawn(name: "echo") { Self.serve(descriptor, answer, heads) }
             }
         }
     }

@@ -75,8 +75,12 @@ struct Ejection {
 
     /// A request was answered.
     mutating func succeeded(_ index: Int, now: UInt64) -> Change? {
-        servers[index].failureCount = 0
-        guard servers[index].ejectedUntil > 0 else { return nil }
+        if servers[index].ejectedUntil == 0 {
+            servers[index].failureCount = 0
+            return nil
+        }
+        // Answers to what was under way when it was ejected do not bring it back: the trial does.
+        guard servers[index].failureCount == 0 else { return nil }
         servers[index].ejectedUntil = 0
         servers[index].ejectionCount = 0
         return .returned
