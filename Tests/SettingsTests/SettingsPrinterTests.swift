@@ -43,6 +43,22 @@ struct SettingsPrinterTests {
         #expect(!SettingsPrinter.text(of: settings).contains("p/w"))
     }
 
+    @Test("masks a header that came from a file")
+    func secretHeader() throws {
+        let configuration = Configuration(files: ["/secret": "hunter2"])
+        let settings = try configuration.settings(
+            """
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                request_headers: { set: { Authorization: "Bearer ${file:/secret}" } }
+                attest: { mode: enforce }
+            """)
+        let text = SettingsPrinter.text(of: settings)
+        #expect(text.contains("Authorization: \"***\"") && !text.contains("hunter"))
+    }
+
     @Test("quotes what YAML or ${…} would take apart")
     func hostileTexts() throws {
         let paths = [

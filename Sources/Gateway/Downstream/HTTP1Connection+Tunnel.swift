@@ -9,7 +9,7 @@ extension HTTP1Connection: TunnelSink {
         guard !input.isEmpty else { return }
         let count = exchange.clientSentThroughTunnel(input.readable)
         input.consume(count)
-        if !input.isEmpty { watch?.watchChanges() }
+        if !input.isEmpty { transport?.watchChanges() }
     }
 
     func resumeTunnel() {
@@ -19,7 +19,7 @@ extension HTTP1Connection: TunnelSink {
         if hasClientEnded {
             exchange.clientEndedTunnel()
         } else {
-            watch?.enableReading()
+            transport?.enableReading()
         }
     }
 }

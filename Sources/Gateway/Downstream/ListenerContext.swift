@@ -6,12 +6,14 @@ import Settings
 final class ListenerContext: Sendable {
     let bind: Endpoint
     let isAdmin: Bool
+    let isTLS: Bool
     let allow: TargetAllowances
     private let trustedProxies: [TrustedProxy]
 
     init(_ settings: ListenerSettings, isAdmin: Bool = false) {
         bind = settings.bind
         allow = settings.allow
+        isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         self.isAdmin = isAdmin
     }

@@ -5,8 +5,10 @@ import HTTP
 /// Receiving an answer: interim ones, the head, the body piece by piece.
 extension UpstreamConnection {
     func descriptorIsReadable() {
-        let outcome = Socket.read(
-            descriptor, into: &input,
+        if state == .handshaking { return proceed() }
+        guard let transport else { return }
+        let outcome = transport.read(
+            into: &input,
             atMost: state == .readingBody ? Self.streamByteCount : Self.readByteCount)
         switch outcome {
         case .bytes:
@@ -16,7 +18,7 @@ extension UpstreamConnection {
         case .wouldBlock: break
         case .endOfFile: ended()
         case .failed(let code):
-            failOrClose(.broken(description: writeFailure ?? IOError.text(errno: code)))
+            failOrClose(.broken(description: writeFailure ?? failureText(errno: code)))
         }
     }
 
@@ -89,7 +91,7 @@ extension UpstreamConnection {
         setDeadline(bodyNanoseconds)
         if !isReady {
             isPaused = true
-            watch?.disableReading()
+            transport?.disableReading()
             // The client's own send time-out bounds this wait.
             deadline?.clear()
         }
@@ -101,7 +103,7 @@ extension UpstreamConnection {
         guard isPaused, state == .readingBody else { return }
         isPaused = false
         setDeadline(bodyNanoseconds)
-        watch?.enableReading()
+        transport?.enableReading()
     }
 
     func complete(_ exchange: Exchange) {

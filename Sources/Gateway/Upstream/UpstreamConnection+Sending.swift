@@ -13,13 +13,12 @@ extension UpstreamConnection {
         bodyOffset = 0
         sentCount = 0
         writeFailure = nil
-        if let connectFailure {
-            fail(.connect(description: connectFailure))
-            return
-        }
-        if state == .connecting { return }
+        if connectFailure != nil { return failToConnect() }
+        if state == .connecting || state == .handshaking { return }
         beginRequest()
     }
+
+    func failToConnect() { fail(.connect(description: connectFailure ?? "")) }
 
     func beginRequest() {
         requestCount += 1
@@ -30,12 +29,13 @@ extension UpstreamConnection {
         pool.worker.outbox.add(self)
     }
 
-    /// How long the head of the answer may take.
+    /// How long the head of the answer may take: by the route, else for all of its requests.
     var headNanoseconds: UInt64 {
+        let nanoseconds = exchange?.treatment?.responseNanoseconds ?? pool.timeouts.response
         guard let attempt = pool.timeouts.attempt, exchange?.mayTryAgain == true else {
-            return pool.timeouts.response
+            return nanoseconds
         }
-        return min(attempt, pool.timeouts.response)
+        return min(attempt, nanoseconds)
     }
 
     /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
@@ -50,15 +50,16 @@ extension UpstreamConnection {
             return
         }
         if !exchange.body.isInMemory, !sendFile(exchange) { return }
-        watch?.disableWriting()
+        transport?.disableWriting()
     }
 
     /// The head, which brings a small body along. False where the kernel takes no more for now.
     private func sendHead(_ exchange: Exchange) -> Bool {
+        guard let transport else { return false }
         while sentCount < exchange.upstreamHead.count {
             let sent = sentCount
-            let outcome = Socket.write(
-                descriptor, exchange.upstreamHead.readable.extracting(sent...))
+            let outcome = transport.write(
+                exchange.upstreamHead.readable.extracting(sent...))
             guard let count = written(outcome) else { return false }
             sentCount += count
         }
@@ -67,13 +68,12 @@ extension UpstreamConnection {
 
     /// What the head did not bring along of a body in memory.
     private func sendMemory(_ exchange: Exchange) -> Bool {
-        guard exchange.body.isInMemory else { return true }
+        guard let transport, exchange.body.isInMemory else { return true }
         if exchange.isBodyInHead { bodyOffset = exchange.body.byteCount }
         while bodyOffset < exchange.body.byteCount {
             let offset = bodyOffset
-            let descriptor = descriptor
             let outcome = exchange.body.withMemory { body in
-                Socket.write(descriptor, body.extracting(offset...))
+                transport.write(body.extracting(offset...))
             }
             guard let count = written(outcome) else { return false }
             bodyOffset += count
@@ -83,6 +83,7 @@ extension UpstreamConnection {
 
     /// A body in a file, piece by piece. False where the kernel takes no more for now.
     private func sendFile(_ exchange: Exchange) -> Bool {
+        guard let transport else { return false }
         while true {
             if pending.isEmpty {
                 guard bodyOffset < exchange.body.byteCount else { return true }
@@ -99,7 +100,7 @@ extension UpstreamConnection {
                     return false
                 }
             }
-            guard let count = written(Socket.write(descriptor, pending.readable)) else {
+            guard let count = written(transport.write(pending.readable)) else {
                 return false
             }
             pending.consume(count)
@@ -111,12 +112,12 @@ extension UpstreamConnection {
         switch outcome {
         case .bytes(let count): return count
         case .wouldBlock:
-            watch?.enableWriting()
+            transport?.enableWriting()
             if state == .awaitingHead { setDeadline(pool.timeouts.send) }
         case .failed(let code):
             // The answer may be waiting all the same: a server that refuses a body early.
-            watch?.disableWriting()
-            writeFailure = IOError.text(errno: code)
+            transport?.disableWriting()
+            writeFailure = failureText(errno: code)
         }
         return nil
     }

@@ -37,12 +37,13 @@ extension UpstreamConnection {
     /// Sends what the client sent; returns how much was taken. The rest may come again when the
     /// exchange is told that the upstream is ready.
     func sendThroughTunnel(_ bytes: Span<UInt8>) -> Int {
+        guard let transport else { return bytes.count }
         var count = 0
         while count < bytes.count {
-            switch Socket.write(descriptor, bytes.extracting(count...)) {
+            switch transport.write(bytes.extracting(count...)) {
             case .bytes(let written): count += written
             case .wouldBlock:
-                watch?.enableWriting()
+                transport.enableWriting()
                 return count
             case .failed:
                 // Reading tells how the connection ended.
@@ -56,7 +57,7 @@ extension UpstreamConnection {
     /// The client sends no more.
     func endTunnelInput() {
         guard isTunnel, state == .readingBody else { return }
-        Socket.shutdownWrite(descriptor)
+        transport?.shutdownWrite()
     }
 
     /// Ends the tunnel in good order: what the client has not taken yet is still written.

@@ -2,11 +2,14 @@ import Bytes
 import EventLoop
 import HTTP
 import Settings
+import TLS
 
 /// One connection to an upstream server: carries one exchange at a time.
 final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     enum State {
         case connecting
+        /// The TLS handshake, in the time for connecting.
+        case handshaking
         case idle
         /// A request is being sent, or its answer awaited.
         case awaitingHead
@@ -16,8 +19,12 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     let pool: UpstreamPool
     let server: PooledServer
-    var descriptor: Int32 = -1
-    var watch: Watch?
+    /// From the start; ``transport`` takes it over.
+    private(set) var watch: Watch?
+    /// Of the handshake under way.
+    var session: TLSSession?
+    /// Nil until it is connected, and once it is closed.
+    var transport: Transport?
     var deadline: Deadline?
     var state = State.connecting
     /// Whether the pool holds it.
@@ -52,8 +59,9 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
         switch Socket.connect(to: server.state.address) {
         case .connected(let descriptor):
-            state = .idle
+            setDeadline(pool.timeouts.connect)
             watch(descriptor)
+            connected()
         case .inProgress(let descriptor):
             watch(descriptor)
             watch?.enableWriting()
@@ -64,9 +72,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     }
 
     private func watch(_ descriptor: Int32) {
-        self.descriptor = descriptor
         watch = Watch(loop: pool.worker.loop, descriptor: descriptor, handler: self)
-        if state == .idle { watch?.enableReading() }
     }
 
     func setDeadline(_ nanoseconds: UInt64) {
@@ -76,16 +82,16 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func descriptorIsWritable() {
         switch state {
         case .connecting:
-            let error = Socket.connectError(descriptor)
+            guard let watch else { return }
+            let error = Socket.connectError(watch.descriptor)
             guard error == 0 else {
                 return fail(.connect(description: IOError.text(errno: error)))
             }
-            watch?.disableWriting()
-            state = .idle
-            watch?.enableReading()
-            if exchange != nil { beginRequest() }
+            connected()
+            if connectFailure != nil, exchange != nil { failToConnect() }
+        case .handshaking: proceed()
         case .readingBody where isTunnel:
-            watch?.disableWriting()
+            transport?.disableWriting()
             exchange?.upstreamIsReady()
         case .awaitingHead, .readingBody:
             sendMore()
@@ -100,11 +106,15 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func deadlineExpired() {
         guard exchange != nil else { return close() }
         switch state {
-        case .connecting: fail(.connectTimeout)
+        case .connecting, .handshaking: fail(.connectTimeout)
         case .readingBody where isTunnel: endTunnel(detail: "tunnel_timeout")
         case .readingBody: fail(.readTimeout)
         default: fail(isRequestSent || writeFailure != nil ? .responseTimeout : .sendTimeout)
         }
+    }
+
+    func failureText(errno code: Int32) -> String {
+        transport?.failureText(errno: code) ?? IOError.text(errno: code)
     }
 
     func failOrClose(_ failure: UpstreamFailure) {
@@ -134,12 +144,18 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func close() {
         guard state != .closed else { return }
         state = .closed
-        watch?.cancel()
+        if let transport {
+            // An answer under way is not wanted any more: that is no proper end.
+            transport.close(exchange == nil && isIdle ? .complete : .cut)
+        } else if let watch {
+            watch.cancel()
+            Socket.close(watch.descriptor)
+        }
+        transport = nil
+        session = nil
         watch = nil
         deadline?.clear()
         deadline = nil
-        if descriptor >= 0 { Socket.close(descriptor) }
-        descriptor = -1
         input.release()
         pending.release()
         pool.connectionClosed(self)

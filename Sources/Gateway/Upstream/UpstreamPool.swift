@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import Settings
+import TLS
 
 /// One worker's connections to one upstream: chooses the server of each request, keeps idle
 /// connections to use again, and bounds the number of all.
@@ -18,6 +19,8 @@ final class UpstreamPool {
     /// Not held: the worker owns whatever refers to it, and outlives it.
     unowned(unsafe) let worker: Worker
     let settings: UpstreamSettings
+    /// Where the settings want TLS.
+    let tls: TLSClientContext?
     let responseHeadLimits: HeadLimits
     let timeouts: UpstreamTimeouts
     private(set) var group: ServerGroup
@@ -28,13 +31,16 @@ final class UpstreamPool {
     private(set) var connectionCount = 0
     private var idleCount = 0
     private var line: WaitingLine?
+    /// Whether the configuration has left this upstream behind.
+    private var isRetired = false
 
     init(
-        worker: Worker, settings: UpstreamSettings, group: ServerGroup,
+        worker: Worker, settings: UpstreamSettings, group: ServerGroup, tls: TLSClientContext?,
         responseHeadLimits: HeadLimits
     ) {
         self.worker = worker
         self.settings = settings
+        self.tls = tls
         self.responseHeadLimits = responseHeadLimits
         self.group = group
         timeouts = UpstreamTimeouts(settings)
@@ -177,7 +183,7 @@ final class UpstreamPool {
     /// Takes a connection back whose exchange is complete.
     func giveBack(_ connection: UpstreamConnection) {
         let server = connection.server
-        guard !worker.isDraining, !server.isRetired, !connection.isForCheck,
+        guard !isRetired, !worker.isDraining, !server.isRetired, !connection.isForCheck,
             idleCount < settings.idleConnectionCountMax || waitingCount > 0,
             connection.requestCount < settings.requestsPerConnectionMax
         else {
@@ -201,7 +207,13 @@ final class UpstreamPool {
         line?.wake()
     }
 
-    /// The configuration has left this upstream behind: idle connections end now.
+    /// The configuration has left this upstream behind: idle connections end now, leased ones with
+    /// their exchange.
+    func retire() {
+        isRetired = true
+        closeIdle()
+    }
+
     func closeIdle() {
         for server in servers { server.closeIdle() }
     }

@@ -50,6 +50,7 @@ public struct SettingsPrinter {
             let allowed = ListenerReader.allowances.filter { listener.allow.contains($0.value) }
             yaml.entry("allow", list: allowed.map(\.name))
             yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
+            if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
     }
 
@@ -119,6 +120,7 @@ public struct SettingsPrinter {
             for upstream in settings.upstreams {
                 yaml.mapping(YAMLText.scalar(upstream.name)) { yaml in
                     Self.write(upstream, to: &yaml)
+                    if let tls = upstream.tls { TLSPrinter.write(tls, to: &yaml) }
                 }
             }
         }
@@ -157,11 +159,13 @@ public struct SettingsPrinter {
         yaml.mapping("timeouts") { yaml in
             yaml.entry("request_head", Quantity.describe(timeouts.requestHead))
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
+            yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
             yaml.entry(
                 "request", timeouts.request == .zero ? "off" : Quantity.describe(timeouts.request))
             yaml.entry("tunnel", Quantity.describe(timeouts.tunnel))
+            yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

@@ -88,7 +88,8 @@ struct Field {
                 return nil
             }
             return SettingText(
-                value: outcome.text, shown: quoted(outcome.usesFile ? raw : outcome.text))
+                value: outcome.text, shown: quoted(outcome.usesFile ? raw : outcome.text),
+                isFromFile: outcome.usesFile)
         } catch {
             self.error(error.message)
             return nil
@@ -126,6 +127,8 @@ struct Field {
 struct SettingText {
     let value: String
     let shown: String
+    /// Some of it is what a file holds, and not to be shown.
+    let isFromFile: Bool
 }
 
 /// In quotes, short, and on one line.

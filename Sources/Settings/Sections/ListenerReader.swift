@@ -32,11 +32,11 @@ enum ListenerReader {
         section.set("trusted_proxies", &trustedProxies) { field in
             field.list { trustedProxy($0, bind: bind) }
         }
-        section.refuse("tls", "TLS listeners are not part of this version")
+        let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
         guard let bind, let bindField else { return nil }
-        return PlacedListener(
-            settings: ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies),
-            bindMark: bindField.mark)
+        var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
+        settings.tls = tls
+        return PlacedListener(settings: settings, bindMark: bindField.mark)
     }
 
     private static func trustedProxy(_ field: Field, bind: Endpoint?) -> TrustedProxy? {
@@ -68,7 +68,7 @@ extension TrustedProxy: CustomStringConvertible {
 }
 
 extension Endpoint {
-    fileprivate var isUnix: Bool { if case .unix = self { true } else { false } }
+    var isUnix: Bool { if case .unix = self { true } else { false } }
 }
 
 /// The admin listener and where the configuration names its address.

@@ -49,6 +49,10 @@ enum UpstreamReader {
         section.set("retries", &upstream.retries, UpstreamServerReader.retries)
         section.set(
             "resolve_interval", &upstream.resolveInterval, UpstreamServerReader.resolveInterval)
+        if let field = section.field("tls") {
+            upstream.tls = UpstreamTLSReader.tls(
+                field, servers: upstream.servers.map(\.endpoint))
+        }
         return upstream
     }
 
@@ -60,15 +64,17 @@ enum UpstreamReader {
         section.set("send_timeout", &upstream.sendTimeout) {
             $0.duration(shortest, longest, "requests wait for it")
         }
-        section.set("response_timeout", &upstream.responseTimeout) {
-            $0.duration(shortest, longest, "requests wait for it")
-        }
+        section.set("response_timeout", &upstream.responseTimeout, responseTimeout)
         section.set("read_timeout", &upstream.readTimeout) {
             $0.duration(shortest, .seconds(24 * 3600), "requests wait for it")
         }
         section.set("idle_timeout", &upstream.idleTimeout) {
             $0.duration(shortest, longest, "idle connections hold descriptors")
         }
+    }
+
+    static func responseTimeout(_ field: Field) -> Duration? {
+        field.duration(.milliseconds(100), .seconds(3600), "requests wait for it")
     }
 }
 

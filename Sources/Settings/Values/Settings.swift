@@ -38,6 +38,8 @@ public struct ListenerSettings: Hashable, Sendable {
     public var allow: TargetAllowances
     /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept.
     public var trustedProxies: [TrustedProxy]
+    /// Nil: clients speak HTTP without TLS.
+    public var tls: ListenerTLSSettings?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = []

@@ -24,6 +24,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var retries = RetrySettings()
     /// How often names are resolved again; zero for never.
     public var resolveInterval: Duration = .seconds(30)
+    /// Nil: servers are spoken to without TLS.
+    public var tls: UpstreamTLSSettings?
 
     /// Servers of equal weight.
     public init(name: String, servers: [Endpoint]) {
