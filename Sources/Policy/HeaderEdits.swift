@@ -3,7 +3,7 @@ public struct HeaderLine: Hashable, Sendable {
     /// As the configuration spells it.
     public var name: String
     public var value: TextTemplate
-    /// Came from a file: not to be shown.
+    /// Came from the environment or a file: not to be shown.
     public var isSecret: Bool
 
     public init(name: String, value: TextTemplate, isSecret: Bool = false) {

@@ -92,6 +92,10 @@ struct Configuration {
         workers: auto
         listeners:
           - bind: EXAMPLE.com:80
+            redirect:
+              to: "https://{host}{target}"
+              status: 308
+              except: [/.well-known/acme-challenge/*, /alive]
             allow: [dot_segments, empty_segments, encoded_slash, backslash, path_parameters]
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
           - bind: '[0::1]:0'

@@ -43,16 +43,18 @@ struct SettingsPrinterTests {
         #expect(!SettingsPrinter.text(of: settings).contains("p/w"))
     }
 
-    @Test("masks a header that came from a file")
+    @Test("masks headers that came from a file or the environment")
     func secretHeader() throws {
-        let configuration = Configuration(files: ["/secret": "hunter2"])
+        let configuration = Configuration(
+            environment: ["TOKEN": "hunter3"], files: ["/secret": "hunter2"])
         let settings = try configuration.settings(
             """
             routes:
               - name: a
                 path: /a
                 upstream: api
-                request_headers: { set: { Authorization: "Bearer ${file:/secret}" } }
+                request_headers:
+                  set: { Authorization: "Bearer ${file:/secret}", X-Api-Key: "${TOKEN}" }
                 attest: { mode: enforce }
             """)
         let text = SettingsPrinter.text(of: settings)

@@ -80,6 +80,9 @@ extension Exchange {
     /// What the gateway answers itself; nil for a request that belongs to a route.
     private func answerOwn(path: Span<UInt8>) throws(Refusal) -> Step? {
         if listener.isAdmin { return try answerAdmin(path: path) }
+        if let redirect = listener.redirect, !redirect.except.contains(where: { $0.covers(path) }) {
+            return answer(redirecting(redirect.redirect))
+        }
         guard let endpoint = site.endpointPaths.endpoint(at: path) else { return nil }
         self.endpoint = endpoint
         return .next

@@ -50,6 +50,7 @@ public struct SettingsPrinter {
             let allowed = ListenerReader.allowances.filter { listener.allow.contains($0.value) }
             yaml.entry("allow", list: allowed.map(\.name))
             yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
+            if let redirect = listener.redirect { Self.write(redirect, to: &yaml) }
             if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
     }

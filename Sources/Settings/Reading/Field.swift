@@ -89,7 +89,7 @@ struct Field {
             }
             return SettingText(
                 value: outcome.text, shown: quoted(outcome.usesFile ? raw : outcome.text),
-                isFromFile: outcome.usesFile)
+                isSubstituted: outcome.text != raw)
         } catch {
             self.error(error.message)
             return nil
@@ -127,8 +127,8 @@ struct Field {
 struct SettingText {
     let value: String
     let shown: String
-    /// Some of it is what a file holds, and not to be shown.
-    let isFromFile: Bool
+    /// Some of it came from the environment or a file.
+    let isSubstituted: Bool
 }
 
 /// In quotes, short, and on one line.

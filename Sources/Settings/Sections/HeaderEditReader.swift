@@ -38,7 +38,7 @@ struct HeaderEditReader {
                 field.error("\(text.shown) \(HeaderReader.valueRule)")
                 return nil
             }
-            return HeaderLine(name: field.key, value: value, isSecret: text.isFromFile)
+            return HeaderLine(name: field.key, value: value, isSecret: text.isSubstituted)
         }
     }
 

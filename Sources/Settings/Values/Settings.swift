@@ -40,6 +40,7 @@ public struct ListenerSettings: Hashable, Sendable {
     public var trustedProxies: [TrustedProxy]
     /// Nil: clients speak HTTP without TLS.
     public var tls: ListenerTLSSettings?
+    public var redirect: ListenerRedirect?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = []
