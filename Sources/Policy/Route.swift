@@ -55,6 +55,8 @@ public struct Route: Hashable, Sendable {
     public var allowsWeaker = false
     /// The longest request body, in bytes; longer ones are refused with 413.
     public var bodyByteCountMax: Int
+    /// Whether a request may ask for a connection of its own, both ways (RFC 6455).
+    public var allowsWebSocket = false
 
     public init(
         name: String, path: PathPattern, methods: [String], upstream: Int?, attest: AttestPolicy,

@@ -100,6 +100,7 @@ extension Exchange {
     private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
         routeIndex = index
         policy = site.settings.routes[index].attest
+        if site.settings.routes[index].allowsWebSocket { isUpgrading = asksForWebSocket }
         treatment = site.treatments[index]
         guard let treatment, treatment.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
