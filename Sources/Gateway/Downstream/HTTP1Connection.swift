@@ -219,7 +219,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         case .malformed(let fault):
             isPersistent = false
             bodyReader = .complete
-            exchange.refuse(Refusal(.badRequest, detail: fault.code.description))
+            let reason = HTTPRefusal(request: fault).gatewayReason
+            exchange.refuse(Refusal(reason, detail: fault.code.description))
             return false
         }
     }
