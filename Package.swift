@@ -44,6 +44,7 @@ let package = Package(
         fence("Bytes"),
         library("CBOR", ["Bytes"]),
         library("HTTP", ["Bytes"]),
+        library("ProxyProtocol", ["Bytes"]),
         library("Telemetry", ["Bytes"]),
 
         // MARK: tier 2 - fences: the only targets that import C
@@ -73,7 +74,7 @@ let package = Package(
             "Gateway",
             [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
-                "Redis",
+                "ProxyProtocol", "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
@@ -101,6 +102,7 @@ let package = Package(
         tests("BytesTests", ["Bytes"]),
         tests("CBORTests", ["CBOR", "Bytes"]),
         tests("HTTPTests", ["HTTP", "Bytes"]),
+        tests("ProxyProtocolTests", ["ProxyProtocol", "Bytes"]),
         tests("TelemetryTests", ["Telemetry", "Bytes"]),
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
         tests("CryptoTests", ["Crypto", "Bytes"]),
