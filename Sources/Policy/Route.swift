@@ -25,6 +25,8 @@ public struct Route: Hashable, Sendable {
     public var allowsWeaker = false
     /// The longest request body, in bytes; longer ones are refused with 413.
     public var bodyByteCountMax: Int
+    /// Names of the rate limits that its requests are counted against.
+    public var rateLimits: [String] = []
 
     public init(
         name: String, path: PathPattern, methods: [String], upstream: Int?, attest: AttestPolicy,

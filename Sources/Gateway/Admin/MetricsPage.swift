@@ -70,6 +70,14 @@ enum MetricsPage {
                 .retries, "sallyport_upstream_retries_total",
                 "Requests sent again: a reused connection had died, or none could be made."
             ),
+            (
+                .connectionsRefused, "sallyport_connections_refused_total",
+                "Connections closed at once: their address had limits.connections_per_address."
+            ),
+            (
+                .proxyHeadersRefused, "sallyport_proxy_headers_refused_total",
+                "Connections of proxies closed because they did not begin with a PROXY header."
+            ),
         ]
         for (count, name, help) in counters {
             page.family(name, .counter, help: help)

@@ -127,7 +127,9 @@ public final class Gateway {
         }
         do throws(IOError) {
             for listener in settings.listeners {
-                try open(ListenerContext(listener), workers: 0..<workerCount)
+                try open(
+                    ListenerContext(listener, rateLimits: settings.rateLimits),
+                    workers: 0..<workerCount)
             }
             if let admin = settings.admin {
                 try open(

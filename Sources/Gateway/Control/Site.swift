@@ -11,6 +11,7 @@ public import Settings
 public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
+    let rateLimits: SiteRateLimits
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -25,6 +26,7 @@ public final class Site: Sendable {
     let attestationLifeMilliseconds: Int64
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
+    let bodyPace: BodyPace
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
 
@@ -46,6 +48,7 @@ public final class Site: Sendable {
         self.sealer = sealer
         self.generation = generation
         routes = RouteTable(settings.routes)
+        rateLimits = SiteRateLimits(settings)
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
@@ -68,6 +71,7 @@ public final class Site: Sendable {
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(base: settings.endpoints.base)
         timeouts = TimeoutNanoseconds(settings.timeouts)
+        bodyPace = BodyPace(settings, timeouts)
     }
 }
 
@@ -77,12 +81,14 @@ struct TimeoutNanoseconds: Sendable {
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    let bodyGrace: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        bodyGrace = timeouts.bodyGrace.wholeNanoseconds
     }
 }
 

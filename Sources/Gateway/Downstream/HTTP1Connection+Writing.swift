@@ -70,8 +70,7 @@ extension HTTP1Connection {
         watch.disableWriting()
         switch state {
         case .readingHead: setDeadline(worker.site.timeouts.requestHead)
-        case .exchanging where !bodyReader.isComplete:
-            setDeadline(worker.site.timeouts.requestBody)
+        case .exchanging where !bodyReader.isComplete: setBodyDeadline()
         default: break
         }
     }

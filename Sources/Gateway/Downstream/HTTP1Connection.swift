@@ -30,6 +30,8 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     private let isPeerTrusted: Bool
     /// Index in the worker's table.
     var slot = 0
+    /// Its place in the quota of its address.
+    var share: ConnectionShare?
 
     let descriptor: Int32
     private(set) var watch: Watch?
@@ -39,6 +41,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     var output: ByteBuffer
     var exchange: Exchange?
     var bodyReader = RequestBodyReader.complete
+    private(set) var bodyStartedAt = MonotonicInstant(nanoseconds: 0)
     var responseFraming = ResponseFraming.length
     /// Whether the connection lives on after the current exchange.
     var isPersistent = true
@@ -167,6 +170,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
                 with: input.readable.extracting(0..<exchange.head.byteCount))
             input.consume(exchange.head.byteCount)
             bodyReader = RequestBodyReader(exchange.head.framing)
+            bodyStartedAt = worker.loop.now
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
                 exchange.head.keepAlive && !worker.isDraining
@@ -223,7 +227,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     /// More of the body must come, after a pause that has its bound.
     private func awaitBody() {
         if hasClientEnded { return lose() }
-        setDeadline(worker.site.timeouts.requestBody)
+        setBodyDeadline()
     }
 
     private func discard() {

@@ -9,6 +9,7 @@ import Settings
 extension Exchange {
     /// Decides what the route demands, and refuses what needs no body to be refused.
     func decidePolicy() throws(Refusal) -> Step {
+        try limitRate()
         if case .length(let byteCount) = head.framing, byteCount > UInt64(bodyByteCountMax) {
             throw Refusal(.bodyTooLarge, explanation: "The body is longer than this route takes.")
         }

@@ -35,6 +35,8 @@ final class WorkerMeter: @unchecked Sendable {
         case requests
         case challenges
         case retries
+        case connectionsRefused
+        case proxyHeadersRefused
     }
 
     private let counts = CounterBlock(count: Count.allCases.count)

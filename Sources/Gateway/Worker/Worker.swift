@@ -37,6 +37,7 @@ final class Worker {
     // Connections.
     private var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
+    var greetings = GreetingTable()
     private var pools: [UpstreamPool] = []
     private var poolGeneration = -1
     private var freeExchanges: [Exchange] = []
@@ -222,9 +223,13 @@ final class Worker {
         if freeExchanges.count < Self.freeExchangeCountMax { freeExchanges.append(exchange) }
     }
 
-    func accepted(_ descriptor: Int32, _ peer: SocketAddress, _ listener: ListenerContext) {
+    /// Begins the protocol on a connection of `client`.
+    func serve(_ descriptor: Int32, _ client: SocketAddress, _ listener: ListenerContext) {
+        var share: ConnectionShare?
+        if !admit(descriptor, client, listener, &share) { return }
         let connection = HTTP1Connection(
-            worker: self, descriptor: descriptor, peer: peer, listener: listener)
+            worker: self, descriptor: descriptor, peer: client, listener: listener)
+        connection.share = share
         connection.slot = connections.insert(connection)
         meter.connections(connections.count)
         connection.start()
@@ -233,11 +238,18 @@ final class Worker {
     /// Every client connection of this worker.
     var clients: [HTTP1Connection] { connections.all }
 
-    var mayAccept: Bool { connections.count < site.settings.limits.connectionCountMax }
+    var mayAccept: Bool {
+        connections.count + greetings.count < site.settings.limits.connectionCountMax
+    }
 
     func remove(_ connection: HTTP1Connection) {
         connections.remove(at: connection.slot)
         meter.connections(connections.count)
+        connectionEnded()
+    }
+
+    /// There is room for another connection, or one less to wait for.
+    func connectionEnded() {
         if isDraining {
             stopIfDrained()
         } else if mayAccept {
@@ -299,6 +311,7 @@ final class Worker {
         isDraining = true
         for acceptor in acceptors { acceptor.close() }
         acceptors = []
+        for greeting in greetings.all { greeting.drain() }
         for connection in clients { connection.drain() }
         for pool in pools { pool.closeIdle() }
         let timer = Timer(loop: loop) { [unowned self] in
