@@ -83,7 +83,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP", "JSON", "KeyStore",
-                "Policy", "RedisKeyStore", "SQLiteKeyStore", "Settings",
+                "Policy", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -131,7 +131,7 @@ let package = Package(
             ]),
         tests(
             "RequestPathTests",
-            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"]),
+            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
         tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6]

@@ -108,7 +108,8 @@ static inline int sallyport_tls_set_groups(SSL_CTX *context, const char *list) {
     return (int)SSL_CTX_set1_groups_list(context, list);
 }
 
-static inline int sallyport_tls_set_status_callback(SSL_CTX *context, int (*callback)(SSL *, void *)) {
+static inline int sallyport_tls_set_status_callback(
+    SSL_CTX *context, int (*callback)(SSL *, void *)) {
     return (int)SSL_CTX_set_tlsext_status_cb(context, callback);
 }
 

@@ -76,6 +76,12 @@ public final class Watch {
         readEvent.remove()
     }
 
+    /// Has `descriptorIsReadable` called again soon, though the descriptor may have nothing: the
+    /// handler holds bytes that were read ahead. Only while reading is enabled.
+    public func repeatReading() {
+        if isReading { readEvent.activate(EV_READ) }
+    }
+
     /// Reads no more, and yet notices the peer's loss. For a peer that has sent its last byte, or
     /// more than may be held: its end would be told again and again if reading stayed enabled, and
     /// nothing would be told if it were disabled.

@@ -18,9 +18,15 @@ public struct Route: Hashable, Sendable {
     public var headers: [HeaderCondition] = []
     /// Index into the settings' upstreams; nil where ``answer`` stands in its place.
     public var upstream: Int?
+    /// What the gateway answers itself to what passes ``attest``.
+    public var answer: RouteAnswer?
     public var attest: AttestPolicy
     /// What becomes of the path on its way upstream; nil to leave it.
     public var rewrite: PathRewrite?
+    public var upstreamHost = UpstreamHost.preserve
+    public var requestHeaders = HeaderEdits()
+    public var responseHeaders = HeaderEdits()
+    public var overrides = RouteOverrides()
     /// Whether it may lead to what another route guards more strictly: ``RouteWeakness``.
     public var allowsWeaker = false
     /// The longest request body, in bytes; longer ones are refused with 413.

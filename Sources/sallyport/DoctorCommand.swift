@@ -1,8 +1,10 @@
+import AppAttest
 import EventLoop
 import Gateway
 import RedisKeyStore
 import SQLiteKeyStore
 import Settings
+import TLS
 
 /// `sallyport doctor`: whether what the configuration needs is there and as it should be.
 enum DoctorCommand {
@@ -18,6 +20,10 @@ enum DoctorCommand {
             report.tell(
                 .warning, "trust.extra_roots", "keys of these roots pass for Apple's; tests only")
         }
+        for listener in settings.listeners {
+            guard let tls = listener.tls else { continue }
+            report.check("TLS at \(listener.bind)") { try certificates(tls) }
+        }
         report.check("registry") { try registry(settings) }
         report.check("challenge keys") { try challengeKeys(settings) }
         counters(settings, report)
@@ -25,6 +31,17 @@ enum DoctorCommand {
             report.check("upstream \(upstream.name)") { try reach(upstream) }
         }
         if report.hasFailures { Exit.with(.failed) }
+    }
+
+    private static func certificates(_ tls: ListenerTLSSettings) throws -> String {
+        let lines = tls.configuration.certificates.map { certificate in
+            let identity = certificate.identity
+            let names = identity.names.joined(separator: " ")
+            return "\(names) until \(RFC3339.text(identity.notAfter))"
+        }
+        let isGood = tls.configuration.certificates.allSatisfy { $0.identity.validity == .valid }
+        guard isGood else { throw TLSError("not valid now: " + lines.joined(separator: ", ")) }
+        return lines.joined(separator: ", ")
     }
 
     private static func registry(_ settings: Settings) throws -> String {

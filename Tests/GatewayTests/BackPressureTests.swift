@@ -31,7 +31,7 @@ struct BackPressureTests {
         let request = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
         let block = String(repeating: request, count: 400)
         var turnCount = 0
-        while connection.watch?.isReading == true, turnCount < 1000 {
+        while connection.transport?.isReading == true, turnCount < 1000 {
             turnCount += 1
             if stepped.send(block) > 0 { connection.descriptorIsReadable() }
         }
@@ -39,7 +39,7 @@ struct BackPressureTests {
         #expect(connection.input.count <= 2 * HTTP1Connection.readByteCount)
         #expect(stepped.waitingByteCount < 8192)
         while stepped.drainClient() > 0 { connection.descriptorIsWritable() }
-        #expect(connection.watch?.isReading == true)
+        #expect(connection.transport?.isReading == true)
         #expect(connection.input.count < HTTP1Connection.readByteCount)
     }
 

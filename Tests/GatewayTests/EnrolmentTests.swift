@@ -198,6 +198,25 @@ struct EnrolmentTests {
         #expect(try device.attest(challenge: token).status == 200)
     }
 
+    @Test("a registry that hangs leaves the outcome unknown: the same attestation tells it later")
+    func registryHangs() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.registry = .milliseconds(100) }
+        let gate = Gate()
+        let device = try EnrolledDevice(gateway, isKnown: false)
+        let token = try device.fetchChallenge("/attest/challenge")
+        gateway.registry.hold(until: gate)
+        let unknown = try device.attest(challenge: token)
+        #expect(unknown.status == 503)
+        #expect(unknown.code == "store_unavailable")
+        #expect(unknown.member("action") == "retry_later")
+        try gateway.reload { $0.timeouts.registry = .seconds(60) }
+        gate.open()
+        #expect(try device.attest(challenge: token).status == 200)
+        #expect(gateway.registry.recordCount == 1)
+        #expect(try device.request("GET", "/attested/x").status == 200)
+        #expect(try gateway.logLines().contains { $0.contains(#""detail":"registry_unknown""#) })
+    }
+
     @Test("no answer comes before the registry's, and a client that left is not answered")
     func waitsForCommit() throws {
         let gateway = try GatewayUnderTest()

@@ -18,13 +18,12 @@ struct RouteMatchTests {
                     "transfer", path: "/api/transfer", methods: ["POST"], attest: "mode: enforce"),
                 .init("api", path: "/*", more: ["hosts: [api.example.com, \"[::1]\"]"]),
                 .init(
-                    "beta", path: "/*",
+                    "beta", path: "/*", upstream: "other",
                     more: ["hosts: [api.example.com]", "headers: { X-Version: \"2\" }"]),
-                .init("shop", path: "/*", more: ["hosts: [\"*.shop.example\"]"]),
+                .init(
+                    "shop", path: "/*", upstream: "other", more: ["hosts: [\"*.shop.example\"]"]),
             ])
         configuration.upstreams["other"] = "servers: [\"127.0.0.1:\(other.port)\"]"
-        configuration.routes[2].upstream = "other"
-        configuration.routes[3].upstream = "other"
         gateway = try GatewayProcess(configuration)
     }
 

@@ -39,6 +39,11 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with what routes do", arguments: GoldenCase.actions)
+    func actions(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("names every missing key", arguments: ["{}", "workers: 1"])
     func missing(text: String) {
         let problems = Configuration().loader.load(text: text, fileName: "f").problems

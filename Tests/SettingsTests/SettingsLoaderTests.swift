@@ -90,6 +90,14 @@ struct SettingsLoaderTests {
         #expect(redis.password == "p/w")
         #expect(settings.routes[1].attest.replay == .durable)
         #expect(settings.routes[2].bodyByteCountMax == settings.limits.bodyByteCountMax)
+        #expect(settings.routes[2].path == .prefix("/a b/".replacing(" ", with: "%20")))
+    }
+
+    @Test("sets every key of routes")
+    func everyRouteKey() throws {
+        var configuration = Configuration()
+        configuration.files["/root.pem"] = try Configuration.rootPEM()
+        let settings = try configuration.settings(Configuration.everyKey)
         #expect(
             settings.routes[2].hosts.map(\.description) == [
                 "api.example.com", "*.example.org", "[0000:0000:0000:0000:0000:0000:0000:0001]",
@@ -102,7 +110,21 @@ struct SettingsLoaderTests {
                 HeaderCondition(name: "x-w", test: .equals("absent")),
             ])
         #expect(settings.routes[2].allowsWeaker)
-        #expect(settings.routes[2].path == .prefix("/a b/".replacing(" ", with: "%20")))
+        #expect(settings.routes[2].rewrite == .prefix("/v2/"))
+        #expect(settings.routes[2].upstreamHost == .name("in.example:81"))
+        #expect(settings.routes[2].requestHeaders.remove == ["cookie"])
+        #expect(
+            settings.routes[2].requestHeaders.set.map(\.value.pieces) == [
+                [.variable(.clientAddress)], [.literal("{a} "), .variable(.requestID)],
+            ])
+        #expect(settings.routes[2].responseHeaders.add.map(\.name) == ["X-A"])
+        expectDifferent(settings.routes[2].overrides, RouteOverrides())
+        #expect(settings.routes[3].rewrite == .path("/auth"))
+        #expect(settings.routes[4].upstream == nil && settings.routes[5].upstream == nil)
+        #expect(
+            settings.routes[5].answer
+                == .respond(
+                    FixedResponse(status: 418, body: "a \"b\"", contentType: "text/html")))
     }
 
     @Test(

@@ -12,6 +12,8 @@ public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
     let rateLimits: SiteRateLimits
+    /// For each route, nil where it needs none.
+    let treatments: [RouteTreatment?]
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -27,12 +29,14 @@ public final class Site: Sendable {
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
     let bodyPace: BodyPace
+    let tls: TLSContexts
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
 
     /// `challengeKeys`: 32 bytes each, the first seals. Errors are texts for the operator.
-    public init(
-        settings: Settings, challengeKeys: [[UInt8]], generation: Int
+    init(
+        settings: Settings, challengeKeys: [[UInt8]], generation: Int,
+        ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys) else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
@@ -49,6 +53,7 @@ public final class Site: Sendable {
         self.generation = generation
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)
+        treatments = settings.routes.map { RouteTreatment($0, settings) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
@@ -72,16 +77,19 @@ public final class Site: Sendable {
         endpointPaths = EndpointPaths(base: settings.endpoints.base)
         timeouts = TimeoutNanoseconds(settings.timeouts)
         bodyPace = BodyPace(settings, timeouts)
+        tls = try TLSContexts(settings, ticketKeys: ticketKeys)
     }
 }
 
-/// The time-outs of client connections, divided once: `Duration` counts in 128 bits.
+/// The time-outs of the request path, divided once: `Duration` counts in 128 bits.
 struct TimeoutNanoseconds: Sendable {
     let requestHead: UInt64
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
     let bodyGrace: UInt64
+    let registry: UInt64
+    let tlsHandshake: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
@@ -89,6 +97,8 @@ struct TimeoutNanoseconds: Sendable {
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
         bodyGrace = timeouts.bodyGrace.wholeNanoseconds
+        registry = timeouts.registry.wholeNanoseconds
+        tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
     }
 }
 

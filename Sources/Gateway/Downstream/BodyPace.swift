@@ -31,6 +31,6 @@ extension HTTP1Connection {
         let latest = site.bodyPace.deadline(
             since: bodyStartedAt, byteCount: exchange?.body.byteCount ?? 0)
         let rest = latest.nanoseconds(since: worker.loop.now)
-        setDeadline(min(site.timeouts.requestBody, rest))
+        setDeadline(min(requestBodyNanoseconds, rest))
     }
 }

@@ -10,16 +10,17 @@ extension HTTP1Connection {
         guard output.isEmpty, state != .closed else { return }
         resumeUpstream()
         rest()
-        if state == .readingHead, !hasClientEnded { watch?.enableReading() }
+        if state == .readingHead, !hasClientEnded { transport?.enableReading() }
         process()
     }
 
     /// Writes what waits; what does not fit is written when the client takes it.
     func flush() {
         guard !isBroken else { return lose() }
+        guard let transport else { return }
         var hasProgress = false
         while !output.isEmpty {
-            switch Socket.write(descriptor, output.readable) {
+            switch transport.write(output.readable) {
             case .bytes(let count):
                 output.consume(count)
                 hasProgress = true
@@ -34,12 +35,13 @@ extension HTTP1Connection {
     /// Writes `bytes` after what waits, without copying what the kernel takes at once.
     func writeThrough(_ bytes: Span<UInt8>) -> Bool {
         let limit = worker.site.settings.limits.responseBufferByteCountMax
-        guard state != .closed, !isBroken else { return true }
-        if bytes.count < Self.copyByteCountMax || watch?.isWriting == true {
+        guard let transport, !isBroken else { return true }
+        // Over TLS the flush that follows makes records of the whole.
+        if bytes.count < Self.copyByteCountMax || transport.isWriting || !transport.canGather {
             output.append(bytes)
         } else {
             let waiting = output.count
-            switch Socket.write(descriptor, output.readable, bytes) {
+            switch transport.write(output.readable, bytes) {
             case .bytes(let count):
                 output.consume(min(count, waiting))
                 output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
@@ -59,15 +61,15 @@ extension HTTP1Connection {
     /// The client must take something first. Its time runs from when its kernel last did: more
     /// bytes for it, however many the upstream sends, do not give it more.
     private func awaitClient(hasProgress: Bool) {
-        guard let watch, hasProgress || !watch.isWriting else { return }
-        watch.enableWriting()
+        guard let transport, hasProgress || !transport.isWriting else { return }
+        transport.enableWriting()
         deadline?.set(afterNanoseconds: worker.site.timeouts.send)
     }
 
     /// Nothing waits for the client; where it has begun a request, its time for the rest starts.
     private func clientTookAll() {
-        guard let watch, watch.isWriting else { return }
-        watch.disableWriting()
+        guard let transport, transport.isWriting else { return }
+        transport.disableWriting()
         switch state {
         case .readingHead: setDeadline(worker.site.timeouts.requestHead)
         case .exchanging where !bodyReader.isComplete: setBodyDeadline()

@@ -6,7 +6,7 @@ import Settings
 /// One client's connection: reads requests, one exchange after the other, and writes the answers.
 ///
 /// Idle, it holds no buffer and no exchange. Only its worker's thread touches it.
-final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
+final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler {
     /// What the connection is doing.
     enum State {
         /// No byte of the next request has come.
@@ -30,11 +30,10 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     private let isPeerTrusted: Bool
     /// Index in the worker's table.
     var slot = 0
-    /// Its place in the quota of its address.
     var share: ConnectionShare?
 
-    let descriptor: Int32
-    private(set) var watch: Watch?
+    /// Nil once it is closed.
+    private(set) var transport: Transport?
     private(set) var deadline: Deadline?
     var state = State.idle
     var input: ByteBuffer
@@ -54,13 +53,11 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     /// A write failed; the connection ends at the next flush.
     var isBroken = false
 
-    init(
-        worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext
-    ) {
+    init(worker: Worker, transport: Transport, peer: SocketAddress, listener: ListenerContext) {
         self.worker = worker
         input = ByteBuffer(pool: worker.storage)
         output = ByteBuffer(pool: worker.storage)
-        self.descriptor = descriptor
+        self.transport = transport
         self.peer = peer
         self.listener = listener
         peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
@@ -69,14 +66,14 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
 
     func start() {
         deadline = Deadline(wheel: worker.deadlines, handler: self)
-        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
-        watch?.enableReading()
+        transport?.setHandler(self)
+        transport?.enableReading()
         setDeadline(worker.site.timeouts.requestHead)
     }
 
     /// Bounds the wait for the client's next bytes, unless the client has to take some first.
     func setDeadline(_ nanoseconds: UInt64) {
-        if watch?.isWriting == true { return }
+        if transport?.isWriting == true { return }
         deadline?.set(afterNanoseconds: nanoseconds)
     }
 
@@ -85,14 +82,15 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     func descriptorIsReadable() {
         guard state != .lingering else { return discard() }
         guard state != .finishing else {
-            watch?.disableReading()
+            transport?.disableReading()
             return
         }
-        guard watch?.isReading == true else {
-            if Socket.isGone(descriptor) { lose() }
+        guard let transport else { return }
+        guard transport.isReading else {
+            if transport.isGone { lose() }
             return
         }
-        switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
+        switch transport.read(into: &input, atMost: Self.readByteCount) {
         case .bytes:
             process()
             pauseReadingWhenFull()
@@ -111,14 +109,14 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         default: return lose()
         }
         hasClientEnded = true
-        watch?.watchChanges()
+        transport?.watchChanges()
     }
 
     /// Pipelined requests wait in the buffer, but not without bound.
     private func pauseReadingWhenFull() {
         let isWaiting = state == .exchanging ? bodyReader.isComplete : isOutputFull
         guard isWaiting, input.count >= Self.readByteCount else { return }
-        watch?.watchChanges()
+        transport?.watchChanges()
     }
 
     /// A client that reads no answers gets no more of them.
@@ -151,6 +149,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         let isNew = exchange.number == 0
         if isNew {
             exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
+            exchange.session = transport?.session
         }
         switch exchange.head.parse(input.readable, limits: exchange.site.headLimits) {
         case .incomplete:
@@ -230,9 +229,15 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         setBodyDeadline()
     }
 
+    /// Between two reads of the body.
+    var requestBodyNanoseconds: UInt64 {
+        exchange?.treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
+    }
+
     private func discard() {
+        guard let transport else { return }
         var scrap = ByteBuffer(capacity: Self.readByteCount)
-        switch Socket.read(descriptor, into: &scrap, atMost: Self.readByteCount) {
+        switch transport.discard(into: &scrap, atMost: Self.readByteCount) {
         case .bytes(let count):
             lingeredByteCount += count
             if lingeredByteCount > Self.lingerByteCountMax { close() }
@@ -261,7 +266,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         flush()
         guard state == .idle else { return }
         rest()
-        if !hasClientEnded { watch?.enableReading() }
+        if !hasClientEnded { transport?.enableReading() }
         process()
     }
 
@@ -284,7 +289,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
 
     func deadlineExpired() {
         // What waits for the client has waited for too long, whatever else goes on.
-        if watch?.isWriting == true { return lose() }
+        if transport?.isWriting == true { return lose() }
         switch state {
         case .idle, .lingering: close()
         case .readingHead:
@@ -309,9 +314,9 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     func linger() {
         if hasClientEnded { return close() }
         state = .lingering
-        Socket.shutdownWrite(descriptor)
+        transport?.shutdownWrite()
         input.release()
-        watch?.enableReading()
+        transport?.enableReading()
         deadline?.set(at: worker.loop.now + Self.lingerTimeout)
     }
 
@@ -319,18 +324,17 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     func lose() {
         guard state != .closed else { return }
         let lost = exchange
-        close()
+        close(.cut)
         if let lost, lost.number != 0 { lost.downstreamIsLost() }
     }
 
-    func close(withReset: Bool = false) {
+    func close(_ ending: Transport.Ending = .complete) {
         guard state != .closed else { return }
         state = .closed
-        watch?.cancel()
-        watch = nil
+        transport?.close(ending)
+        transport = nil
         deadline?.clear()
         deadline = nil
-        if withReset { Socket.closeWithReset(descriptor) } else { Socket.close(descriptor) }
         if let exchange, exchange.number == 0 {
             self.exchange = nil
             worker.giveBack(exchange)

@@ -6,6 +6,7 @@ import Settings
 final class ListenerContext: Sendable {
     let bind: Endpoint
     let isAdmin: Bool
+    let isTLS: Bool
     let allow: TargetAllowances
     /// What each of its requests is counted against.
     let rateLimits: [RateLimit]
@@ -17,6 +18,7 @@ final class ListenerContext: Sendable {
     ) {
         bind = settings.bind
         allow = settings.allow
+        isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         proxyProtocol = settings.proxyProtocol
         self.rateLimits = settings.rateLimits.compiled(RateLimit.byName(rateLimits))

@@ -5,17 +5,21 @@ import ProxyProtocol
 
 /// A connection of a peer that must say first for whom it comes: reads the PROXY header and not one
 /// byte more, so that whatever speaks next (TLS, HTTP) finds the connection as if it were new.
-final class ProxyGreeting: ReadinessHandler, DeadlineHandler {
+final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
     /// Not held: the worker owns whatever refers to it, and outlives it.
     unowned(unsafe) let worker: Worker
     let descriptor: Int32
     /// The proxy.
     let peer: SocketAddress
     let listener: ListenerContext
+    var slot = 0
+    var share: ConnectionShare?
     private var watch: Watch?
     private var deadline: Deadline?
     /// What has come of the header.
     private var header = ByteBuffer()
+    /// What goes on in its place.
+    private var successor: (any ClientConnection)?
 
     init(worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext) {
         self.worker = worker
@@ -70,7 +74,7 @@ final class ProxyGreeting: ReadinessHandler, DeadlineHandler {
         if case .address(let bytes, let port) = header.source {
             client = SocketAddress(ipBytes: bytes, port: port) ?? peer
         }
-        worker.serve(descriptor, client, listener)
+        successor = worker.serve(descriptor, client, listener, after: self)
     }
 
     private func fail(_ fault: String?) {
@@ -78,19 +82,20 @@ final class ProxyGreeting: ReadinessHandler, DeadlineHandler {
             worker.meter.add(.proxyHeadersRefused)
             worker.log.event("proxy_header_refused", "\(peer.ipText): \(fault)")
         }
-        close()
+        lose()
     }
 
-    /// The worker is stopping: what the kernel has of the header is read, nothing is waited for.
+    /// What has begun may have a request behind it: that one is answered, as the last.
     func drain() {
         descriptorIsReadable()
-        if watch != nil { close() }
+        successor?.drain()
+        if watch != nil, header.isEmpty { lose() }
     }
 
-    private func close() {
+    func lose() {
         end()
         Socket.close(descriptor)
-        worker.connectionEnded()
+        worker.remove(self)
     }
 
     private func end() {
@@ -98,23 +103,5 @@ final class ProxyGreeting: ReadinessHandler, DeadlineHandler {
         watch = nil
         deadline?.clear()
         deadline = nil
-        worker.greetings.remove(self)
-    }
-}
-
-/// The greetings of one worker that are not complete.
-struct GreetingTable {
-    private var greetings: [ObjectIdentifier: ProxyGreeting] = [:]
-
-    var count: Int { greetings.count }
-    /// A copy: each that ends changes the table.
-    var all: [ProxyGreeting] { Array(greetings.values) }
-
-    mutating func insert(_ greeting: ProxyGreeting) {
-        greetings[ObjectIdentifier(greeting)] = greeting
-    }
-
-    mutating func remove(_ greeting: ProxyGreeting) {
-        greetings[ObjectIdentifier(greeting)] = nil
     }
 }

@@ -6,6 +6,7 @@ import HTTP
 import KeyStore
 import Policy
 import Settings
+import TLS
 
 /// One request and its response, from the head to the access-log line.
 ///
@@ -31,6 +32,8 @@ final class Exchange {
     var site: Site
     var listener: ListenerContext
     var peer: SocketAddress?
+    /// Of the connection; nil without TLS.
+    var session: TLSSession?
     /// Whether the peer's word about the client is taken.
     var isPeerTrusted = false
     /// The head as received; an array, so that a stage can hold views into it while it works.
@@ -48,6 +51,7 @@ final class Exchange {
     // What was found out about it.
     var normalPath: [UInt8] = []
     var routeIndex: Int?
+    var treatment: RouteTreatment?
     var endpoint: AppEndpoint?
     var policy = AttestPolicy()
     var evidence: Evidence?
@@ -123,9 +127,11 @@ final class Exchange {
         body.reset()
         bodyHash = nil
         isBodyComplete = false
+        session = nil
         trustedRequestID = nil
         normalPath.removeAll(keepingCapacity: true)
         routeIndex = nil
+        treatment = nil
         endpoint = nil
         policy = AttestPolicy()
         evidence = nil

@@ -51,7 +51,7 @@ extension Exchange {
         }
     }
 
-    private var scheme: StaticString { "http" }
+    private var scheme: StaticString { listener.isTLS ? "https" : "http" }
 
     /// `Forwarded` (RFC 7239) with one element for each hop, ours the last.
     private func appendForwarded(hasForwarded: Bool) {

@@ -58,8 +58,8 @@ extension Exchange {
             else {
                 throw Refusal(.notFound, detail: "no_route")
             }
-            use(route: index)
-        case .normalized:
+            try use(route: index, spellings: [])
+        case .normalized(_, let spellings):
             let normalForm = normalPath
             if let step = try answerOwn(path: normalForm.span) { return step }
             let routes = site.routes
@@ -68,7 +68,7 @@ extension Exchange {
                 method: method, target: target, traits: traits, allowing: listener.allow,
                 scratch: &normalPath)
             {
-            case .route(let index): use(route: index)
+            case .route(let index): try use(route: index, spellings: spellings)
             case .none: throw Refusal(.notFound, detail: "no_route")
             case .refused(let fault): throw Refusal(.badRequest, detail: fault.code.description)
             }
@@ -95,8 +95,14 @@ extension Exchange {
             trustsForwarding: isPeerTrusted)
     }
 
-    private func use(route index: Int) {
+    private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
         routeIndex = index
         policy = site.settings.routes[index].attest
+        treatment = site.treatments[index]
+        guard let treatment, treatment.cutsTarget else { return }
+        // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
+        guard spellings.isSubset(of: .pathParameters) else {
+            throw Refusal(.badRequest, detail: HTTPFault.pathAmbiguous.code.description)
+        }
     }
 }

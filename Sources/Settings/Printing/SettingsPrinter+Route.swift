@@ -20,6 +20,7 @@ extension SettingsPrinter {
         }
         yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
         write("rate_limit", route.rateLimits, to: &yaml)
+        writeAction(route, to: &yaml)
         if route.allowsWeaker { yaml.entry("allow_weaker", "true") }
         let attest = route.attest
         yaml.mapping("attest") { yaml in
@@ -35,6 +36,67 @@ extension SettingsPrinter {
             if attest.clientData == .body {
                 yaml.entry("challenge_member", text: attest.challengeMember)
                 if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }
+            }
+        }
+    }
+
+    private static func writeAction(_ route: Route, to yaml: inout YAMLText) {
+        switch route.answer {
+        case .redirect(let redirect)?:
+            yaml.mapping("redirect") { yaml in
+                yaml.entry("to", text: redirect.location.description)
+                yaml.entry("status", "\(redirect.status)")
+            }
+        case .respond(let response)?:
+            yaml.mapping("respond") { yaml in
+                yaml.entry("status", "\(response.status)")
+                if !response.body.isEmpty { yaml.entry("body", text: response.body) }
+                yaml.entry("content_type", text: response.contentType)
+            }
+        case nil: break
+        }
+        switch route.rewrite {
+        case .prefix(let prefix)?: yaml.mapping("rewrite") { $0.entry("prefix", text: prefix) }
+        case .path(let path)?: yaml.mapping("rewrite") { $0.entry("path", text: path) }
+        case nil: break
+        }
+        switch route.upstreamHost {
+        case .preserve: break
+        case .upstream: yaml.entry("upstream_host", "upstream")
+        case .name(let name): yaml.entry("upstream_host", text: name)
+        }
+        write("request_headers", route.requestHeaders, to: &yaml)
+        write("response_headers", route.responseHeaders, to: &yaml)
+        let overrides = route.overrides
+        if let byteCount = overrides.bodyMemoryByteCountMax {
+            yaml.mapping("limits") {
+                $0.entry("body_memory", Quantity.describe(byteCount: byteCount))
+            }
+        }
+        guard overrides.responseTimeout != nil || overrides.requestBodyTimeout != nil else {
+            return
+        }
+        yaml.mapping("timeouts") { yaml in
+            if let timeout = overrides.responseTimeout {
+                yaml.entry("response", Quantity.describe(timeout))
+            }
+            if let timeout = overrides.requestBodyTimeout {
+                yaml.entry("request_body", Quantity.describe(timeout))
+            }
+        }
+    }
+
+    private static func write(_ key: String, _ edits: HeaderEdits, to yaml: inout YAMLText) {
+        guard !edits.isEmpty else { return }
+        yaml.mapping(key) { yaml in
+            if !edits.remove.isEmpty { yaml.entry("remove", list: edits.remove) }
+            for (key, lines) in [("set", edits.set), ("add", edits.add)] where !lines.isEmpty {
+                yaml.mapping(key) { yaml in
+                    for line in lines {
+                        let value = line.isSecret ? passwordMask : line.value.description
+                        yaml.entry(YAMLText.scalar(line.name), text: value)
+                    }
+                }
             }
         }
     }

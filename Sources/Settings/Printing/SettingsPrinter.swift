@@ -58,6 +58,7 @@ public struct SettingsPrinter {
                 }
             }
             Self.write("rate_limit", listener.rateLimits, to: &yaml)
+            if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
     }
 
@@ -136,6 +137,7 @@ public struct SettingsPrinter {
                     yaml.entry("idle_timeout", Quantity.describe(upstream.idleTimeout))
                     yaml.entry("idle_connections_max", "\(upstream.idleConnectionCountMax)")
                     yaml.entry("connections_max", "\(upstream.connectionCountMax)")
+                    if let tls = upstream.tls { TLSPrinter.write(tls, to: &yaml) }
                 }
             }
         }
@@ -180,8 +182,10 @@ public struct SettingsPrinter {
             yaml.entry("request_head", Quantity.describe(timeouts.requestHead))
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
             yaml.entry("body_grace", Quantity.describe(timeouts.bodyGrace))
+            yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

@@ -53,7 +53,7 @@ enum HeaderReader {
     }()
 
     /// As the gateway compares names when it strips them.
-    private static func fold(_ name: String) -> String {
+    static func fold(_ name: String) -> String {
         String(
             decoding: name.lowercased().utf8.map { byte -> UInt8 in
                 let isWord = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)

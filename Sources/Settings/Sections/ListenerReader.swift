@@ -36,9 +36,10 @@ enum ListenerReader {
         section.set("proxy_protocol", &proxyProtocol) { self.proxyProtocol($0, bind: bind) }
         var rateLimits: [String] = []
         section.set("rate_limit", &rateLimits) { $0.rateLimitNames(allowingKey: false) }
-        section.refuse("tls", "TLS listeners are not part of this version")
+        let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
         guard let bind, let bindField else { return nil }
         var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
+        settings.tls = tls
         settings.proxyProtocol = proxyProtocol
         settings.rateLimits = rateLimits
         return PlacedListener(settings: settings, bindMark: bindField.mark)
@@ -83,7 +84,7 @@ extension TrustedProxy: CustomStringConvertible {
 }
 
 extension Endpoint {
-    fileprivate var isUnix: Bool { if case .unix = self { true } else { false } }
+    var isUnix: Bool { if case .unix = self { true } else { false } }
 }
 
 /// The admin listener and where the configuration names its address.

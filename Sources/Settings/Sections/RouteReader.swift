@@ -15,8 +15,8 @@ struct PlacedRoute {
 
 /// Reads `routes`.
 struct RouteReader {
-    let upstreamNames: [String]
-    /// For routes that set no `body_max`.
+    let upstreams: [UpstreamSettings]
+    /// For routes that set none.
     let bodyByteCountMax: Int
 
     func routes(_ field: Field) -> [PlacedRoute] {
@@ -35,20 +35,16 @@ struct RouteReader {
         if let field = section.field("hosts") { hosts = RouteMatchReader.hosts(field) }
         var headers: [HeaderCondition]? = []
         if let field = section.field("headers") { headers = RouteMatchReader.headers(field) }
-        let upstream = section.required("upstream").flatMap(upstreamIndex)
-        var bodyByteCountMax = bodyByteCountMax
-        section.set("body_max", &bodyByteCountMax) {
-            $0.byteCount(LimitReader.bodyRange, LimitReader.bodyReason)
-        }
-        // Required: a forgotten key must not leave a route open.
-        let attestField = section.required("attest")
-        let attest = attestField.flatMap(AttestReader.policy)
         var route = Route(
             name: nameField.flatMap(name) ?? "", path: path ?? .exact("/"), methods: methods ?? [],
-            upstream: upstream, attest: attest?.policy ?? AttestPolicy(),
-            bodyByteCountMax: bodyByteCountMax)
+            upstream: nil, attest: AttestPolicy(), bodyByteCountMax: bodyByteCountMax)
         route.hosts = hosts ?? []
         route.headers = headers ?? []
+        RouteActionReader(upstreams: upstreams).read(&section, into: &route, path: path)
+        RouteOverrideReader.read(&section, into: &route)
+        // Required: a forgotten key must not leave a route open.
+        let attest = section.required("attest").flatMap(AttestReader.policy)
+        route.attest = attest?.policy ?? AttestPolicy()
         section.set("allow_weaker", &route.allowsWeaker) {
             $0.choice([("true", true), ("false", false)])
         }
@@ -69,17 +65,5 @@ struct RouteReader {
             return nil
         }
         return text.value
-    }
-
-    private func upstreamIndex(_ field: Field) -> Int? {
-        guard let text = field.text() else { return nil }
-        // Without any upstream that fault is the one to report.
-        guard !upstreamNames.isEmpty else { return nil }
-        guard let index = upstreamNames.firstIndex(of: text.value) else {
-            let ending = Suggestion.ending(for: text.value, among: upstreamNames, listing: true)
-            field.error("no upstream is named \(text.shown)\(ending)")
-            return nil
-        }
-        return index
     }
 }

@@ -42,10 +42,15 @@ public struct Timeouts: Hashable, Sendable {
     public var requestBody: Duration = .seconds(30)
     /// How long a request body may take before its average rate counts.
     public var bodyGrace: Duration = .seconds(20)
+    /// For a TLS handshake, from the connection's start: beyond, the client is dropped.
+    public var tlsHandshake: Duration = .seconds(10)
     /// For the next request on a kept-alive connection.
     public var idle: Duration = .seconds(75)
     /// For a client to take any byte of an answer.
     public var send: Duration = .seconds(60)
+    /// For the registry, by each request that asks it: the commit of a busy disk takes far less,
+    /// and a client that hears nothing for longer gives up.
+    public var registry: Duration = .seconds(5)
     /// For requests in progress when the gateway stops.
     public var drain: Duration = .seconds(30)
 

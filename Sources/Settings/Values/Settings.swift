@@ -44,6 +44,8 @@ public struct ListenerSettings: Hashable, Sendable {
     public var proxyProtocol: [TrustedProxy] = []
     /// Names of the rate limits that every request is counted against.
     public var rateLimits: [String] = []
+    /// Nil: clients speak HTTP without TLS.
+    public var tls: ListenerTLSSettings?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = []
@@ -169,6 +171,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var idleConnectionCountMax = 64
     /// Connections of each worker, busy or idle; requests beyond are refused with 503.
     public var connectionCountMax = 1024
+    /// Nil: servers are spoken to without TLS.
+    public var tls: UpstreamTLSSettings?
 
     public init(name: String, servers: [Endpoint]) {
         self.name = name

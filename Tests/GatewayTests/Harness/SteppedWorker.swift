@@ -46,7 +46,7 @@ final class SteppedWorker {
         worker.accepted(
             ours, unixListener == nil ? address : unix,
             unixListener.map { ListenerContext($0) } ?? worker.idleListener)
-        connection = try #require(worker.clients.first)
+        connection = try #require(worker.clients.first as? HTTP1Connection)
     }
 
     deinit {
