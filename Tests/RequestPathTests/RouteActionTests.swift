@@ -109,6 +109,30 @@ struct RouteActionTests {
         #expect(line["decision"]?.stringValue == "answered")
     }
 
+    @Test("a listener sends everything elsewhere, but for what it excepts")
+    func listenerRedirect() throws {
+        let gateway = try start([.init("rest", path: "/*")]) { configuration in
+            configuration.listenerMore = [
+                #"redirect: { to: "https://{host}{target}", status: 308, except: [/acme/*, /a] }"#
+            ]
+        }
+        for target in ["/x?y", "/", "/assert/challenge", "/acmes", "/b/../acme", "/aa"] {
+            let moved = try answer(gateway, target)
+            guard target != "/b/../acme" else {
+                #expect(moved.status == 400)
+                continue
+            }
+            #expect(moved.status == 308)
+            #expect(moved["Location"] == "https://api.example.com" + target)
+        }
+        for target in ["/acme/x", "/acme", "/%61cme/x", "/a", "/a/"] {
+            #expect(try answer(gateway, target).status == 200, "\(target)")
+        }
+        #expect(upstream.requests.count == 5)
+        let told = try BuiltProgram.run(["route", "-c", gateway.configurationPath, "GET", "/x"])
+        #expect(told.standardOutput.contains("  redirect 308 to https://{host}{target}\n"))
+    }
+
     @Test("a fixed answer, which may ask for an assertion first")
     func respond() throws {
         let gateway = try start([

@@ -88,6 +88,9 @@ struct TimeoutNanoseconds: Sendable {
     let idle: UInt64
     let send: UInt64
     let bodyGrace: UInt64
+    /// 0 for none.
+    let request: UInt64
+    let tunnel: UInt64
     let registry: UInt64
     let tlsHandshake: UInt64
 
@@ -97,6 +100,8 @@ struct TimeoutNanoseconds: Sendable {
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
         bodyGrace = timeouts.bodyGrace.wholeNanoseconds
+        request = timeouts.request.wholeNanoseconds
+        tunnel = timeouts.tunnel.wholeNanoseconds
         registry = timeouts.registry.wholeNanoseconds
         tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
     }

@@ -10,6 +10,7 @@ final class ListenerContext: Sendable {
     let allow: TargetAllowances
     /// What each of its requests is counted against.
     let rateLimits: [RateLimit]
+    let redirect: ListenerRedirect?
     private let trustedProxies: [TrustedProxy]
     private let proxyProtocol: [TrustedProxy]
 
@@ -18,6 +19,7 @@ final class ListenerContext: Sendable {
     ) {
         bind = settings.bind
         allow = settings.allow
+        redirect = settings.redirect
         isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         proxyProtocol = settings.proxyProtocol

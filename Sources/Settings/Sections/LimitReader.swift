@@ -96,6 +96,13 @@ enum LimitReader {
             section.set("send", &timeouts.send) {
                 $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
             }
+            section.set("request", &timeouts.request) { field in
+                if let text = field.text(), text.value == "off" { return .zero }
+                return field.duration(shortest, .seconds(24 * 3600), "clients wait for it")
+            }
+            section.set("tunnel", &timeouts.tunnel) {
+                $0.duration(.seconds(1), .seconds(24 * 3600), "idle tunnels hold connections")
+            }
             section.set("registry", &timeouts.registry) {
                 $0.duration(shortest, .seconds(60), "requests that wait hold memory")
             }

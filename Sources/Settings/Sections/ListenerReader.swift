@@ -37,11 +37,13 @@ enum ListenerReader {
         var rateLimits: [String] = []
         section.set("rate_limit", &rateLimits) { $0.rateLimitNames(allowingKey: false) }
         let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
+        let redirect = section.field("redirect").flatMap(RedirectReader.listenerRedirect)
         guard let bind, let bindField else { return nil }
         var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
         settings.tls = tls
         settings.proxyProtocol = proxyProtocol
         settings.rateLimits = rateLimits
+        settings.redirect = redirect
         return PlacedListener(settings: settings, bindMark: bindField.mark)
     }
 
