@@ -46,6 +46,7 @@ let package = Package(
         fence("Bytes"),
         library("CBOR", ["Bytes"]),
         library("HTTP", ["Bytes"]),
+        library("ProxyProtocol", ["Bytes"]),
         library("Telemetry", ["Bytes"]),
 
         // MARK: tier 2 - fences: the only targets that import C
@@ -75,7 +76,7 @@ let package = Package(
             "Gateway",
             [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
-                "Redis",
+                "ProxyProtocol", "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
@@ -112,6 +113,7 @@ let package = Package(
         tests("BytesTests", ["Bytes"]),
         tests("CBORTests", ["CBOR", "Bytes"]),
         tests("HTTPTests", ["HTTP", "Bytes"]),
+        tests("ProxyProtocolTests", ["ProxyProtocol", "Bytes"]),
         tests("TelemetryTests", ["Telemetry", "Bytes"]),
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
         tests("CryptoTests", ["Crypto", "Bytes"]),

@@ -92,11 +92,24 @@ public enum Socket {
     public static func read(
         _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int
     ) -> ReadOutcome {
+        receive(descriptor, into: &buffer, atMost: byteCountMax, flags: 0)
+    }
+
+    /// As ``read(_:into:atMost:)``, but the bytes stay in the kernel for whoever reads next.
+    public static func peek(
+        _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int
+    ) -> ReadOutcome {
+        receive(descriptor, into: &buffer, atMost: byteCountMax, flags: Int32(MSG_PEEK))
+    }
+
+    private static func receive(
+        _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int, flags: Int32
+    ) -> ReadOutcome {
         assert(byteCountMax > 0)
         var code: Int32 = 0
         let filled = unsafe buffer.withUnsafeWritable(minimumCount: byteCountMax) { target in
             while true {
-                let count = unsafe recv(descriptor, target.baseAddress, byteCountMax, 0)
+                let count = unsafe recv(descriptor, target.baseAddress, byteCountMax, flags)
                 if count >= 0 { return count }
                 code = sallyport_errno()
                 if code != EINTR { return 0 }

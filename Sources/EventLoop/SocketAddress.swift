@@ -31,6 +31,20 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return nil
     }
 
+    /// Nil unless `ipBytes` are the 4 or 16 of an IPv4 or IPv6 address.
+    public init?(ipBytes: [UInt8], port: UInt16) {
+        switch ipBytes.count {
+        case 4:
+            form = .ipv4(ipBytes.reduce(0) { $0 << 8 | UInt32($1) }, port: port)
+        case 16:
+            let bytes = ipBytes.span
+            let address = Bytes16(
+                word0: bytes.bigEndianWord(at: 0), word1: bytes.bigEndianWord(at: 8))
+            form = .ipv6(address, scope: 0, port: port)
+        default: return nil
+        }
+    }
+
     /// Nil where the path is empty, holds a NUL or is longer than 107 bytes.
     public static func unix(_ path: String) -> SocketAddress? {
         let utf8 = path.utf8
@@ -68,6 +82,16 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
             (0..<4).map { UInt8(truncatingIfNeeded: address >> (24 - 8 * $0)) }
         case .ipv6(let address, _, _): address.array
         case .unix: []
+        }
+    }
+
+    /// The address as one of IPv6, IPv4 ones mapped into it (RFC 4291 section 2.5.5.2): a key
+    /// without heap storage. Nil for a unix address.
+    public var ipv6Form: Bytes16? {
+        switch form {
+        case .ipv4(let address, _): Bytes16(word0: 0, word1: 0xFFFF_0000_0000 | UInt64(address))
+        case .ipv6(let address, _, _): address
+        case .unix: nil
         }
     }
 

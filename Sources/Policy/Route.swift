@@ -55,6 +55,8 @@ public struct Route: Hashable, Sendable {
     public var allowsWeaker = false
     /// The longest request body, in bytes; longer ones are refused with 413.
     public var bodyByteCountMax: Int
+    /// Names of the rate limits that its requests are counted against.
+    public var rateLimits: [String] = []
     /// Whether a request may ask for a connection of its own, both ways (RFC 6455).
     public var allowsWebSocket = false
 

@@ -50,6 +50,36 @@ struct DownstreamTests {
         #expect(gateway.outcomes(of: "open") == ["refused request_timeout": 1])
     }
 
+    @Test(
+        "a body that comes too slowly on average ends its request, although no pause is long",
+        arguments: ["Content-Length: 6\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nab"])
+    func slowPace(rest: String) throws {
+        let gateway = try GatewayUnderTest {
+            $0.timeouts.requestBody = .seconds(600)
+            $0.timeouts.bodyGrace = .milliseconds(100)
+        }
+        let client = try gateway.client()
+        try client.send("POST /a HTTP/1.1\r\nHost: a\r\n" + rest)
+        #expect(try client.receive().status == 408)
+        gateway.stop()
+        #expect(gateway.outcomes(of: "open") == ["refused request_timeout": 1])
+    }
+
+    @Test("each byte of a body buys it time, as much as the slowest pace allows")
+    func pace() {
+        var settings = Settings()
+        settings.limits.bodyRateMin = 500
+        let timeouts = TimeoutNanoseconds(settings.timeouts)
+        let start = MonotonicInstant(nanoseconds: 7_000_000_000)
+        let pace = BodyPace(settings, timeouts)
+        #expect(pace.deadline(since: start, byteCount: 0).nanoseconds == 27_000_000_000)
+        #expect(pace.deadline(since: start, byteCount: 1000).nanoseconds == 29_000_000_000)
+        #expect(pace.deadline(since: start, byteCount: .max) == .distantFuture)
+        settings.limits.bodyRateMin = 0
+        let any = BodyPace(settings, timeouts)
+        #expect(any.deadline(since: start, byteCount: 0) == .distantFuture)
+    }
+
     @Test("a head must be whole in its time, on a fresh connection and on one in use")
     func slowHead() throws {
         let gateway = try GatewayUnderTest { $0.timeouts.requestHead = .milliseconds(100) }

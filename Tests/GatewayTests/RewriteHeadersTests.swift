@@ -26,7 +26,7 @@ struct RewriteHeadersTests {
     }
 
     static let forwarding = [
-        "Forwarded: for=1.2.3.4", "X-Forwarded-Host: evil", "X-Forwarded-Proto: https",
+        "X-Forwarded-Host: evil", "X-Forwarded-Proto: https",
         "X-Forwarded-Port: 1", "X-Forwarded-Prefix: /p", "X-Forwarded-Server: s",
         "X-Forwarded-Ssl: on", "X-Forwarded-Scheme: https", "X-Real-IP: 1.2.3.4",
         "X-Forwarded-User: admin", "X-Forwarded-Client-Cert: c",
@@ -58,6 +58,61 @@ struct RewriteHeadersTests {
         let chain = "1.1.1.1, 2.2.2.2, 3.3.3.3, 127.0.0.1"
         #expect(trusted.values(of: "X-Forwarded-For") == [chain])
         #expect(try seen(lines).values(of: "X-Forwarded-For") == ["127.0.0.1"])
+    }
+
+    /// Form, trust and lines of a request, and the forwarding fields that its upstream sees.
+    static let forms: [(form: ForwardedForm, isTrusted: Bool, lines: [String], seen: [String])] = [
+        (
+            .rfc7239, false, ["Forwarded: for=1.2.3.4", "X-Forwarded-For: 1.2.3.4"],
+            [#"Forwarded: for=127.0.0.1;host="api.example";proto=http"#]
+        ),
+        (
+            .both, false, ["Forwarded: for=1.2.3.4"],
+            [
+                #"Forwarded: for=127.0.0.1;host="api.example";proto=http"#,
+                "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Host: api.example",
+                "X-Forwarded-Proto: http",
+            ]
+        ),
+        (
+            .xForwarded, false, ["Forwarded: for=1.2.3.4"],
+            [
+                "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Host: api.example",
+                "X-Forwarded-Proto: http",
+            ]
+        ),
+        // What a trusted proxy said is continued in its own form.
+        (
+            .xForwarded, true, ["Forwarded: for=1.2.3.4", #"forwarded: for="_a\"b";by=x"#],
+            [
+                #"Forwarded: for=1.2.3.4, for="_a\"b";by=x, for=127.0.0.1;"#
+                    + #"host="api.example";proto=http"#,
+                "X-Forwarded-For: 127.0.0.1", "X-Forwarded-Host: api.example",
+                "X-Forwarded-Proto: http",
+            ]
+        ),
+        (
+            .rfc7239, true, ["X-Forwarded-For: 1.2.3.4, [2001:db8::1]:80,x"],
+            [
+                #"Forwarded: for=1.2.3.4, for="[2001:db8::1]", for=unknown, for=127.0.0.1;"#
+                    + #"host="api.example";proto=http"#,
+                "X-Forwarded-For: 1.2.3.4, [2001:db8::1]:80,x, 127.0.0.1",
+            ]
+        ),
+        // An open quote would swallow what the gateway adds.
+        (
+            .rfc7239, true, [#"Forwarded: for="1.2.3.4"#, #"Forwarded: for="a\""#],
+            [#"Forwarded: for=127.0.0.1;host="api.example";proto=http"#]
+        ),
+    ]
+
+    @Test("forwarding fields are written in the form that the operator chose", arguments: forms)
+    func forwarded(form: ForwardedForm, isTrusted: Bool, lines: [String], expected: [String])
+        throws
+    {
+        let message = try seen(lines, isTrusted: isTrusted) { $0.forwarded = form }
+        let fields = message.fields.filter { $0.name.lowercased().contains("forwarded") }
+        #expect(fields.map { "\($0.name): \($0.value)" }.sorted() == expected)
     }
 
     @Test(

@@ -90,6 +90,11 @@ struct Configuration {
     /// Every key, each with another value than its default.
     static let everyKey = """
         workers: auto
+        rate_limits:
+          first_limit: { by: global, rate: 30/m }
+          first.key: { by: key, rate: 1000/h, burst: 7 }
+          challenge: { by: address, rate: 1/s, burst: 1000000, except: [192.0.2.0/24, '::1'] }
+        forwarded: both
         listeners:
           - bind: EXAMPLE.com:80
             redirect:
@@ -98,6 +103,8 @@ struct Configuration {
               except: [/.well-known/acme-challenge/*, /alive]
             allow: [dot_segments, empty_segments, encoded_slash, backslash, path_parameters]
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
+            proxy_protocol: { from: [10.1.0.0/16, 'fd00::1'] }
+            rate_limit: first_limit
           - bind: '[0::1]:0'
           - bind: unix:/run/s.sock
             trusted_proxies: [unix]
@@ -117,7 +124,10 @@ struct Configuration {
         key_cache: { records: 1 }
         challenge: { ttl: 1s, attestation_ttl: 72h }
         secrets: { challenge_key_file: keys }
-        endpoints: { base: /device, body_max: 12KiB }
+        endpoints:
+          base: /device
+          body_max: 12KiB
+          rate_limit: { challenge: off, attestation: [challenge, first_limit] }
         headers: { assertion: X-A, client_data: X-B, key_id: X-C }
         upstreams:
           first.one-1_:
@@ -153,6 +163,7 @@ struct Configuration {
             methods: [GET, M-SEARCH, PRI_2]
             upstream: first.one-1_
             body_max: 0B
+            rate_limit: [first_limit, first.key]
             attest:
               mode: enforce
               client_data: body
@@ -200,6 +211,7 @@ struct Configuration {
         log: { access: off, events: ./events.log }
         limits:
           connections: 1
+          connections_per_address: 100
           head: 1MiB
           fields: 10
           target: 256B
@@ -212,9 +224,11 @@ struct Configuration {
           assertion: 64KiB
           client_data: 256B
           registry_queue: 1
+          body_rate_min: 1KiB/s
         timeouts:
           request_head: 100ms
           request_body: 10m
+          body_grace: 1s
           idle: 1h
           send: 61s
           registry: 1m

@@ -45,6 +45,60 @@ extension GoldenCase {
                 1:20: counters.redis: a user without a password: Redis logs in with both
                 """#),
         GoldenCase(
+            "rate limits",
+            #"""
+            rate_limits:
+              off: { by: address, rate: 1/s }
+              a: { by: adress, rate: 10 }
+              b: { by: key, rate: 0/s, burst: 0, except: [10.0.0.1/8] }
+              c: { by: key, rate: 1/h }
+            routes:
+              - { name: x, path: /x, upstream: api, attest: { mode: off }, rate_limit: c }
+              - { name: y, path: /y, upstream: api, attest: { mode: enforce }, rate_limit: [c, d] }
+            endpoints: { rate_limit: { challenge: c, verify: a } }
+            limits: { body_rate_min: 500B, connections_per_address: 0 }
+            """#,
+            expects: #"""
+                2:3: "off" is not a name: 1 to 64 letters, digits, periods, hyphens and \#
+                underscores
+                3:12: rate_limits.a.by: "adress" is not one of address, key, global: did you \#
+                mean "address"?
+                3:26: rate_limits.a.rate: "10" is not a rate: write one like 100/s, 30/m or 1000/h
+                4:23: rate_limits.b.rate: "0/s" is outside 1 to 1000000: to let nobody in leave \#
+                it out
+                4:35: rate_limits.b.burst: "0" is outside 1 to 1000000: a burst is what comes at \#
+                once
+                4:46: rate_limits.b.except: only a limit by address has addresses to except
+                4:47: rate_limits.b.except[0]: "10.0.0.1/8" has bits set behind its prefix: \#
+                write 10.0.0.0/8
+                7:76: routes[0].rate_limit: "c" counts by key, and here no key is verified
+                8:84: routes[1].rate_limit[1]: no rate limit is named "d": did you mean "a"?
+                9:39: endpoints.rate_limit.challenge: "c" counts by key, and here no key is \#
+                verified
+                9:42: unknown key "verify" in endpoints.rate_limit; known: challenge, attestation
+                10:26: limits.body_rate_min: "500B" is not a byte rate: write one like 500B/s or \#
+                4KiB/s
+                10:57: limits.connections_per_address: "0" is outside 1 to 1000000: each \#
+                connection holds a file descriptor
+                """#),
+        GoldenCase(
+            "PROXY protocol",
+            #"""
+            listeners:
+              - { bind: 127.0.0.1:1, proxy_protocol: {} }
+              - { bind: 127.0.0.1:2, proxy_protocol: { from: [] } }
+              - { bind: 127.0.0.1:3, proxy_protocol: true, rate_limit: attestatio }
+            forwarded: x
+            """#,
+            expects: #"""
+                2:42: listeners[0].proxy_protocol: required key "from" is missing
+                3:50: listeners[1].proxy_protocol.from: is empty: leave proxy_protocol out
+                4:42: listeners[2].proxy_protocol: expected a mapping, found the text "true"
+                4:60: listeners[2].rate_limit: no rate limit is named "attestatio": did you mean \#
+                "attestation"?
+                5:12: forwarded: "x" is not one of x-forwarded, rfc7239, both
+                """#),
+        GoldenCase(
             "limits that contradict each other",
             #"""
             limits: { head: 4KiB, target: 8KiB }

@@ -54,6 +54,20 @@ struct SettingsLoaderTests {
                         address: [0xFD] + [UInt8](repeating: 0, count: 15), prefixBitCount: 8)),
             ])
         #expect(settings.listeners[2].trustedProxies == [.unix])
+        #expect(
+            settings.listeners[0].proxyProtocol == [
+                .block(AddressBlock(address: [10, 1, 0, 0], prefixBitCount: 16)),
+                .block(
+                    AddressBlock(
+                        address: [0xFD] + [UInt8](repeating: 0, count: 14) + [1],
+                        prefixBitCount: 128)),
+            ])
+        #expect(settings.listeners[0].rateLimits == ["first_limit"])
+        #expect(
+            settings.rateLimits.map(\.name)
+                == ["attestation", "challenge", "first_limit", "first.key"])
+        #expect(settings.rateLimits[2].burst == 30)
+        #expect(settings.routes[0].rateLimits == ["first_limit", "first.key"])
         #expect(settings.apps[1].environments == [.production, .development])
         // Mirrors know the names of all members: each differs from its default.
         expectDifferent(settings.limits, defaults.limits)

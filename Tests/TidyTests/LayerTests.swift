@@ -9,6 +9,7 @@ struct LayerTests {
     private static let sideways: [String: Set<String>] = [
         "CBOR": ["Bytes"],
         "HTTP": ["Bytes"],
+        "ProxyProtocol": ["Bytes"],
         "Telemetry": ["Bytes"],
         "Redis": ["EventLoop"],
         "TLS": ["EventLoop"],

@@ -74,6 +74,14 @@ enum MetricsPage {
                 "Requests sent again: a reused connection had died, or none could be made."
             ),
             (
+                .connectionsRefused, "sallyport_connections_refused_total",
+                "Connections closed at once: their address had limits.connections_per_address."
+            ),
+            (
+                .proxyHeadersRefused, "sallyport_proxy_headers_refused_total",
+                "Connections of proxies closed because they did not begin with a PROXY header."
+            ),
+            (
                 .retriesDenied, "sallyport_upstream_retries_denied_total",
                 "Requests not sent again because the budget of retries was spent."
             ),

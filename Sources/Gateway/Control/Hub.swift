@@ -10,6 +10,8 @@ final class Hub: Sendable {
     let meters: [WorkerMeter]
     let logs: LogWriters
     let health = Health()
+    let rateLimiter = RateLimiter()
+    let connectionQuota = ConnectionQuota()
     private let upstreams: UpstreamRegister
 
     init(

@@ -56,7 +56,9 @@ public final class Listeners {
         }
         do {
             for listener in settings.listeners {
-                try open(ListenerContext(listener), workers: 0..<workerCount)
+                try open(
+                    ListenerContext(listener, rateLimits: settings.rateLimits),
+                    workers: 0..<workerCount)
             }
             if let admin = settings.admin {
                 try open(

@@ -11,6 +11,7 @@ public import Settings
 public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
+    let rateLimits: SiteRateLimits
     /// For each route, nil where it needs none.
     let treatments: [RouteTreatment?]
     let sealer: ChallengeSealer
@@ -27,6 +28,7 @@ public final class Site: Sendable {
     let attestationLifeMilliseconds: Int64
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
+    let bodyPace: BodyPace
     let tls: TLSContexts
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
@@ -50,6 +52,7 @@ public final class Site: Sendable {
         self.sealer = sealer
         self.generation = generation
         routes = RouteTable(settings.routes)
+        rateLimits = SiteRateLimits(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
@@ -73,6 +76,7 @@ public final class Site: Sendable {
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(base: settings.endpoints.base)
         timeouts = TimeoutNanoseconds(settings.timeouts)
+        bodyPace = BodyPace(settings, timeouts)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
     }
 }
@@ -83,6 +87,7 @@ struct TimeoutNanoseconds: Sendable {
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    let bodyGrace: UInt64
     /// 0 for none.
     let request: UInt64
     let tunnel: UInt64
@@ -94,6 +99,7 @@ struct TimeoutNanoseconds: Sendable {
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        bodyGrace = timeouts.bodyGrace.wholeNanoseconds
         request = timeouts.request.wholeNanoseconds
         tunnel = timeouts.tunnel.wholeNanoseconds
         registry = timeouts.registry.wholeNanoseconds

@@ -2,6 +2,8 @@
 protocol ClientConnection: AnyObject {
     /// Index in the worker's table.
     var slot: Int { get set }
+    /// Its place in the quota of its address; nil without such a limit.
+    var share: ConnectionShare? { get set }
     /// The worker is stopping: the connection ends after the answers to what it has sent.
     func drain()
     /// The client is gone, or must go, without another word.

@@ -12,6 +12,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     private let watch: Watch
     private var deadline: Deadline?
     var slot = 0
+    var share: ConnectionShare?
 
     init(
         worker: Worker, session: TLSSession, descriptor: Int32, peer: SocketAddress,

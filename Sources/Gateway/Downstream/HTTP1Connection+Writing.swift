@@ -72,8 +72,7 @@ extension HTTP1Connection {
         transport.disableWriting()
         switch state {
         case .readingHead: setDeadline(worker.site.timeouts.requestHead)
-        case .exchanging where !bodyReader.isComplete:
-            setDeadline(requestBodyNanoseconds)
+        case .exchanging where !bodyReader.isComplete: setBodyDeadline()
         default: break
         }
     }

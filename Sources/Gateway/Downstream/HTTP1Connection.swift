@@ -30,6 +30,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     private let isPeerTrusted: Bool
     /// Index in the worker's table.
     var slot = 0
+    var share: ConnectionShare?
 
     /// Nil once it is closed.
     private(set) var transport: Transport?
@@ -39,6 +40,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var output: ByteBuffer
     var exchange: Exchange?
     var bodyReader = RequestBodyReader.complete
+    private(set) var bodyStartedAt = MonotonicInstant(nanoseconds: 0)
     var responseFraming = ResponseFraming.length
     /// Whether the connection lives on after the current exchange.
     var isPersistent = true
@@ -168,6 +170,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
                 with: input.readable.extracting(0..<exchange.head.byteCount))
             input.consume(exchange.head.byteCount)
             bodyReader = RequestBodyReader(exchange.head.framing)
+            bodyStartedAt = worker.loop.now
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
                 exchange.head.keepAlive && !worker.isDraining
@@ -228,7 +231,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// More of the body must come, after a pause that has its bound.
     private func awaitBody() {
         if hasClientEnded { return lose() }
-        setDeadline(requestBodyNanoseconds)
+        setBodyDeadline()
     }
 
     /// Between two reads of the body.

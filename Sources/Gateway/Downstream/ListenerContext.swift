@@ -8,23 +8,37 @@ final class ListenerContext: Sendable {
     let isAdmin: Bool
     let isTLS: Bool
     let allow: TargetAllowances
+    /// What each of its requests is counted against.
+    let rateLimits: [RateLimit]
     let redirect: ListenerRedirect?
     private let trustedProxies: [TrustedProxy]
+    private let proxyProtocol: [TrustedProxy]
 
-    init(_ settings: ListenerSettings, isAdmin: Bool = false) {
+    init(
+        _ settings: ListenerSettings, isAdmin: Bool = false, rateLimits: [RateLimitSettings] = []
+    ) {
         bind = settings.bind
         allow = settings.allow
         redirect = settings.redirect
         isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
+        proxyProtocol = settings.proxyProtocol
+        self.rateLimits = settings.rateLimits.compiled(RateLimit.byName(rateLimits))
         self.isAdmin = isAdmin
     }
 
     /// Whether `peer` is a proxy whose word about the client is taken.
-    func trusts(_ peer: SocketAddress) -> Bool {
-        guard !trustedProxies.isEmpty else { return false }
+    func trusts(_ peer: SocketAddress) -> Bool { trustedProxies.contain(peer) }
+
+    /// Whether connections of `peer` begin with a PROXY header.
+    func expectsProxyHeader(from peer: SocketAddress) -> Bool { proxyProtocol.contain(peer) }
+}
+
+extension [TrustedProxy] {
+    fileprivate func contain(_ peer: SocketAddress) -> Bool {
+        guard !isEmpty else { return false }
         let address = peer.ipBytes
-        return trustedProxies.contains { proxy in
+        return contains { proxy in
             switch proxy {
             case .block(let block): block.contains(address)
             case .unix: peer.isUnix

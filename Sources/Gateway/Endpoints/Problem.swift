@@ -32,7 +32,8 @@ enum Problem {
             response.fields.append(("WWW-Authenticate", Array(value.utf8)))
         }
         if reason.status == 503 || reason.status == 429 {
-            response.fields.append(("Retry-After", [UInt8(ascii: "1")]))
+            let seconds = "\(refusal.retryAfterSeconds ?? 1)"
+            response.fields.append(("Retry-After", Array(seconds.utf8)))
         }
         if reason == .methodNotAllowed {
             response.fields.append(("Allow", Array(exchange.allowedMethods.utf8)))

@@ -8,6 +8,9 @@ extension Exchange {
     /// signature, once.
     func advanceCounter() throws(Refusal) -> Step {
         guard let verified, let evidence, let key else { return .next }
+        if !isHotCounterAdvanced, counterVerdict == nil, durableOutcome == nil {
+            try limitKeyRate()
+        }
         do throws(Refusal) {
             if !isHotCounterAdvanced, let challenge = evidence.challenge {
                 guard try advanceHotCounter(verified, evidence, challenge, key) else {
@@ -22,6 +25,7 @@ extension Exchange {
                 try check(durableOutcome)
             }
             decision = .verified
+            countKeyRate()
         } catch {
             try refuseOrObserve(error)
         }

@@ -9,6 +9,7 @@ import Settings
 extension Exchange {
     /// Decides what the route demands, and refuses what needs no body to be refused.
     func decidePolicy() throws(Refusal) -> Step {
+        try limitRate()
         // A route that answers whatever comes need not read the body.
         if policy.mode == .off, let step = answerRoute() { return step }
         if case .length(let byteCount) = head.framing, byteCount > UInt64(bodyByteCountMax) {

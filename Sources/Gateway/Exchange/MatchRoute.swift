@@ -8,6 +8,7 @@ extension Exchange {
     /// what concerns the exchange: the id by which a proxy before this one knows it.
     func readHead() throws(Refusal) -> Step {
         if isPeerTrusted { trustedRequestID = usableRequestID() }
+        try limitListenerRate()
         return .next
     }
 

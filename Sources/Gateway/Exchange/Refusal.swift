@@ -5,6 +5,8 @@ struct Refusal: Error, Equatable {
     let detail: String?
     /// Human-readable, sent as the problem's `detail` (RFC 9457 section 3.1.4).
     let explanation: StaticString?
+    /// When it is worth to try again; nil for the reason's own `Retry-After`.
+    var retryAfterSeconds: UInt64?
 
     init(_ reason: Reason, detail: String? = nil, explanation: StaticString? = nil) {
         self.reason = reason

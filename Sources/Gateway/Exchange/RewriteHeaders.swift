@@ -96,40 +96,6 @@ extension Exchange {
         return false
     }
 
-    private func appendForwarding() {
-        let headBytes = headBytes
-        let bytes = headBytes.span
-        upstreamHead.append("X-Forwarded-For: ")
-        var hasProto = false
-        var hasHost = false
-        if isPeerTrusted {
-            for field in head.fields {
-                switch field.known {
-                case .xForwardedFor:
-                    upstreamHead.append(bytes.extracting(field.value))
-                    upstreamHead.append(", ")
-                case .xForwardedProto: hasProto = true
-                case .xForwardedHost: hasHost = true
-                default: break
-                }
-            }
-        }
-        if let downstream { upstreamHead.append(downstream.peerBytes) }
-        upstreamHead.append("\r\n")
-        if !hasProto {
-            upstreamHead.append(
-                listener.isTLS ? "X-Forwarded-Proto: https\r\n" : "X-Forwarded-Proto: http\r\n")
-        }
-        if !hasHost, let host = head.host {
-            upstreamHead.append("X-Forwarded-Host: ")
-            upstreamHead.append(bytes.extracting(host))
-            upstreamHead.append("\r\n")
-        }
-        upstreamHead.append("X-Request-Id: ")
-        appendRequestID(to: &upstreamHead)
-        upstreamHead.append("\r\n")
-    }
-
     /// What the gateway found out. Only on routes with a mode other than `off`.
     private func appendVerdict() {
         guard policy.mode != .off else { return }
@@ -184,13 +150,13 @@ extension KnownField {
         switch self {
         case .host, .connection, .contentLength, .transferEncoding, .te, .trailer, .upgrade,
             .keepAlive, .proxyConnection, .proxyAuthorization, .proxyAuthenticate, .http2Settings,
-            .expect, .xForwardedFor, .xRequestID:
+            .expect, .forwarded, .xForwardedFor, .xRequestID:
             .never
         // They ask the upstream for another method or path than the one that was matched: on an
         // open route they would lead to what a stricter one guards.
         case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:
             .never
-        case .forwarded, .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
+        case .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
             .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRealIP:
             .ifTrusted
         default: .always

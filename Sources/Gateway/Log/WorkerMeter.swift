@@ -36,6 +36,8 @@ final class WorkerMeter: @unchecked Sendable {
         case requests
         case challenges
         case retries
+        case connectionsRefused
+        case proxyHeadersRefused
         /// Safe, but beyond the budget.
         case retriesDenied
         case tunnels

@@ -221,25 +221,7 @@ final class Worker {
         if freeExchanges.count < Self.freeExchangeCountMax { freeExchanges.append(exchange) }
     }
 
-    func accepted(_ descriptor: Int32, _ peer: SocketAddress, _ listener: ListenerContext) {
-        guard listener.isTLS else {
-            let transport = Transport(loop: loop, descriptor: descriptor)
-            let connection = HTTP1Connection(
-                worker: self, transport: transport, peer: peer, listener: listener)
-            insert(connection)
-            return connection.start()
-        }
-        guard let context = site.tls.server(at: listener.bind),
-            let session = try? TLSSession(server: context, descriptor: descriptor)
-        else { return Socket.close(descriptor) }
-        let handshake = ClientHandshake(
-            worker: self, session: session, descriptor: descriptor, peer: peer,
-            listener: listener)
-        insert(handshake)
-        handshake.start()
-    }
-
-    private func insert(_ connection: any ClientConnection) {
+    func insert(_ connection: any ClientConnection) {
         connection.slot = connections.insert(connection)
         meter.connections(connections.count)
     }
@@ -252,6 +234,7 @@ final class Worker {
     /// A connection goes on in another protocol.
     func replace(_ connection: any ClientConnection, with next: any ClientConnection) {
         next.slot = connection.slot
+        next.share = connection.share
         connections.replace(at: connection.slot, with: next)
     }
 

@@ -9,8 +9,8 @@ import Policy
 public struct SettingsPrinter {
     public static let passwordMask = "***"
 
-    private let settings: Settings
-    private var yaml = YAMLText()
+    let settings: Settings
+    var yaml = YAMLText()
 
     private init(_ settings: Settings) { self.settings = settings }
 
@@ -25,6 +25,8 @@ public struct SettingsPrinter {
             yaml.comment("The password of Redis is shown as \(Self.passwordMask).")
         }
         yaml.entry("workers", "\(settings.workerCount)")
+        writeRateLimits()
+        yaml.entry("forwarded", settings.forwarded.rawValue)
         writeListeners()
         writeApps()
         writeStores()
@@ -50,6 +52,12 @@ public struct SettingsPrinter {
             let allowed = ListenerReader.allowances.filter { listener.allow.contains($0.value) }
             yaml.entry("allow", list: allowed.map(\.name))
             yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
+            if !listener.proxyProtocol.isEmpty {
+                yaml.mapping("proxy_protocol") { yaml in
+                    yaml.entry("from", list: listener.proxyProtocol.map(\.description))
+                }
+            }
+            Self.write("rate_limit", listener.rateLimits, to: &yaml)
             if let redirect = listener.redirect { Self.write(redirect, to: &yaml) }
             if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
@@ -105,6 +113,10 @@ public struct SettingsPrinter {
             yaml.entry("base", text: settings.endpoints.base)
             yaml.entry(
                 "body_max", Quantity.describe(byteCount: settings.endpoints.bodyByteCountMax))
+            yaml.mapping("rate_limit") { yaml in
+                Self.write("challenge", settings.endpoints.challengeRateLimits, to: &yaml)
+                Self.write("attestation", settings.endpoints.attestationRateLimits, to: &yaml)
+            }
         }
     }
 
@@ -143,6 +155,9 @@ public struct SettingsPrinter {
                 yaml.entry(key, Quantity.describe(byteCount: count))
             }
             yaml.entry("connections", "\(limits.connectionCountMax)")
+            yaml.entry(
+                "connections_per_address",
+                limits.connectionsPerAddressMax.map { "\($0)" } ?? "off")
             bytes("head", limits.headByteCountMax)
             yaml.entry("fields", "\(limits.fieldCountMax)")
             bytes("target", limits.targetByteCountMax)
@@ -155,11 +170,14 @@ public struct SettingsPrinter {
             bytes("assertion", limits.assertionByteCountMax)
             bytes("client_data", limits.clientDataByteCountMax)
             yaml.entry("registry_queue", "\(limits.registryQueueCountMax)")
+            yaml.entry(
+                "body_rate_min", Quantity.describe(limits.bodyRateMin, Quantity.byteRateUnits))
         }
         let timeouts = settings.timeouts
         yaml.mapping("timeouts") { yaml in
             yaml.entry("request_head", Quantity.describe(timeouts.requestHead))
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
+            yaml.entry("body_grace", Quantity.describe(timeouts.bodyGrace))
             yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))

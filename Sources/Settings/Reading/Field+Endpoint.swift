@@ -1,3 +1,5 @@
+import Bytes
+
 extension Endpoint: CustomStringConvertible {
     /// `host:port`, `[v6]:port` or `unix:/path`: what the configuration reads back.
     public var description: String {
@@ -12,7 +14,8 @@ extension Endpoint: CustomStringConvertible {
         switch self {
         case .unix: true
         case .tcp(let host, _):
-            host == "localhost" || host == "::1" || IPAddress.ipv4(host)?.first == 127
+            host == "localhost" || host == "::1"
+                || IPAddress.ipv4(Array(host.utf8)[...])?.first == 127
         }
     }
 }
@@ -36,7 +39,7 @@ enum EndpointText {
             }
             host = text[text.index(after: text.startIndex)..<end]
             port = text[end...].dropFirst(2)
-            guard IPAddress.ipv6(String(host)) != nil else {
+            guard IPAddress.ipv6(Array(host.utf8)[...]) != nil else {
                 throw Fault(message: "does not hold an IPv6 address between [ and ]")
             }
         } else {

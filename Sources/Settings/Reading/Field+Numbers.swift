@@ -1,3 +1,5 @@
+import YAML
+
 extension Field {
     /// A plain number; `reason` says why it has bounds.
     func count(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
@@ -16,6 +18,20 @@ extension Field {
             return nil
         }
         return number
+    }
+
+    /// A plain number, or `off`, which reads as nil inside.
+    func countOrOff(_ range: ClosedRange<Int>, _ reason: String) -> Int?? {
+        if case .scalar("off", _) = node.kind { return .some(nil) }
+        return count(range, reason).map { .some($0) }
+    }
+
+    /// Bytes a second.
+    func byteRate(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
+        let form = QuantityForm(
+            noun: "byte rate", example: "500B/s or 4KiB/s", likeliestUnit: "B/s",
+            units: Quantity.byteRateUnits)
+        return amount(range, form, reason)
     }
 
     /// A duration with its unit.

@@ -24,6 +24,10 @@ enum Quantity {
         Unit(name: "B", factor: 1), Unit(name: "KiB", factor: 1024),
         Unit(name: "MiB", factor: 1024 * 1024), Unit(name: "GiB", factor: 1024 * 1024 * 1024),
     ]
+    static let byteRateUnits = [
+        Unit(name: "B/s", factor: 1), Unit(name: "KiB/s", factor: 1024),
+        Unit(name: "MiB/s", factor: 1024 * 1024),
+    ]
     static let percentUnits = [Unit(name: "%", factor: 1)]
 
     static func parse(_ text: String, _ units: [Unit]) -> Outcome {

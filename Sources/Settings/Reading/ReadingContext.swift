@@ -5,6 +5,8 @@ final class ReadingContext {
     private let file: String
     let substitution: Substitution
     let readFile: SettingsLoader.FileReader
+    /// Read before all that refers to them.
+    var rateLimits = RateLimitSettings.builtIn
     private(set) var errors: [ConfigurationProblem] = []
     private(set) var warnings: [ConfigurationProblem] = []
 

@@ -37,8 +37,22 @@ enum EndpointReader {
                     12 * 1024...1024 * 1024,
                     "an attestation is about 6KiB, 8KiB as base64, and is held in memory")
             }
+            if let field = section.field("rate_limit") { rateLimits(field, of: &endpoints) }
             return endpoints
         }
+    }
+
+    private static func rateLimits(_ field: Field, of endpoints: inout EndpointSettings) {
+        var limited = endpoints
+        _ = field.section { section in
+            section.set("challenge", &limited.challengeRateLimits) {
+                $0.rateLimitNames(allowingKey: false)
+            }
+            section.set("attestation", &limited.attestationRateLimits) {
+                $0.rateLimitNames(allowingKey: false)
+            }
+        }
+        endpoints = limited
     }
 
     private static func base(_ field: Field) -> String? {

@@ -15,6 +15,9 @@ enum LimitReader {
             section.set("connections", &limits.connectionCountMax) {
                 $0.count(1...1_000_000, "each connection holds a file descriptor")
             }
+            section.set("connections_per_address", &limits.connectionsPerAddressMax) { field in
+                field.countOrOff(1...1_000_000, "each connection holds a file descriptor")
+            }
             section.set("head", &limits.headByteCountMax) {
                 $0.byteCount(kibibyte...mebibyte, "each connection may hold as much")
             }
@@ -44,6 +47,9 @@ enum LimitReader {
             }
             section.set("registry_queue", &limits.registryQueueCountMax) {
                 $0.count(1...1_000_000, "each waiting request holds memory")
+            }
+            section.set("body_rate_min", &limits.bodyRateMin) {
+                $0.byteRate(0...16 * mebibyte, "slower clients are refused")
             }
             if limits.targetByteCountMax > limits.headByteCountMax {
                 field.error("target is larger than head, of which the target is a part")
@@ -85,6 +91,9 @@ enum LimitReader {
             section.set("request_body", &timeouts.requestBody, requestBodyTimeout)
             section.set("tls_handshake", &timeouts.tlsHandshake) {
                 $0.duration(shortest, .seconds(120), "unfinished handshakes hold connections")
+            }
+            section.set("body_grace", &timeouts.bodyGrace) {
+                $0.duration(shortest, .seconds(600), "slow bodies hold memory")
             }
             section.set("idle", &timeouts.idle) {
                 $0.duration(shortest, .seconds(3600), "idle clients hold connections")

@@ -32,13 +32,29 @@ enum ListenerReader {
         section.set("trusted_proxies", &trustedProxies) { field in
             field.list { trustedProxy($0, bind: bind) }
         }
+        var proxyProtocol: [TrustedProxy] = []
+        section.set("proxy_protocol", &proxyProtocol) { self.proxyProtocol($0, bind: bind) }
+        var rateLimits: [String] = []
+        section.set("rate_limit", &rateLimits) { $0.rateLimitNames(allowingKey: false) }
         let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
         let redirect = section.field("redirect").flatMap(RedirectReader.listenerRedirect)
         guard let bind, let bindField else { return nil }
         var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
         settings.tls = tls
+        settings.proxyProtocol = proxyProtocol
+        settings.rateLimits = rateLimits
         settings.redirect = redirect
         return PlacedListener(settings: settings, bindMark: bindField.mark)
+    }
+
+    private static func proxyProtocol(_ field: Field, bind: Endpoint?) -> [TrustedProxy]? {
+        field.section { section in
+            guard let from = section.required("from"),
+                let peers = from.list({ trustedProxy($0, bind: bind) })
+            else { return nil }
+            if peers.isEmpty { from.error("is empty: leave proxy_protocol out") }
+            return peers
+        } ?? nil
     }
 
     private static func trustedProxy(_ field: Field, bind: Endpoint?) -> TrustedProxy? {

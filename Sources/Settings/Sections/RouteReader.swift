@@ -50,6 +50,9 @@ struct RouteReader {
         section.set("allow_weaker", &route.allowsWeaker) {
             $0.choice([("true", true), ("false", false)])
         }
+        section.set("rate_limit", &route.rateLimits) {
+            $0.rateLimitNames(allowingKey: attest?.policy.mode != .off)
+        }
         let isMatchable = path != nil && methods != nil && hosts != nil && headers != nil
         return PlacedRoute(
             route: route, mark: element.mark, isMatchable: isMatchable,

@@ -13,6 +13,9 @@ struct SettingsReader {
             section.set("workers", &settings.workerCount, workerCount)
             section.set("limits", &settings.limits, LimitReader.limits)
             section.set("timeouts", &settings.timeouts, LimitReader.timeouts)
+            section.set("rate_limits", &settings.rateLimits, RateLimitReader.limits)
+            root.context.rateLimits = settings.rateLimits
+            section.set("forwarded", &settings.forwarded) { $0.choice(ForwardedForm.self) }
             let listenerField = section.required("listeners")
             let listeners = listenerField.map(ListenerReader.listeners) ?? []
             settings.listeners = listeners.map(\.settings)

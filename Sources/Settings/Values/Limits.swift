@@ -2,6 +2,8 @@
 public struct Limits: Hashable, Sendable {
     /// Client connections of each worker: beyond, new ones wait in the kernel's backlog.
     public var connectionCountMax = 10_000
+    /// Client connections of one address (of IPv6: one /64) at all workers together; nil for any.
+    public var connectionsPerAddressMax: Int?
     /// Request line and fields together: four times what browsers with large cookies send.
     public var headByteCountMax = 32 * 1024
     /// Fields of a request: nginx and Envoy refuse above 100 too.
@@ -25,6 +27,9 @@ public struct Limits: Hashable, Sendable {
     public var clientDataByteCountMax = 8 * 1024
     /// Requests of one worker that wait for the registry; beyond: `store_unavailable`.
     public var registryQueueCountMax = 10_000
+    /// Bytes a second that a request body must come with on average, once its grace is over; 0 for
+    /// any. Less than a bad mobile connection gives, more than it costs to wait for.
+    public var bodyRateMin = 500
 
     public init() {}
 }
@@ -35,6 +40,8 @@ public struct Timeouts: Hashable, Sendable {
     public var requestHead: Duration = .seconds(10)
     /// Between two reads of a request body.
     public var requestBody: Duration = .seconds(30)
+    /// How long a request body may take before its average rate counts.
+    public var bodyGrace: Duration = .seconds(20)
     /// For a TLS handshake, from the connection's start: beyond, the client is dropped.
     public var tlsHandshake: Duration = .seconds(10)
     /// For the next request on a kept-alive connection.

@@ -14,6 +14,8 @@ public struct Settings: Hashable, Sendable {
     public var challenge = ChallengeSettings()
     public var secrets = SecretSettings()
     public var endpoints = EndpointSettings()
+    public var rateLimits = RateLimitSettings.builtIn
+    public var forwarded = ForwardedForm.xForwarded
     public var headers = HeaderNames()
     public var upstreams: [UpstreamSettings] = []
     public var routes: [Route] = []
@@ -38,6 +40,10 @@ public struct ListenerSettings: Hashable, Sendable {
     public var allow: TargetAllowances
     /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept.
     public var trustedProxies: [TrustedProxy]
+    /// Peers whose connections begin with a PROXY header; nobody else's may.
+    public var proxyProtocol: [TrustedProxy] = []
+    /// Names of the rate limits that every request is counted against.
+    public var rateLimits: [String] = []
     /// Nil: clients speak HTTP without TLS.
     public var tls: ListenerTLSSettings?
     public var redirect: ListenerRedirect?
@@ -138,6 +144,9 @@ public struct EndpointSettings: Hashable, Sendable {
     public var base = "/"
     /// The longest body of `POST /attest/verify`, in bytes: an attestation is about 6 KiB.
     public var bodyByteCountMax = 64 * 1024
+    /// Names of the rate limits of the challenge endpoints, and of `attest/verify`.
+    public var challengeRateLimits = ["challenge"]
+    public var attestationRateLimits = ["attestation"]
 
     public init() {}
 }

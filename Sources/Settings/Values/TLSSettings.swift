@@ -1,3 +1,4 @@
+import Bytes
 public import TLS
 
 /// The files of a certificate chain and its private key, in PEM.

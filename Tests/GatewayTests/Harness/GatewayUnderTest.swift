@@ -33,10 +33,12 @@ final class GatewayUnderTest {
     let hub: Hub
     /// What the gateway takes for the system's resolver.
     let names = ScriptedNames()
-    /// Of the data listener, of one whose peers are trusted proxies, and of the admin listener.
+    /// Of the data listener, of one whose peers are trusted proxies, of the admin listener, and of
+    /// one whose connections begin with a PROXY header and whose trusted proxies are 10.0.0.0/8.
     let port: UInt16
     let trustedPort: UInt16
     let adminPort: UInt16
+    let proxiedPort: UInt16
     let logPath: String
     private(set) var settings: Settings
     private let mailbox: Mailbox<WorkerMessage>
@@ -81,11 +83,11 @@ final class GatewayUnderTest {
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 16)
         self.mailbox = mailbox
         registry.onChange { _ = mailbox.post(.keysChanged($0)) }
-        let bound = try [false, true, false].enumerated().map { index, isTrusted in
-            try Self.listen(index: index, isTrusted: isTrusted)
-        }
+        let rateLimits = settings.rateLimits
+        let bound = try (0..<4).map { try Self.listen(index: $0, rateLimits) }
         listeners = bound.map(\.listener)
         (port, trustedPort, adminPort) = (bound[0].port, bound[1].port, bound[2].port)
+        proxiedPort = bound[3].port
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: 0)
         let listeners = listeners
@@ -154,17 +156,28 @@ final class GatewayUnderTest {
             bodyByteCountMax: 256 * 1024)
     }
 
+    /// Every listener but the admin's counts against a limit named `listener`, where a test makes
+    /// one.
     private static func listen(
-        index: Int, isTrusted: Bool
+        index: Int, _ rateLimits: [RateLimitSettings]
     ) throws -> (listener: BoundListener, port: UInt16) {
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
         let descriptor = try Socket.listen(on: address)
         let port = try #require(Socket.localAddress(descriptor)?.port)
         let loopback = TrustedProxy.block(
             AddressBlock(address: [127, 0, 0, 0], prefixBitCount: 8))
-        let settings = ListenerSettings(
-            bind: .tcp(host: "127.0.0.1", port: port), trustedProxies: isTrusted ? [loopback] : [])
-        let context = ListenerContext(settings, isAdmin: index == 2)
+        var settings = ListenerSettings(bind: .tcp(host: "127.0.0.1", port: port))
+        if index != 2 { settings.rateLimits = ["listener"] }
+        switch index {
+        case 1: settings.trustedProxies = [loopback]
+        case 3:
+            settings.proxyProtocol = [loopback]
+            settings.trustedProxies = [
+                .block(AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8))
+            ]
+        default: break
+        }
+        let context = ListenerContext(settings, isAdmin: index == 2, rateLimits: rateLimits)
         return (BoundListener(context: context, descriptor: descriptor), port)
     }
 

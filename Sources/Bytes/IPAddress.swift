@@ -1,12 +1,14 @@
-import Bytes
+/// Numeric addresses as text: 4 bytes for IPv4, 16 for IPv6.
+public enum IPAddress {
+    public static func bytes(_ text: String) -> [UInt8]? { bytes(Array(text.utf8)[...]) }
 
-/// Numeric addresses: 4 bytes for IPv4, 16 for IPv6.
-enum IPAddress {
-    static func bytes(_ text: String) -> [UInt8]? { ipv4(text) ?? ipv6(text) }
+    /// Nil for everything that is not exactly one address.
+    public static func bytes(_ text: ArraySlice<UInt8>) -> [UInt8]? { ipv4(text) ?? ipv6(text) }
 
     /// Four decimal numbers. Leading zeros are refused: some programs read them as octal.
-    static func ipv4(_ text: String) -> [UInt8]? {
-        let parts = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
+    public static func ipv4(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        guard text.count <= 15 else { return nil }
+        let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }
         var bytes: [UInt8] = []
         for part in parts {
@@ -19,8 +21,8 @@ enum IPAddress {
     }
 
     /// RFC 4291 section 2.2, all three forms, without a zone.
-    static func ipv6(_ text: String) -> [UInt8]? {
-        let text = Array(text.utf8)
+    public static func ipv6(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        let text = Array(text)
         guard text.count >= 2, text.count <= 45 else { return nil }
         guard let gap = doubleColon(text) else {
             guard let bytes = groups(text[...]), bytes.count == 16 else { return nil }
@@ -44,7 +46,7 @@ enum IPAddress {
         let parts = text.split(separator: 0x3A, omittingEmptySubsequences: false)
         for (index, part) in parts.enumerated() {
             if index == parts.count - 1, part.contains(0x2E) {
-                guard let ipv4 = ipv4(String(decoding: part, as: UTF8.self)) else { return nil }
+                guard let ipv4 = ipv4(part) else { return nil }
                 bytes += ipv4
                 continue
             }
@@ -60,7 +62,7 @@ enum IPAddress {
     }
 
     /// The canonical text (RFC 5952 section 4 for IPv6).
-    static func text(_ bytes: [UInt8]) -> String {
+    public static func text(_ bytes: [UInt8]) -> String {
         guard bytes.count == 16 else { return bytes.map(String.init).joined(separator: ".") }
         let groups = (0..<8).map { UInt16(bytes[$0 * 2]) << 8 | UInt16(bytes[$0 * 2 + 1]) }
         let gap = longestZeroRun(groups)
@@ -78,44 +80,5 @@ enum IPAddress {
             start = index + 1
         }
         return longest
-    }
-}
-
-extension AddressBlock: CustomStringConvertible {
-    public var description: String { "\(IPAddress.text(address))/\(prefixBitCount)" }
-
-    /// The same block with the bits behind the prefix cleared.
-    var masked: AddressBlock {
-        var masked = self
-        for index in masked.address.indices {
-            let keptBitCount = max(0, min(8, prefixBitCount - index * 8))
-            masked.address[index] &= UInt8(truncatingIfNeeded: 0xFF00 >> keptBitCount)
-        }
-        return masked
-    }
-}
-
-extension Field {
-    /// `text` as a CIDR block, or one address.
-    func addressBlock(_ text: SettingText) -> AddressBlock? {
-        let parts = text.value.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count <= 2, let address = IPAddress.bytes(String(parts[0])) else {
-            error("\(text.shown) is not an address block: write one like 10.0.0.0/8 or fd00::/8")
-            return nil
-        }
-        var block = AddressBlock(address: address, prefixBitCount: address.count * 8)
-        if parts.count == 2 {
-            guard let bitCount = Quantity.count(String(parts[1])), bitCount <= address.count * 8
-            else {
-                error("\(text.shown) has a prefix length outside 0 to \(address.count * 8)")
-                return nil
-            }
-            block.prefixBitCount = bitCount
-        }
-        guard block.masked == block else {
-            error("\(text.shown) has bits set behind its prefix: write \(block.masked)")
-            return nil
-        }
-        return block
     }
 }

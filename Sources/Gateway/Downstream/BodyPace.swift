@@ -1,0 +1,36 @@
+import EventLoop
+import Settings
+
+/// How slowly a request body may come. A bound on pauses alone lets a client hold a connection, a
+/// buffer and perhaps a file for a byte each half minute.
+struct BodyPace: Sendable {
+    /// Nanoseconds from the head to the moment from which the average counts.
+    let grace: UInt64
+    /// What each byte of the body buys; nil where any pace will do.
+    let nanosecondsPerByte: UInt64?
+
+    init(_ settings: Settings, _ timeouts: TimeoutNanoseconds) {
+        grace = timeouts.bodyGrace
+        let rate = settings.limits.bodyRateMin
+        nanosecondsPerByte = rate > 0 ? 1_000_000_000 / UInt64(rate) : nil
+    }
+
+    /// The moment at which `byteCount` bytes of a body that is awaited since `start` are too few.
+    func deadline(since start: MonotonicInstant, byteCount: Int) -> MonotonicInstant {
+        guard let nanosecondsPerByte else { return .distantFuture }
+        let bought = UInt64(byteCount).multipliedReportingOverflow(by: nanosecondsPerByte)
+        guard !bought.overflow else { return .distantFuture }
+        return start.advanced(byNanoseconds: grace).advanced(byNanoseconds: bought.partialValue)
+    }
+}
+
+extension HTTP1Connection {
+    /// Bounds the wait for more of the body: by the longest pause, and by the pace of all of it.
+    func setBodyDeadline() {
+        let site = worker.site
+        let latest = site.bodyPace.deadline(
+            since: bodyStartedAt, byteCount: exchange?.body.byteCount ?? 0)
+        let rest = latest.nanoseconds(since: worker.loop.now)
+        setDeadline(min(requestBodyNanoseconds, rest))
+    }
+}

@@ -1,0 +1,107 @@
+import Bytes
+import EventLoop
+import HTTP
+import ProxyProtocol
+
+/// A connection of a peer that must say first for whom it comes: reads the PROXY header and not one
+/// byte more, so that whatever speaks next (TLS, HTTP) finds the connection as if it were new.
+final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    unowned(unsafe) let worker: Worker
+    let descriptor: Int32
+    /// The proxy.
+    let peer: SocketAddress
+    let listener: ListenerContext
+    var slot = 0
+    var share: ConnectionShare?
+    private var watch: Watch?
+    private var deadline: Deadline?
+    /// What has come of the header.
+    private var header = ByteBuffer()
+    /// What goes on in its place.
+    private var successor: (any ClientConnection)?
+
+    init(worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext) {
+        self.worker = worker
+        self.descriptor = descriptor
+        self.peer = peer
+        self.listener = listener
+    }
+
+    func start() {
+        let deadline = Deadline(wheel: worker.deadlines, handler: self)
+        deadline.set(afterNanoseconds: worker.site.timeouts.requestHead)
+        self.deadline = deadline
+        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        watch?.enableReading()
+    }
+
+    func descriptorIsReadable() {
+        var seen = ByteBuffer(capacity: ProxyHeader.byteCountMax)
+        seen.append(header.readable)
+        // One byte more than the longest header, so that there is always one to ask for.
+        let room = ProxyHeader.byteCountMax + 1 - seen.count
+        switch Socket.peek(descriptor, into: &seen, atMost: room) {
+        case .bytes: break
+        case .wouldBlock: return
+        case .endOfFile, .failed: return fail(header.isEmpty ? nil : "incomplete")
+        }
+        switch ProxyHeader.parse(seen.readable) {
+        case .incomplete(let ownByteCount): take(upTo: ownByteCount)
+        case .complete(let header, let byteCount):
+            take(upTo: byteCount)
+            guard self.header.count == byteCount else { return }
+            succeed(header)
+        case .refused(let fault): fail(fault.rawValue)
+        }
+    }
+
+    func descriptorIsWritable() {}
+
+    /// A proxy that opens a connection and says nothing is a health check: no news.
+    func deadlineExpired() { fail(header.isEmpty ? nil : "timeout") }
+
+    /// Takes the header's bytes up to `byteCount` from the kernel, which has them.
+    private func take(upTo byteCount: Int) {
+        let wanted = byteCount - header.count
+        guard wanted > 0 else { return }
+        _ = Socket.read(descriptor, into: &header, atMost: wanted)
+    }
+
+    private func succeed(_ header: ProxyHeader) {
+        end()
+        var client = peer
+        if case .address(let bytes, let port) = header.source {
+            client = SocketAddress(ipBytes: bytes, port: port) ?? peer
+        }
+        successor = worker.serve(descriptor, client, listener, after: self)
+    }
+
+    private func fail(_ fault: String?) {
+        if let fault {
+            worker.meter.add(.proxyHeadersRefused)
+            worker.log.event("proxy_header_refused", "\(peer.ipText): \(fault)")
+        }
+        lose()
+    }
+
+    /// What has begun may have a request behind it: that one is answered, as the last.
+    func drain() {
+        descriptorIsReadable()
+        successor?.drain()
+        if watch != nil, header.isEmpty { lose() }
+    }
+
+    func lose() {
+        end()
+        Socket.close(descriptor)
+        worker.remove(self)
+    }
+
+    private func end() {
+        watch?.cancel()
+        watch = nil
+        deadline?.clear()
+        deadline = nil
+    }
+}

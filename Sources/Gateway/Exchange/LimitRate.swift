@@ -1,0 +1,81 @@
+import AppAttest
+import Bytes
+import EventLoop
+import HTTP
+import Settings
+
+extension Exchange {
+    /// Counts the exchange against its listener's limits, before anything else is looked at.
+    func limitListenerRate() throws(Refusal) {
+        if !listener.rateLimits.isEmpty { try take(listener.rateLimits) }
+    }
+
+    /// Counts it against those of its route or endpoint, before its body is read.
+    func limitRate() throws(Refusal) {
+        switch endpoint {
+        case .attestChallenge, .assertChallenge: try take(site.rateLimits.challenge)
+        case .attestVerify: try take(site.rateLimits.attestation)
+        case nil:
+            guard let routeIndex else { return }
+            let limits = site.rateLimits.routes[routeIndex].early
+            if !limits.isEmpty { try take(limits) }
+        }
+    }
+
+    /// Refuses a verified exchange whose key has used up its limits. Not earlier, or strangers
+    /// could use up what belongs to a key that they know the name of; and before counter and
+    /// challenge are spent, so that the same request may come again.
+    func limitKeyRate() throws(Refusal) {
+        guard let routeIndex else { return }
+        let limits = site.rateLimits.routes[routeIndex].verified
+        if !limits.isEmpty { try take(limits, isTrial: true) }
+    }
+
+    /// Counts the exchange against the limits of its key, now that it cannot be a replay.
+    func countKeyRate() {
+        guard let routeIndex else { return }
+        let limits = site.rateLimits.routes[routeIndex].verified
+        guard !limits.isEmpty else { return }
+        // Others of its key may have come first meanwhile; this one has been let in.
+        try? take(limits)
+    }
+
+    private func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
+        for limit in limits {
+            guard let subject = subject(of: limit) else { continue }
+            let wait = worker.hub.rateLimiter.take(
+                limit, subject, now: worker.loop.now, isTrial: isTrial)
+            guard let wait else { continue }
+            var refusal = Refusal(.rateLimited, detail: "rate: " + limit.name)
+            refusal.retryAfterSeconds = wait / 1_000_000_000 + 1
+            throw refusal
+        }
+    }
+
+    /// Whom `limit` counts; nil for whom it does not.
+    private func subject(of limit: RateLimit) -> Bytes16? {
+        switch limit.subject {
+        case .global: return Bytes16(word0: 0, word1: 0)
+        case .key:
+            guard let digest = evidence?.keyID.digest else { return nil }
+            return Bytes16(word0: digest.word0, word1: digest.word1)
+        case .address:
+            guard let address = clientAddress, !limit.exempts(address) else { return nil }
+            return address.limitedNetwork
+        }
+    }
+
+    /// Where the request comes from, as far as trusted proxies are believed: the last address in
+    /// `X-Forwarded-For` that is not a trusted proxy's own (as nginx has it, `real_ip_recursive`).
+    /// Nil for a unix socket.
+    private var clientAddress: Bytes16? {
+        guard isPeerTrusted, let peer else { return peer?.ipv6Form }
+        let headBytes = headBytes
+        var chain = ForwardedChain(peer: peer)
+        for field in head.fields.reversed() where field.known == .xForwardedFor {
+            let value = headBytes.span.extracting(field.value)
+            guard chain.follow(value, listener) else { break }
+        }
+        return chain.client.ipv6Form
+    }
+}

@@ -1,0 +1,65 @@
+import Bytes
+import Policy
+import Settings
+
+/// A rate limit, compiled: a token bucket of `burst` that is filled at `rate`.
+///
+/// Counted by the generic cell rate algorithm (ITU-T I.371): a bucket is one number, the time at
+/// which it will be full again, and needs no refilling.
+final class RateLimit: Sendable {
+    let name: String
+    let subject: RateLimitSettings.Subject
+    /// The same through reloads: what was taken stays taken.
+    let identity: UInt64
+    /// Nanoseconds in which one token comes back, and in which all do.
+    let interval: UInt64
+    let depth: UInt64
+    private let exempt: AddressSet
+
+    init(_ settings: RateLimitSettings) {
+        name = settings.name
+        subject = settings.subject
+        var hasher = Hasher()
+        hasher.combine(settings.name)
+        hasher.combine(settings.subject)
+        identity = UInt64(truncatingIfNeeded: Int64(hasher.finalize()))
+        let rate = settings.rate
+        interval = max(1, rate.period.nanoseconds / UInt64(max(1, rate.count)))
+        depth = interval &* UInt64(max(1, settings.burst))
+        exempt = AddressSet(settings.exempt)
+    }
+
+    func exempts(_ address: Bytes16) -> Bool { exempt.contains(address) }
+}
+
+extension [String] {
+    /// The limits of these names. A name without a limit does not pass the configuration's check.
+    func compiled(_ limits: [String: RateLimit]) -> [RateLimit] { compactMap { limits[$0] } }
+}
+
+/// The rate limits of a site, where the request path asks for them.
+struct SiteRateLimits: Sendable {
+    /// By route: before the body is read, and, for those by key, once the key is proved.
+    let routes: [(early: [RateLimit], verified: [RateLimit])]
+    let challenge: [RateLimit]
+    let attestation: [RateLimit]
+
+    init(_ settings: Settings) {
+        let byName = RateLimit.byName(settings.rateLimits)
+        routes = settings.routes.map { route in
+            let limits = route.rateLimits.compiled(byName)
+            return (
+                early: limits.filter { $0.subject != .key },
+                verified: limits.filter { $0.subject == .key }
+            )
+        }
+        challenge = settings.endpoints.challengeRateLimits.compiled(byName)
+        attestation = settings.endpoints.attestationRateLimits.compiled(byName)
+    }
+}
+
+extension RateLimit {
+    static func byName(_ settings: [RateLimitSettings]) -> [String: RateLimit] {
+        Dictionary(settings.map { ($0.name, RateLimit($0)) }) { first, _ in first }
+    }
+}

@@ -1,0 +1,84 @@
+import Bytes
+import EventLoop
+
+/// The buckets of every rate limit, shared by the workers: connections of one address are spread
+/// over all of them, and a bucket on each would multiply the limit by their number.
+///
+/// A table of fixed size in shards, each behind a lock that is held for a few loads and one store.
+/// Where a place is needed, the bucket that is the fullest gives way: one that was refilled is lost
+/// without loss, and a flood from many addresses does not evict the bucket of who floods.
+final class RateLimiter: Sendable {
+    private let shards: [Locked<RateShard>]
+
+    init(shardCount: Int = 64, setsPerShard: Int = 128) {
+        precondition(shardCount.nonzeroBitCount == 1)
+        shards = (0..<shardCount).map { _ in Locked(RateShard(setCount: setsPerShard)) }
+    }
+
+    /// Takes one token for `subject`; nil where there was one, otherwise how many nanoseconds it
+    /// takes until there is, and nothing is taken. A trial takes nothing in any case. Any thread.
+    func take(
+        _ limit: RateLimit, _ subject: Bytes16, now: MonotonicInstant, isTrial: Bool = false
+    ) -> UInt64? {
+        // Keyed by the process: nobody outside can aim at a shard or a set.
+        var hasher = Hasher()
+        hasher.combine(limit.identity)
+        hasher.combine(subject.word0)
+        hasher.combine(subject.word1)
+        let hash = UInt(bitPattern: hasher.finalize())
+        let key = RateShard.Key(limit: limit.identity, subject: subject)
+        let (interval, depth) = (limit.interval, limit.depth)
+        return shards[Int(hash & UInt(shards.count - 1))].withLock { shard in
+            shard.take(
+                key, hash: hash >> 16, interval: interval, depth: depth, now: now.nanoseconds,
+                isTrial: isTrial)
+        }
+    }
+}
+
+/// One part of the table: sets of eight buckets, of which a key can be in one only.
+struct RateShard {
+    struct Key: Equatable {
+        let limit: UInt64
+        let subject: Bytes16
+    }
+
+    private struct Bucket {
+        var key: Key
+        /// When it is full again, in the nanoseconds of the monotonic clock; past for an empty
+        /// place.
+        var fullAt: UInt64
+    }
+
+    private static let wayCount = 8
+    private let setCount: Int
+    /// Empty until the first token is taken: a gateway without limits has no table.
+    private var buckets: [Bucket] = []
+
+    init(setCount: Int) { self.setCount = setCount }
+
+    mutating func take(
+        _ key: Key, hash: UInt, interval: UInt64, depth: UInt64, now: UInt64, isTrial: Bool
+    ) -> UInt64? {
+        if buckets.isEmpty {
+            let nobody = Key(limit: 0, subject: Bytes16(word0: 0, word1: 0))
+            buckets = Array(
+                repeating: Bucket(key: nobody, fullAt: 0), count: setCount * Self.wayCount)
+        }
+        let first = Int(hash % UInt(setCount)) * Self.wayCount
+        var place = first
+        var isFound = false
+        for index in first..<first + Self.wayCount {
+            if buckets[index].key == key {
+                place = index
+                isFound = true
+                break
+            }
+            if buckets[index].fullAt < buckets[place].fullAt { place = index }
+        }
+        let fullAt = max(isFound ? buckets[place].fullAt : 0, now) &+ interval
+        guard fullAt - now <= depth else { return fullAt - now - depth }
+        if !isTrial { buckets[place] = Bucket(key: key, fullAt: fullAt) }
+        return nil
+    }
+}

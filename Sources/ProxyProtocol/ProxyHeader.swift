@@ -1,0 +1,72 @@
+import Bytes
+
+/// What a proxy says of a connection before its first byte: HAProxy's PROXY protocol, versions 1
+/// and 2 (`doc/proxy-protocol.txt`, 2020-03-05).
+///
+/// Pure: bytes in, verdict out. A header is judged anew whenever more of it has come.
+public struct ProxyHeader: Equatable, Sendable {
+    /// Whom the connection comes from.
+    public enum Source: Equatable, Sendable {
+        /// The proxy does not say: the connection is its own (`LOCAL`), or of a family without
+        /// addresses. The receiver uses the address it sees.
+        case unstated
+        /// 4 or 16 bytes; IPv4 addresses mapped into IPv6 are given as the former.
+        case address([UInt8], port: UInt16)
+    }
+
+    public enum Outcome: Equatable, Sendable {
+        /// What has come may be the beginning of a header. All of its first `ownByteCount` bytes
+        /// belong to the header, and no byte after them is known to.
+        case incomplete(ownByteCount: Int)
+        /// The header has `byteCount` bytes; what follows is the client's.
+        case complete(ProxyHeader, byteCount: Int)
+        /// Not a header: the connection is to be closed.
+        case refused(ProxyHeaderFault)
+    }
+
+    public var source: Source
+
+    public init(source: Source) { self.source = source }
+
+    /// The longest header that is taken, in bytes; nginx's bound too.
+    public static let byteCountMax = 4096
+
+    /// Judges the bytes at the start of a connection, of which there may be more than the header's.
+    public static func parse(_ bytes: Span<UInt8>) -> Outcome {
+        guard !bytes.isEmpty else { return .incomplete(ownByteCount: 0) }
+        return bytes[0] == ProxyHeaderV2.signature[0]
+            ? ProxyHeaderV2.parse(bytes) : ProxyHeaderV1.parse(bytes)
+    }
+}
+
+/// Why bytes are not a PROXY header. Each has a stable code for the event log.
+public enum ProxyHeaderFault: String, Error, Sendable, CaseIterable {
+    /// The connection begins with something else.
+    case signature
+    // MARK: version 1
+    case lineTooLong = "line_too_long"
+    case line
+    case protocolName = "protocol_name"
+    case address
+    case port
+    // MARK: version 2
+    case version
+    case command
+    case family
+    case length
+    case tooLong = "too_long"
+    case extensionLength = "extension_length"
+    case checksum
+}
+
+extension ProxyHeader.Source {
+    /// An address in its own family: dual-stack proxies write `::ffff:192.0.2.1` for 192.0.2.1, and
+    /// rules for one must hold for the other.
+    static func unmapped(_ address: [UInt8], port: UInt16) -> ProxyHeader.Source {
+        let prefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+        guard address.count == 16, address.starts(with: prefix) else {
+            return .address(address, port: port)
+        }
+        return .address(Array(address[12...]), port: port)
+    }
+}
