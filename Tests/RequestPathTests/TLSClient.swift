@@ -123,6 +123,17 @@ struct TLSSite {
         try GatewayProcess(configuration(tls: tls, more: more, workers: workers))
     }
 
+    /// Whether this many handshakes have failed for `reason`. OpenSSL sends its alert before the
+    /// gateway counts, so a client may know first.
+    func hasFailures(_ gateway: GatewayProcess, _ reason: String, _ count: Double) throws -> Bool {
+        let sample = "sallyport_tls_handshake_failures_total{reason=\"\(reason)\"}"
+        let limit = Date(timeIntervalSinceNow: 30)
+        while Date() < limit {
+            if try gateway.metric(sample) == count { return true }
+        }
+        return false
+    }
+
     /// What curl says of a request to `https://NAME/`.
     func curl(
         _ gateway: GatewayProcess, _ arguments: [String] = [], name: String = "a.example"

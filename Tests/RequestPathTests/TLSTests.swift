@@ -76,8 +76,7 @@ struct TLSTests {
     func minimumVersion() throws {
         let gateway = try site.gateway(tls: "\(TLSSite.entry(site.leaf)), min_version: 1.3")
         #expect(try site.curl(gateway, ["--tls-max", "1.2"]).status == .exited(35))
-        #expect(
-            try gateway.metric(#"sallyport_tls_handshake_failures_total{reason="version"}"#) == 1)
+        #expect(try site.hasFailures(gateway, "version", 1))
         #expect(try site.curl(gateway).standardOutput == "hello\n200")
     }
 
@@ -95,8 +94,7 @@ struct TLSTests {
         #expect(try answer(own) == "hello\n200")
         #expect(try answer(nil) == (mode == "request" ? "hello\n200" : "000"))
         #expect(try answer(stranger) == "000")
-        let failures = #"sallyport_tls_handshake_failures_total{reason="certificate"}"#
-        #expect(try gateway.metric(failures) == (mode == "request" ? 1 : 2))
+        #expect(try site.hasFailures(gateway, "certificate", mode == "request" ? 1 : 2))
     }
 
     @Test("what is no TLS is refused: HTTP with words, noise without")
@@ -108,13 +106,11 @@ struct TLSTests {
         let noise = try RawSocket(port: gateway.port)
         try noise.send([UInt8](repeating: 0x42, count: 600))
         while try !noise.receive().isEmpty {}
-        let failures = #"sallyport_tls_handshake_failures_total{reason="not_tls"}"#
-        #expect(try gateway.metric(failures) == 2)
+        #expect(try site.hasFailures(gateway, "not_tls", 2))
         let silent = try RawSocket(port: gateway.port)
         silent.shutdownSending()
         while try !silent.receive().isEmpty {}
-        #expect(
-            try gateway.metric(#"sallyport_tls_handshake_failures_total{reason="truncated"}"#) == 1)
+        #expect(try site.hasFailures(gateway, "truncated", 1))
         #expect(site.upstream.requests.isEmpty)
         #expect(gateway.alarms.isEmpty)
     }
@@ -127,8 +123,7 @@ struct TLSTests {
         let halfway = try RawSocket(port: gateway.port)
         try halfway.send([0x16, 0x03, 0x01, 0x02])
         #expect(try halfway.receive().isEmpty)
-        #expect(
-            try gateway.metric(#"sallyport_tls_handshake_failures_total{reason="timeout"}"#) == 2)
+        #expect(try site.hasFailures(gateway, "timeout", 2))
     }
 
     @Test("a request that is cut short goes nowhere")
