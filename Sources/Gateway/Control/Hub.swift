@@ -1,5 +1,6 @@
 import EventLoop
 import KeyStore
+import Policy
 import Settings
 
 /// What the threads of one gateway share: everything in it is safe to use from any of them.
@@ -44,5 +45,18 @@ final class Hub: Sendable {
     /// The addresses of an upstream that ``resolve(_:)`` has seen.
     func addresses(of upstream: UpstreamSettings) -> [SocketAddress] {
         resolved.withLock { resolved in upstream.servers.compactMap { resolved[$0] } }
+    }
+
+    /// The stores without which the routes of `site` cannot be served.
+    func missingStores(for site: Site) -> [String] {
+        guard site.settings.routes.contains(where: { $0.attest.mode == .enforce }) else {
+            return []
+        }
+        var missing: [String] = []
+        if !health.isRegistryReady { missing.append("registry") }
+        // Each worker has a connection of its own; the embedded store is there from the start.
+        let isReached = embeddedCounters != nil || health.countersReachedCount >= meters.count
+        if !isReached { missing.append("counters") }
+        return missing
     }
 }

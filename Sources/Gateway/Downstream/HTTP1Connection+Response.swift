@@ -191,7 +191,7 @@ extension HTTP1Connection: ResponseSink {
     }
 
     private func appendConnection(_ exchange: Exchange) {
-        if worker.isDraining { isPersistent = false }
+        if worker.endsConnections { isPersistent = false }
         if !isPersistent {
             output.append("Connection: close\r\n")
         } else if exchange.head.version == .http10 {

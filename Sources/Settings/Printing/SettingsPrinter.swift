@@ -169,6 +169,7 @@ public struct SettingsPrinter {
             yaml.entry("send", Quantity.describe(timeouts.send))
             yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
+            yaml.entry("upgrade", Quantity.describe(timeouts.upgrade))
         }
     }
 }
