@@ -5,7 +5,7 @@ set -euo pipefail
 
 build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev pkg-config)
 demo=(nginx-light curl)
-test=(nginx-light redis-server curl)
+test=(nginx-light redis-server curl python3-websockets)
 bench=(nginx-light haproxy redis-server curl wrk openssl python3)
 
 wanted=()

@@ -129,7 +129,6 @@ struct LifecycleTests {
         let gateway = try GatewayProcess(configuration)
         var other = configuration
         other.routes.insert(.init("extra", path: "/extra/*"), at: 0)
-        other.binds = ["127.0.0.1:\(FreePort.find())"]
         let loads = (0..<4).map { ConstantLoad(port: gateway.port, keepsConnection: $0 % 2 == 0) }
         for load in loads { load.start() }
         for round in 0..<20 {

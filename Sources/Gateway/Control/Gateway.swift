@@ -40,6 +40,7 @@ public final class Gateway {
     let kept = KeptListeners()
     private var signals: [SignalWatch] = []
     private var probe: Timer?
+    private var nameRefresher: NameRefresher?
     private let listeners: Listeners
     private let version: String
     private let ticketKeys = TicketKeyRings()
@@ -93,6 +94,8 @@ public final class Gateway {
         watchSignals(control.loop)
         watchStores(control)
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
+        control.startHealthChecks()
+        try startNameRefresher()
         announce(control)
         let supervision = Supervision(
             supervisor, hub: hub, workers: workerMailboxes, reports: reports)
@@ -144,6 +147,15 @@ public final class Gateway {
             throw StartFailure("worker \(threads.count + 1) of \(workerCount): \(error)")
         }
         runningCount = workerCount
+    }
+
+    private func startNameRefresher() throws {
+        guard nameRefresher == nil,
+            site.settings.upstreams.contains(where: NameRefresher.isNeeded)
+        else { return }
+        nameRefresher = try NameRefresher(hub: hub) { [mailboxes] in
+            for mailbox in mailboxes { _ = mailbox.post(.serversChanged) }
+        }
     }
 
     private func announce(_ control: Worker) {
@@ -221,6 +233,7 @@ public final class Gateway {
             for (index, mailbox) in mailboxes.enumerated() {
                 _ = mailbox.post(.reload(WorkerUpdate(site: next, listeners: bound[index])))
             }
+            try startNameRefresher()
             supervision?.workersChange(status: servingText)
             hub.logs.reopen()
             control.log.event(level: "info", "reloaded", "generation \(next.generation)")

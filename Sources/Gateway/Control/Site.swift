@@ -83,6 +83,9 @@ struct TimeoutNanoseconds: Sendable {
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    /// 0 for none.
+    let request: UInt64
+    let tunnel: UInt64
     let registry: UInt64
     let tlsHandshake: UInt64
 
@@ -91,6 +94,8 @@ struct TimeoutNanoseconds: Sendable {
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        request = timeouts.request.wholeNanoseconds
+        tunnel = timeouts.tunnel.wholeNanoseconds
         registry = timeouts.registry.wholeNanoseconds
         tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
     }

@@ -191,7 +191,13 @@ extension HTTP1Connection: ResponseSink {
     }
 
     private func appendConnection(_ exchange: Exchange) {
-        if worker.endsConnections { isPersistent = false }
+        if exchange.isTunnelling {
+            isPersistent = false
+            output.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
+            return
+        }
+        // The client may have sent what was meant for a tunnel: it must not be read as requests.
+        if worker.endsConnections || exchange.isUpgrading { isPersistent = false }
         if !isPersistent {
             output.append("Connection: close\r\n")
         } else if exchange.head.version == .http10 {

@@ -8,11 +8,13 @@ final class ListenerContext: Sendable {
     let isAdmin: Bool
     let isTLS: Bool
     let allow: TargetAllowances
+    let redirect: ListenerRedirect?
     private let trustedProxies: [TrustedProxy]
 
     init(_ settings: ListenerSettings, isAdmin: Bool = false) {
         bind = settings.bind
         allow = settings.allow
+        redirect = settings.redirect
         isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         self.isAdmin = isAdmin

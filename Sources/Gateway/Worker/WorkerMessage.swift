@@ -10,6 +10,8 @@ enum WorkerMessage: Sendable {
     /// The first listeners, once every worker is there.
     case listen([BoundListener])
     case reload(WorkerUpdate)
+    /// The names of upstream servers stand for other addresses: the hub has them.
+    case serversChanged
     case drain
     /// Connections end with their next answer; new ones are taken all the same.
     case retire

@@ -33,9 +33,11 @@ enum ListenerReader {
             field.list { trustedProxy($0, bind: bind) }
         }
         let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
+        let redirect = section.field("redirect").flatMap(RedirectReader.listenerRedirect)
         guard let bind, let bindField else { return nil }
         var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
         settings.tls = tls
+        settings.redirect = redirect
         return PlacedListener(settings: settings, bindMark: bindField.mark)
     }
 

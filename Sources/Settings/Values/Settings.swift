@@ -40,6 +40,7 @@ public struct ListenerSettings: Hashable, Sendable {
     public var trustedProxies: [TrustedProxy]
     /// Nil: clients speak HTTP without TLS.
     public var tls: ListenerTLSSettings?
+    public var redirect: ListenerRedirect?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = []
@@ -148,27 +149,6 @@ public struct HeaderNames: Hashable, Sendable {
     public var keyID = "x-app-attest-key-id"
 
     public init() {}
-}
-
-public struct UpstreamSettings: Hashable, Sendable {
-    public var name: String
-    public var servers: [Endpoint]
-    public var connectTimeout: Duration = .seconds(5)
-    /// From the end of the request to the head of the answer, and between reads of its body.
-    public var responseTimeout: Duration = .seconds(60)
-    /// How long an idle connection is kept.
-    public var idleTimeout: Duration = .seconds(60)
-    /// Idle connections kept by each worker.
-    public var idleConnectionCountMax = 64
-    /// Connections of each worker, busy or idle; requests beyond are refused with 503.
-    public var connectionCountMax = 1024
-    /// Nil: servers are spoken to without TLS.
-    public var tls: UpstreamTLSSettings?
-
-    public init(name: String, servers: [Endpoint]) {
-        self.name = name
-        self.servers = servers
-    }
 }
 
 public struct AdminSettings: Hashable, Sendable {
