@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,11 +24,14 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-// accept4 is declared only under _GNU_SOURCE, which must not be defined here (fd_set would clash).
+// accept4 and pipe2 are declared only under _GNU_SOURCE, which must not be defined here (fd_set
+// would clash).
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+extern int pipe2(int ends[2], int flags);
 // SO_REUSEPORT and friends are plain macros; O_TMPFILE is an expression Swift cannot import.
 static inline int sallyport_o_tmpfile(void) {
 #ifdef O_TMPFILE
@@ -57,3 +61,43 @@ static inline int sallyport_ignore_signal(int number) {
 static inline int sallyport_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 // prctl is variadic.
 static inline void sallyport_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+// fcntl is variadic. A descriptor that another program has opened: non-blocking, closed on exec.
+static inline int sallyport_adopt_descriptor(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) return errno;
+    return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? errno : 0;
+}
+static inline int sallyport_keep_on_exec(int fd, int keeps) {
+    return fcntl(fd, F_SETFD, keeps ? 0 : FD_CLOEXEC) < 0 ? errno : 0;
+}
+// __environ is a variable that any thread may change. Starts a program with our environment, an
+// empty standard input, `output` as its other streams, and no signal blocked or ignored.
+static inline int sallyport_spawn(pid_t *id, char *const words[], int output) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    int status = posix_spawn_file_actions_init(&actions);
+    if (status != 0) return status;
+    status = posix_spawnattr_init(&attributes);
+    if (status != 0) {
+        posix_spawn_file_actions_destroy(&actions);
+        return status;
+    }
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    status = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 1);
+    if (status == 0) status = posix_spawn_file_actions_adddup2(&actions, output, 2);
+    if (status == 0) status = posix_spawnp(id, words[0], &actions, &attributes, words, __environ);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return status;
+}
+// The exit code, or 128 and the number of the signal that ended the program, as shells count.
+static inline int sallyport_exit_code(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+static inline int sallyport_become(char *const words[]) { return execvp(words[0], words); }

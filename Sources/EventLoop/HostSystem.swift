@@ -11,6 +11,17 @@ public enum HostSystem {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
+    /// Reads a variable and removes it. Not safe beside other threads that read the environment.
+    public static func takeEnvironment(_ name: String) -> String? {
+        defer { unsafe unsetenv(name) }
+        return environment(name)
+    }
+
+    /// Not safe beside other threads that read the environment.
+    static func setEnvironment(_ name: String, _ value: String) {
+        unsafe setenv(name, value, 1)
+    }
+
     /// Raises the number of descriptors to the hard limit; returns the number in force.
     public static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()

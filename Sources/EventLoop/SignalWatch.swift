@@ -26,6 +26,21 @@ public final class SignalWatch {
 
     public func cancel() { event.remove() }
 
+    /// Keeps the signals to be watched waiting, also while the process becomes another program, so
+    /// that none of them ends it before it is watched again.
+    public static func hold() { setHeld(SIG_BLOCK) }
+
+    /// To be called once the watches are there; what waited arrives.
+    public static func release() { setHeld(SIG_UNBLOCK) }
+
+    private static func setHeld(_ how: Int32) {
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        for signal in [hangUp, interrupt, terminate, user2] { unsafe sigaddset(&signals, signal) }
+        let status = unsafe pthread_sigmask(how, &signals, nil)
+        precondition(status == 0, "pthread_sigmask: \(IOError.text(errno: status))")
+    }
+
     /// A peer that closed its end must show as an error of the write, not end the process.
     public static func ignoreBrokenPipes() {
         let status = sallyport_ignore_signal(SIGPIPE)

@@ -11,26 +11,42 @@ enum RunCommand {
     static func main(_ words: [String]) {
         let arguments = Arguments(words, options: ["-c", "--config"], flags: [], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
-        let loaded = ConfigurationFile.loadOrExit(path)
-        let settings = loaded.settings
         do {
             _ = HostSystem.raiseDescriptorLimit()
-            // Before any file is made: a start that fails for an address in use leaves nothing.
-            let listeners = try Listeners(settings)
-            defer { listeners.closeUnserved() }
-            let stores = try Stores(settings)
-            // Also after a start that failed: what the last clean stop left is kept for the next.
-            defer { stores.close() }
-            let keys = try ChallengeKeyFile.keys(for: settings)
-            let gateway = try Gateway(
-                LoadedConfiguration(settings: settings, challengeKeys: keys),
-                listeners: listeners, registry: stores.registry,
-                embeddedCounters: stores.embeddedCounters, version: Version.text,
-                reload: { reload(path) })
-            try gateway.run()
+            var inherited = try InheritedListeners.take()
+            while let kept = try serve(path, inherited) {
+                let failure = Replacement.start(with: kept)
+                // It was there a moment ago, and took the configuration; so this one serves on.
+                Console.complain("sallyport: upgrade: \(failure); serving on")
+                inherited = kept
+            }
         } catch {
             Exit.failed("\(error)")
         }
+    }
+
+    /// Serves until it is told to stop. Returns the listeners, with everything else closed, where
+    /// another program is to take over.
+    private static func serve(
+        _ path: String, _ inherited: InheritedListeners
+    ) throws -> InheritedListeners? {
+        let loaded = ConfigurationFile.loadOrExit(path)
+        let settings = loaded.settings
+        let supervisor = try Supervisor()
+        // Before any file is made: a start that fails for an address in use leaves nothing.
+        let listeners = try Listeners(settings, inherited: inherited)
+        defer { listeners.closeUnserved() }
+        let stores = try Stores(settings)
+        // Also after a start that failed: what the last clean stop left is kept for the next.
+        defer { stores.close() }
+        let keys = try ChallengeKeyFile.keys(for: settings)
+        let gateway = try Gateway(
+            LoadedConfiguration(settings: settings, challengeKeys: keys),
+            listeners: listeners, registry: stores.registry,
+            embeddedCounters: stores.embeddedCounters, version: Version.text,
+            supervisor: supervisor, reload: { reload(path) },
+            checkUpgrade: { Replacement.problem(configurationPath: path) })
+        return try gateway.run()
     }
 
     /// Reads the configuration again, for SIGHUP.

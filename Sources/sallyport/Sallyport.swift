@@ -28,7 +28,7 @@ enum Help {
     static let text = """
         usage: sallyport COMMAND [OPTION...]
 
-          run -c FILE               serve; SIGHUP reloads, SIGTERM drains and stops
+          run -c FILE               serve; SIGHUP reloads, SIGUSR2 upgrades, SIGTERM stops
           check -c FILE [--print]   report every error of the configuration
           route -c FILE METHOD URL  tell which route a request takes, and why
           doctor -c FILE            check what the configuration needs around it

@@ -122,6 +122,27 @@ struct LifecycleTests {
         #expect(try gateway.exchange("GET", "/").status == 200)
     }
 
+    @Test("SIGHUP again and again: no connection is refused, no request fails", arguments: [1, 3])
+    func reloadsUnderLoad(workers: Int) throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.workers = workers
+        let gateway = try GatewayProcess(configuration)
+        var other = configuration
+        other.routes.insert(.init("extra", path: "/extra/*"), at: 0)
+        let loads = (0..<4).map { ConstantLoad(port: gateway.port, keepsConnection: $0 % 2 == 0) }
+        for load in loads { load.start() }
+        for round in 0..<20 {
+            let event = try gateway.reload(round % 2 == 0 ? other : configuration)
+            #expect(event["event"]?.stringValue == "reloaded")
+        }
+        for load in loads {
+            let outcome = load.stop()
+            #expect(outcome.failures.isEmpty, "\(outcome.failures.prefix(3))")
+            #expect(outcome.count > 0)
+        }
+        #expect(gateway.alarms.isEmpty)
+    }
+
     /// The sockets of the address before close when their worker comes to it.
     private func waitUntilAll(
         _ count: Int, at port: UInt16, are isRight: (HTTPMessage) -> Bool

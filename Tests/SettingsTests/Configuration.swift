@@ -233,6 +233,7 @@ struct Configuration {
           send: 61s
           registry: 1m
           drain: 0s
+          upgrade: 0s
           tls_handshake: 2s
           request: 1h
           tunnel: 1s

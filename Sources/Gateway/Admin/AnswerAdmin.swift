@@ -26,17 +26,8 @@ extension Exchange {
     }
 
     private func readiness() -> LocalResponse {
-        let health = worker.hub.health
-        if health.isDraining { return text(503, "draining\n") }
-        var failing: [String] = []
-        if site.settings.routes.contains(where: { $0.attest.mode == .enforce }) {
-            if !health.isRegistryReady { failing.append("registry") }
-            // Each worker has a connection of its own; the embedded store is there from the start.
-            let isReached =
-                worker.hub.embeddedCounters != nil
-                || health.countersReachedCount >= worker.hub.meters.count
-            if !isReached { failing.append("counters") }
-        }
+        if worker.hub.health.isDraining { return text(503, "draining\n") }
+        let failing = worker.hub.missingStores(for: site)
         guard failing.isEmpty else {
             return text(503, "unavailable: " + failing.joined(separator: ", ") + "\n")
         }

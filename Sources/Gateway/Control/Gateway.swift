@@ -1,6 +1,6 @@
 import AppAttest
 import Bytes
-import EventLoop
+public import EventLoop
 public import KeyStore
 public import Settings
 import Telemetry
@@ -26,10 +26,18 @@ public final class Gateway {
     private let challengeLifeMax: Duration
     private var mailboxes: [Mailbox<WorkerMessage>] = []
     private var threads: [Thread] = []
-    private var control: Worker?
-    private let stopped: Mailbox<Int>
-    private var stopReceiver: MailboxReceiver<Int>?
+    private(set) var control: Worker?
+    let reports: Mailbox<WorkerReport>
+    private var reportReceiver: MailboxReceiver<WorkerReport>?
     private var runningCount = 0
+    private let supervisor: Supervisor
+    private(set) var supervision: Supervision?
+    /// Blocks, and says why the next program cannot take over; nil where there is none.
+    let checkUpgrade: (@Sendable () -> String?)?
+    var upgradeStep = UpgradeStep.none
+    var upgradeCheck: Thread?
+    var upgradeTimer: Timer?
+    let kept = KeptListeners()
     private var signals: [SignalWatch] = []
     private var probe: Timer?
     private var nameRefresher: NameRefresher?
@@ -39,12 +47,16 @@ public final class Gateway {
     private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
 
     /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
-    /// `version` is for the log. `reload` reads the configuration again.
+    /// `version` is for the log. `reload` reads the configuration again. `checkUpgrade` blocks, and
+    /// says why the program that would replace this one cannot; nil where it can.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
-        embeddedCounters: EmbeddedCounters?, version: String,
-        reload: @escaping () -> Result<LoadedConfiguration, ConfigurationFailure>
+        embeddedCounters: EmbeddedCounters?, version: String, supervisor: Supervisor,
+        reload: @escaping () -> Result<LoadedConfiguration, ConfigurationFailure>,
+        checkUpgrade: (@Sendable () -> String?)? = nil
     ) throws {
+        self.supervisor = supervisor
+        self.checkUpgrade = checkUpgrade
         let settings = configuration.settings
         workerCount = settings.workerCount
         challengeLifeMax = settings.challenge.timeToLive
@@ -58,15 +70,17 @@ public final class Gateway {
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys, generation: 0,
             ticketKeys: ticketKeys)
-        stopped = try Mailbox(countMax: workerCount + 1)
+        reports = try Mailbox(countMax: Self.reportCountMax)
         try hub.resolve(settings.upstreams)
     }
 
-    /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks.
+    /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks. Returns the open
+    /// listeners where another program is to take over (SIGUSR2): signals are held then, for the
+    /// next gateway to release, and the stores are to be closed before it starts.
     ///
     /// Throws what keeps it from starting: a thread or a loop that cannot be made. Nothing was
     /// served then.
-    public func run() throws {
+    public func run() throws -> InheritedListeners? {
         defer { hub.logs.close() }
         SignalWatch.ignoreBrokenPipes()
         for _ in 0...workerCount { mailboxes.append(try Mailbox(countMax: Self.mailboxCountMax)) }
@@ -79,19 +93,43 @@ public final class Gateway {
         }
         watchSignals(control.loop)
         watchStores(control)
-        stopReceiver = stopped.attach(to: control.loop) { [unowned self] _ in workerStopped() }
+        reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
         control.startHealthChecks()
         try startNameRefresher()
         announce(control)
+        let supervision = Supervision(
+            supervisor, hub: hub, workers: workerMailboxes, reports: reports)
+        self.supervision = supervision
+        supervision.watch(on: control.loop)
+        supervision.workersChange(status: servingText)
         control.run()
         for thread in threads { thread.join() }
+        return upgradeStep == .handingOver ? try kept.take() : nil
+    }
+
+    /// Without the control thread's.
+    var workerMailboxes: [Mailbox<WorkerMessage>] { Array(mailboxes.dropLast()) }
+    var isDraining: Bool { hub.health.isDraining }
+    var currentSite: Site { site }
+
+    private var servingText: String {
+        "serving with \(Self.count(workerCount, "worker")), generation \(site.generation)"
+    }
+
+    private func receive(_ report: WorkerReport) {
+        switch report {
+        case .stopped: workerStopped()
+        case .beat(let worker, let number):
+            supervision?.workerAnswered(worker, number, site: site)
+        case .upgradeChecked(let problem): upgradeChecked(problem: problem)
+        }
     }
 
     /// Either every worker runs, or none does and the first one's failure is thrown.
     private func startWorkers() throws {
         do {
             for index in 0..<workerCount {
-                let (site, hub, mailbox, stopped) = (site, hub, mailboxes[index], stopped)
+                let (site, hub, mailbox, reports) = (site, hub, mailboxes[index], reports)
                 let thread = try Thread.spawn(
                     name: "worker-\(index)",
                     preparing: {
@@ -99,7 +137,7 @@ public final class Gateway {
                     }
                 ) { worker in
                     worker.run()
-                    _ = stopped.post(index)
+                    _ = reports.post(.stopped)
                 }
                 threads.append(thread)
             }
@@ -149,18 +187,25 @@ public final class Gateway {
         }
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.hangUp) { [unowned self] in reloadAll() })
+        signals.append(
+            SignalWatch(loop: loop, signal: SignalWatch.user2) { [unowned self] in beginUpgrade() })
+        // Held where this program has replaced another.
+        SignalWatch.release()
     }
 
     private func drain() {
         guard !hub.health.isDraining else { return }
         hub.health.drain()
+        upgradeStep = .none
+        supervision?.stopping()
         control?.log.event(level: "info", "draining", "no new connections are taken")
-        for mailbox in mailboxes.dropLast() { _ = mailbox.post(.drain) }
+        for mailbox in workerMailboxes { _ = mailbox.post(.drain) }
     }
 
     private func workerStopped() {
         runningCount -= 1
         if runningCount == 0 {
+            if upgradeStep == .handingOver { return handOverControl() }
             control?.log.event(level: "info", "stopped", "every worker has drained")
             control?.loop.stop()
         }
@@ -173,6 +218,10 @@ public final class Gateway {
             guard !hub.health.isDraining else {
                 throw ConfigurationFailure("the gateway is stopping")
             }
+            guard upgradeStep == .none || upgradeStep == .checking else {
+                throw ConfigurationFailure("another program is taking over, and reads it anyway")
+            }
+            supervision?.changeBegins("reloading")
             let loaded = try reload().get()
             try refuseFixedChanges(loaded.settings)
             let next = try Site(
@@ -185,9 +234,13 @@ public final class Gateway {
                 _ = mailbox.post(.reload(WorkerUpdate(site: next, listeners: bound[index])))
             }
             try startNameRefresher()
+            supervision?.workersChange(status: servingText)
             hub.logs.reopen()
             control.log.event(level: "info", "reloaded", "generation \(next.generation)")
         } catch {
+            if !hub.health.isDraining, upgradeStep == .none {
+                supervision?.changeEnded("\(servingText); the last reload failed: \(error)")
+            }
             control.log.event(
                 level: "error", "reload_failed", "the old configuration stays: \(error)")
         }
@@ -224,7 +277,7 @@ public final class Gateway {
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
         let registryProbe = RegistryProbe(hub: hub)
-        let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control] in
+        let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)
             let isAvailable = control.counters.isAvailable
             if hub.health.counters(areReady: isAvailable) {
@@ -234,11 +287,14 @@ public final class Gateway {
                 nowMilliseconds: Int64(control.loop.now.nanoseconds / 1_000_000))
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)
+            supervision?.reportReadiness(site: site)
         }
         timer.scheduleRepeating(every: Self.probeInterval)
         probe = timer
     }
 
+    /// One end for each worker, and answers that come faster than they are read.
+    private static let reportCountMax = 1 << 16
     static let probeInterval = Duration.seconds(1)
     /// Replies of stores must never be dropped: far above what may wait (`registryQueueCountMax`).
     static let mailboxCountMax = 1 << 20

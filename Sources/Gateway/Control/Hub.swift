@@ -1,5 +1,6 @@
 import EventLoop
 import KeyStore
+import Policy
 import Settings
 
 /// What the threads of one gateway share: everything in it is safe to use from any of them.
@@ -42,4 +43,17 @@ final class Hub: Sendable {
 
     /// Of the configuration that was resolved last.
     var currentGroups: [ServerGroup] { upstreams.current }
+
+    /// The stores without which the routes of `site` cannot be served.
+    func missingStores(for site: Site) -> [String] {
+        guard site.settings.routes.contains(where: { $0.attest.mode == .enforce }) else {
+            return []
+        }
+        var missing: [String] = []
+        if !health.isRegistryReady { missing.append("registry") }
+        // Each worker has a connection of its own; the embedded store is there from the start.
+        let isReached = embeddedCounters != nil || health.countersReachedCount >= meters.count
+        if !isReached { missing.append("counters") }
+        return missing
+    }
 }

@@ -12,21 +12,36 @@ public final class Listeners {
     private var open: Set<Place> = []
     /// Of the start, until the workers are there to take them.
     private var initial: [[BoundListener]] = []
+    private let inherited: InheritedListeners
+    /// Nobody's to remove but the one's who opened it.
+    private var inheritedPlaces: Set<Place> = []
 
-    /// Binds every address of `settings`, of which the kernel accepts connections from now on.
+    /// Binds every address of `settings` that is not among the inherited listeners, of which the
+    /// kernel accepts connections from now on.
     ///
     /// The first thing that a start does, so that one which fails for an address in use has made
-    /// no file. Throws an `IOError` that names the address; nothing is left open then.
-    public init(_ settings: Settings) throws {
+    /// no file. Throws an `IOError` that names the address, or a failure that names the sockets of
+    /// the service manager which no setting asks for; nothing is left open then.
+    public init(_ settings: Settings, inherited: InheritedListeners = InheritedListeners()) throws {
         workerCount = settings.workerCount
+        self.inherited = inherited
         initial = try bind(settings)
+        let strangers = inherited.strangers
+        guard strangers.isEmpty else {
+            closeUnserved()
+            throw ConfigurationFailure(
+                "LISTEN_FDS: not an address of listeners or admin: "
+                    + strangers.joined(separator: ", "))
+        }
+        // Of addresses that the configuration names no more.
+        inherited.close()
     }
 
     /// After a start that failed: closes what no worker has been given, and removes its files.
     public func closeUnserved() {
         guard !initial.isEmpty else { return }
         initial = []
-        Self.removeSocketFiles(open)
+        Self.removeSocketFiles(open.subtracting(inheritedPlaces))
         open = []
     }
 
@@ -45,13 +60,15 @@ public final class Listeners {
         func open(_ context: ListenerContext, workers: Range<Int>) throws {
             let place = Place(bind: context.bind, isAdmin: context.isAdmin)
             all.insert(place)
+            // Of an address that another number of workers served there are more, or duplicates.
             var descriptors = [Int32](repeating: -1, count: workers.count)
             if !self.open.contains(place) {
                 descriptors = try listen(at: place, count: workers.count)
                 fresh.insert(place)
             }
-            for (index, descriptor) in zip(workers, descriptors) {
-                bound[index].append(BoundListener(context: context, descriptor: descriptor))
+            for (index, descriptor) in descriptors.enumerated() {
+                bound[workers.lowerBound + index % workers.count].append(
+                    BoundListener(context: context, descriptor: descriptor))
             }
         }
         do {
@@ -66,7 +83,7 @@ public final class Listeners {
                     workers: workerCount..<workerCount + 1)
             }
         } catch {
-            Self.removeSocketFiles(fresh)
+            Self.removeSocketFiles(fresh.subtracting(inheritedPlaces))
             throw error
         }
         self.open = all
@@ -80,9 +97,14 @@ public final class Listeners {
             throw ConfigurationFailure(
                 "\(place.bind) cannot move between listeners and admin without a restart")
         }
+        let address = try place.bind.socketAddress()
+        let open = try inherited.take(at: address, count: count)
+        guard open.isEmpty else {
+            inheritedPlaces.insert(place)
+            return open
+        }
         return try Socket.listeners(
-            on: try place.bind.socketAddress(), count: count, backlog: Self.backlog,
-            besideOwn: isMoving)
+            on: address, count: count, backlog: Self.backlog, besideOwn: isMoving)
     }
 
     private static func removeSocketFiles(_ places: Set<Place>) {

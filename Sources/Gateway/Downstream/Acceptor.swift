@@ -68,6 +68,14 @@ final class Acceptor: ReadinessHandler {
         Socket.close(descriptor)
     }
 
+    /// Takes no more connections; the socket, from now on the caller's, still listens.
+    func release() -> Int32 {
+        isClosed = true
+        watch?.cancel()
+        watch = nil
+        return descriptor
+    }
+
     /// At most this many in one turn, so that a flood of connections does not starve the others.
     static let acceptCountMax = 64
     static let retryDelay = Duration.milliseconds(500)

@@ -197,7 +197,7 @@ extension HTTP1Connection: ResponseSink {
             return
         }
         // The client may have sent what was meant for a tunnel: it must not be read as requests.
-        if worker.isDraining || exchange.isUpgrading { isPersistent = false }
+        if worker.endsConnections || exchange.isUpgrading { isPersistent = false }
         if !isPersistent {
             output.append("Connection: close\r\n")
         } else if exchange.head.version == .http10 {

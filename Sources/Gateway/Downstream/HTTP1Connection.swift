@@ -173,7 +173,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             bodyStartedAt = worker.loop.now
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
-                exchange.head.keepAlive && !worker.isDraining
+                exchange.head.keepAlive && !worker.endsConnections
                 && requestCount < worker.site.settings.limits.requestsPerConnectionMax
             exchange.isBodyComplete = bodyReader.isComplete
             exchange.advance()
@@ -288,6 +288,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         // The kernel may hold a request already, above all of a connection just accepted.
         if state == .idle { descriptorIsReadable() }
         guard state == .idle else { return }
+        // Who has only just connected has a request on its way.
+        if worker.isHandingOver, requestCount == 0 {
+            return setDeadline(Self.firstRequestPatience.wholeNanoseconds)
+        }
         state = .finishing
         if output.isEmpty { close() }
     }
@@ -351,6 +355,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     static let readByteCount = 16 * 1024
     /// Below this a copy is cheaper than another element for `writev`.
     static let copyByteCountMax = 4 * 1024
+    /// Of a connection whose worker hands over.
+    static let firstRequestPatience = Duration.seconds(1)
     static let lingerTimeout = Duration.seconds(2)
     static let lingerByteCountMax = 1024 * 1024
 }

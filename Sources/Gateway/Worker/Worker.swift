@@ -42,6 +42,9 @@ final class Worker {
     private var freeExchanges: [Exchange] = []
     private var lastExchangeNumber: UInt64 = 0
     private(set) var isDraining = false
+    /// Its listeners wait for the next program: nothing is refused, also in what it has accepted.
+    private(set) var isHandingOver = false
+    private var isRetiring = false
     private var drainDeadline: Timer?
     /// The control thread's alone.
     private var healthChecker: HealthChecker?
@@ -103,7 +106,11 @@ final class Worker {
         case .listen(let listeners): open(listeners)
         case .reload(let update): apply(update)
         case .serversChanged: takeServers()
-        case .drain: drain()
+        case .drain: drain(within: site.settings.timeouts.drain)
+        case .retire: isRetiring = true
+        case .handOver(let kept): handOver(to: kept)
+        case .beat(let number, let reports):
+            _ = reports.post(.beat(worker: index, number: number))
         }
     }
 
@@ -291,7 +298,18 @@ final class Worker {
         open(update.listeners)
     }
 
-    private func drain() {
+    /// Whether connections end with their next answer.
+    var endsConnections: Bool { isDraining || isRetiring }
+
+    private func handOver(to kept: KeptListeners) {
+        guard !isDraining else { return }
+        isHandingOver = true
+        for acceptor in acceptors { kept.add(acceptor.release()) }
+        acceptors = []
+        drain(within: site.settings.timeouts.upgrade)
+    }
+
+    private func drain(within limit: Duration) {
         guard !isDraining else { return }
         isDraining = true
         for acceptor in acceptors { acceptor.close() }
@@ -302,7 +320,7 @@ final class Worker {
             for connection in clients { connection.lose() }
             loop.stop()
         }
-        timer.schedule(after: site.settings.timeouts.drain)
+        timer.schedule(after: limit)
         drainDeadline = timer
         stopIfDrained()
     }

@@ -1,3 +1,4 @@
+import EventLoop
 import KeyStore
 
 /// What other threads tell a worker.
@@ -12,6 +13,33 @@ enum WorkerMessage: Sendable {
     /// The names of upstream servers stand for other addresses: the hub has them.
     case serversChanged
     case drain
+    /// Connections end with their next answer; new ones are taken all the same.
+    case retire
+    /// As ``drain``, but nobody is refused: the listeners are handed over, not closed.
+    case handOver(KeptListeners)
+    /// A question to be answered at once, by a worker that is not stuck.
+    case beat(UInt64, Mailbox<WorkerReport>)
+}
+
+/// What the control thread is told.
+enum WorkerReport: Sendable {
+    case stopped
+    case beat(worker: Int, number: UInt64)
+    /// Why the next program cannot take over; nil where it can.
+    case upgradeChecked(problem: String?)
+}
+
+/// The listening sockets of all workers, on their way to the next program.
+final class KeptListeners: Sendable {
+    private let descriptors = Locked<[Int32]>([])
+
+    func add(_ descriptor: Int32) { descriptors.withLock { $0.append(descriptor) } }
+
+    func take() throws(IOError) -> InheritedListeners {
+        let listeners = InheritedListeners()
+        for descriptor in descriptors.withLock({ $0 }) { try listeners.add(descriptor) }
+        return listeners
+    }
 }
 
 /// A new configuration for one worker.

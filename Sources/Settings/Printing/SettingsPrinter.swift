@@ -186,6 +186,7 @@ public struct SettingsPrinter {
             yaml.entry("tunnel", Quantity.describe(timeouts.tunnel))
             yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
+            yaml.entry("upgrade", Quantity.describe(timeouts.upgrade))
         }
     }
 }

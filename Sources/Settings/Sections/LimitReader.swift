@@ -111,6 +111,9 @@ enum LimitReader {
             section.set("drain", &timeouts.drain) {
                 $0.duration(.zero, .seconds(3600), "a stopping process must end some time")
             }
+            section.set("upgrade", &timeouts.upgrade) {
+                $0.duration(.zero, .seconds(60), "new connections wait meanwhile")
+            }
             return timeouts
         }
     }

@@ -57,6 +57,9 @@ public struct Timeouts: Hashable, Sendable {
     public var registry: Duration = .seconds(5)
     /// For requests in progress when the gateway stops.
     public var drain: Duration = .seconds(30)
+    /// For requests in progress when another program takes over: new connections wait meanwhile,
+    /// and their clients for no longer than they wait for a slow network.
+    public var upgrade: Duration = .seconds(10)
 
     public init() {}
 }

@@ -1,0 +1,89 @@
+import Bytes
+import CLinux
+
+/// Other programs: one that is run to its end, and the one that takes the place of this one.
+public enum ChildProgram {
+    /// What a program said on both of its streams, and how it ended.
+    public struct Ending: Sendable {
+        /// As shells count: 128 and the number of a signal that ended it.
+        public let exitCode: Int32
+        public let output: String
+    }
+
+    /// Runs a program to its end and blocks meanwhile. `words`: its path, or a name to be looked up
+    /// in `PATH`, and its arguments. After `limit` it is killed.
+    public static func run(_ words: [String], within limit: Duration) throws(IOError) -> Ending {
+        var ends: (read: Int32, write: Int32) = (-1, -1)
+        let isMade = unsafe withUnsafeMutablePointer(to: &ends) { pointer in
+            unsafe pointer.withMemoryRebound(to: Int32.self, capacity: 2) { array in
+                unsafe pipe2(array, O_CLOEXEC)
+            }
+        }
+        guard isMade == 0 else { throw IOError(words[0], errno: sallyport_errno()) }
+        let output = Descriptor(owning: ends.read)
+        var id = pid_t()
+        let status = unsafe withWords(words) { words in
+            unsafe sallyport_spawn(&id, words, ends.write)
+        }
+        Socket.close(ends.write)
+        guard status == 0 else { throw IOError(words[0], errno: status) }
+        return try wait(for: id, output.raw, until: MonotonicInstant.now() + limit, words[0])
+    }
+
+    private static func wait(
+        for id: pid_t, _ output: Int32, until limit: MonotonicInstant, _ name: String
+    ) throws(IOError) -> Ending {
+        var text = ByteBuffer()
+        var isOpen = true
+        var status: Int32 = 0
+        while unsafe waitpid(id, &status, WNOHANG) == 0 {
+            if MonotonicInstant.now() >= limit {
+                // Not reaped yet, so the number is still its own.
+                kill(id, SIGKILL)
+                while unsafe waitpid(id, &status, 0) < 0, sallyport_errno() == EINTR {}
+                throw IOError(name, .unresolved("did not end in time"))
+            }
+            var request = pollfd(fd: isOpen ? output : -1, events: Int16(POLLIN), revents: 0)
+            if unsafe poll(&request, 1, pauseMilliseconds) > 0 {
+                isOpen = try read(output, into: &text)
+            }
+        }
+        while isOpen {
+            var request = pollfd(fd: output, events: Int16(POLLIN), revents: 0)
+            guard unsafe poll(&request, 1, 0) > 0 else { break }
+            isOpen = try read(output, into: &text)
+        }
+        return Ending(
+            exitCode: sallyport_exit_code(status),
+            output: String(decoding: text.readable.array, as: UTF8.self))
+    }
+
+    /// False at the end. Beyond the bound the pipe is left full, and the program to its time limit.
+    private static func read(_ output: Int32, into text: inout ByteBuffer) throws(IOError) -> Bool {
+        guard text.count < outputByteCountMax else { return false }
+        return try File.read(output, into: &text, atMost: 4096) > 0
+    }
+
+    /// Becomes another program, in the same process; returns only where that fails.
+    public static func become(_ words: [String]) -> IOError {
+        _ = unsafe withWords(words) { words in unsafe sallyport_become(words) }
+        return IOError(words[0], errno: sallyport_errno())
+    }
+
+    private static func withWords(
+        _ words: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Int32
+    ) -> Int32 {
+        let copies = unsafe words.map { unsafe strdup($0) } + [nil]
+        defer { for index in unsafe copies.indices { unsafe free(copies[index]) } }
+        return unsafe copies.withUnsafeBufferPointer { buffer in
+            guard let first = buffer.baseAddress else {
+                preconditionFailure("a list with its end is not empty")
+            }
+            return unsafe body(first)
+        }
+    }
+
+    private static let outputByteCountMax = 64 * 1024
+    /// A program that ends without closing its output is noticed after this.
+    private static let pauseMilliseconds: Int32 = 10
+}

@@ -1,0 +1,138 @@
+import CLinux
+
+/// Listening sockets that were open before this program began: a service manager's
+/// (sd_listen_fds(3)), or those of the process's former program.
+///
+/// What nobody takes is closed with this object.
+public final class InheritedListeners {
+    private struct Entry {
+        let descriptor: Int32
+        let address: SocketAddress
+        /// What the manager calls it; nil for a former program's.
+        let name: String?
+    }
+
+    private var entries: [Entry] = []
+
+    public init() {}
+
+    deinit { close() }
+
+    /// Closes those that nobody has taken.
+    public func close() {
+        for entry in entries { Socket.close(entry.descriptor) }
+        entries = []
+    }
+
+    /// Takes over what the environment announces to this very process, and removes the words from
+    /// it, so that no child believes that they are its own.
+    ///
+    /// The variables are `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`, and ``variable``. Throws
+    /// where one of the descriptors is not a listening stream socket that can be served.
+    public static func take() throws(IOError) -> InheritedListeners {
+        let listeners = InheritedListeners()
+        let words = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", variable].map {
+            HostSystem.takeEnvironment($0)
+        }
+        let processID = String(HostSystem.processID)
+        if words[0] == processID, let text = words[1] {
+            guard let count = Int32(text), 0...Int32(countMax) ~= count else {
+                throw IOError("LISTEN_FDS", .unresolved("\(text) is not a number of sockets"))
+            }
+            let names = (words[2] ?? "").split(separator: ":", omittingEmptySubsequences: false)
+            for index in 0..<Int(count) {
+                let name = index < names.count ? String(names[index]) : ""
+                try listeners.adopt(firstDescriptor + Int32(index), name: name)
+            }
+        }
+        if let text = words[3], let colon = text.utf8.firstIndex(of: 0x3A),
+            text[..<colon] == processID
+        {
+            for word in text[text.index(after: colon)...].split(separator: ",") {
+                guard let descriptor = Int32(word) else {
+                    throw IOError(variable, .unresolved("\(word) is not a descriptor"))
+                }
+                try listeners.adopt(descriptor, name: nil)
+            }
+        }
+        return listeners
+    }
+
+    /// Takes a listening socket of this process's own.
+    public func add(_ descriptor: Int32) throws(IOError) { try adopt(descriptor, name: nil) }
+
+    private func adopt(_ descriptor: Int32, name: String?) throws(IOError) {
+        let subject =
+            name.map { "LISTEN_FDS: descriptor \(descriptor) (\($0))" }
+            ?? "descriptor \(descriptor)"
+        guard Self.number(descriptor, SO_ACCEPTCONN) == 1,
+            Self.number(descriptor, SO_TYPE) == Socket.stream,
+            let address = Socket.localAddress(descriptor)
+        else { throw IOError(subject, .unresolved("not a listening stream socket")) }
+        // Clients would appear under IPv4-mapped addresses, which no address rule covers.
+        guard
+            address.family != AF_INET6
+                || Socket.option(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY) == 1
+        else {
+            throw IOError(
+                "\(subject), \(address)",
+                .unresolved("takes IPv4 too: give it BindIPv6Only=ipv6-only"))
+        }
+        let status = sallyport_adopt_descriptor(descriptor)
+        guard status == 0 else { throw IOError(subject, errno: status) }
+        if !address.isUnix { Socket.set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        entries.append(Entry(descriptor: descriptor, address: address, name: name))
+    }
+
+    /// Nil for what is not an open socket.
+    private static func number(_ descriptor: Int32, _ option: Int32) -> Int32? {
+        var value: Int32 = 0
+        var byteCount = socklen_t(MemoryLayout<Int32>.size)
+        let status = unsafe getsockopt(descriptor, SOL_SOCKET, option, &value, &byteCount)
+        return status == 0 ? value : nil
+    }
+
+    /// The listeners at `address`, from now on the caller's to close: `count` at least, of which
+    /// some are duplicates where fewer were inherited; empty where none was.
+    public func take(at address: SocketAddress, count: Int) throws(IOError) -> [Int32] {
+        var found = entries.filter { $0.address == address }.map(\.descriptor)
+        guard !found.isEmpty else { return [] }
+        entries.removeAll { $0.address == address }
+        let originalCount = found.count
+        while found.count < count {
+            let copy = sallyport_duplicate(found[found.count % originalCount])
+            guard copy >= 0 else {
+                let code = sallyport_errno()
+                for descriptor in found { Socket.close(descriptor) }
+                throw IOError(address.description, errno: code)
+            }
+            found.append(copy)
+        }
+        return found
+    }
+
+    /// What a service manager has opened and nobody has taken: `[::1]:80 (web.socket)`.
+    public var strangers: [String] {
+        entries.compactMap { entry in entry.name.map { "\(entry.address) (\($0))" } }
+    }
+
+    /// Announces them to the program that replaces this one in the same process, which finds them
+    /// with ``take()``. To be undone with ``revoke()`` where that did not come to pass.
+    public func announce() {
+        for entry in entries { _ = sallyport_keep_on_exec(entry.descriptor, 1) }
+        let list = entries.map { String($0.descriptor) }.joined(separator: ",")
+        HostSystem.setEnvironment(Self.variable, "\(HostSystem.processID):\(list)")
+    }
+
+    public func revoke() {
+        _ = HostSystem.takeEnvironment(Self.variable)
+        for entry in entries { _ = sallyport_keep_on_exec(entry.descriptor, 0) }
+    }
+
+    /// `PID:DESCRIPTOR,...`, between two programs of one process.
+    public static let variable = "SALLYPORT_LISTENERS"
+    /// SD_LISTEN_FDS_START.
+    private static let firstDescriptor: Int32 = 3
+    /// Far more than a gateway has addresses.
+    private static let countMax = 1024
+}

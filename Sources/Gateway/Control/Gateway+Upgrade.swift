@@ -1,0 +1,79 @@
+import EventLoop
+import Settings
+
+/// How far a gateway is on its way to another program.
+enum UpgradeStep {
+    case none
+    /// The next program is asked whether it takes the configuration.
+    case checking
+    /// Everything is served; connections end with their next answer.
+    case retiring
+    /// No connection is taken; what is in flight ends.
+    case handingOver
+}
+
+/// SIGUSR2: another program takes the place of this one, in the same process and with the same
+/// listening sockets. From the moment when no connection is taken any more until the next program
+/// takes them they wait in the kernel, so none is refused; and the stores have one owner.
+extension Gateway {
+    func beginUpgrade() {
+        guard let control else { return }
+        guard upgradeStep == .none, !isDraining else {
+            return refuseUpgrade("the gateway is stopping or being upgraded already")
+        }
+        guard let checkUpgrade else { return refuseUpgrade("there is no program to become") }
+        upgradeStep = .checking
+        let reports = reports
+        do {
+            upgradeCheck = try Thread.spawn(name: "upgrade") {
+                _ = reports.post(.upgradeChecked(problem: checkUpgrade()))
+            }
+        } catch {
+            upgradeStep = .none
+            return refuseUpgrade("\(error)")
+        }
+        control.log.event(level: "info", "upgrading", "asking the next program to check")
+    }
+
+    private func refuseUpgrade(_ reason: String) {
+        control?.log.event(level: "error", "upgrade_failed", "the gateway serves on: \(reason)")
+    }
+
+    func upgradeChecked(problem: String?) {
+        upgradeCheck?.join()
+        upgradeCheck = nil
+        // A stop may have begun meanwhile.
+        guard upgradeStep == .checking, let control else { return }
+        if let problem {
+            upgradeStep = .none
+            return refuseUpgrade(problem)
+        }
+        upgradeStep = .retiring
+        control.log.event(level: "info", "upgrading", "connections end with their next answer")
+        supervision?.changeBegins("upgrading")
+        for mailbox in workerMailboxes { _ = mailbox.post(.retire) }
+        let timer = Timer(loop: control.loop) { [unowned self] in handOver() }
+        timer.schedule(after: min(Self.farewell, currentSite.settings.timeouts.upgrade))
+        upgradeTimer = timer
+    }
+
+    private func handOver() {
+        guard upgradeStep == .retiring else { return }
+        upgradeStep = .handingOver
+        control?.log.event(level: "info", "upgrading", "new connections wait")
+        for mailbox in workerMailboxes { _ = mailbox.post(.handOver(kept)) }
+    }
+
+    /// The control thread's own listener goes last; its loop ends with its connections.
+    func handOverControl() {
+        // From here on nothing here listens to signals: they wait for the next program.
+        SignalWatch.hold()
+        supervision?.lastBeat()
+        control?.log.event(level: "info", "upgrading", "every worker has drained")
+        control?.receive(.handOver(kept))
+    }
+
+    /// Busy clients keep their connection for longer than they pause: so they are told with an
+    /// answer that it ends, and few find it closed under a request.
+    static let farewell = Duration.seconds(1)
+}
