@@ -39,6 +39,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CYAML"),
         .systemLibrary(name: "CJansson"),
+        .systemLibrary(name: "CNghttp2"),
 
         // MARK: tier 1 - pure values
         fence("Bytes"),
@@ -49,6 +50,7 @@ let package = Package(
         // MARK: tier 2 - fences: the only targets that import C
         fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
         fence("Crypto", ["Bytes", "COpenSSL"]),
+        fence("HTTP2", ["Bytes", "CNghttp2"]),
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),
@@ -64,14 +66,15 @@ let package = Package(
         library(
             "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
         library(
-            "Settings", ["AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy", "YAML"]),
+            "Settings",
+            ["AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy", "YAML"]),
 
         // MARK: tier 4 - the gateway
         library(
             "Gateway",
             [
-                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
-                "Redis",
+                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "KeyStore",
+                "Policy", "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "Telemetry",
             ]),
 
@@ -93,7 +96,9 @@ let package = Package(
         // MARK: tests
         .target(
             name: "GatewayTesting",
-            dependencies: ["AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"],
+            dependencies: [
+                "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "Crypto", "JSON",
+            ],
             path: "Tests/GatewayTesting",
             swiftSettings: common),
         tests("BytesTests", ["Bytes"]),
@@ -102,6 +107,7 @@ let package = Package(
         tests("TelemetryTests", ["Telemetry", "Bytes"]),
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
         tests("CryptoTests", ["Crypto", "Bytes"]),
+        tests("HTTP2Tests", ["HTTP2", "Bytes"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
         tests("SQLiteTests", ["SQLite", "Bytes"]),
@@ -117,7 +123,7 @@ let package = Package(
             ]),
         tests(
             "SettingsTests",
-            ["Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy"]),
+            ["Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy"]),
         tests(
             "GatewayTests",
             [
