@@ -94,6 +94,7 @@ struct Configuration {
           - bind: EXAMPLE.com:80
             allow: [dot_segments, empty_segments, encoded_slash, backslash, path_parameters]
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
+            protocols: [h2, http/1.1]
           - bind: '[0::1]:0'
           - bind: unix:/run/s.sock
         apps:
@@ -161,6 +162,25 @@ struct Configuration {
           assertion: 64KiB
           client_data: 256B
           registry_queue: 1
-        timeouts: { request_head: 100ms, request_body: 10m, idle: 1h, send: 61s, drain: 0s }
+          http2:
+            concurrent_streams: 10000
+            stream_window: 64KiB
+            connection_window: 16MiB
+            continuations: 0
+            resets: 1
+            pings: 2
+            settings: 3
+            priorities: 4
+            empty_data: 5
+            window_updates: 6
+            unknown_frames: 7
+            unsent_acks: 8
+        timeouts:
+          request_head: 100ms
+          request_body: 10m
+          idle: 1h
+          send: 61s
+          http2_settings: 5m
+          drain: 0s
         """
 }

@@ -77,12 +77,14 @@ struct TimeoutNanoseconds: Sendable {
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
+    let settings: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        settings = timeouts.settings.wholeNanoseconds
     }
 }
 

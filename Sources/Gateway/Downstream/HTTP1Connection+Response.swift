@@ -36,7 +36,7 @@ extension HTTP1Connection: ResponseSink {
             output.append(field.value)
             output.append("\r\n")
         }
-        exchange.appendNextChallenge(to: &output)
+        appendNextChallenge(exchange)
         output.append("Content-Length: ")
         output.append(decimal: UInt64(response.body.count))
         output.append("\r\n")
@@ -74,7 +74,7 @@ extension HTTP1Connection: ResponseSink {
         output.reserve(bytes.count + 256)
         appendStatusLine(head.status, reason: bytes.extracting(head.reason))
         if !appendFields(head, bytes: bytes) { appendDate() }
-        exchange.appendNextChallenge(to: &output)
+        appendNextChallenge(exchange)
         switch head.framing {
         case .none:
             responseFraming = .length
@@ -118,6 +118,9 @@ extension HTTP1Connection: ResponseSink {
         exchange?.clientIsReady()
     }
 
+    /// Left out, as RFC 9110 section 6.5.1 allows: few clients of HTTP/1.1 take any.
+    func relayTrailers(_: [FieldRange], bytes _: Span<UInt8>) {}
+
     func endResponse() {
         if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }
         responseFraming = .length
@@ -136,16 +139,12 @@ extension HTTP1Connection: ResponseSink {
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
-            switch field.known {
-            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .contentLength,
-                .trailer, .upgrade, .te:
-                continue
-            case .date: hasDate = true
-            default: break
-            }
-            let name = bytes.extracting(field.name)
-            if hasNominated, head.isNominated(field, in: bytes) { continue }
-            if worker.responseReservedNames.contains(name) { continue }
+            guard
+                head.isRelayed(
+                    field, in: bytes, hasNominated: hasNominated,
+                    reserved: worker.responseReservedNames)
+            else { continue }
+            hasDate = hasDate || field.known == .date
             output.append(line: field, of: bytes)
         }
         return hasDate
@@ -164,6 +163,13 @@ extension HTTP1Connection: ResponseSink {
         output.append(decimal: UInt64(status))
         output.append(UInt8(ascii: " "))
         output.append(reason)
+        output.append("\r\n")
+    }
+
+    private func appendNextChallenge(_ exchange: Exchange) {
+        guard let token = exchange.nextChallenge() else { return }
+        output.append("X-App-Attest-Challenge: ")
+        output.append(token)
         output.append("\r\n")
     }
 

@@ -6,7 +6,7 @@ import Settings
 /// One client's connection: reads requests, one exchange after the other, and writes the answers.
 ///
 /// Idle, it holds no buffer and no exchange. Only its worker's thread touches it.
-final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
+final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler {
     /// What the connection is doing.
     enum State {
         /// No byte of the next request has come.
@@ -31,9 +31,9 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     /// Index in the worker's table.
     var slot = 0
 
-    private let descriptor: Int32
-    private(set) var watch: Watch?
-    private var deadline: Deadline?
+    let descriptor: Int32
+    var watch: Watch?
+    var deadline: Deadline?
     var state = State.idle
     var input: ByteBuffer
     var output: ByteBuffer
@@ -48,6 +48,8 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
     private var isProcessing = false
     private var requestCount = 0
     private var lingeredByteCount = 0
+    /// The first bytes may be those of HTTP/2.
+    var isPrefaceAwaited: Bool
     /// A write failed; the connection ends at the next flush.
     private var isBroken = false
 
@@ -62,6 +64,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
         self.listener = listener
         peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
         isPeerTrusted = listener.trusts(peer)
+        isPrefaceAwaited = listener.protocols.contains(.http2)
     }
 
     func start() {
@@ -133,6 +136,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
 
     /// True when a head was complete and its exchange has begun.
     private func readHead() -> Bool {
+        if isPrefaceAwaited, !readPreface() { return false }
         let exchange = self.exchange ?? worker.takeExchange()
         self.exchange = exchange
         let isNew = exchange.number == 0
@@ -153,6 +157,7 @@ final class HTTP1Connection: ReadinessHandler, DeadlineHandler {
             return false
         case .complete:
             countRequest()
+            isPrefaceAwaited = false
             exchange.headBytes.replaceAll(
                 with: input.readable.extracting(0..<exchange.head.byteCount))
             input.consume(exchange.head.byteCount)

@@ -7,11 +7,13 @@ final class ListenerContext: Sendable {
     let bind: Endpoint
     let isAdmin: Bool
     let allow: TargetAllowances
+    let protocols: [ClientProtocol]
     private let trustedProxies: [AddressBlock]
 
     init(_ settings: ListenerSettings, isAdmin: Bool = false) {
         bind = settings.bind
         allow = settings.allow
+        protocols = settings.protocols
         trustedProxies = settings.trustedProxies
         self.isAdmin = isAdmin
     }

@@ -23,6 +23,11 @@ extension Exchange {
         return downstream?.relayBody(bytes) ?? true
     }
 
+    /// The trailers of the answer, as ranges of `bytes`.
+    func upstreamSentTrailers(_ fields: [FieldRange], bytes: Span<UInt8>) {
+        downstream?.relayTrailers(fields, bytes: bytes)
+    }
+
     /// What came in one turn of the loop is handed over; now it may be written.
     func upstreamPaused() {
         downstream?.flushResponse()

@@ -277,6 +277,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                 input.consume(count)
             case .ended(let consumed):
                 input.consume(consumed)
+                relayTrailers(exchange)
                 return complete(exchange)
             case .needsMore(let consumed):
                 input.consume(consumed)
@@ -293,6 +294,12 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             deadline?.clear()
         }
         exchange.upstreamPaused()
+    }
+
+    private func relayTrailers(_ exchange: Exchange) {
+        guard case .chunked(let decoder) = bodyReader, !decoder.trailers.isEmpty else { return }
+        let bytes = decoder.trailerBytes
+        exchange.upstreamSentTrailers(decoder.trailers, bytes: bytes.span)
     }
 
     /// The client is ready for more.

@@ -1,10 +1,10 @@
 /// A worker's client connections in numbered slots: O(1) to add, find and remove.
 struct ConnectionTable {
-    private var slots: [HTTP1Connection?] = []
+    private var slots: [(any ClientConnection)?] = []
     private var free: [Int] = []
     private(set) var count = 0
 
-    mutating func insert(_ connection: HTTP1Connection) -> Int {
+    mutating func insert(_ connection: any ClientConnection) -> Int {
         count += 1
         if let slot = free.popLast() {
             slots[slot] = connection
@@ -12,6 +12,10 @@ struct ConnectionTable {
         }
         slots.append(connection)
         return slots.count - 1
+    }
+
+    mutating func replace(at slot: Int, with connection: any ClientConnection) {
+        slots[slot] = connection
     }
 
     mutating func remove(at slot: Int) {
@@ -22,5 +26,5 @@ struct ConnectionTable {
     }
 
     /// A copy: closing a connection changes the table.
-    var all: [HTTP1Connection] { slots.compactMap { $0 } }
+    var all: [any ClientConnection] { slots.compactMap { $0 } }
 }

@@ -231,11 +231,17 @@ final class Worker {
     }
 
     /// Every client connection of this worker.
-    var clients: [HTTP1Connection] { connections.all }
+    var clients: [any ClientConnection] { connections.all }
 
     var mayAccept: Bool { connections.count < site.settings.limits.connectionCountMax }
 
-    func remove(_ connection: HTTP1Connection) {
+    /// A connection goes on in another protocol.
+    func replace(_ connection: any ClientConnection, with next: any ClientConnection) {
+        next.slot = connection.slot
+        connections.replace(at: connection.slot, with: next)
+    }
+
+    func remove(_ connection: any ClientConnection) {
         connections.remove(at: connection.slot)
         meter.connections(connections.count)
         if isDraining {

@@ -50,6 +50,7 @@ public struct SettingsPrinter {
             let allowed = ListenerReader.allowances.filter { listener.allow.contains($0.value) }
             yaml.entry("allow", list: allowed.map(\.name))
             yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
+            yaml.entry("protocols", list: listener.protocols.map(\.rawValue))
         }
     }
 
@@ -187,6 +188,7 @@ public struct SettingsPrinter {
             bytes("assertion", limits.assertionByteCountMax)
             bytes("client_data", limits.clientDataByteCountMax)
             yaml.entry("registry_queue", "\(limits.registryQueueCountMax)")
+            yaml.mapping("http2") { Self.write(limits.http2, to: &$0) }
         }
         let timeouts = settings.timeouts
         yaml.mapping("timeouts") { yaml in
@@ -194,6 +196,7 @@ public struct SettingsPrinter {
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("http2_settings", Quantity.describe(timeouts.settings))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

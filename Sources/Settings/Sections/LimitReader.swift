@@ -47,6 +47,7 @@ enum LimitReader {
             section.set("registry_queue", &limits.registryQueueCountMax) {
                 $0.count(1...1_000_000, "each waiting request holds memory")
             }
+            section.set("http2", &limits.http2, HTTP2LimitReader.limits)
             if limits.targetByteCountMax > limits.headByteCountMax {
                 field.error("target is larger than head, of which the target is a part")
             }
@@ -78,6 +79,9 @@ enum LimitReader {
             }
             section.set("send", &timeouts.send) {
                 $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
+            }
+            section.set("http2_settings", &timeouts.settings) {
+                $0.duration(shortest, .seconds(300), "clients acknowledge in a round trip")
             }
             section.set("drain", &timeouts.drain) {
                 $0.duration(.zero, .seconds(3600), "a stopping process must end some time")

@@ -15,6 +15,8 @@ enum ListenerReader {
         ("path_parameters", .pathParameters),
     ]
 
+    static let protocols = ClientProtocol.allCases.map { (name: $0.rawValue, value: $0) }
+
     static func listeners(_ field: Field) -> [PlacedListener] {
         guard let elements = field.list() else { return [] }
         if elements.isEmpty { field.error("is empty: at least one listener is needed") }
@@ -32,10 +34,17 @@ enum ListenerReader {
         section.set("trusted_proxies", &trustedProxies) { field in
             field.list(trustedProxy)
         }
+        var protocols = [ClientProtocol.http1]
+        section.set("protocols", &protocols) { field in
+            guard let chosen = field.list({ $0.choice(Self.protocols) }) else { return nil }
+            if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }
+            return chosen
+        }
         section.refuse("tls", "TLS listeners are not part of this version")
         guard let bind, let bindField else { return nil }
         return PlacedListener(
-            settings: ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies),
+            settings: ListenerSettings(
+                bind: bind, allow: allow, trustedProxies: trustedProxies, protocols: protocols),
             bindMark: bindField.mark)
     }
 

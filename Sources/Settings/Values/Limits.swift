@@ -1,3 +1,5 @@
+public import HTTP2
+
 /// Every bound of the gateway, with its reason. Byte counts unless the name says otherwise.
 public struct Limits: Hashable, Sendable {
     /// Client connections of each worker: beyond, new ones wait in the kernel's backlog.
@@ -25,6 +27,8 @@ public struct Limits: Hashable, Sendable {
     public var clientDataByteCountMax = 8 * 1024
     /// Requests of one worker that wait for the registry; beyond: `store_unavailable`.
     public var registryQueueCountMax = 10_000
+    /// What one HTTP/2 connection may do.
+    public var http2 = HTTP2Limits()
 
     public init() {}
 }
@@ -39,6 +43,8 @@ public struct Timeouts: Hashable, Sendable {
     public var idle: Duration = .seconds(75)
     /// For a client to take any byte of an answer.
     public var send: Duration = .seconds(60)
+    /// For a client to acknowledge the SETTINGS of HTTP/2 (RFC 9113 section 6.5.3).
+    public var settings: Duration = .seconds(10)
     /// For requests in progress when the gateway stops.
     public var drain: Duration = .seconds(30)
 

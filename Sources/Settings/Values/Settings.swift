@@ -38,14 +38,24 @@ public struct ListenerSettings: Hashable, Sendable {
     public var allow: TargetAllowances
     /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept: CIDR blocks.
     public var trustedProxies: [AddressBlock]
+    /// What is spoken there. On clear text HTTP/2 is told by its first bytes (prior knowledge).
+    public var protocols: [ClientProtocol]
 
     public init(
-        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [AddressBlock] = []
+        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [AddressBlock] = [],
+        protocols: [ClientProtocol] = [.http1]
     ) {
         self.bind = bind
         self.allow = allow
         self.trustedProxies = trustedProxies
+        self.protocols = protocols
     }
+}
+
+/// Named as in ALPN (RFC 7301).
+public enum ClientProtocol: String, Hashable, Sendable, CaseIterable {
+    case http1 = "http/1.1"
+    case http2 = "h2"
 }
 
 /// A CIDR block (RFC 4632); IPv4 blocks have 4 address bytes, IPv6 ones 16.

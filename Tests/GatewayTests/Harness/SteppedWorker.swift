@@ -39,7 +39,7 @@ final class SteppedWorker {
         let (ours, clients) = try Socket.pair()
         client = clients
         worker.accepted(ours, address, worker.idleListener)
-        connection = try #require(worker.clients.first)
+        connection = try #require(worker.clients.first as? HTTP1Connection)
     }
 
     deinit {
