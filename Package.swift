@@ -51,6 +51,7 @@ let package = Package(
         fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
         fence("Crypto", ["Bytes", "COpenSSL"]),
         fence("HTTP2", ["Bytes", "CNghttp2"]),
+        fence("TLS", ["Bytes", "EventLoop", "COpenSSL"]),
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),
@@ -67,7 +68,10 @@ let package = Package(
             "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
         library(
             "Settings",
-            ["AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy", "YAML"]),
+            [
+                "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy", "TLS",
+                "YAML",
+            ]),
 
         // MARK: tier 4 - the gateway
         library(
@@ -75,7 +79,7 @@ let package = Package(
             [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "KeyStore",
                 "Policy", "Redis",
-                "RedisKeyStore", "SQLiteKeyStore", "Settings", "Telemetry",
+                "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
         // MARK: tier 5 - commands
@@ -83,7 +87,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP", "JSON", "KeyStore",
-                "Policy", "RedisKeyStore", "SQLiteKeyStore", "Settings",
+                "Policy", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -108,6 +112,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
         tests("CryptoTests", ["Crypto", "Bytes"]),
         tests("HTTP2Tests", ["HTTP2", "Bytes"]),
+        tests("TLSTests", ["TLS", "Bytes", "Crypto", "EventLoop", "GatewayTesting"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
         tests("SQLiteTests", ["SQLite", "Bytes"]),
@@ -123,7 +128,10 @@ let package = Package(
             ]),
         tests(
             "SettingsTests",
-            ["Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy"]),
+            [
+                "Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy",
+                "TLS",
+            ]),
         tests(
             "GatewayTests",
             [
@@ -132,7 +140,7 @@ let package = Package(
             ]),
         tests(
             "RequestPathTests",
-            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"]),
+            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
         tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6]

@@ -13,7 +13,7 @@ STREAM_MIB = int(os.environ.get("STREAM_MIB", "1024"))
 SLOW_MIB_PER_SECOND = int(os.environ.get("SLOW_MIB_PER_SECOND", "64"))
 # Embedded counters remember spent challenges for several times their life: memory in use, and no
 # leak. With a short life its level is reached soon.
-CHALLENGE_TTL = os.environ.get("CHALLENGE_TTL", "5s")
+CHALLENGE_TTL = os.environ.get("CHALLENGE_TTL", "30s")
 
 GROWTH_MIB_MAX = 20
 READY_SECONDS_MAX = 2.0

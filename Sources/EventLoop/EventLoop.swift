@@ -24,6 +24,7 @@ public final class EventLoop {
     static let callbackCountMax = 64
 
     public init() throws(EventLoopError) {
+        try Self.requireDescriptors()
         guard let config = unsafe event_config_new() else { throw .outOfMemory }
         defer { unsafe event_config_free(config) }
         // The environment must not be able to swap epoll for another method.
@@ -37,6 +38,19 @@ public final class EventLoop {
     }
 
     deinit { unsafe event_base_free(base) }
+
+    /// An epoll descriptor and a pipe. Where the pipe cannot be made, libevent ends the process.
+    private static let descriptorCount = 3
+
+    private static func requireDescriptors() throws(EventLoopError) {
+        var spare: [Int32] = []
+        defer { for descriptor in spare { Socket.close(descriptor) } }
+        for _ in 0..<descriptorCount {
+            let descriptor = eventfd(0, Int32(EFD_CLOEXEC))
+            guard descriptor >= 0 else { throw .unavailable(errno: sallyport_errno()) }
+            spare.append(descriptor)
+        }
+    }
 
     /// Handles events until ``stop()``, or until nothing is left that could wake the loop.
     ///

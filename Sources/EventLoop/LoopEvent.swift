@@ -54,6 +54,12 @@ struct LoopEvent: ~Copyable {
         precondition(status == 0, "event_add: \(IOError.text(errno: sallyport_errno()))")
     }
 
+    /// Fires in this turn as if `kinds` had happened.
+    func activate(_ kinds: Int32) {
+        loop.assertOwned()
+        unsafe event_active(event, kinds, 0)
+    }
+
     func remove() {
         loop.assertOwned()
         unsafe event_del(event)

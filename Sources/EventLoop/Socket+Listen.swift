@@ -5,9 +5,9 @@ extension Socket {
     ///
     /// With `reusePort`, every worker makes a listener of its own for one address and the kernel
     /// spreads the connections; a second process of the same user can then bind it too, so take
-    /// ``listeners(on:count:backlog:)``, which asks first. An IPv6 listener takes IPv6 only: that
-    /// `[::]` and `0.0.0.0` are two listeners is plain to see in the configuration, and no client
-    /// appears under an IPv4-mapped address that an address rule would miss.
+    /// ``listeners(on:count:backlog:besideOwn:)``, which asks first. An IPv6 listener takes IPv6
+    /// only: that `[::]` and `0.0.0.0` are two listeners is plain to see in the configuration, and
+    /// no client appears under an IPv4-mapped address that an address rule would miss.
     ///
     /// A stale unix socket file is removed where nobody answers at it. The error's text names the
     /// address: `127.0.0.1:8080: address already in use`.
@@ -23,11 +23,14 @@ extension Socket {
 
     /// One listener a worker. Port 0 becomes the same free port for all of them; of a unix
     /// address, whose connections the kernel cannot spread, the listeners are duplicates.
+    ///
+    /// `besideOwn`: further listeners at a TCP address where this process has such listeners
+    /// already.
     public static func listeners(
-        on address: SocketAddress, count: Int, backlog: Int32 = 1024
+        on address: SocketAddress, count: Int, backlog: Int32 = 1024, besideOwn: Bool = false
     ) throws(IOError) -> [Int32] {
         precondition(count > 0)
-        if address.isUnix || count == 1 {
+        if address.isUnix {
             var listeners = [try listen(on: address, backlog: backlog)]
             while listeners.count < count {
                 let copy = sallyport_duplicate(listeners[0])
@@ -40,10 +43,7 @@ extension Socket {
             }
             return listeners
         }
-        // Bound alone first, which fails where any other process has the address.
-        let probe = try bind(to: address, reusePort: false)
-        let bound = localAddress(probe.raw) ?? address
-        close(probe.release())
+        let bound = besideOwn && address.port != 0 ? address : try freeAddress(address)
         var listeners: [Int32] = []
         for _ in 0..<count {
             do throws(IOError) {
@@ -54,6 +54,12 @@ extension Socket {
             }
         }
         return listeners
+    }
+
+    /// Bound alone first, which fails where anybody has the address.
+    private static func freeAddress(_ address: SocketAddress) throws(IOError) -> SocketAddress {
+        let probe = try bind(to: address, reusePort: false)
+        return localAddress(probe.raw) ?? address
     }
 
     private static func bind(

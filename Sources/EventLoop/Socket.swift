@@ -175,6 +175,20 @@ public enum Socket {
         }
     }
 
+    /// Whether the peer takes no more bytes: it has reset the connection or, on a unix socket,
+    /// closed it. Over TCP a peer that has closed looks like one that only sends no more, until
+    /// bytes are sent to it.
+    ///
+    /// A read does not tell: after the peer's end it reports that end for ever. To be asked before
+    /// our own side is shut.
+    public static func isGone(_ descriptor: Int32) -> Bool {
+        var request = pollfd(fd: descriptor, events: 0, revents: 0)
+        // Errors and hang-ups are reported unasked; nothing is waited for, so no signal interrupts.
+        guard unsafe poll(&request, 1, 0) > 0 else { return false }
+        precondition(Int32(request.revents) & POLLNVAL == 0, "poll: not an open descriptor")
+        return true
+    }
+
     /// Tells the peer that no more bytes follow.
     public static func shutdownWrite(_ descriptor: Int32) {
         if shutdown(descriptor, Int32(SHUT_WR)) != 0 {

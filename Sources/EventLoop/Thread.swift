@@ -29,12 +29,75 @@ public final class Thread {
         return Thread(id: id)
     }
 
+    /// Starts a thread that first makes, with `prepare`, what `body` is given, and waits until it
+    /// has. What `prepare` throws is thrown on, and the thread has ended then.
+    ///
+    /// So whoever starts threads knows that each of them works, although what they work with never
+    /// leaves them.
+    public static func spawn<Prepared>(
+        name: String, preparing prepare: @escaping @Sendable () throws -> Prepared,
+        _ body: @escaping @Sendable (Prepared) -> Void
+    ) throws -> Thread {
+        let preparation = Preparation()
+        let thread = try spawn(name: name) {
+            let prepared: Prepared
+            do { prepared = try prepare() } catch { return preparation.end(.failure(error)) }
+            preparation.end(.success(()))
+            body(prepared)
+        }
+        do { try preparation.wait() } catch {
+            thread.join()
+            throw error
+        }
+        return thread
+    }
+
     /// Waits for the thread's end. Called once, from another thread.
     public func join() {
         precondition(!isJoined, "a thread is joined once")
         isJoined = true
         let status = pthread_join(id, nil)
         precondition(status == 0, "pthread_join: \(IOError.text(errno: status))")
+    }
+}
+
+/// One thread's word to the one that started it.
+@safe
+private final class Preparation: @unchecked Sendable {
+    // Neither may move, so they are not stored inline.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let hasEnded = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var result: Result<Void, any Error>?
+
+    init() {
+        unsafe mutex.initialize(to: pthread_mutex_t())
+        unsafe hasEnded.initialize(to: pthread_cond_t())
+        // Without attributes neither can fail.
+        unsafe pthread_mutex_init(mutex, nil)
+        unsafe pthread_cond_init(hasEnded, nil)
+    }
+
+    deinit {
+        unsafe pthread_cond_destroy(hasEnded)
+        unsafe pthread_mutex_destroy(mutex)
+        unsafe hasEnded.deallocate()
+        unsafe mutex.deallocate()
+    }
+
+    func end(_ result: Result<Void, any Error>) {
+        unsafe pthread_mutex_lock(mutex)
+        self.result = result
+        unsafe pthread_cond_signal(hasEnded)
+        unsafe pthread_mutex_unlock(mutex)
+    }
+
+    func wait() throws {
+        unsafe pthread_mutex_lock(mutex)
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        while true {
+            if let result { return try result.get() }
+            unsafe pthread_cond_wait(hasEnded, mutex)
+        }
     }
 }
 

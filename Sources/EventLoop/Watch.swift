@@ -22,6 +22,8 @@ public final class Watch {
     private unowned(unsafe) var heldHandler: (any ReadinessHandler)?
     public private(set) var isReading = false
     public private(set) var isWriting = false
+    private var isWatchingChanges = false
+    private var isEdgeTriggered = false
     private var isCancelled = false
 
     /// Waits for nothing yet. The handler may be set later, before anything is enabled: so an
@@ -31,12 +33,25 @@ public final class Watch {
         unsafe heldHandler = handler
         readEvent = LoopEvent(loop: loop)
         writeEvent = LoopEvent(loop: loop)
+        assign(mode: 0)
+    }
+
+    private func assign(mode: Int32) {
         unsafe readEvent.assign(
-            descriptor: descriptor, kinds: EV_READ | EV_PERSIST,
+            descriptor: descriptor, kinds: EV_READ | EV_PERSIST | mode,
             callback: descriptorIsReadable, context: self)
         unsafe writeEvent.assign(
-            descriptor: descriptor, kinds: EV_WRITE | EV_PERSIST,
+            descriptor: descriptor, kinds: EV_WRITE | EV_PERSIST | mode,
             callback: descriptorIsWritable, context: self)
+    }
+
+    /// While nothing is read: libevent takes one mode for both events of a descriptor.
+    private func setEdgeTriggered(_ isWanted: Bool) {
+        guard isWanted != isEdgeTriggered else { return }
+        isEdgeTriggered = isWanted
+        if isWriting { writeEvent.remove() }
+        assign(mode: isWanted ? EV_ET : 0)
+        if isWriting { writeEvent.add() }
     }
 
     /// Whom to tell. Not held.
@@ -48,14 +63,39 @@ public final class Watch {
     public func enableReading() {
         if isReading { return }
         precondition(!isCancelled, "a cancelled watch was enabled")
+        disableReading()
+        setEdgeTriggered(false)
         isReading = true
         readEvent.add()
     }
 
     public func disableReading() {
-        guard isReading else { return }
+        guard isReading || isWatchingChanges else { return }
         isReading = false
+        isWatchingChanges = false
         readEvent.remove()
+    }
+
+    /// Has `descriptorIsReadable` called again soon, though the descriptor may have nothing: the
+    /// handler holds bytes that were read ahead. Only while reading is enabled.
+    public func repeatReading() {
+        if isReading { readEvent.activate(EV_READ) }
+    }
+
+    /// Reads no more, and yet notices the peer's loss. For a peer that has sent its last byte, or
+    /// more than may be held: its end would be told again and again if reading stayed enabled, and
+    /// nothing would be told if it were disabled.
+    ///
+    /// The handler's `descriptorIsReadable` is called once for what is so already and then for each
+    /// change, and asks ``Socket/isGone(_:)``. Writing works as ever for a handler that writes
+    /// until it would block; ``enableReading()`` and ``disableReading()`` end this.
+    public func watchChanges() {
+        if isWatchingChanges { return }
+        precondition(!isCancelled, "a cancelled watch was enabled")
+        disableReading()
+        setEdgeTriggered(true)
+        isWatchingChanges = true
+        readEvent.add()
     }
 
     public func enableWriting() {

@@ -18,4 +18,35 @@ public struct RedisConfiguration: Hashable, Sendable {
     public var backOff = RedisBackOff()
 
     public init(endpoint: RedisEndpoint) { self.endpoint = endpoint }
+
+    /// Commands with which each connection begins, answered `OK` where all is well.
+    public var openingSteps: [RedisOpeningStep] {
+        var steps: [RedisOpeningStep] = []
+        if username != nil || password != nil {
+            var command = RedisCommand("AUTH")
+            if let username { command.append(username) }
+            command.append(password ?? "")
+            steps.append(RedisOpeningStep(command: command, name: "AUTH"))
+        }
+        if database != 0 {
+            steps.append(
+                RedisOpeningStep(
+                    command: RedisCommand("SELECT", String(database)), name: "SELECT"))
+        }
+        if !clientName.isEmpty {
+            steps.append(
+                RedisOpeningStep(
+                    command: RedisCommand("CLIENT", "SETNAME", clientName),
+                    name: "CLIENT SETNAME", isRequired: false))
+        }
+        return steps
+    }
+}
+
+/// One of ``RedisConfiguration/openingSteps``.
+public struct RedisOpeningStep: Sendable {
+    public let command: RedisCommand
+    public let name: String
+    /// A name that the server refuses to note is no reason to do without it.
+    public var isRequired = true
 }

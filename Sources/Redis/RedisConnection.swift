@@ -40,7 +40,7 @@ public final class RedisConnection: ReadinessHandler {
     /// Whom errors of the socket are about.
     private var subject = ""
     /// Commands of the handshake that are the connection's own, not the owner's.
-    private var openingSteps: [OpeningStep] = []
+    private var openingSteps: [RedisOpeningStep] = []
     /// Counts sockets, so that code which called a handler notices that its socket is gone.
     private var generation: UInt64 = 0
     private var retireReason = RedisFailure.closed
@@ -213,36 +213,10 @@ public final class RedisConnection: ReadinessHandler {
 
     // MARK: the handshake
 
-    private struct OpeningStep {
-        let command: RedisCommand
-        let name: String
-        /// A name that the server refuses to note is no reason to do without it.
-        var isRequired = true
-    }
-
     private func beginHandshake() {
         stageTimer?.schedule(after: configuration.connectTimeout)
         watch?.enableReading()
-        openingSteps = []
-        if configuration.username != nil || configuration.password != nil {
-            var command = RedisCommand("AUTH")
-            if let username = configuration.username { command.append(username) }
-            command.append(configuration.password ?? "")
-            openingSteps.append(OpeningStep(command: command, name: "AUTH"))
-        }
-        if configuration.database != 0 {
-            openingSteps.append(
-                OpeningStep(
-                    command: RedisCommand("SELECT", String(configuration.database)),
-                    name: "SELECT"))
-        }
-        if !configuration.clientName.isEmpty {
-            openingSteps.append(
-                OpeningStep(
-                    command: RedisCommand("CLIENT", "SETNAME", configuration.clientName),
-                    name: "CLIENT SETNAME", isRequired: false))
-        }
-        openingSteps.reverse()
+        openingSteps = configuration.openingSteps.reversed()
         continueOpening()
     }
 

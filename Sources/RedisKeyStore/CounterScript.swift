@@ -1,4 +1,6 @@
+import AppAttest
 import KeyStore
+import Redis
 
 /// The script that accepts a counter and spends a challenge, or does neither.
 ///
@@ -33,6 +35,38 @@ enum CounterScript {
     /// Bits of the ring: how far below the highest counter a device's past is remembered, and so
     /// the widest window.
     static let windowSizeMax = 1024
+
+    /// What one call hands over: KEYS, then ARGV, in their order.
+    struct Call {
+        let incarnationRecord: [UInt8]
+        let revocationMark: [UInt8]
+        let deviceState: [UInt8]
+        let spentMark: [UInt8]
+        let incarnation: Incarnation
+        let counter: UInt32
+        let windowSize: Int
+        let floor: UInt32
+        let spentMilliseconds: Int
+        let stateMilliseconds: Int
+
+        /// Calls the script that the server knows under `digest`.
+        func write(digest: String, to command: inout RedisCommand) {
+            command.clear()
+            command.append("EVALSHA")
+            command.append(digest)
+            command.append(4)
+            command.append(incarnationRecord)
+            command.append(revocationMark)
+            command.append(deviceState)
+            command.append(spentMark)
+            command.append(IncarnationScript.text(incarnation))
+            command.append(Int(counter))
+            command.append(windowSize)
+            command.append(Int(floor))
+            command.append(spentMilliseconds)
+            command.append(stateMilliseconds)
+        }
+    }
 
     /// KEYS: 1 incarnation record, 2 revocation mark, 3 device state, 4 mark of the spent
     /// challenge, which holds the counter that it was spent with.

@@ -90,21 +90,17 @@ public final class RedisCounters {
         let spentFor = max(request.challenge.remainingMilliseconds, 0)
             .addingReportingOverflow(configuration.clockSkew.milliseconds)
         let spentMilliseconds = min(spentFor.overflow ? .max : spentFor.partialValue, expiryMax)
-        command.clear()
-        command.append("EVALSHA")
-        command.append(scriptDigest)
-        command.append(4)
-        command.append(layout.incarnation)
-        command.append(layout.revoked(device))
-        command.append(layout.counter(device))
-        command.append(layout.spent(device, challenge: request.challenge.id))
-        command.append(IncarnationScript.text(request.challenge.incarnation))
-        command.append(Int(request.counter))
-        command.append(min(max(request.windowSize, 1), CounterScript.windowSizeMax))
-        command.append(Int(request.floor))
-        command.append(max(spentMilliseconds, 1))
-        command.append(
-            max(spentMilliseconds, min(configuration.deviceLifetime.milliseconds, expiryMax), 1))
+        let spentFloor = max(spentMilliseconds, 1)
+        CounterScript.Call(
+            incarnationRecord: layout.incarnation, revocationMark: layout.revoked(device),
+            deviceState: layout.counter(device),
+            spentMark: layout.spent(device, challenge: request.challenge.id),
+            incarnation: request.challenge.incarnation, counter: request.counter,
+            windowSize: min(max(request.windowSize, 1), CounterScript.windowSizeMax),
+            floor: request.floor, spentMilliseconds: spentFloor,
+            stateMilliseconds: max(
+                spentFloor, min(configuration.deviceLifetime.milliseconds, expiryMax))
+        ).write(digest: scriptDigest, to: &command)
     }
 
     private func settleError(
@@ -152,7 +148,7 @@ public final class RedisCounters {
         connection?.retire(because: .refusedByServer(String(line.prefix(200))))
     }
 
-    private static func digest(_ reply: RedisReply) -> String? {
+    static func digest(_ reply: RedisReply) -> String? {
         guard let text = reply.text, text.utf8.count == 40, text.allSatisfy(\.isHexDigit) else {
             return nil
         }

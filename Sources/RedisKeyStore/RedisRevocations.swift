@@ -22,19 +22,6 @@ public enum RedisRevocations {
             })
     }
 
-    public static func unmark(
-        _ keys: [KeyID], configuration: RedisCounterConfiguration
-    ) throws(RedisRevocationError) {
-        let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
-        try run(
-            configuration,
-            keys.map { key in
-                var command = RedisCommand("DEL")
-                command.append(layout.revoked(layout.device(key)))
-                return command
-            })
-    }
-
     private static func run(
         _ configuration: RedisCounterConfiguration, _ commands: [RedisCommand]
     ) throws(RedisRevocationError) {
@@ -101,7 +88,7 @@ private final class RedisErrand: RedisConnectionOwner {
 
     private func settle(_ outcome: RedisOutcome) {
         switch outcome {
-        case .reply(.simpleString("OK")), .reply(.integer(0)), .reply(.integer(1)):
+        case .reply(.simpleString("OK")):
             doneCount += 1
             if doneCount == commands.count {
                 finish(nil)

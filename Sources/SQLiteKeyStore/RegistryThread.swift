@@ -25,41 +25,29 @@ final class RegistryThread {
     private var timers: [Timer] = []
     private var floorTimer: Timer?
 
-    /// Runs until the queue is closed.
-    static func run(path: String, options: Connection.Options, queue: RegistryQueue) {
-        do throws(EventLoopError) {
-            let thread = RegistryThread(
-                path: path, options: options, queue: queue, loop: try EventLoop())
-            thread.serve()
-            queue.abandon(StoreError("registry: closed"))
-        } catch {
-            queue.abandon(StoreError("registry: \(error)"))
-        }
-    }
-
-    private init(
-        path: String, options: Connection.Options, queue: RegistryQueue, loop: EventLoop
-    ) {
+    init(path: String, options: Connection.Options, queue: RegistryQueue) throws(EventLoopError) {
         self.path = path
         self.options = options
         self.queue = queue
-        self.loop = loop
+        loop = try EventLoop()
+        // Opened before anyone asks, so that changes are seen from the start.
+        _ = openTables()
     }
 
-    private func serve() {
+    /// Runs until the queue is closed.
+    func run() {
         let poll = Timer(loop: loop) { [unowned self] in pollChanges() }
         poll.scheduleRepeating(every: Self.changePollInterval)
         let floors = Timer(loop: loop) { [unowned self] in write([]) }
         timers = [poll, floors]
         floorTimer = floors
         let receiver = queue.bell.attach(to: loop) { [unowned self] _ in work() }
-        // Opened before anyone asks, so that changes are seen from the start.
-        _ = openTables()
         loop.run()
         receiver.close()
         timers = []
         floorTimer = nil
         tables = nil
+        queue.abandon(StoreError("registry: closed"))
     }
 
     private func work() {

@@ -43,16 +43,19 @@ public final class SQLiteRegistry: Registry {
         // The thread opens its own connection; this one finds out whether it can.
         _ = try RegistryFile.open(
             path: path, createsIfMissing: options.createsIfMissing, options: options.connection)
-        do throws(IOError) {
+        do {
             let queue = try RegistryQueue(operationCountMax: options.queueCountMax)
             let connectionOptions = options.connection
             self.queue = queue
             thread = Locked(
-                try Thread.spawn(name: "registry") {
-                    RegistryThread.run(path: path, options: connectionOptions, queue: queue)
-                })
+                try Thread.spawn(
+                    name: "registry",
+                    preparing: {
+                        try RegistryThread(path: path, options: connectionOptions, queue: queue)
+                    }
+                ) { thread in thread.run() })
         } catch {
-            throw .other(path: path, reason: error.description)
+            throw .other(path: path, reason: "\(error)")
         }
     }
 

@@ -1,10 +1,10 @@
 import AppAttest
-import Crypto
 import EventLoop
 import Gateway
 import RedisKeyStore
 import SQLiteKeyStore
 import Settings
+import TLS
 
 /// `sallyport doctor`: whether what the configuration needs is there and as it should be.
 enum DoctorCommand {
@@ -14,27 +14,34 @@ enum DoctorCommand {
         let arguments = Arguments(words, options: ["-c", "--config"], flags: [], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let settings = ConfigurationFile.loadOrExit(path).settings
-        var failureCount = 0
-        func check(_ name: String, _ body: () throws -> String) {
-            do {
-                Console.print("ok    \(name): \(try body())")
-            } catch {
-                failureCount += 1
-                Console.print("FAIL  \(name): \(error)")
-            }
-        }
-        Console.print("ok    configuration: \(path)")
+        let report = DoctorReport()
+        report.tell(.ok, "configuration", path)
         if !settings.trust.extraRoots.isEmpty {
-            Console.print(
-                "warn  trust.extra_roots: keys of these roots pass for Apple's; tests only")
+            report.tell(
+                .warning, "trust.extra_roots", "keys of these roots pass for Apple's; tests only")
         }
-        check("registry") { try registry(settings) }
-        check("challenge keys") { try challengeKeys(settings) }
-        check("counters") { try counters(settings) }
+        for listener in settings.listeners {
+            guard let tls = listener.tls else { continue }
+            report.check("TLS at \(listener.bind)") { try certificates(tls) }
+        }
+        report.check("registry") { try registry(settings) }
+        report.check("challenge keys") { try challengeKeys(settings) }
+        counters(settings, report)
         for upstream in settings.upstreams {
-            check("upstream \(upstream.name)") { try reach(upstream) }
+            report.check("upstream \(upstream.name)") { try reach(upstream) }
         }
-        if failureCount > 0 { Exit.with(.failed) }
+        if report.hasFailures { Exit.with(.failed) }
+    }
+
+    private static func certificates(_ tls: ListenerTLSSettings) throws -> String {
+        let lines = tls.configuration.certificates.map { certificate in
+            let identity = certificate.identity
+            let names = identity.names.joined(separator: " ")
+            return "\(names) until \(RFC3339.text(identity.notAfter))"
+        }
+        let isGood = tls.configuration.certificates.allSatisfy { $0.identity.validity == .valid }
+        guard isGood else { throw TLSError("not valid now: " + lines.joined(separator: ", ")) }
+        return lines.joined(separator: ", ")
     }
 
     private static func registry(_ settings: Settings) throws -> String {
@@ -51,15 +58,13 @@ enum DoctorCommand {
         return "\(path), keys: \(try ChallengeKeyFile.keys(for: settings).count)"
     }
 
-    private static func counters(_ settings: Settings) throws -> String {
+    private static func counters(_ settings: Settings, _ report: DoctorReport) {
         guard case .redis(let redis) = settings.counters else {
-            return "embedded: one gateway only"
+            return report.tell(.ok, "counters", "embedded: one gateway only")
         }
-        // Takes the mark off a key that does not exist: the connection, the login and the right to
-        // write are tried, and nothing changes.
-        let nobody = KeyID(digest: RandomBytes.bytes32())
-        try RedisRevocations.unmark([nobody], configuration: RedisCounterConfiguration(redis))
-        return "redis answers"
+        RedisCheckup.run(RedisCounterConfiguration(redis)) { step in
+            report.tell(step.verdict, "redis \(step.name)", step.text)
+        }
     }
 
     private static func reach(_ upstream: UpstreamSettings) throws -> String {
@@ -68,5 +73,29 @@ enum DoctorCommand {
         }
         let addresses = upstream.servers.map(\.description).joined(separator: ", ")
         return "\(addresses): takes connections"
+    }
+}
+
+/// What `doctor` prints, a line for each check as it ends.
+private final class DoctorReport {
+    private(set) var hasFailures = false
+
+    func check(_ name: String, _ body: () throws -> String) {
+        do {
+            tell(.ok, name, try body())
+        } catch {
+            tell(.failure, name, "\(error)")
+        }
+    }
+
+    func tell(_ verdict: RedisCheckupStep.Verdict, _ name: String, _ text: String) {
+        let word =
+            switch verdict {
+            case .ok: "ok   "
+            case .warning: "warn "
+            case .failure: "FAIL "
+            }
+        if verdict == .failure { hasFailures = true }
+        Console.print("\(word) \(name): \(text)")
     }
 }

@@ -14,13 +14,18 @@ enum RunCommand {
         let loaded = ConfigurationFile.loadOrExit(path)
         let settings = loaded.settings
         do {
+            _ = HostSystem.raiseDescriptorLimit()
+            // Before any file is made: a start that fails for an address in use leaves nothing.
+            let listeners = try Listeners(settings)
+            defer { listeners.closeUnserved() }
             let stores = try Stores(settings)
             // Also after a start that failed: what the last clean stop left is kept for the next.
             defer { stores.close() }
             let keys = try ChallengeKeyFile.keys(for: settings)
             let gateway = try Gateway(
                 LoadedConfiguration(settings: settings, challengeKeys: keys),
-                registry: stores.registry, embeddedCounters: stores.embeddedCounters,
+                listeners: listeners, registry: stores.registry,
+                embeddedCounters: stores.embeddedCounters, version: Version.text,
                 reload: { reload(path) })
             try gateway.run()
         } catch {

@@ -87,10 +87,10 @@ struct SocketTests {
         }
     }
 
-    @Test("is shared by several listeners on one free port, and by nobody else")
-    func reusePort() throws {
+    @Test("is shared by several listeners on one free port, and by nobody else", arguments: [1, 3])
+    func reusePort(count: Int) throws {
         let any = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
-        let listeners = try Socket.listeners(on: any, count: 3)
+        let listeners = try Socket.listeners(on: any, count: count)
         defer { for listener in listeners { Socket.close(listener) } }
         let addresses = Set(listeners.map { Socket.localAddress($0) })
         #expect(addresses.count == 1)
@@ -98,6 +98,9 @@ struct SocketTests {
         #expect(throws: IOError(address.description, .addressInUse)) {
             try Socket.listeners(on: address, count: 3)
         }
+        let further = try Socket.listeners(on: address, count: 2, besideOwn: true)
+        defer { for listener in further { Socket.close(listener) } }
+        #expect(further.allSatisfy { Socket.localAddress($0) == address })
     }
 
     @Test("at a unix path replaces a file nobody answers at, and no other")

@@ -70,6 +70,28 @@ struct ThreadingTests {
         #expect(!other.post(3))
     }
 
+    @Test("a thread that must make something first has made it when it is there, or has ended")
+    func preparing() throws {
+        struct Failure: Error {}
+        let steps = Locked<[Int]>([])
+        let thread = try Thread.spawn(
+            name: "prepared",
+            preparing: { () -> Int in
+                steps.withLock { $0.append(1) }
+                return 2
+            }
+        ) { step in steps.withLock { $0.append(step) } }
+        #expect(steps.withLock { $0.first } == 1)
+        thread.join()
+        #expect(steps.withLock { $0 } == [1, 2])
+        #expect(throws: Failure.self) {
+            try Thread.spawn(name: "failing", preparing: { throw Failure() }) { () in
+                steps.withLock { $0.append(3) }
+            }
+        }
+        #expect(steps.withLock { $0 } == [1, 2])
+    }
+
     @Test("a lock lets one thread in at a time")
     func lock() throws {
         let counter = Locked(0)

@@ -106,6 +106,92 @@ struct WatchTests {
         #expect(handler.writableCount == 1)
     }
 
+    @Test("tells of a reset after the peer's end, and does not repeat that end meanwhile")
+    func watchChanges() throws {
+        let loop = try EventLoop()
+        let (near, far) = try tcpPair()
+        let handler = ClosureHandler(loop: loop, descriptor: near)
+        var turnCount = 0
+        // Turns that the end of the stream would fill with calls; then the peer resets.
+        var hook: TurnEndHook?
+        hook = TurnEndHook(loop: loop) {
+            turnCount += 1
+            if turnCount < 100 { hook?.schedule() } else { Socket.closeWithReset(far) }
+        }
+        var buffer = ByteBuffer()
+        handler.onReadable = { handler in
+            guard handler.watch?.isReading == true else {
+                if Socket.isGone(near) { handler.watch = nil }
+                return
+            }
+            if Socket.read(near, into: &buffer, atMost: 100) == .endOfFile {
+                handler.watch?.watchChanges()
+                hook?.schedule()
+            }
+        }
+        handler.watch?.enableReading()
+        Socket.shutdownWrite(far)
+        loop.run()
+        Socket.close(near)
+        #expect(turnCount == 100)
+        // The end, the same again for what is so already, the reset.
+        #expect(handler.readableCount == 3)
+    }
+
+    @Test("writes as ever while it watches for changes, and reads again afterwards")
+    func changesAndWriting() throws {
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        defer {
+            Socket.close(near)
+            Socket.close(far)
+        }
+        let block = [UInt8](repeating: 7, count: 64 * 1024)
+        var scrap = ByteBuffer()
+        var rest = 1_000_000
+        let peer = ClosureHandler(loop: loop, descriptor: far)
+        peer.onReadable = { _ in _ = Socket.read(far, into: &scrap, atMost: 1 << 20) }
+        let handler = ClosureHandler(loop: loop, descriptor: near)
+        handler.onWritable = { handler in
+            while rest > 0 {
+                let piece = block.span.extracting(0..<min(rest, block.count))
+                guard case .bytes(let count) = Socket.write(near, piece) else { return }
+                rest -= count
+            }
+            handler.watch?.disableWriting()
+            handler.watch?.enableReading()
+        }
+        handler.onReadable = { handler in
+            guard handler.watch?.isReading == true else { return }
+            handler.watch = nil
+            peer.watch = nil
+        }
+        _ = Socket.write(far, [1].span)
+        handler.watch?.enableReading()
+        handler.watch?.watchChanges()
+        handler.watch?.enableWriting()
+        peer.watch?.enableReading()
+        loop.run()
+        _ = Socket.read(far, into: &scrap, atMost: 1 << 20)
+        #expect(scrap.count == 1_000_000)
+    }
+
+    /// Two ends of a connection over the loopback, where a reset is a message of its own.
+    private func tcpPair() throws -> (near: Int32, far: Int32) {
+        let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        let listener = try Socket.listen(on: address)
+        defer { Socket.close(listener) }
+        let bound = try #require(Socket.localAddress(listener))
+        let far: Int32
+        switch Socket.connect(to: bound) {
+        case .connected(let descriptor), .inProgress(let descriptor): far = descriptor
+        case .failed(let code): throw IOError("connect", errno: code)
+        }
+        while true {
+            if case .accepted(let near, _) = Socket.accept(listener) { return (near, far) }
+        }
+    }
+
     @Test("tells of the end of the stream")
     func endOfFile() throws {
         let loop = try EventLoop()

@@ -1,8 +1,8 @@
 import Bytes
-import EventLoop
 import Settings
 import Testing
 
+@testable import EventLoop
 @testable import Gateway
 
 @Suite("Back-pressure")
@@ -31,7 +31,7 @@ struct BackPressureTests {
         let request = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
         let block = String(repeating: request, count: 400)
         var turnCount = 0
-        while connection.watch?.isReading == true, turnCount < 1000 {
+        while connection.transport?.isReading == true, turnCount < 1000 {
             turnCount += 1
             if stepped.send(block) > 0 { connection.descriptorIsReadable() }
         }
@@ -39,7 +39,7 @@ struct BackPressureTests {
         #expect(connection.input.count <= 2 * HTTP1Connection.readByteCount)
         #expect(stepped.waitingByteCount < 8192)
         while stepped.drainClient() > 0 { connection.descriptorIsWritable() }
-        #expect(connection.watch?.isReading == true)
+        #expect(connection.transport?.isReading == true)
         #expect(connection.input.count < HTTP1Connection.readByteCount)
     }
 
@@ -55,5 +55,71 @@ struct BackPressureTests {
         #expect(stepped.drainClient() > 0)
         stepped.connection.descriptorIsWritable()
         #expect(!leased.isPaused)
+    }
+
+    /// Answers to a client that takes nothing, up to where the kernel takes nothing either.
+    private func blocked() throws -> SteppedWorker {
+        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
+        try stepped.begin()
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
+        let block = [UInt8](repeating: 0x2E, count: 8192)
+        while stepped.waitingByteCount == 0 { try stepped.relay(block) }
+        return stepped
+    }
+
+    @Test(
+        "a client that takes nothing gets no more time for what the upstream sends",
+        arguments: [1, 8192])
+    func sendTimeout(byteCount: Int) throws {
+        let stepped = try blocked()
+        let connection = stepped.connection
+        let deadline = try #require(connection.deadline)
+        let due = deadline.due
+        for _ in 0..<10 { try stepped.relay([UInt8](repeating: 0x2E, count: byteCount)) }
+        #expect(deadline.due == due)
+        let leased = try #require(connection.exchange?.upstream)
+        stepped.worker.deadlines.advance(
+            to: MonotonicInstant(nanoseconds: due) + DeadlineWheel.granularity)
+        #expect(connection.state == .closed)
+        #expect(leased.state == .closed)
+    }
+
+    @Test("a client that takes a little gets its time anew")
+    func sendProgress() throws {
+        let stepped = try blocked()
+        let connection = stepped.connection
+        let deadline = try #require(connection.deadline)
+        while connection.output.count < 1 << 20 {
+            try stepped.relay([UInt8](repeating: 0x2E, count: 8192))
+        }
+        let due = deadline.due
+        #expect(stepped.drainClient() > 0)
+        connection.descriptorIsWritable()
+        #expect(stepped.waitingByteCount > 0)
+        #expect(deadline.due > due)
+    }
+
+    @Test("a client that takes nothing gets no more time for what it sends itself")
+    func sendTimeoutWhileSending() throws {
+        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
+        let connection = stepped.connection
+        let request = "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n"
+        while stepped.waitingByteCount == 0 {
+            stepped.send(request)
+            connection.descriptorIsReadable()
+        }
+        let deadline = try #require(connection.deadline)
+        let due = deadline.due
+        for piece in [request, "POST / HTTP/1.1\r\nHost: a\r\n", "Content-Length: 9\r\n\r\n", "a"] {
+            stepped.send(piece)
+            connection.descriptorIsReadable()
+            #expect(deadline.due == due)
+        }
+        // The time for the rest of the body begins once the answers are taken.
+        #expect(stepped.drainClient() > 0)
+        connection.descriptorIsWritable()
+        #expect(stepped.waitingByteCount == 0)
+        #expect(connection.state == .exchanging)
+        #expect(deadline.isSet && deadline.due != due)
     }
 }

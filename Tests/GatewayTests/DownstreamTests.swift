@@ -108,6 +108,60 @@ struct DownstreamTests {
         #expect(gateway.upstream.requests.count == 1)
     }
 
+    @Test(
+        "a client that resets its connection ends its exchange while the upstream is silent",
+        arguments: [
+            // Whether it has half closed before, and how many more requests it has sent.
+            (false, 0), (true, 0), (false, 4000), (true, 4000),
+        ])
+    func reset(isHalfClosed: Bool, pipelinedCount: Int) throws {
+        let gateway = try GatewayUnderTest(upstream: { _ in UpstreamAnswer([]) })
+        let client = try gateway.client()
+        let request = "GET /1 HTTP/1.1\r\nHost: a\r\n\r\n"
+        try client.send(String(repeating: request, count: 1 + pipelinedCount))
+        try gateway.upstream.waitForRequests(1)
+        if isHalfClosed { client.socket.shutdownSending() }
+        client.socket.reset()
+        try gateway.upstream.waitForClose(ofConnection: 0)
+        gateway.stop()
+        #expect(gateway.outcomes(of: "open") == ["passed client_closed": 1])
+    }
+
+    @Test("a client that closes a unix socket ends its exchange while the upstream is silent")
+    func closedUnixSocket() throws {
+        let stepped = try SteppedWorker()
+        try stepped.begin()
+        let leased = try #require(stepped.connection.exchange?.upstream)
+        Socket.shutdownWrite(stepped.client)
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.connection.state == .exchanging)
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.connection.state == .exchanging)
+        stepped.closeClient()
+        stepped.connection.descriptorIsReadable()
+        #expect(stepped.connection.state == .closed)
+        #expect(leased.state == .closed)
+    }
+
+    @Test("a client that half closes before it took the last answers gets them all")
+    func halfClosedBeforeItTook() throws {
+        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
+        let connection = stepped.connection
+        var answerCount = 0
+        while stepped.waitingByteCount == 0 {
+            stepped.send("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n")
+            connection.descriptorIsReadable()
+            answerCount += 1
+        }
+        Socket.shutdownWrite(stepped.client)
+        connection.descriptorIsReadable()
+        var text = stepped.takeAnswers()
+        connection.descriptorIsWritable()
+        #expect(connection.state == .closed)
+        text += stepped.takeAnswers()
+        #expect(text.split(separator: "\r\n\r\n").count == answerCount)
+    }
+
     @Test("what a connection just accepted has sent is answered although the worker stops")
     func drainedBeforeItWasRead() throws {
         let stepped = try SteppedWorker()

@@ -71,9 +71,36 @@ struct EnrolmentTests {
         let other = try EnrolledDevice(gateway)
         #expect(try other.attest(challenge: token).code == "challenge_expired")
         #expect(try device.attest(challenge: token).status == 200)
-        let bad = try device.client.exchange("GET", "/attest/challenge?key_id=AAAA")
-        #expect(bad.status == 400)
     }
+
+    @Test(
+        "a key id that cannot be read is refused: nobody gets a challenge bound to nothing for it",
+        arguments: [
+            "key_id=", "key_id", "key_id=AAAA", "key_id=%ZZ", "key_id=%", "key%5fid=AAAA",
+            // 31, 33 and 32 bytes, these with a stray digit, twice, and beside bad encoding.
+            "key_id=\(String(repeating: "A", count: 42))",
+            "key_id=\(String(repeating: "A", count: 44))",
+            "key_id=\(String(repeating: "A", count: 42))B",
+            "key_id=\(keyID)&key_id=\(keyID)", "key_id=\(keyID)&key%5Fid=", "key_id=\(keyID)%",
+            "key_id=%20\(keyID)", "key_id=\(keyID)+",
+        ])
+    func unreadableKeyID(query: String) throws {
+        let gateway = try GatewayUnderTest()
+        let client = try gateway.client()
+        for path in ["/attest/challenge", "/assert/challenge"] {
+            #expect(try client.exchange("GET", "\(path)?key_id=\(Self.keyID)").status == 200)
+            for method in ["GET", "POST"] {
+                let answer = try client.exchange(method, "\(path)?\(query)")
+                #expect(answer.status == 400)
+                #expect(answer["Content-Type"] == "application/problem+json")
+                #expect(answer.code == "bad_request")
+                #expect(answer.member("detail")?.isEmpty == false)
+            }
+        }
+    }
+
+    /// 32 zero bytes.
+    private static let keyID = String(repeating: "A", count: 43)
 
     @Test("the challenge may come back as the token, its base64, or what it stands for")
     func challengeForms() throws {
@@ -169,6 +196,25 @@ struct EnrolmentTests {
         #expect(!failed.bodyText.contains("disk"))
         gateway.registry.fail(nil)
         #expect(try device.attest(challenge: token).status == 200)
+    }
+
+    @Test("a registry that hangs leaves the outcome unknown: the same attestation tells it later")
+    func registryHangs() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.registry = .milliseconds(100) }
+        let gate = Gate()
+        let device = try EnrolledDevice(gateway, isKnown: false)
+        let token = try device.fetchChallenge("/attest/challenge")
+        gateway.registry.hold(until: gate)
+        let unknown = try device.attest(challenge: token)
+        #expect(unknown.status == 503)
+        #expect(unknown.code == "store_unavailable")
+        #expect(unknown.member("action") == "retry_later")
+        try gateway.reload { $0.timeouts.registry = .seconds(60) }
+        gate.open()
+        #expect(try device.attest(challenge: token).status == 200)
+        #expect(gateway.registry.recordCount == 1)
+        #expect(try device.request("GET", "/attested/x").status == 200)
+        #expect(try gateway.logLines().contains { $0.contains(#""detail":"registry_unknown""#) })
     }
 
     @Test("no answer comes before the registry's, and a client that left is not answered")

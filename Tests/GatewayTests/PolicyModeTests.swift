@@ -91,6 +91,61 @@ struct PolicyModeTests {
         #expect(try device.request("GET", "/durable/x").status == 200)
     }
 
+    @Test("a registry that hangs refuses when its time is over, and what it finds late is kept")
+    func registryHangs() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.registry = .milliseconds(100) }
+        let gate = Gate()
+        let device = try EnrolledDevice(gateway)
+        let other = try EnrolledDevice(gateway)
+        gateway.registry.hold(until: gate)
+        let refused = try device.request("GET", "/attested/1")
+        #expect(refused.status == 503)
+        #expect(refused.code == "store_unavailable")
+        #expect(refused.member("action") == "retry_later")
+        try gateway.reload { $0.timeouts.registry = .seconds(60) }
+        // The late answer finds the same exchange at another request, half of whose body is here.
+        let fields = try device.signedFields("POST", "/attested/2", body: Array("{}".utf8))
+        let lines = fields.map { "\($0): \($1)\r\n" }.joined()
+        try device.client.send(
+            "POST /attested/2 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\(lines)\r\n{")
+        gate.open()
+        #expect(try other.request("GET", "/attested/3").status == 200)
+        try device.client.send("}")
+        #expect(try device.client.receive().status == 200)
+        #expect(gateway.upstream.requests.map(\.target) == ["/attested/3", "/attested/2"])
+        #expect(
+            gateway.registry.calls == [.find(device.device.keyID), .find(other.device.keyID)])
+        #expect(try gateway.logLines().contains { $0.contains(#""detail":"registry_timeout""#) })
+    }
+
+    @Test("a registry that hangs holds nothing up where it is only observed")
+    func registryHangsObserved() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.registry = .milliseconds(100) }
+        let gate = Gate()
+        let device = try EnrolledDevice(gateway)
+        gateway.registry.hold(until: gate)
+        #expect(try device.request("GET", "/observed/x").status == 200)
+        #expect(gateway.upstream.requests.first?["X-Attest-Result"] == "unverified")
+        gate.open()
+        gateway.stop()
+        #expect(gateway.outcomes(of: "observed") == ["observed store_unavailable": 1])
+    }
+
+    @Test("a counter that the registry has not set in time is unknown: nothing is passed on")
+    func durableHangs() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.registry = .milliseconds(100) }
+        let gate = Gate()
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/1").status == 200)
+        gateway.registry.hold(until: gate)
+        #expect(try device.request("GET", "/durable/2").code == "store_unavailable")
+        try gateway.reload { $0.timeouts.registry = .seconds(60) }
+        gate.open()
+        #expect(try device.request("GET", "/durable/3").status == 200)
+        #expect(gateway.upstream.requests.map(\.target) == ["/attested/1", "/durable/3"])
+        #expect(try gateway.logLines().contains { $0.contains(#""detail":"registry_unknown""#) })
+    }
+
     @Test("a client that leaves while the registry is asked is recorded once")
     func leftWhileWaiting() throws {
         let gateway = try GatewayUnderTest()

@@ -1,6 +1,7 @@
 import AppAttest
 import AppAttestTesting
 import Bytes
+import EventLoop
 import GatewayTesting
 import JSON
 import KeyStore
@@ -112,6 +113,41 @@ struct RecordTests {
         // The data listener knows nothing of it.
         #expect(try gateway.client().exchange("GET", "/metrics").bodyText == "hello\n")
         #expect(gateway.upstream.requests.map(\.target) == ["/metrics"])
+    }
+
+    @Test("a registry that hangs is down when its time is over, and up when it answers")
+    func registryProbe() throws {
+        let registry = ScriptedRegistry()
+        var log = LogSettings()
+        log.access = .off
+        log.events = .off
+        let hub = Hub(
+            registry: registry, embeddedCounters: nil, meters: [], logs: try LogWriters(log))
+        let probe = RegistryProbe(hub: hub)
+        func ask(at seconds: Int64) {
+            probe.ask(
+                at: MonotonicInstant(nanoseconds: 0) + .seconds(seconds), patience: .seconds(5))
+        }
+        /// What was asked before has been answered then.
+        func waitForAnswers() {
+            let answered = Gate()
+            registry.probe { _ in answered.open() }
+            answered.wait()
+        }
+        let gate = Gate()
+        registry.hold(until: gate)
+        ask(at: 1)
+        ask(at: 5)
+        #expect(hub.health.isRegistryReady)
+        ask(at: 6)
+        #expect(!hub.health.isRegistryReady)
+        gate.open()
+        waitForAnswers()
+        #expect(hub.health.isRegistryReady)
+        registry.fail("down")
+        ask(at: 7)
+        waitForAnswers()
+        #expect(!hub.health.isRegistryReady)
     }
 
     @Test("problem documents have the members of RFC 9457 and ours")

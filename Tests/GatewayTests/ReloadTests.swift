@@ -49,6 +49,49 @@ struct ReloadTests {
         #expect(gateway.upstream.requests.map(\.connection) == [0, 0])
     }
 
+    @Test("idle connections to an upstream that a reload changes or removes end at once")
+    func idleConnections() throws {
+        let gateway = try GatewayUnderTest()
+        let client = try gateway.client()
+        #expect(try client.exchange("GET", "/1").status == 200)
+        try gateway.reload { $0.upstreams[0].idleConnectionCountMax = 7 }
+        try gateway.upstream.waitForClose(ofConnection: 0)
+        #expect(try client.exchange("GET", "/2").status == 200)
+        try gateway.reload { $0.upstreams[0].name = "other" }
+        try gateway.upstream.waitForClose(ofConnection: 1)
+    }
+
+    @Test("a leased connection to an upstream that a reload changes ends with its exchange")
+    func leasedConnection() throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { _ in .response(after: gate) })
+        let client = try gateway.client()
+        try client.send("GET", "/1")
+        try gateway.upstream.waitForRequests(1)
+        try gateway.reload { $0.upstreams[0].connectionCountMax = 7 }
+        gate.open()
+        #expect(try client.receive().status == 200)
+        try gateway.upstream.waitForClose(ofConnection: 0)
+        #expect(try client.exchange("GET", "/2").status == 200)
+        #expect(gateway.upstream.requests.map(\.connection) == [0, 1])
+    }
+
+    @Test("a worker that drains takes no listener, and closes what it is handed")
+    func draining() throws {
+        let stepped = try SteppedWorker()
+        let any = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        let descriptor = try Socket.listen(on: any)
+        let port = try #require(Socket.localAddress(descriptor)?.port)
+        stepped.worker.receive(.drain)
+        let context = stepped.worker.idleListener
+        stepped.worker.receive(
+            .reload(
+                WorkerUpdate(
+                    site: stepped.worker.site,
+                    listeners: [BoundListener(context: context, descriptor: descriptor)])))
+        #expect(throws: RawSocketError.self) { try RawClient(port: port) }
+    }
+
     @Test("a request that began before a reload ends by the configuration it began with")
     func inProgress() throws {
         let gate = Gate()
@@ -70,6 +113,7 @@ struct ReloadTests {
         try gateway.upstream.waitForRequests(1)
         gate.open()
         #expect(try busy.receive().bodyText == "hello\n")
+        try gateway.upstream.waitForClose(ofConnection: 0)
         #expect(try busy.exchange("GET", "/z").bodyText == "other")
         gateway.stop()
         #expect(gateway.outcomes(of: "open") == ["passed ok": 1])

@@ -61,6 +61,20 @@ struct RewriteHeadersTests {
     }
 
     @Test(
+        "a peer on a unix socket is trusted where the listener says so",
+        arguments: [
+            ([TrustedProxy.unix], "1.2.3.4, unix"), ([], "unix"),
+            ([.block(AddressBlock(address: [0, 0, 0, 0], prefixBitCount: 0))], "unix"),
+        ])
+    func unixPeer(trusted: [TrustedProxy], expected: String) throws {
+        let stepped = try SteppedWorker(
+            unixListener: ListenerSettings(
+                bind: .unix(path: "/run/s.sock"), trustedProxies: trusted))
+        try stepped.begin(fields: "X-Forwarded-For: 1.2.3.4\r\n")
+        #expect(stepped.upstreamText().contains("\r\nX-Forwarded-For: \(expected)\r\n"))
+    }
+
+    @Test(
         "no spelling that an upstream might fold passes, not even from a trusted peer",
         arguments: [
             "X_Forwarded_For: 1.2.3.4", "X-Forwarded_For: 1.2.3.4", "x.forwarded.for: 1.2.3.4",

@@ -98,6 +98,11 @@ final class RedisCounterBench {
             floor: floor)
     }
 
+    /// The name of a key's revocation mark.
+    static func markName(_ key: KeyID) -> String {
+        "sallyport:{\(Base64.encodeURL(key.digest.array))}:revoked"
+    }
+
     static func key(_ number: UInt64) -> KeyID {
         KeyID(digest: Bytes32(word0: number, word1: 0xFFFF_FFFF_FFFF_FFFF, word2: 0, word3: 1))
     }

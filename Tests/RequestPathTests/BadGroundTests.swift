@@ -58,6 +58,32 @@ struct BadGroundTests {
             $0 = $0.replacing(/bind: "[^"]+"/, with: "bind: \"127.0.0.1:\(upstream.port)\"")
         }
         expect(outcome, code: 1, words: "\(upstream.port)")
+        #expect(try fileNames() == ["sallyport.yaml"])
+        let second = try failure {
+            $0 = $0.replacing(
+                /listeners: .+/,
+                with: """
+                    listeners: [{ bind: "unix:\(directory.path)/api.sock" }]
+                    admin: { bind: "127.0.0.1:\(upstream.port)" }
+                    """)
+        }
+        expect(second, code: 1, words: "\(upstream.port)")
+        #expect(try fileNames() == ["sallyport.yaml"])
+    }
+
+    @Test("a registry that cannot be opened: 1, and no listener leaves its socket behind")
+    func registryMissing() throws {
+        let outcome = try failure {
+            $0 = $0.replacing(
+                /bind: "[^"]+"/, with: "bind: \"unix:\(directory.path)/api.sock\""
+            ).replacing("/registry.db", with: "/none/registry.db")
+        }
+        expect(outcome, code: 1, words: "registry: cannot make a file")
+        #expect(try fileNames() == ["sallyport.yaml"])
+    }
+
+    private func fileNames() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory.path)
     }
 
     @Test("a root file that is missing or holds none: 78")

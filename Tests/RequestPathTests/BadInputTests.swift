@@ -213,7 +213,7 @@ struct BadInputTests {
             ("GET", "/attest/verify", 405), ("PUT", "/attest/verify", 405),
             ("DELETE", "/attest/challenge", 405), ("PATCH", "/assert/challenge", 405),
             ("BREW", "/assert/challenge", 405), ("GET", "/attest/challenge?key_id=AAAA", 400),
-            ("GET", "/attest/challenge?key_id=%ZZ", 200), ("POST", "/assert/challenge", 200),
+            ("GET", "/attest/challenge?key_id=%ZZ", 400), ("POST", "/assert/challenge", 200),
             ("GET", "/nowhere", 404), ("GET", "/strict/../open/x", 400),
         ] {
             let answer = try gateway.exchange(method, target)

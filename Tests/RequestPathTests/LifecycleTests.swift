@@ -44,6 +44,28 @@ struct LifecycleTests {
         gate.open()
     }
 
+    @Test("SIGHUP after SIGTERM: no listener opens, and what has begun is finished")
+    func reloadWhileDraining() throws {
+        let gate = Gate()
+        upstream.answer { _ in .response(after: gate) }
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        let gateway = try GatewayProcess(configuration)
+        let busy = try gateway.connect()
+        try busy.send("GET", "/")
+        try upstream.waitForRequests(1)
+        gateway.current.terminate()
+        try gateway.waitForEvent("draining")
+        let port = FreePort.find()
+        configuration.binds = ["127.0.0.1:\(port)"]
+        let event = try gateway.reload(configuration)
+        #expect(event["event"]?.stringValue == "reload_failed")
+        #expect(event["message"]?.stringValue?.contains("stopping") == true)
+        #expect(throws: RawSocketError.self) { try RawClient(port: port) }
+        gate.open()
+        #expect(try busy.receive().status == 200)
+        #expect(try gateway.current.waitForExit() == .exited(0))
+    }
+
     @Test("SIGHUP: the whole new configuration, with requests in flight unharmed")
     func reload() throws {
         let gate = Gate()
@@ -66,6 +88,56 @@ struct LifecycleTests {
         #expect(try busy.receive().bodyText == "hello\n")
     }
 
+    @Test("SIGHUP: an address moves between the app and the admin listener", arguments: [1, 3])
+    func movedAddress(workers: Int) throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.workers = workers
+        let gateway = try GatewayProcess(configuration)
+        let (first, second) = (gateway.port, gateway.adminPort)
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let swapped = text.replacing(":\(first)\n", with: ":PORT\n")
+            .replacing(":\(second) }", with: ":\(first) }")
+            .replacing(":PORT\n", with: ":\(second)\n")
+        for (text, app, admin) in [(swapped, second, first), (text, first, second)] {
+            #expect(try gateway.reload(text: text)["event"]?.stringValue == "reloaded")
+            try waitUntilAll(16, at: app) { $0.bodyText == "hello\n" }
+            try waitUntilAll(16, at: admin) { $0.bodyText != "hello\n" && $0.status == 200 }
+        }
+    }
+
+    @Test("SIGHUP: a unix socket that would move between the two is refused, and all stays")
+    func movedSocket() throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path(of: "api.sock")
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.binds = ["unix:" + path]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let event = try gateway.reload(
+            text: text.replacing("  - bind: unix:\(path)\n", with: "")
+                .replacing("127.0.0.1:\(gateway.adminPort)", with: "unix:\(path)"))
+        #expect(event["event"]?.stringValue == "reload_failed")
+        #expect(event["message"]?.stringValue?.contains(path) == true)
+        #expect(try gateway.admin("/livez").status == 200)
+        #expect(try gateway.exchange("GET", "/").status == 200)
+    }
+
+    /// The sockets of the address before close when their worker comes to it.
+    private func waitUntilAll(
+        _ count: Int, at port: UInt16, are isRight: (HTTPMessage) -> Bool
+    ) throws {
+        let limit = Date(timeIntervalSinceNow: 30)
+        var rightCount = 0
+        while rightCount < count {
+            let answer = try? RawClient(port: port).exchange("GET", "/livez")
+            rightCount = answer.map(isRight) == true ? rightCount + 1 : 0
+            guard Date() < limit else {
+                Issue.record("port \(port) is not served as it should be")
+                return
+            }
+        }
+    }
+
     @Test("SIGHUP: a configuration with an error changes nothing and is named")
     func badReload() throws {
         let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
@@ -74,6 +146,50 @@ struct LifecycleTests {
             #expect(event["event"]?.stringValue == "reload_failed")
             #expect(event["level"]?.stringValue == "error")
             #expect(try gateway.exchange("GET", "/").status == 200)
+        }
+    }
+
+    @Test("a start tells the version and how much of it there is")
+    func started() throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.workers = 2
+        configuration.binds = ["127.0.0.1:\(FreePort.find())"]
+        let gateway = try GatewayProcess(configuration)
+        let event = try gateway.waitForEvent("started")
+        let version = try BuiltProgram.run(["version"]).standardOutput.dropLast()
+        #expect(
+            event["message"]?.stringValue == "\(version): 2 workers, 2 listeners, admin listener")
+        #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
+    }
+
+    @Test("a start that runs out of descriptors fails as a whole, or nothing is missing")
+    func fewDescriptors() throws {
+        let directory = try ScratchDirectory()
+        let text = """
+            workers: 4
+            listeners: [{ bind: "127.0.0.1:\(FreePort.find())" }]
+            registry: { sqlite: \(directory.path)/registry.db }
+            upstreams: { api: { servers: ["127.0.0.1:\(upstream.port)"] } }
+            routes: [{ name: all, path: /*, upstream: api, attest: { mode: "off" } }]
+
+            """
+        let path = try directory.write(text, to: "sallyport.yaml")
+        for limit in 12... {
+            let process = try ChildProcess(
+                "prlimit",
+                ["--nofile=\(limit)", BuiltProgram.sallyport, "run", "-c", path])
+            let first = try process.waitForLine(on: .standardError) {
+                $0.hasPrefix("sallyport: ") || $0.contains(#""event":"ready""#)
+            }
+            if first.hasPrefix("sallyport: ") {
+                #expect(try process.waitForExit() == .exited(1), "\(limit): \(first)")
+                continue
+            }
+            process.terminate()
+            #expect(try process.waitForExit() == .exited(0), "\(limit)")
+            let errors = process.lines(on: .standardError).filter { $0.contains(#""error""#) }
+            #expect(errors.isEmpty, "\(limit) \(errors)")
+            break
         }
     }
 

@@ -97,6 +97,7 @@ struct Configuration {
             protocols: [h2, http/1.1]
           - bind: '[0::1]:0'
           - bind: unix:/run/s.sock
+            trusted_proxies: [unix]
         apps:
           - id: ABCDE12345.com.example.app
             environments: [development]
@@ -123,6 +124,7 @@ struct Configuration {
             idle_timeout: 1h
             idle_connections_max: 0
             connections_max: 1
+            tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
         routes:
           - name: a
             path: /a
@@ -144,8 +146,33 @@ struct Configuration {
             attest: { mode: observe, challenge: off, replay: durable }
           - name: c
             path: /a%20b/*
+            hosts: [API.example.com., '*.Example.org', '[::1]']
+            headers: { X-Version: "2", X-Debug: present, x-old: absent, X-W: { equals: absent } }
             upstream: first.one-1_
+            allow_weaker: true
             attest: { mode: enforce, replay: { window: 1024 } }
+            rewrite: { prefix: /v2 }
+            upstream_host: in.example:81
+            request_headers:
+              remove: [Cookie]
+              set: { X-Real-IP: "{client_address}", X-Braces: "{{a} {request_id}" }
+              add: { X-Via: "{host}" }
+            response_headers: { remove: [server], set: { X-Key: "{key_id}" }, add: { X-A: b } }
+            limits: { body_memory: 2KiB }
+            timeouts: { response: 2s, request_body: 3s }
+          - name: d
+            path: /login
+            upstream: first.one-1_
+            rewrite: { path: /auth }
+            attest: { mode: off }
+          - name: e
+            path: /old/*
+            redirect: { to: "https://{host}:81{target}", status: 308 }
+            attest: { mode: off }
+          - name: f
+            path: /teapot
+            respond: { status: 418, body: 'a "b"', content_type: text/html }
+            attest: { mode: observe }
         admin: { bind: localhost:9464 }
         log: { access: off, events: ./events.log }
         limits:
@@ -180,7 +207,9 @@ struct Configuration {
           request_body: 10m
           idle: 1h
           send: 61s
+          registry: 1m
           http2_settings: 5m
           drain: 0s
+          tls_handshake: 2s
         """
 }

@@ -34,6 +34,16 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with what routes match", arguments: GoldenCase.matching)
+    func matching(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
+    @Test("says everything that is wrong with what routes do", arguments: GoldenCase.actions)
+    func actions(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("names every missing key", arguments: ["{}", "workers: 1"])
     func missing(text: String) {
         let problems = Configuration().loader.load(text: text, fileName: "f").problems
@@ -121,7 +131,7 @@ struct WarningTests {
     @Test("tell what leaves the API open")
     func open() throws {
         let text = """
-            listeners: [{ bind: '0.0.0.0:80', trusted_proxies: [0.0.0.0/0, '::/0'] }]
+            listeners: [{ bind: '0.0.0.0:80', trusted_proxies: [0.0.0.0/0, '::/0', unix] }]
             admin: { bind: '0.0.0.0:81' }
             upstreams: { api: { servers: ['a:1'] }, old: { servers: ['b:1'] } }
             routes: [{ name: a, path: '/*', upstream: api, attest: { mode: off } }]
@@ -130,6 +140,7 @@ struct WarningTests {
             try Configuration().warnings(text) == [
                 "1:53: listeners[0].trusted_proxies[0]: 0.0.0.0/0 lets every client say who it is",
                 "1:64: listeners[0].trusted_proxies[1]: ::/0 lets every client say who it is",
+                "1:72: listeners[0].trusted_proxies[2]: unix is never a peer of 0.0.0.0:80",
                 "2:16: admin.bind: 0.0.0.0:81 may be reached from other machines: metrics and "
                     + "status are public there",
                 "3:41: upstreams.old: no route uses it",

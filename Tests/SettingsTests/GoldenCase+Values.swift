@@ -191,14 +191,12 @@ extension GoldenCase {
         GoldenCase(
             "what comes with a later version",
             #"""
-            listeners: [{ bind: 'a:1', tls: { certificate: c, key: k } }]
             registry: { postgres: postgresql://x }
             counters: { redis: rediss://h }
             """#,
             expects: #"""
-                1:28: listeners[0].tls: TLS listeners are not part of this version
-                2:13: registry.postgres: a PostgreSQL registry is not part of this version
-                3:20: counters.redis: the URL asks for TLS: TLS to Redis is not part of this \#
+                1:13: registry.postgres: a PostgreSQL registry is not part of this version
+                2:20: counters.redis: the URL asks for TLS: TLS to Redis is not part of this \#
                 version
                 """#),
         GoldenCase(

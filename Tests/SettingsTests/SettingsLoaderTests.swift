@@ -47,11 +47,13 @@ struct SettingsLoaderTests {
         #expect(settings.listeners[2].bind == .unix(path: "/run/s.sock"))
         #expect(
             settings.listeners[0].trustedProxies == [
-                AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8),
-                AddressBlock(address: [192, 0, 2, 1], prefixBitCount: 32),
-                AddressBlock(
-                    address: [0xFD] + [UInt8](repeating: 0, count: 15), prefixBitCount: 8),
+                .block(AddressBlock(address: [10, 0, 0, 0], prefixBitCount: 8)),
+                .block(AddressBlock(address: [192, 0, 2, 1], prefixBitCount: 32)),
+                .block(
+                    AddressBlock(
+                        address: [0xFD] + [UInt8](repeating: 0, count: 15), prefixBitCount: 8)),
             ])
+        #expect(settings.listeners[2].trustedProxies == [.unix])
         #expect(settings.apps[1].environments == [.production, .development])
         // Mirrors know the names of all members: each differs from its default.
         expectDifferent(settings.limits, defaults.limits)
@@ -75,6 +77,40 @@ struct SettingsLoaderTests {
         #expect(settings.routes[1].attest.replay == .durable)
         #expect(settings.routes[2].bodyByteCountMax == settings.limits.bodyByteCountMax)
         #expect(settings.routes[2].path == .prefix("/a b/".replacing(" ", with: "%20")))
+    }
+
+    @Test("sets every key of routes")
+    func everyRouteKey() throws {
+        var configuration = Configuration()
+        configuration.files["/root.pem"] = try Configuration.rootPEM()
+        let settings = try configuration.settings(Configuration.everyKey)
+        #expect(
+            settings.routes[2].hosts.map(\.description) == [
+                "api.example.com", "*.example.org", "[0000:0000:0000:0000:0000:0000:0000:0001]",
+            ])
+        #expect(
+            settings.routes[2].headers == [
+                HeaderCondition(name: "x-debug", test: .present),
+                HeaderCondition(name: "x-old", test: .absent),
+                HeaderCondition(name: "x-version", test: .equals("2")),
+                HeaderCondition(name: "x-w", test: .equals("absent")),
+            ])
+        #expect(settings.routes[2].allowsWeaker)
+        #expect(settings.routes[2].rewrite == .prefix("/v2/"))
+        #expect(settings.routes[2].upstreamHost == .name("in.example:81"))
+        #expect(settings.routes[2].requestHeaders.remove == ["cookie"])
+        #expect(
+            settings.routes[2].requestHeaders.set.map(\.value.pieces) == [
+                [.variable(.clientAddress)], [.literal("{a} "), .variable(.requestID)],
+            ])
+        #expect(settings.routes[2].responseHeaders.add.map(\.name) == ["X-A"])
+        expectDifferent(settings.routes[2].overrides, RouteOverrides())
+        #expect(settings.routes[3].rewrite == .path("/auth"))
+        #expect(settings.routes[4].upstream == nil && settings.routes[5].upstream == nil)
+        #expect(
+            settings.routes[5].answer
+                == .respond(
+                    FixedResponse(status: 418, body: "a \"b\"", contentType: "text/html")))
     }
 
     @Test(

@@ -43,6 +43,24 @@ struct SettingsPrinterTests {
         #expect(!SettingsPrinter.text(of: settings).contains("p/w"))
     }
 
+    @Test("masks headers that came from a file or the environment")
+    func secretHeader() throws {
+        let configuration = Configuration(
+            environment: ["TOKEN": "hunter3"], files: ["/secret": "hunter2"])
+        let settings = try configuration.settings(
+            """
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                request_headers:
+                  set: { Authorization: "Bearer ${file:/secret}", X-Api-Key: "${TOKEN}" }
+                attest: { mode: enforce }
+            """)
+        let text = SettingsPrinter.text(of: settings)
+        #expect(text.contains("Authorization: \"***\"") && !text.contains("hunter"))
+    }
+
     @Test("quotes what YAML or ${…} would take apart")
     func hostileTexts() throws {
         let paths = [

@@ -2,6 +2,7 @@ import Bytes
 import Policy
 import Settings
 import Synchronization
+import TLS
 import Telemetry
 
 /// `/metrics`: what all workers have counted, in Prometheus' text format.
@@ -10,6 +11,7 @@ enum MetricsPage {
         var page = PrometheusText()
         writeRoutes(hub, &page)
         writeWorkers(hub, &page)
+        writeHandshakes(hub, &page)
         writeState(hub, site, &page)
         return page.finish()
     }
@@ -87,6 +89,27 @@ enum MetricsPage {
         for (index, meter) in hub.meters.enumerated().dropLast() {
             page.sample([("worker", "\(index)")], meter.connectionCount)
         }
+    }
+
+    private static func writeHandshakes(_ hub: Hub, _ page: inout PrometheusText) {
+        page.family(
+            "sallyport_tls_handshakes_total", .counter,
+            help: "TLS handshakes with clients that were completed.")
+        page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(.handshakes) })
+        page.family(
+            "sallyport_tls_resumptions_total", .counter,
+            help: "Completed handshakes that a session ticket shortened.")
+        page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(.resumptions) })
+        page.family(
+            "sallyport_tls_handshake_failures_total", .counter,
+            help: "TLS handshakes with clients that were not completed, by reason.")
+        for kind in TLSFailure.Kind.allCases {
+            let count = hub.meters.reduce(0) { $0 &+ $1.handshakeFailureCount(kind) }
+            guard count > 0 else { continue }
+            page.sample([("reason", kind.name.description)], count)
+        }
+        let count = hub.meters.reduce(0) { $0 &+ $1.handshakeTimeoutCount }
+        if count > 0 { page.sample([("reason", "timeout")], count) }
     }
 
     private static func writeState(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {

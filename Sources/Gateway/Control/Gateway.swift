@@ -1,6 +1,6 @@
 import AppAttest
 import Bytes
-public import EventLoop
+import EventLoop
 public import KeyStore
 public import Settings
 import Telemetry
@@ -32,70 +32,89 @@ public final class Gateway {
     private var runningCount = 0
     private var signals: [SignalWatch] = []
     private var probe: Timer?
-    /// Every listener that is open, by its address.
-    private var openBinds: Set<Endpoint> = []
+    private let listeners: Listeners
+    private let version: String
+    private let ticketKeys = TicketKeyRings()
     private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
 
-    /// `embeddedCounters` only where the settings say so. `reload` reads the configuration again.
+    /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
+    /// `version` is for the log. `reload` reads the configuration again.
     public init(
-        _ configuration: LoadedConfiguration, registry: any Registry,
-        embeddedCounters: EmbeddedCounters?,
+        _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
+        embeddedCounters: EmbeddedCounters?, version: String,
         reload: @escaping () -> Result<LoadedConfiguration, ConfigurationFailure>
     ) throws {
         let settings = configuration.settings
         workerCount = settings.workerCount
         challengeLifeMax = settings.challenge.timeToLive
+        self.listeners = listeners
+        self.version = version
         self.reload = reload
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log))
         site = try Site(
-            settings: settings, challengeKeys: configuration.challengeKeys, generation: 0)
+            settings: settings, challengeKeys: configuration.challengeKeys, generation: 0,
+            ticketKeys: ticketKeys)
         stopped = try Mailbox(countMax: workerCount + 1)
         try hub.resolve(settings.upstreams)
     }
 
     /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks.
     ///
-    /// Throws what keeps it from starting: an address in use, a thread that cannot be made.
+    /// Throws what keeps it from starting: a thread or a loop that cannot be made. Nothing was
+    /// served then.
     public func run() throws {
+        defer { hub.logs.close() }
         SignalWatch.ignoreBrokenPipes()
-        _ = HostSystem.raiseDescriptorLimit()
         for _ in 0...workerCount { mailboxes.append(try Mailbox(countMax: Self.mailboxCountMax)) }
-        let bound = try bind(site.settings)
         let control = try Worker(
             index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
         self.control = control
-        try startWorkers(bound)
+        try startWorkers()
+        for (mailbox, listeners) in zip(mailboxes, listeners.takeInitial()) {
+            _ = mailbox.post(.listen(listeners))
+        }
         watchSignals(control.loop)
         watchStores(control)
         stopReceiver = stopped.attach(to: control.loop) { [unowned self] _ in workerStopped() }
         announce(control)
-        control.run(bound[workerCount])
+        control.run()
         for thread in threads { thread.join() }
-        hub.logs.close()
     }
 
-    private func startWorkers(_ bound: [[BoundListener]]) throws {
-        for index in 0..<workerCount {
-            let (site, hub, mailbox, stopped) = (site, hub, mailboxes[index], stopped)
-            let listeners = bound[index]
-            let thread = try Thread.spawn(name: "worker-\(index)") {
-                do {
-                    let worker = try Worker(index: index, site: site, hub: hub, mailbox: mailbox)
-                    worker.run(listeners)
-                } catch {
-                    hub.logs.event(level: "error", "worker_failed", "\(error)")
+    /// Either every worker runs, or none does and the first one's failure is thrown.
+    private func startWorkers() throws {
+        do {
+            for index in 0..<workerCount {
+                let (site, hub, mailbox, stopped) = (site, hub, mailboxes[index], stopped)
+                let thread = try Thread.spawn(
+                    name: "worker-\(index)",
+                    preparing: {
+                        try Worker(index: index, site: site, hub: hub, mailbox: mailbox)
+                    }
+                ) { worker in
+                    worker.run()
+                    _ = stopped.post(index)
                 }
-                _ = stopped.post(index)
+                threads.append(thread)
             }
-            threads.append(thread)
-            runningCount += 1
+        } catch {
+            for mailbox in mailboxes { _ = mailbox.post(.drain) }
+            for thread in threads { thread.join() }
+            throw StartFailure("worker \(threads.count + 1) of \(workerCount): \(error)")
         }
+        runningCount = workerCount
     }
 
     private func announce(_ control: Worker) {
+        let listenerCount = site.settings.listeners.count
+        control.log.event(
+            level: "info", "started",
+            "sallyport \(version): \(Self.count(workerCount, "worker")), "
+                + Self.count(listenerCount, "listener")
+                + (site.settings.admin == nil ? "" : ", admin listener"))
         if !site.settings.trust.extraRoots.isEmpty {
             control.log.event(
                 level: "warning", "extra_roots",
@@ -106,40 +125,8 @@ public final class Gateway {
         control.log.event(level: "info", "ready", "listening on " + addresses)
     }
 
-    // MARK: listeners
-
-    /// One socket for each worker and listener; the control thread's is the admin listener.
-    /// Either all are opened or none.
-    private func bind(_ settings: Settings) throws(IOError) -> [[BoundListener]] {
-        var bound = [[BoundListener]](repeating: [], count: workerCount + 1)
-        var fresh: [Int32] = []
-        func open(_ context: ListenerContext, workers: Range<Int>) throws(IOError) {
-            var descriptors = [Int32](repeating: -1, count: workers.count)
-            if !openBinds.contains(context.bind) {
-                descriptors = try Socket.listeners(
-                    on: try context.bind.socketAddress(), count: workers.count,
-                    backlog: Self.backlog)
-                fresh += descriptors
-            }
-            for (index, descriptor) in zip(workers, descriptors) {
-                bound[index].append(BoundListener(context: context, descriptor: descriptor))
-            }
-        }
-        do throws(IOError) {
-            for listener in settings.listeners {
-                try open(ListenerContext(listener), workers: 0..<workerCount)
-            }
-            if let admin = settings.admin {
-                try open(
-                    ListenerContext(ListenerSettings(bind: admin.bind), isAdmin: true),
-                    workers: workerCount..<workerCount + 1)
-            }
-        } catch {
-            for descriptor in fresh { Socket.close(descriptor) }
-            throw error
-        }
-        openBinds = Set(settings.listeners.map(\.bind) + (settings.admin.map { [$0.bind] } ?? []))
-        return bound
+    private static func count(_ count: Int, _ noun: String) -> String {
+        "\(count) \(noun)\(count == 1 ? "" : "s")"
     }
 
     // MARK: signals
@@ -171,13 +158,16 @@ public final class Gateway {
     private func reloadAll() {
         guard let control else { return }
         do {
+            guard !hub.health.isDraining else {
+                throw ConfigurationFailure("the gateway is stopping")
+            }
             let loaded = try reload().get()
             try refuseFixedChanges(loaded.settings)
             let next = try Site(
                 settings: loaded.settings, challengeKeys: loaded.challengeKeys,
-                generation: site.generation + 1)
+                generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
-            let bound = try bind(loaded.settings)
+            let bound = try listeners.bind(loaded.settings)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {
                 _ = mailbox.post(.reload(WorkerUpdate(site: next, listeners: bound[index])))
@@ -220,20 +210,17 @@ public final class Gateway {
         hub.registry.onChange { [mailboxes] change in
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
-        let timer = Timer(loop: control.loop) { [hub, unowned control] in
+        let registryProbe = RegistryProbe(hub: hub)
+        let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control] in
+            ticketKeys.rotate(now: control.loop.now)
             let isAvailable = control.counters.isAvailable
             if hub.health.counters(areReady: isAvailable) {
                 hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)
             }
             hub.embeddedCounters?.sweep(
                 nowMilliseconds: Int64(control.loop.now.nanoseconds / 1_000_000))
-            hub.registry.probe { result in
-                var failure: StoreError?
-                if case .failure(let error) = result { failure = error }
-                guard hub.health.registry(isReady: failure == nil) else { return }
-                hub.logs.storeEvent(
-                    "registry", isUp: failure == nil, failure?.description ?? "")
-            }
+            registryProbe.ask(
+                at: control.loop.now, patience: control.site.settings.timeouts.registry)
         }
         timer.scheduleRepeating(every: Self.probeInterval)
         probe = timer
@@ -242,23 +229,11 @@ public final class Gateway {
     static let probeInterval = Duration.seconds(1)
     /// Replies of stores must never be dropped: far above what may wait (`registryQueueCountMax`).
     static let mailboxCountMax = 1 << 20
-    static let backlog: Int32 = 4096
 }
 
-extension Endpoint {
-    /// The system's form; names are resolved, which blocks.
-    public func socketAddress() throws(IOError) -> SocketAddress {
-        switch self {
-        case .unix(let path):
-            guard let address = SocketAddress.unix(path) else {
-                throw IOError(path, .unresolved("not a path for a unix socket"))
-            }
-            return address
-        case .tcp(let host, let port):
-            guard let first = try SocketAddress.resolve(host: host, port: port).first else {
-                throw IOError(host, .unresolved("no address"))
-            }
-            return first
-        }
-    }
+/// Why a gateway does not run.
+public struct StartFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
 }

@@ -11,6 +11,8 @@ public import Settings
 public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
+    /// For each route, nil where it needs none.
+    let treatments: [RouteTreatment?]
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -25,12 +27,14 @@ public final class Site: Sendable {
     let attestationLifeMilliseconds: Int64
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
+    let tls: TLSContexts
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
 
     /// `challengeKeys`: 32 bytes each, the first seals. Errors are texts for the operator.
-    public init(
-        settings: Settings, challengeKeys: [[UInt8]], generation: Int
+    init(
+        settings: Settings, challengeKeys: [[UInt8]], generation: Int,
+        ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys) else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
@@ -46,6 +50,7 @@ public final class Site: Sendable {
         self.sealer = sealer
         self.generation = generation
         routes = RouteTable(settings.routes)
+        treatments = settings.routes.map { RouteTreatment($0, settings) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
@@ -68,16 +73,19 @@ public final class Site: Sendable {
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(base: settings.endpoints.base)
         timeouts = TimeoutNanoseconds(settings.timeouts)
+        tls = try TLSContexts(settings, ticketKeys: ticketKeys)
     }
 }
 
-/// The time-outs of client connections, divided once: `Duration` counts in 128 bits.
+/// The time-outs of the request path, divided once: `Duration` counts in 128 bits.
 struct TimeoutNanoseconds: Sendable {
     let requestHead: UInt64
     let requestBody: UInt64
     let idle: UInt64
     let send: UInt64
     let settings: UInt64
+    let registry: UInt64
+    let tlsHandshake: UInt64
 
     init(_ timeouts: Timeouts) {
         requestHead = timeouts.requestHead.wholeNanoseconds
@@ -85,6 +93,8 @@ struct TimeoutNanoseconds: Sendable {
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
         settings = timeouts.settings.wholeNanoseconds
+        registry = timeouts.registry.wholeNanoseconds
+        tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
     }
 }
 

@@ -11,10 +11,10 @@ final class Acceptor: ReadinessHandler {
     private var isPaused = false
     private(set) var isClosed = false
 
-    init(worker: Worker, listener: BoundListener) {
+    init(worker: Worker, context: ListenerContext, descriptor: Int32) {
         self.worker = worker
-        context = listener.context
-        descriptor = listener.descriptor
+        self.context = context
+        self.descriptor = descriptor
     }
 
     func start() {

@@ -10,7 +10,6 @@ extension HTTP1Connection {
         let preface = HTTP2Session.clientPreface
         let count = min(input.count, preface.count)
         for index in 0..<count where input.readable[index] != preface[index] {
-            isPrefaceAwaited = false
             if listener.protocols.contains(.http1) { return true }
             close()
             return false
@@ -20,14 +19,14 @@ extension HTTP1Connection {
     }
 
     /// Goes on as HTTP/2 with the bytes that have come, in the same place of the worker's table.
-    func becomeHTTP2() {
-        guard let watch else { return }
+    private func becomeHTTP2() {
+        guard let transport else { return }
         state = .closed
         deadline?.clear()
         deadline = nil
-        self.watch = nil
+        self.transport = nil
         let connection = HTTP2Connection(
-            worker: worker, descriptor: descriptor, watch: watch, peer: peer, listener: listener)
+            worker: worker, transport: transport, peer: peer, listener: listener)
         worker.replace(self, with: connection)
         var begun = ByteBuffer()
         swap(&begun, &input)

@@ -36,10 +36,16 @@ extension HTTP1Connection: ResponseSink {
             output.append(field.value)
             output.append("\r\n")
         }
+        if response.isOfRoute, let edits = exchange.treatment?.responseEdits {
+            exchange.append(edits, to: &output)
+        }
         appendNextChallenge(exchange)
-        output.append("Content-Length: ")
-        output.append(decimal: UInt64(response.body.count))
-        output.append("\r\n")
+        // RFC 9110 section 8.6: an answer that cannot have a body has no length.
+        if response.status != 204 {
+            output.append("Content-Length: ")
+            output.append(decimal: UInt64(response.body.count))
+            output.append("\r\n")
+        }
         appendConnection(exchange)
         output.append("\r\n")
         if exchange.head.methodKind != .head { output.append(response.body) }
@@ -65,7 +71,7 @@ extension HTTP1Connection: ResponseSink {
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         guard exchange.head.version == .http11, state == .exchanging else { return }
         appendStatusLine(head.status, reason: bytes.extracting(head.reason))
-        appendFields(head, bytes: bytes)
+        appendFields(head, bytes: bytes, exchange.treatment?.responseEdits)
         output.append("\r\n")
     }
 
@@ -73,7 +79,9 @@ extension HTTP1Connection: ResponseSink {
         guard state == .exchanging else { return }
         output.reserve(bytes.count + 256)
         appendStatusLine(head.status, reason: bytes.extracting(head.reason))
-        if !appendFields(head, bytes: bytes) { appendDate() }
+        let edits = exchange.treatment?.responseEdits
+        if !appendFields(head, bytes: bytes, edits) { appendDate() }
+        if let edits { exchange.append(edits, to: &output) }
         appendNextChallenge(exchange)
         switch head.framing {
         case .none:
@@ -130,21 +138,23 @@ extension HTTP1Connection: ResponseSink {
         // What was promised cannot come: a close in the middle of the body says so
         // (RFC 9112 section 8). Where the close is the end of the body, a reset does.
         flush()
-        close(withReset: responseFraming == .close)
+        close(responseFraming == .close ? .reset : .cut)
     }
 
     /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
     @discardableResult
-    private func appendFields(_ head: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
+    private func appendFields(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, _ edits: FieldEdits?
+    ) -> Bool {
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
+            hasDate = hasDate || field.known == .date
             guard
                 head.isRelayed(
                     field, in: bytes, hasNominated: hasNominated,
-                    reserved: worker.responseReservedNames)
+                    reserved: worker.responseReservedNames, edits)
             else { continue }
-            hasDate = hasDate || field.known == .date
             output.append(line: field, of: bytes)
         }
         return hasDate

@@ -31,8 +31,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// Index in the worker's table.
     var slot = 0
 
-    let descriptor: Int32
-    var watch: Watch?
+    /// Nil once it is closed.
+    var transport: Transport?
     var deadline: Deadline?
     var state = State.idle
     var input: ByteBuffer
@@ -44,37 +44,37 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var isPersistent = true
     var isContinueOwed = false
     var isUpstreamPaused = false
-    private var hasClientEnded = false
+    private(set) var hasClientEnded = false
     private var isProcessing = false
     private var requestCount = 0
     private var lingeredByteCount = 0
     /// The first bytes may be those of HTTP/2.
-    var isPrefaceAwaited: Bool
+    private var isPrefaceAwaited: Bool
     /// A write failed; the connection ends at the next flush.
-    private var isBroken = false
+    var isBroken = false
 
-    init(
-        worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext
-    ) {
+    init(worker: Worker, transport: Transport, peer: SocketAddress, listener: ListenerContext) {
         self.worker = worker
         input = ByteBuffer(pool: worker.storage)
         output = ByteBuffer(pool: worker.storage)
-        self.descriptor = descriptor
+        self.transport = transport
         self.peer = peer
         self.listener = listener
         peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
         isPeerTrusted = listener.trusts(peer)
-        isPrefaceAwaited = listener.protocols.contains(.http2)
+        isPrefaceAwaited = !listener.isTLS && listener.protocols.contains(.http2)
     }
 
     func start() {
         deadline = Deadline(wheel: worker.deadlines, handler: self)
-        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
-        watch?.enableReading()
+        transport?.setHandler(self)
+        transport?.enableReading()
         setDeadline(worker.site.timeouts.requestHead)
     }
 
-    private func setDeadline(_ nanoseconds: UInt64) {
+    /// Bounds the wait for the client's next bytes, unless the client has to take some first.
+    func setDeadline(_ nanoseconds: UInt64) {
+        if transport?.isWriting == true { return }
         deadline?.set(afterNanoseconds: nanoseconds)
     }
 
@@ -83,10 +83,15 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     func descriptorIsReadable() {
         guard state != .lingering else { return discard() }
         guard state != .finishing else {
-            watch?.disableReading()
+            transport?.disableReading()
             return
         }
-        switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
+        guard let transport else { return }
+        guard transport.isReading else {
+            if transport.isGone { lose() }
+            return
+        }
+        switch transport.read(into: &input, atMost: Self.readByteCount) {
         case .bytes:
             process()
             pauseReadingWhenFull()
@@ -99,16 +104,20 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// The client sends no more. A half-closed one still gets the answer it asked for: a verified
     /// request has spent its counter, so its answer must not be thrown away.
     private func clientEnded() {
-        guard state == .exchanging, bodyReader.isComplete else { return lose() }
+        switch state {
+        case .exchanging where bodyReader.isComplete: break
+        case .idle where !output.isEmpty: if input.isEmpty { state = .finishing }
+        default: return lose()
+        }
         hasClientEnded = true
-        watch?.disableReading()
+        transport?.watchChanges()
     }
 
     /// Pipelined requests wait in the buffer, but not without bound.
     private func pauseReadingWhenFull() {
         let isWaiting = state == .exchanging ? bodyReader.isComplete : isOutputFull
         guard isWaiting, input.count >= Self.readByteCount else { return }
-        watch?.disableReading()
+        transport?.watchChanges()
     }
 
     /// A client that reads no answers gets no more of them.
@@ -136,12 +145,16 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// True when a head was complete and its exchange has begun.
     private func readHead() -> Bool {
-        if isPrefaceAwaited, !readPreface() { return false }
+        if isPrefaceAwaited {
+            guard readPreface() else { return false }
+            isPrefaceAwaited = false
+        }
         let exchange = self.exchange ?? worker.takeExchange()
         self.exchange = exchange
         let isNew = exchange.number == 0
         if isNew {
             exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
+            exchange.session = transport?.session
         }
         switch exchange.head.parse(input.readable, limits: exchange.site.headLimits) {
         case .incomplete:
@@ -157,7 +170,6 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             return false
         case .complete:
             countRequest()
-            isPrefaceAwaited = false
             exchange.headBytes.replaceAll(
                 with: input.readable.extracting(0..<exchange.head.byteCount))
             input.consume(exchange.head.byteCount)
@@ -218,75 +230,24 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// More of the body must come, after a pause that has its bound.
     private func awaitBody() {
         if hasClientEnded { return lose() }
-        setDeadline(worker.site.timeouts.requestBody)
+        setDeadline(requestBodyNanoseconds)
+    }
+
+    /// Between two reads of the body.
+    var requestBodyNanoseconds: UInt64 {
+        exchange?.treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
     }
 
     private func discard() {
+        guard let transport else { return }
         var scrap = ByteBuffer(capacity: Self.readByteCount)
-        switch Socket.read(descriptor, into: &scrap, atMost: Self.readByteCount) {
+        switch transport.discard(into: &scrap, atMost: Self.readByteCount) {
         case .bytes(let count):
             lingeredByteCount += count
             if lingeredByteCount > Self.lingerByteCountMax { close() }
         case .wouldBlock: break
         case .endOfFile, .failed: close()
         }
-    }
-
-    // MARK: writing
-
-    func descriptorIsWritable() {
-        guard state != .closed else { return }
-        flush()
-        guard output.isEmpty, state != .closed else { return }
-        resumeUpstream()
-        rest()
-        if state == .readingHead, !hasClientEnded { watch?.enableReading() }
-        process()
-    }
-
-    /// Writes what waits; what does not fit is written when the client takes it.
-    func flush() {
-        guard !isBroken else { return lose() }
-        while !output.isEmpty {
-            switch Socket.write(descriptor, output.readable) {
-            case .bytes(let count): output.consume(count)
-            case .wouldBlock:
-                watch?.enableWriting()
-                setDeadline(worker.site.timeouts.send)
-                return
-            case .failed: return lose()
-            }
-        }
-        watch?.disableWriting()
-        if state == .finishing { linger() }
-    }
-
-    /// Writes `bytes` after what waits, without copying what the kernel takes at once.
-    func writeThrough(_ bytes: Span<UInt8>) -> Bool {
-        let limit = worker.site.settings.limits.responseBufferByteCountMax
-        guard state != .closed, !isBroken else { return true }
-        if bytes.count < Self.copyByteCountMax || watch?.isWriting == true {
-            output.append(bytes)
-        } else {
-            let waiting = output.count
-            switch Socket.write(descriptor, output.readable, bytes) {
-            case .bytes(let count):
-                output.consume(min(count, waiting))
-                output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
-            case .wouldBlock: output.append(bytes)
-            case .failed:
-                // The caller still holds a view into the upstream's buffer: the loss is told when
-                // it flushes.
-                isBroken = true
-                return true
-            }
-            if !output.isEmpty {
-                watch?.enableWriting()
-                setDeadline(worker.site.timeouts.send)
-            }
-        }
-        isUpstreamPaused = output.count > limit
-        return !isUpstreamPaused
     }
 
     // MARK: between exchanges
@@ -309,12 +270,12 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         flush()
         guard state == .idle else { return }
         rest()
-        if !hasClientEnded { watch?.enableReading() }
+        if !hasClientEnded { transport?.enableReading() }
         process()
     }
 
     /// Everything was answered and taken: waits for the next request, without a buffer.
-    private func rest() {
+    func rest() {
         guard state == .idle, input.isEmpty, output.isEmpty else { return }
         input.release()
         output.release()
@@ -331,17 +292,17 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     func deadlineExpired() {
+        // What waits for the client has waited for too long, whatever else goes on.
+        if transport?.isWriting == true { return lose() }
         switch state {
         case .idle, .lingering: close()
         case .readingHead:
             if requestCount == 0, input.isEmpty { return close() }
             timeOutRequest()
         case .exchanging:
-            if !output.isEmpty { return lose() }
             if bodyReader.isComplete { return }
             timeOutRequest()
-        case .finishing: lose()
-        case .closed: break
+        case .finishing, .closed: break
         }
     }
 
@@ -354,12 +315,12 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     /// Shuts our side and waits briefly for the client to do the same.
-    private func linger() {
+    func linger() {
         if hasClientEnded { return close() }
         state = .lingering
-        Socket.shutdownWrite(descriptor)
+        transport?.shutdownWrite()
         input.release()
-        watch?.enableReading()
+        transport?.enableReading()
         deadline?.set(at: worker.loop.now + Self.lingerTimeout)
     }
 
@@ -367,18 +328,17 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     func lose() {
         guard state != .closed else { return }
         let lost = exchange
-        close()
+        close(.cut)
         if let lost, lost.number != 0 { lost.downstreamIsLost() }
     }
 
-    func close(withReset: Bool = false) {
+    func close(_ ending: Transport.Ending = .complete) {
         guard state != .closed else { return }
         state = .closed
-        watch?.cancel()
-        watch = nil
+        transport?.close(ending)
+        transport = nil
         deadline?.clear()
         deadline = nil
-        if withReset { Socket.closeWithReset(descriptor) } else { Socket.close(descriptor) }
         if let exchange, exchange.number == 0 {
             self.exchange = nil
             worker.giveBack(exchange)

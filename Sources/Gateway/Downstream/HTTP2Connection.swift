@@ -34,8 +34,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private let isPeerTrusted: Bool
     var slot = 0
 
-    private let descriptor: Int32
-    private var watch: Watch?
+    /// Nil once it is closed.
+    private var transport: Transport?
     let session: HTTP2Session
     private var streams: [Int32: HTTP2Stream] = [:]
     /// Streams whose upstreams wait for the client.
@@ -51,13 +51,9 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private var isFaultTold = false
     private var hasClientEnded = false
 
-    init(
-        worker: Worker, descriptor: Int32, watch: Watch, peer: SocketAddress,
-        listener: ListenerContext
-    ) {
+    init(worker: Worker, transport: Transport, peer: SocketAddress, listener: ListenerContext) {
         self.worker = worker
-        self.descriptor = descriptor
-        self.watch = watch
+        self.transport = transport
         self.peer = peer
         self.listener = listener
         peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
@@ -70,14 +66,14 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     }
 
     /// Begins with what has been read of the connection already.
-    func start(with bytes: Span<UInt8>) {
+    func start(with bytes: Span<UInt8> = Span()) {
         turnEnd = TurnEndHook(loop: worker.loop) { [unowned self] in flush() }
         deadline = Deadline(wheel: worker.deadlines, handler: self)
         let due = DelayedCall(wheel: worker.deadlines) { [unowned self] in answerIsOverdue() }
         due.set(afterNanoseconds: worker.site.timeouts.settings)
         answerDue = due
-        watch?.handler = self
-        watch?.enableReading()
+        transport?.setHandler(self)
+        transport?.enableReading()
         session.receive(bytes, now: worker.loop.now.nanoseconds)
         handleEvents()
     }
@@ -86,8 +82,13 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     func descriptorIsReadable() {
         guard state != .lingering else { return discard() }
+        guard let transport else { return }
+        guard transport.isReading else {
+            if transport.isGone { lose() }
+            return
+        }
         var input = ByteBuffer(pool: worker.storage)
-        switch Socket.read(descriptor, into: &input, atMost: HTTP1Connection.readByteCount) {
+        switch transport.read(into: &input, atMost: HTTP1Connection.readByteCount) {
         case .bytes:
             session.receive(input.readable, now: worker.loop.now.nanoseconds)
             handleEvents()
@@ -100,7 +101,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// The client sends no more. What it has asked for whole is still answered.
     private func clientEnded() {
         hasClientEnded = true
-        watch?.disableReading()
+        transport?.watchChanges()
         for stream in streams.values { stream.clientEnded() }
         scheduleFlush()
     }
@@ -158,12 +159,14 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         let exchange = worker.takeExchange()
         exchange.begin(on: nil, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
         exchange.isHTTP2 = true
+        exchange.session = transport?.session
         return exchange
     }
 
     private func discard() {
+        guard let transport else { return }
         var scrap = ByteBuffer(pool: worker.storage)
-        switch Socket.read(descriptor, into: &scrap, atMost: HTTP1Connection.readByteCount) {
+        switch transport.discard(into: &scrap, atMost: HTTP1Connection.readByteCount) {
         case .bytes(let count):
             lingeredByteCount += count
             if lingeredByteCount > HTTP1Connection.lingerByteCountMax { close() }
@@ -188,7 +191,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         let isBlocked = !write()
         guard state != .closed else { return }
         if !isBlocked {
-            watch?.disableWriting()
+            transport?.disableWriting()
             if session.isFinished { return finish() }
         }
         resumeStreams()
@@ -204,14 +207,14 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         while true {
             session.fill(atMost: Self.writeByteCount)
             guard session.hasOutput else { return true }
-            let descriptor = descriptor
-            switch session.withOutput({ Socket.write(descriptor, $0) }) {
+            guard let transport else { return true }
+            switch session.withOutput({ transport.write($0) }) {
             case .bytes(let count):
                 session.outputWasSent(count)
                 // Progress: the time to take the next byte begins anew.
                 if wait == .send { wait = .nothing }
             case .wouldBlock:
-                watch?.enableWriting()
+                transport.enableWriting()
                 return false
             case .failed:
                 lose()
@@ -310,7 +313,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private func finish() {
         loseStreams()
         state = .lingering
-        Socket.shutdownWrite(descriptor)
+        transport?.enableReading()
+        transport?.shutdownWrite()
         deadline?.set(at: worker.loop.now + HTTP1Connection.lingerTimeout)
     }
 
@@ -320,16 +324,15 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         for stream in lost { stream.close() }
     }
 
-    private func close() {
+    private func close(_ ending: Transport.Ending = .complete) {
         guard state != .closed else { return }
         state = .closed
         turnEnd?.cancel()
-        watch?.cancel()
-        watch = nil
+        transport?.close(ending)
+        transport = nil
         deadline?.clear()
         deadline = nil
         answerDue = nil
-        Socket.close(descriptor)
         worker.remove(self)
     }
 
@@ -350,7 +353,7 @@ extension HTTP2Connection: ClientConnection {
 
     func lose() {
         guard state != .closed else { return }
-        close()
+        close(.cut)
         loseStreams()
     }
 }

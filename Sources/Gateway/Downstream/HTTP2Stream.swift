@@ -87,7 +87,10 @@ final class HTTP2Stream: DeadlineHandler {
     }
 
     private func awaitBody() {
-        if !hasAnswer { deadline.set(afterNanoseconds: worker.site.timeouts.requestBody) }
+        guard !hasAnswer else { return }
+        deadline.set(
+            afterNanoseconds: exchange?.treatment?.requestBodyNanoseconds
+                ?? worker.site.timeouts.requestBody)
     }
 
     // MARK: its end
@@ -142,8 +145,12 @@ extension HTTP2Stream: ResponseSink {
         for field in response.fields {
             session.fields.append(field.name, field.value.span)
         }
+        if response.isOfRoute { append(exchange.treatment?.responseEdits, exchange) }
         appendNextChallenge(exchange)
-        session.fields.append("content-length", decimal: UInt64(response.body.count))
+        // RFC 9110 section 8.6: an answer that cannot have a body has no length.
+        if response.status != 204 {
+            session.fields.append("content-length", decimal: UInt64(response.body.count))
+        }
         let hasContent = exchange.head.methodKind != .head && !response.body.isEmpty
         session.submitHead(stream: id, hasContent: hasContent)
         answerBegan()
@@ -156,13 +163,15 @@ extension HTTP2Stream: ResponseSink {
 
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         session.fields.append(":status", decimal: UInt64(head.status))
-        _ = appendFields(head, bytes: bytes)
+        _ = appendFields(head, bytes: bytes, exchange.treatment?.responseEdits)
         session.submitInterim(stream: id)
     }
 
     func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         session.fields.append(":status", decimal: UInt64(head.status))
-        if !appendFields(head, bytes: bytes) { appendDate() }
+        let edits = exchange.treatment?.responseEdits
+        if !appendFields(head, bytes: bytes, edits) { appendDate() }
+        append(edits, exchange)
         appendNextChallenge(exchange)
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
         if let length = head.contentLength, head.status != 204 {
@@ -224,6 +233,16 @@ extension HTTP2Stream: ResponseSink {
         if !deadline.isSet { deadline.set(afterNanoseconds: worker.site.timeouts.send) }
     }
 
+    /// The fields that the route sets and adds.
+    private func append(_ edits: FieldEdits?, _ exchange: Exchange) {
+        guard let edits else { return }
+        for line in edits.lines {
+            var value = ByteBuffer()
+            exchange.append(line.value, to: &value)
+            session.fields.append(line.name.span, value.readable)
+        }
+    }
+
     private func appendDate() {
         var date = ByteBuffer(capacity: 32)
         worker.clock.appendHTTPDate(to: &date)
@@ -236,16 +255,18 @@ extension HTTP2Stream: ResponseSink {
     }
 
     /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
-    private func appendFields(_ head: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
+    private func appendFields(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, _ edits: FieldEdits?
+    ) -> Bool {
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
+            hasDate = hasDate || field.known == .date
             guard
                 head.isRelayed(
                     field, in: bytes, hasNominated: hasNominated,
-                    reserved: worker.responseReservedNames)
+                    reserved: worker.responseReservedNames, edits)
             else { continue }
-            hasDate = hasDate || field.known == .date
             session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
         }
         return hasDate

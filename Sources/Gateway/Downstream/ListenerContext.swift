@@ -6,14 +6,16 @@ import Settings
 final class ListenerContext: Sendable {
     let bind: Endpoint
     let isAdmin: Bool
+    let isTLS: Bool
     let allow: TargetAllowances
     let protocols: [ClientProtocol]
-    private let trustedProxies: [AddressBlock]
+    private let trustedProxies: [TrustedProxy]
 
     init(_ settings: ListenerSettings, isAdmin: Bool = false) {
         bind = settings.bind
         allow = settings.allow
         protocols = settings.protocols
+        isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         self.isAdmin = isAdmin
     }
@@ -22,7 +24,12 @@ final class ListenerContext: Sendable {
     func trusts(_ peer: SocketAddress) -> Bool {
         guard !trustedProxies.isEmpty else { return false }
         let address = peer.ipBytes
-        return trustedProxies.contains { $0.contains(address) }
+        return trustedProxies.contains { proxy in
+            switch proxy {
+            case .block(let block): block.contains(address)
+            case .unix: peer.isUnix
+            }
+        }
     }
 }
 

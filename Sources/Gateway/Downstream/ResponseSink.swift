@@ -30,6 +30,8 @@ struct LocalResponse {
     var body: [UInt8] = []
     /// Written as they are: names and values are the gateway's own.
     var fields: [(name: StaticString, value: [UInt8])] = []
+    /// A route's own answer, which its `response_headers` change.
+    var isOfRoute = false
 
     init(status: UInt16, contentType: StaticString? = nil, body: [UInt8] = []) {
         self.status = status

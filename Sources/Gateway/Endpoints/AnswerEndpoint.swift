@@ -62,11 +62,25 @@ extension Exchange {
         return answer(response)
     }
 
-    /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not.
+    /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not. Nil
+    /// only where nothing asks for one: a client that did would not notice an unbound challenge.
     private func queriedKeyID() throws(Refusal) -> KeyID? {
         let headBytes = headBytes
         let target = headBytes.span.extracting(head.originTarget)
-        let value = QueryValue.find("key_id", inQueryOf: target)
+        let value: [UInt8]?
+        do throws(QueryFault) {
+            value = try QueryValue.find("key_id", inQueryOf: target)
+        } catch {
+            throw switch error {
+            case .badlyEncoded:
+                Refusal(
+                    .badRequest, detail: "query",
+                    explanation: "The query is not percent-encoded as it should be.")
+            case .repeated:
+                Refusal(
+                    .badRequest, detail: "key_id", explanation: "key_id is given more than once.")
+            }
+        }
         guard let value else { return nil }
         guard let keyID = KeyID(base64: value.span) else {
             throw Refusal(

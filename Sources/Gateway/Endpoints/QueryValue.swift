@@ -1,42 +1,63 @@
 import Bytes
 
+/// Why a parameter's value cannot be told.
+enum QueryFault: Error, Equatable {
+    /// A `%` without two hexadecimal digits, in the parameter or in any parameter's name.
+    case badlyEncoded
+    case repeated
+}
+
 /// Finds one parameter of a query (`application/x-www-form-urlencoded`).
 enum QueryValue {
-    /// The decoded value of the first parameter named `name`; nil where absent or badly encoded.
+    /// The decoded value of the parameter named `name`, empty where it has none; nil where there is
+    /// no such parameter.
     ///
     /// `+` stays `+`: it is a digit of base64, and clients that mean it rarely encode it.
-    static func find(_ name: StaticString, inQueryOf target: Span<UInt8>) -> [UInt8]? {
+    static func find(
+        _ name: StaticString, inQueryOf target: Span<UInt8>
+    ) throws(QueryFault) -> [UInt8]? {
         for index in target.indices where target[index] == UInt8(ascii: "?") {
-            return find(name, in: target.extracting((index + 1)...))
+            return try find(name, in: target.extracting((index + 1)...))
         }
         return nil
     }
 
-    private static func find(_ name: StaticString, in query: Span<UInt8>) -> [UInt8]? {
-        let prefix = Array(name.description.utf8) + [UInt8(ascii: "=")]
+    private static func find(
+        _ name: StaticString, in query: Span<UInt8>
+    ) throws(QueryFault) -> [UInt8]? {
+        let wanted = Array(name.description.utf8)
+        var found: [UInt8]?
         var start = 0
         while start <= query.count {
-            var end = start
-            while end < query.count, query[end] != UInt8(ascii: "&") { end += 1 }
-            let parameter = query.extracting(start..<end)
-            if parameter.count >= prefix.count,
-                ASCII.equals(parameter.extracting(0..<prefix.count), prefix)
-            {
-                return percentDecoded(parameter.extracting(prefix.count..<parameter.count))
+            var nameEnd = start
+            while nameEnd < query.count, !isEnd(query[nameEnd], ofName: true) { nameEnd += 1 }
+            var end = nameEnd
+            while end < query.count, !isEnd(query[end], ofName: false) { end += 1 }
+            // An encoded name is the same name.
+            if try percentDecoded(query.extracting(start..<nameEnd)) == wanted {
+                guard found == nil else { throw .repeated }
+                let valueStart = min(nameEnd + 1, end)
+                found = try percentDecoded(query.extracting(valueStart..<end))
             }
             start = end + 1
         }
-        return nil
+        return found
     }
 
-    private static func percentDecoded(_ text: Span<UInt8>) -> [UInt8]? {
+    private static func isEnd(_ byte: UInt8, ofName isName: Bool) -> Bool {
+        byte == UInt8(ascii: "&") || isName && byte == UInt8(ascii: "=")
+    }
+
+    private static func percentDecoded(
+        _ text: Span<UInt8>
+    ) throws(QueryFault) -> [UInt8] {
         var decoded: [UInt8] = []
         var index = 0
         while index < text.count {
             if text[index] == UInt8(ascii: "%") {
                 guard index + 2 < text.count, let high = Hex.value(text[index + 1]),
                     let low = Hex.value(text[index + 2])
-                else { return nil }
+                else { throw .badlyEncoded }
                 decoded.append(high << 4 | low)
                 index += 3
             } else {

@@ -26,7 +26,9 @@ extension Exchange {
         bodyHash?.update(bytes)
         do throws(IOError) {
             try body.append(
-                bytes, memoryByteCountMax: limits.bodyMemoryByteCountMax,
+                bytes,
+                memoryByteCountMax: treatment?.bodyMemoryByteCountMax
+                    ?? limits.bodyMemoryByteCountMax,
                 directory: limits.temporaryDirectory)
         } catch {
             worker.log.event("body_file_failed", error.description)

@@ -6,6 +6,7 @@ import HTTP
 import KeyStore
 import Policy
 import Settings
+import TLS
 
 /// One request and its response, from the head to the access-log line.
 ///
@@ -31,6 +32,8 @@ final class Exchange {
     var site: Site
     var listener: ListenerContext
     var peer: SocketAddress?
+    /// Of the connection; nil without TLS.
+    var session: TLSSession?
     /// Whether the peer's word about the client is taken.
     var isPeerTrusted = false
     /// The head was made from HTTP/2's fields.
@@ -50,6 +53,7 @@ final class Exchange {
     // What was found out about it.
     var normalPath: [UInt8] = []
     var routeIndex: Int?
+    var treatment: RouteTreatment?
     var endpoint: AppEndpoint?
     var policy = AttestPolicy()
     var evidence: Evidence?
@@ -126,9 +130,11 @@ final class Exchange {
         bodyHash = nil
         isBodyComplete = false
         isHTTP2 = false
+        session = nil
         trustedRequestID = nil
         normalPath.removeAll(keepingCapacity: true)
         routeIndex = nil
+        treatment = nil
         endpoint = nil
         policy = AttestPolicy()
         evidence = nil

@@ -51,17 +51,23 @@ extension Exchange {
         case .asReceived(let pathCount):
             let path = target.extracting(0..<pathCount)
             if let step = try answerOwn(path: path) { return step }
-            guard case .route(let index) = site.routes.match(method: method, path: path) else {
+            let routes = site.routes
+            let traits = routes.usesTraits ? traits(for: routes) : .plain
+            guard case .route(let index) = routes.match(method: method, path: path, traits: traits)
+            else {
                 throw Refusal(.notFound, detail: "no_route")
             }
-            use(route: index)
-        case .normalized:
+            try use(route: index, spellings: [])
+        case .normalized(_, let spellings):
             let normalForm = normalPath
             if let step = try answerOwn(path: normalForm.span) { return step }
-            switch site.routes.match(
-                method: method, target: target, allowing: listener.allow, scratch: &normalPath)
+            let routes = site.routes
+            let traits = routes.usesTraits ? traits(for: routes) : .plain
+            switch routes.match(
+                method: method, target: target, traits: traits, allowing: listener.allow,
+                scratch: &normalPath)
             {
-            case .route(let index): use(route: index)
+            case .route(let index): try use(route: index, spellings: spellings)
             case .none: throw Refusal(.notFound, detail: "no_route")
             case .refused(let fault): throw Refusal(.badRequest, detail: fault.code.description)
             }
@@ -79,8 +85,23 @@ extension Exchange {
         return .next
     }
 
-    private func use(route index: Int) {
+    /// Host and headers, where a route looks at them.
+    private func traits(for routes: RouteTable) -> RequestTraits {
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        return routes.traits(
+            authority: bytes.extracting(head.host ?? .empty), fields: head.fields, bytes: bytes,
+            trustsForwarding: isPeerTrusted)
+    }
+
+    private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
         routeIndex = index
         policy = site.settings.routes[index].attest
+        treatment = site.treatments[index]
+        guard let treatment, treatment.cutsTarget else { return }
+        // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
+        guard spellings.isSubset(of: .pathParameters) else {
+            throw Refusal(.badRequest, detail: HTTPFault.pathAmbiguous.code.description)
+        }
     }
 }

@@ -23,19 +23,18 @@ extension Exchange {
         return downstream?.relayBody(bytes) ?? true
     }
 
-    /// The trailers of the answer, as ranges of `bytes`.
-    func upstreamSentTrailers(_ fields: [FieldRange], bytes: Span<UInt8>) {
-        downstream?.relayTrailers(fields, bytes: bytes)
-    }
-
     /// What came in one turn of the loop is handed over; now it may be written.
     func upstreamPaused() {
         downstream?.flushResponse()
     }
 
     /// The answer is complete; the connection has gone back to its pool.
-    func upstreamEnded() {
+    func upstreamEnded(_ body: ResponseBodyReader) {
         upstream = nil
+        if case .chunked(let decoder) = body, !decoder.trailers.isEmpty {
+            let bytes = decoder.trailerBytes
+            downstream?.relayTrailers(decoder.trailers, bytes: bytes.span)
+        }
         downstream?.endResponse()
         phase = .recordAccess
         advance()

@@ -9,22 +9,33 @@ extension Exchange {
     /// Writes the request head for the upstream: what the client sent, byte for byte, less what
     /// ends at this hop or only the gateway may say, plus what the gateway says.
     func rewriteHeaders() throws(Refusal) -> Step {
+        let treatment = treatment
+        if treatment != nil, let step = answerRoute() { return step }
         let headBytes = headBytes
         let bytes = headBytes.span
         upstreamHead.reserve(bytes.count + 512)
         upstreamHead.append(bytes.extracting(head.method))
         upstreamHead.append(UInt8(ascii: " "))
-        upstreamHead.append(bytes.extracting(head.originTarget))
+        if let rewrite = treatment?.rewrite {
+            rewrite.append(bytes.extracting(head.originTarget), to: &upstreamHead)
+        } else {
+            upstreamHead.append(bytes.extracting(head.originTarget))
+        }
         upstreamHead.append(" HTTP/1.1\r\n")
         // RFC 9110 section 7.2: Host first. HTTP/1.0 clients may send none.
-        if let host = head.host {
+        if let host = treatment?.upstreamHost {
+            upstreamHead.append("Host: ")
+            upstreamHead.append(host)
+            upstreamHead.append("\r\n")
+        } else if let host = head.host {
             upstreamHead.append("Host: ")
             upstreamHead.append(bytes.extracting(host))
             upstreamHead.append("\r\n")
         } else {
             upstreamHead.append("Host: localhost\r\n")
         }
-        appendClientFields()
+        appendClientFields(treatment?.requestEdits)
+        if let edits = treatment?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
         appendVerdict()
         if head.framing != .none {
@@ -48,13 +59,14 @@ extension Exchange {
 
     /// The client's own fields, except framing, hop-by-hop ones, those that `Connection` names,
     /// and every spelling of the ones only the gateway sets.
-    private func appendClientFields() {
+    private func appendClientFields(_ edits: FieldEdits?) {
         let headBytes = headBytes
         let bytes = headBytes.span
         let keepsForwarding = isPeerTrusted
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
             let name = bytes.extracting(field.name)
+            if let edits, edits.removed.contains(name) { continue }
             switch field.known.forwarding {
             case .never: continue
             case .ifTrusted: if !keepsForwarding { continue }
@@ -103,7 +115,10 @@ extension Exchange {
         }
         if let downstream { upstreamHead.append(downstream.peerBytes) }
         upstreamHead.append("\r\n")
-        if !hasProto { upstreamHead.append("X-Forwarded-Proto: http\r\n") }
+        if !hasProto {
+            upstreamHead.append(
+                listener.isTLS ? "X-Forwarded-Proto: https\r\n" : "X-Forwarded-Proto: http\r\n")
+        }
         if !hasHost, let host = head.host {
             upstreamHead.append("X-Forwarded-Host: ")
             upstreamHead.append(bytes.extracting(host))

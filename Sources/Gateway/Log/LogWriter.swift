@@ -30,8 +30,7 @@ final class LogWriter: @unchecked Sendable {
         }
         let mailbox = try Mailbox<Message>(countMax: Self.queueCountMax)
         self.mailbox = mailbox
-        thread = try Thread.spawn(name: "log") {
-            guard let loop = try? EventLoop() else { return }
+        thread = try Thread.spawn(name: "log", preparing: { try EventLoop() }) { loop in
             var current = descriptor
             let receiver = mailbox.attach(to: loop) { message in
                 switch message {

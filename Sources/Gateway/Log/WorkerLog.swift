@@ -5,6 +5,7 @@ import HTTP
 import JSON
 import Policy
 import Settings
+import TLS
 
 /// One worker's access lines, gathered for a turn of its loop and handed to the log's thread at
 /// once.
@@ -54,6 +55,10 @@ final class WorkerLog {
         if let keyID = exchange.evidence?.keyID ?? exchange.enrolment?.keyID {
             // Enough to find the key in the registry.
             writer.member("key", string: String(keyID.base64.prefix(12)))
+        }
+        if let session = exchange.session {
+            writer.member("tls", constant: session.version.name)
+            writer.member("cipher", string: session.cipherName)
         }
         writeUpstream(exchange)
         writer.endObject()

@@ -1,6 +1,7 @@
 import EventLoop
 import Policy
 import Settings
+import TLS
 import Telemetry
 
 /// What one worker counts about one route (or endpoint). Written by its thread alone.
@@ -35,10 +36,15 @@ final class WorkerMeter: @unchecked Sendable {
         case requests
         case challenges
         case retries
+        /// TLS handshakes that came to their end, and those of them that a ticket shortened.
+        case handshakes
+        case resumptions
     }
 
     private let counts = CounterBlock(count: Count.allCases.count)
     private let waits = CounterBlock(count: Phase.allCases.count)
+    /// One for each kind of failure, then the time-outs.
+    private let handshakeFailures = CounterBlock(count: TLSFailure.Kind.allCases.count + 1)
     private let gauges = GaugeBlock(count: 1)
     /// By name, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
@@ -83,11 +89,21 @@ final class WorkerMeter: @unchecked Sendable {
     /// An exchange had to wait at `phase` and goes on.
     func resumed(_ phase: Phase) { waits.add(Int(phase.rawValue)) }
 
+    func handshakeFailed(_ kind: TLSFailure.Kind) { handshakeFailures.add(Int(kind.rawValue)) }
+
+    func handshakeTimedOut() { handshakeFailures.add(TLSFailure.Kind.allCases.count) }
+
     func connections(_ count: Int) { gauges.set(0, Int64(count)) }
 
     // MARK: reading, from any thread
 
     func value(_ count: Count) -> UInt64 { counts.value(count.rawValue) }
+    func handshakeFailureCount(_ kind: TLSFailure.Kind) -> UInt64 {
+        handshakeFailures.value(Int(kind.rawValue))
+    }
+    var handshakeTimeoutCount: UInt64 {
+        handshakeFailures.value(TLSFailure.Kind.allCases.count)
+    }
     func waitCount(_ phase: Phase) -> UInt64 { waits.value(Int(phase.rawValue)) }
     var connectionCount: Int64 { gauges.value(0) }
     var routeMeters: [String: RouteMeter] { byName.withLock { $0 } }

@@ -21,7 +21,7 @@ final class Outbox {
         if connections.count >= Self.connectionCountMax { flush() } else { turnEnd?.schedule() }
     }
 
-    private func flush() {
+    func flush() {
         guard !isFlushing else { return }
         isFlushing = true
         // A request whose connection proves dead is added again, for its retry.

@@ -2,11 +2,14 @@ import Bytes
 import EventLoop
 import HTTP
 import Settings
+import TLS
 
 /// One connection to an upstream server: carries one exchange at a time.
 final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     enum State {
         case connecting
+        /// The TLS handshake, in the time for connecting.
+        case handshaking
         case idle
         /// A request is being sent, or its answer awaited.
         case awaitingHead
@@ -14,23 +17,27 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         case closed
     }
 
-    private let pool: UpstreamPool
+    let pool: UpstreamPool
+    let server: Endpoint
     let addressText: String
-    private var descriptor: Int32 = -1
-    private var watch: Watch?
+    /// From the start; ``transport`` takes it over.
+    private(set) var watch: Watch?
+    /// Of the handshake under way.
+    var session: TLSSession?
+    /// Nil until it is connected, and once it is closed.
+    var transport: Transport?
     private var deadline: Deadline?
-    private(set) var state = State.connecting
+    var state = State.connecting
     /// Whether the pool holds it.
     var isIdle = false
-    private var exchange: Exchange?
+    private(set) var exchange: Exchange?
     private var input: ByteBuffer
     private var response = ResponseHead()
     private var bodyReader = ResponseBodyReader.untilClose
     private var requestCount = 0
-    private var connectFailure: String?
+    var connectFailure: String?
 
-    // What is being sent: head and body from where the exchange holds them, so that a retry finds
-    // both untouched; of a body in a file the piece that is under way.
+    // What is being sent, from where the exchange holds it: a retry finds it untouched.
     private var sentCount = 0
     private var pending = ByteBuffer()
     private var bodyOffset = 0
@@ -39,15 +46,17 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     /// Reads no more: the client is slower than the upstream.
     private(set) var isPaused = false
 
-    init(pool: UpstreamPool, address: SocketAddress, addressText: String) {
+    init(pool: UpstreamPool, server: Endpoint, address: SocketAddress, addressText: String) {
         self.pool = pool
+        self.server = server
         input = ByteBuffer(pool: pool.worker.storage)
         self.addressText = addressText
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
         switch Socket.connect(to: address) {
         case .connected(let descriptor):
-            state = .idle
+            setDeadline(pool.connectNanoseconds)
             watch(descriptor)
+            connected()
         case .inProgress(let descriptor):
             watch(descriptor)
             watch?.enableWriting()
@@ -58,13 +67,16 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     }
 
     private func watch(_ descriptor: Int32) {
-        self.descriptor = descriptor
         watch = Watch(loop: pool.worker.loop, descriptor: descriptor, handler: self)
-        if state == .idle { watch?.enableReading() }
     }
 
     private func setDeadline(_ nanoseconds: UInt64) {
         deadline?.set(afterNanoseconds: nanoseconds)
+    }
+
+    /// How long the upstream may be silent: by the route, else for all of its requests.
+    private var responseNanoseconds: UInt64 {
+        exchange?.treatment?.responseNanoseconds ?? pool.responseNanoseconds
     }
 
     // MARK: sending
@@ -78,19 +90,18 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         bodyOffset = 0
         sentCount = 0
         writeFailure = nil
-        if let connectFailure {
-            fail(.connect(description: connectFailure))
-            return
-        }
-        if state == .connecting { return }
+        if connectFailure != nil { return failToConnect() }
+        if state == .connecting || state == .handshaking { return }
         beginRequest()
     }
 
-    private func beginRequest() {
+    func failToConnect() { fail(.connect(description: connectFailure ?? "")) }
+
+    func beginRequest() {
         requestCount += 1
         state = .awaitingHead
         response.reset()
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         pool.worker.outbox.add(self)
     }
 
@@ -106,15 +117,16 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             return
         }
         if !exchange.body.isInMemory, !sendFile(exchange) { return }
-        watch?.disableWriting()
+        transport?.disableWriting()
     }
 
     /// The head, which brings a small body along. False where the kernel takes no more for now.
     private func sendHead(_ exchange: Exchange) -> Bool {
+        guard let transport else { return false }
         while sentCount < exchange.upstreamHead.count {
             let sent = sentCount
-            let outcome = Socket.write(
-                descriptor, exchange.upstreamHead.readable.extracting(sent...))
+            let outcome = transport.write(
+                exchange.upstreamHead.readable.extracting(sent...))
             guard let count = written(outcome) else { return false }
             sentCount += count
         }
@@ -123,13 +135,12 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     /// What the head did not bring along of a body in memory.
     private func sendMemory(_ exchange: Exchange) -> Bool {
-        guard exchange.body.isInMemory else { return true }
+        guard let transport, exchange.body.isInMemory else { return true }
         if exchange.isBodyInHead { bodyOffset = exchange.body.byteCount }
         while bodyOffset < exchange.body.byteCount {
             let offset = bodyOffset
-            let descriptor = descriptor
             let outcome = exchange.body.withMemory { body in
-                Socket.write(descriptor, body.extracting(offset...))
+                transport.write(body.extracting(offset...))
             }
             guard let count = written(outcome) else { return false }
             bodyOffset += count
@@ -139,6 +150,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     /// A body in a file, piece by piece. False where the kernel takes no more for now.
     private func sendFile(_ exchange: Exchange) -> Bool {
+        guard let transport else { return false }
         while true {
             if pending.isEmpty {
                 guard bodyOffset < exchange.body.byteCount else { return true }
@@ -155,7 +167,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                     return false
                 }
             }
-            guard let count = written(Socket.write(descriptor, pending.readable)) else {
+            guard let count = written(transport.write(pending.readable)) else {
                 return false
             }
             pending.consume(count)
@@ -166,11 +178,11 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     private func written(_ outcome: WriteOutcome) -> Int? {
         switch outcome {
         case .bytes(let count): return count
-        case .wouldBlock: watch?.enableWriting()
+        case .wouldBlock: transport?.enableWriting()
         case .failed(let code):
             // The answer may be waiting all the same: a server that refuses a body early.
-            watch?.disableWriting()
-            writeFailure = IOError.text(errno: code)
+            transport?.disableWriting()
+            writeFailure = failureText(errno: code)
         }
         return nil
     }
@@ -187,16 +199,16 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func descriptorIsWritable() {
         switch state {
         case .connecting:
-            let error = Socket.connectError(descriptor)
+            guard let watch else { return }
+            let error = Socket.connectError(watch.descriptor)
             guard error == 0 else {
                 return fail(.connect(description: IOError.text(errno: error)))
             }
-            watch?.disableWriting()
-            state = .idle
-            watch?.enableReading()
-            if exchange != nil { beginRequest() }
+            connected()
+            if connectFailure != nil, exchange != nil { failToConnect() }
+        case .handshaking: proceed()
         case .awaitingHead, .readingBody:
-            setDeadline(pool.responseNanoseconds)
+            setDeadline(responseNanoseconds)
             sendMore()
         case .idle, .closed: break
         }
@@ -205,8 +217,10 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     // MARK: receiving
 
     func descriptorIsReadable() {
-        let outcome = Socket.read(
-            descriptor, into: &input,
+        if state == .handshaking { return proceed() }
+        guard let transport else { return }
+        let outcome = transport.read(
+            into: &input,
             atMost: state == .readingBody ? Self.streamByteCount : Self.readByteCount)
         switch outcome {
         case .bytes:
@@ -216,7 +230,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         case .wouldBlock: break
         case .endOfFile: ended()
         case .failed(let code):
-            failOrClose(.broken(description: writeFailure ?? IOError.text(errno: code)))
+            failOrClose(.broken(description: writeFailure ?? failureText(errno: code)))
         }
     }
 
@@ -277,7 +291,6 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                 input.consume(count)
             case .ended(let consumed):
                 input.consume(consumed)
-                relayTrailers(exchange)
                 return complete(exchange)
             case .needsMore(let consumed):
                 input.consume(consumed)
@@ -286,28 +299,22 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
                 return fail(.malformed(code: fault.code.description))
             }
         }
-        setDeadline(pool.responseNanoseconds)
+        setDeadline(responseNanoseconds)
         if !isReady {
             isPaused = true
-            watch?.disableReading()
+            transport?.disableReading()
             // The client's own send time-out bounds this wait.
             deadline?.clear()
         }
         exchange.upstreamPaused()
     }
 
-    private func relayTrailers(_ exchange: Exchange) {
-        guard case .chunked(let decoder) = bodyReader, !decoder.trailers.isEmpty else { return }
-        let bytes = decoder.trailerBytes
-        exchange.upstreamSentTrailers(decoder.trailers, bytes: bytes.span)
-    }
-
     /// The client is ready for more.
     func resumeReading() {
         guard isPaused, state == .readingBody else { return }
         isPaused = false
-        setDeadline(pool.responseNanoseconds)
-        watch?.enableReading()
+        setDeadline(responseNanoseconds)
+        transport?.enableReading()
     }
 
     private func complete(_ exchange: Exchange) {
@@ -322,7 +329,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         } else {
             close()
         }
-        exchange.upstreamEnded()
+        exchange.upstreamEnded(bodyReader)
     }
 
     private func ended() {
@@ -338,7 +345,12 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     func deadlineExpired() {
         guard exchange != nil else { return close() }
-        fail(state == .connecting ? .connectTimeout : .responseTimeout)
+        let isConnected = state != .connecting && state != .handshaking
+        fail(isConnected ? .responseTimeout : .connectTimeout)
+    }
+
+    private func failureText(errno code: Int32) -> String {
+        transport?.failureText(errno: code) ?? IOError.text(errno: code)
     }
 
     private func failOrClose(_ failure: UpstreamFailure) {
@@ -362,12 +374,18 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func close() {
         guard state != .closed else { return }
         state = .closed
-        watch?.cancel()
+        if let transport {
+            // An answer under way is not wanted any more: that is no proper end.
+            transport.close(exchange == nil && isIdle ? .complete : .cut)
+        } else if let watch {
+            watch.cancel()
+            Socket.close(watch.descriptor)
+        }
+        transport = nil
+        session = nil
         watch = nil
         deadline?.clear()
         deadline = nil
-        if descriptor >= 0 { Socket.close(descriptor) }
-        descriptor = -1
         input.release()
         pending.release()
         pool.connectionClosed(self)

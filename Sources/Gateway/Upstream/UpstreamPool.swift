@@ -2,12 +2,15 @@ import Bytes
 import EventLoop
 import HTTP
 import Settings
+import TLS
 
 /// One worker's connections to one upstream: the idle ones to use again, and the count of all.
 final class UpstreamPool {
     /// Not held: the worker owns whatever refers to it, and outlives it.
     unowned(unsafe) let worker: Worker
     let settings: UpstreamSettings
+    /// Where the settings want TLS.
+    let tls: TLSClientContext?
     let responseHeadLimits: HeadLimits
     /// Resolved when the configuration was loaded; index as in `settings.servers`.
     let addresses: [SocketAddress]
@@ -19,13 +22,16 @@ final class UpstreamPool {
     private var idle: [UpstreamConnection] = []
     private(set) var connectionCount = 0
     private var nextServer = 0
+    /// Whether the configuration has left this upstream behind.
+    private var isRetired = false
 
     init(
         worker: Worker, settings: UpstreamSettings, addresses: [SocketAddress],
-        responseHeadLimits: HeadLimits
+        tls: TLSClientContext?, responseHeadLimits: HeadLimits
     ) {
         self.worker = worker
         self.settings = settings
+        self.tls = tls
         self.addresses = addresses
         addressTexts = addresses.map(\.description)
         connectNanoseconds = settings.connectTimeout.wholeNanoseconds
@@ -55,12 +61,13 @@ final class UpstreamPool {
         nextServer = (nextServer + 1) % addresses.count
         connectionCount += 1
         return UpstreamConnection(
-            pool: self, address: addresses[server], addressText: addressTexts[server])
+            pool: self, server: settings.servers[server], address: addresses[server],
+            addressText: addressTexts[server])
     }
 
     /// Takes a connection back whose exchange is complete.
     func giveBack(_ connection: UpstreamConnection) {
-        guard !worker.isDraining, idle.count < settings.idleConnectionCountMax else {
+        guard !isRetired, !worker.isDraining, idle.count < settings.idleConnectionCountMax else {
             connection.close()
             return
         }
@@ -73,7 +80,13 @@ final class UpstreamPool {
         if connection.isIdle { idle.removeAll { $0 === connection } }
     }
 
-    /// The configuration has left this upstream behind: idle connections end now.
+    /// The configuration has left this upstream behind: idle connections end now, leased ones with
+    /// their exchange.
+    func retire() {
+        isRetired = true
+        closeIdle()
+    }
+
     func closeIdle() {
         for connection in idle { connection.close() }
     }

@@ -6,6 +6,7 @@ import HTTP
 import KeyStore
 import Policy
 import Settings
+import TLS
 
 /// Everything one data-plane thread owns: its loop, connections, pools, caches and counters. Shares
 /// nothing; other threads reach it through its mailbox.
@@ -30,15 +31,14 @@ final class Worker {
     var verifier: AssertionVerifier
     let registry: any Registry
     let counters: WorkerCounters
-    private var waiting: [UInt64: Exchange] = [:]
+    private let waiting: WaitingExchanges
     private var receiver: MailboxReceiver<WorkerMessage>?
     private var random = RandomPool()
 
     // Connections.
     private var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
-    private var pools: [UpstreamPool] = []
-    private var poolGeneration = -1
+    private lazy var pools = UpstreamPools(worker: self)
     private var freeExchanges: [Exchange] = []
     private var lastExchangeNumber: UInt64 = 0
     private(set) var isDraining = false
@@ -63,6 +63,7 @@ final class Worker {
         loop = try EventLoop()
         deadlines = DeadlineWheel(loop: loop)
         outbox = Outbox(loop: loop)
+        waiting = WaitingExchanges(deadlines: deadlines)
         meter = hub.meters[index]
         log = WorkerLog(writers: hub.logs, loop: loop)
         verifier = try AssertionVerifier()
@@ -74,51 +75,43 @@ final class Worker {
         idleListener = ListenerContext(ListenerSettings(bind: .unix(path: "")))
     }
 
-    /// Runs until the worker has drained. `listeners` are this worker's own descriptors.
-    func run(_ listeners: [BoundListener]) {
+    /// Runs until the worker has drained.
+    func run() {
         receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
-        for listener in listeners { open(listener) }
         loop.run()
         log.flush()
         counters.close()
     }
 
-    private func receive(_ message: WorkerMessage) {
+    func receive(_ message: WorkerMessage) {
         switch message {
         case .keyLookedUp(let number, let result): keyWasLookedUp(number, result)
         case .enrolled(let number, let result):
-            waiting.removeValue(forKey: number)?.enrolmentEnded(result, number: number)
+            waiting.take(number)?.enrolmentEnded(result, number: number)
         case .advancedDurably(let number, let outcome):
-            guard let exchange = takeWaiting(number) else { return }
+            guard let exchange = waiting.take(number) else { return }
             exchange.durableOutcome = outcome
             exchange.resume()
         case .keysChanged(.keys(let keyIDs)):
             keyCache.invalidate(keyIDs)
         case .keysChanged(.everything): keyCache.clear()
+        case .listen(let listeners): open(listeners)
         case .reload(let update): apply(update)
         case .drain: drain()
         }
     }
 
-    /// The exchange that still waits under `number`; nil where it has ended meanwhile.
-    private func takeWaiting(_ number: UInt64) -> Exchange? {
-        guard let exchange = waiting.removeValue(forKey: number), exchange.number == number else {
-            return nil
-        }
-        return exchange
-    }
-
     // MARK: stores
 
-    private func wait(_ exchange: Exchange) throws(Refusal) {
+    private func waitForRegistry(_ exchange: Exchange) throws(Refusal) {
         guard waiting.count < site.settings.limits.registryQueueCountMax else {
             throw Refusal(.storeUnavailable, detail: "registry_queue")
         }
-        waiting[exchange.number] = exchange
+        waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
     }
 
     func lookUpKey(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
-        try wait(exchange)
+        try waitForRegistry(exchange)
         let number = exchange.number
         let mailbox = mailbox
         registry.find(keyID) { result in
@@ -132,19 +125,19 @@ final class Worker {
         case .success(let found): record = found
         case .failure(let error):
             log.event("registry_failed", error.description)
-            takeWaiting(number)?.keyWasLookedUp(.failure(error))
+            waiting.take(number)?.keyWasLookedUp(.failure(error))
             return
         }
         // Unknown keys are not cached: strangers must not push out the known.
         var cached: CachedKey?
         if let record { cached = keyCache.insert(record) }
-        takeWaiting(number)?.keyWasLookedUp(.success(cached))
+        waiting.take(number)?.keyWasLookedUp(.success(cached))
     }
 
     func advanceDurably(
         for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
     ) throws(Refusal) {
-        try wait(exchange)
+        try waitForRegistry(exchange)
         let number = exchange.number
         let mailbox = mailbox
         registry.advanceDurably(keyID, counter: assertion.counter) { result in
@@ -153,7 +146,7 @@ final class Worker {
     }
 
     func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
-        try wait(exchange)
+        try waitForRegistry(exchange)
         let number = exchange.number
         let mailbox = mailbox
         registry.enrol(record, challenge: challenge) { result in
@@ -170,13 +163,13 @@ final class Worker {
             [unowned self] answer in
             if isInline {
                 verdict = answer
-            } else if let exchange = takeWaiting(number) {
+            } else if let exchange = waiting.take(number) {
                 exchange.counterVerdict = answer
                 exchange.resume()
             }
         }
         isInline = false
-        if verdict == nil { waiting[number] = exchange }
+        if verdict == nil { waiting.insert(exchange, withinNanoseconds: nil) }
         return verdict
     }
 
@@ -223,11 +216,26 @@ final class Worker {
     }
 
     func accepted(_ descriptor: Int32, _ peer: SocketAddress, _ listener: ListenerContext) {
-        let connection = HTTP1Connection(
-            worker: self, descriptor: descriptor, peer: peer, listener: listener)
+        guard listener.isTLS else {
+            let transport = Transport(loop: loop, descriptor: descriptor)
+            let connection = HTTP1Connection(
+                worker: self, transport: transport, peer: peer, listener: listener)
+            insert(connection)
+            return connection.start()
+        }
+        guard let context = site.tls.server(at: listener.bind),
+            let session = try? TLSSession(server: context, descriptor: descriptor)
+        else { return Socket.close(descriptor) }
+        let handshake = ClientHandshake(
+            worker: self, session: session, descriptor: descriptor, peer: peer,
+            listener: listener)
+        insert(handshake)
+        handshake.start()
+    }
+
+    private func insert(_ connection: any ClientConnection) {
         connection.slot = connections.insert(connection)
         meter.connections(connections.count)
-        connection.start()
     }
 
     /// Every client connection of this worker.
@@ -253,41 +261,28 @@ final class Worker {
 
     /// The pool of `upstream` under `site`, which may be older than the worker's own.
     func pool(for site: Site, upstream index: Int) -> UpstreamPool {
-        if site.generation > poolGeneration { rebuildPools(site) }
-        if site.generation == poolGeneration { return pools[index] }
-        let settings = site.settings.upstreams[index]
-        return pools.first { $0.settings == settings } ?? makePool(settings, site)
-    }
-
-    private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
-        UpstreamPool(
-            worker: self, settings: settings, addresses: hub.addresses(of: settings),
-            responseHeadLimits: site.responseHeadLimits)
-    }
-
-    /// Pools of upstreams that did not change keep their connections.
-    private func rebuildPools(_ site: Site) {
-        var old = pools
-        pools = site.settings.upstreams.map { settings in
-            let fresh = makePool(settings, site)
-            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
-            return kept.map { old.remove(at: $0) } ?? fresh
-        }
-        for pool in old { pool.closeIdle() }
-        poolGeneration = site.generation
+        pools.pool(for: site, upstream: index)
     }
 
     // MARK: reload and stop
 
-    private func open(_ listener: BoundListener) {
-        let acceptor = Acceptor(worker: self, listener: listener)
-        acceptors.append(acceptor)
-        acceptor.start()
+    private func open(_ listeners: [BoundListener]) {
+        // A listener opened now would keep the drain from ending.
+        guard !isDraining else { return }
+        for listener in listeners {
+            guard let descriptor = listener.take() else { continue }
+            let acceptor = Acceptor(
+                worker: self, context: listener.context, descriptor: descriptor)
+            acceptors.append(acceptor)
+            acceptor.start()
+        }
     }
 
     private func apply(_ update: WorkerUpdate) {
+        guard !isDraining else { return }
         site = update.site
         keyCache.replaceApps(update.site.settings.apps.map(\.id))
+        pools.reload()
         let contexts = update.listeners.map(\.context)
         for acceptor in acceptors {
             guard let context = contexts.first(where: { $0.bind == acceptor.context.bind }) else {
@@ -297,7 +292,7 @@ final class Worker {
             acceptor.context = context
         }
         acceptors.removeAll { $0.isClosed }
-        for listener in update.listeners where listener.descriptor >= 0 { open(listener) }
+        open(update.listeners)
     }
 
     private func drain() {
@@ -306,7 +301,7 @@ final class Worker {
         for acceptor in acceptors { acceptor.close() }
         acceptors = []
         for connection in clients { connection.drain() }
-        for pool in pools { pool.closeIdle() }
+        pools.closeIdle()
         let timer = Timer(loop: loop) { [unowned self] in
             for connection in clients { connection.lose() }
             loop.stop()

@@ -6,6 +6,8 @@ enum WorkerMessage: Sendable {
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
     case keysChanged(RegistryChange)
+    /// The first listeners, once every worker is there.
+    case listen([BoundListener])
     case reload(WorkerUpdate)
     case drain
 }
@@ -15,11 +17,4 @@ struct WorkerUpdate: Sendable {
     let site: Site
     /// Every listener of the configuration; those that are open already come without a descriptor.
     let listeners: [BoundListener]
-}
-
-/// A listening socket of one worker's own.
-struct BoundListener: Sendable {
-    let context: ListenerContext
-    /// -1 where the worker has it open already.
-    let descriptor: Int32
 }

@@ -51,6 +51,7 @@ public struct SettingsPrinter {
             yaml.entry("allow", list: allowed.map(\.name))
             yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
             yaml.entry("protocols", list: listener.protocols.map(\.rawValue))
+            if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
     }
 
@@ -125,37 +126,8 @@ public struct SettingsPrinter {
                     yaml.entry("idle_timeout", Quantity.describe(upstream.idleTimeout))
                     yaml.entry("idle_connections_max", "\(upstream.idleConnectionCountMax)")
                     yaml.entry("connections_max", "\(upstream.connectionCountMax)")
+                    if let tls = upstream.tls { TLSPrinter.write(tls, to: &yaml) }
                 }
-            }
-        }
-    }
-
-    private static func write(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
-        yaml.entry("name", text: route.name)
-        switch route.path {
-        // A * of the path itself must not be taken for the pattern's.
-        case .exact(let path): yaml.entry("path", text: path.replacing("*", with: "%2A"))
-        case .prefix(let path): yaml.entry("path", text: path.replacing("*", with: "%2A") + "*")
-        }
-        if !route.methods.isEmpty { yaml.entry("methods", list: route.methods) }
-        if settings.upstreams.indices.contains(route.upstream) {
-            yaml.entry("upstream", text: settings.upstreams[route.upstream].name)
-        }
-        yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
-        let attest = route.attest
-        yaml.mapping("attest") { yaml in
-            yaml.entry("mode", attest.mode.rawValue)
-            yaml.entry("client_data", attest.clientData.rawValue)
-            yaml.entry("challenge", attest.challenge.rawValue)
-            switch attest.replay {
-            case .strict: yaml.entry("replay", "strict")
-            case .durable: yaml.entry("replay", "durable")
-            case .window(let size): yaml.entry("replay", "{ window: \(size) }")
-            }
-            yaml.entry("rollout", "\(attest.rolloutPercent)%")
-            if attest.clientData == .body {
-                yaml.entry("challenge_member", text: attest.challengeMember)
-                if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }
             }
         }
     }
@@ -194,9 +166,11 @@ public struct SettingsPrinter {
         yaml.mapping("timeouts") { yaml in
             yaml.entry("request_head", Quantity.describe(timeouts.requestHead))
             yaml.entry("request_body", Quantity.describe(timeouts.requestBody))
+            yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
             yaml.entry("http2_settings", Quantity.describe(timeouts.settings))
+            yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }
     }

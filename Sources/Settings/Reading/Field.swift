@@ -88,7 +88,8 @@ struct Field {
                 return nil
             }
             return SettingText(
-                value: outcome.text, shown: quoted(outcome.usesFile ? raw : outcome.text))
+                value: outcome.text, shown: quoted(outcome.usesFile ? raw : outcome.text),
+                isSubstituted: outcome.text != raw)
         } catch {
             self.error(error.message)
             return nil
@@ -126,6 +127,8 @@ struct Field {
 struct SettingText {
     let value: String
     let shown: String
+    /// Some of it came from the environment or a file.
+    let isSubstituted: Bool
 }
 
 /// In quotes, short, and on one line.

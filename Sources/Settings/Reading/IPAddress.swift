@@ -96,9 +96,8 @@ extension AddressBlock: CustomStringConvertible {
 }
 
 extension Field {
-    /// A CIDR block, or one address.
-    func addressBlock() -> AddressBlock? {
-        guard let text = text() else { return nil }
+    /// `text` as a CIDR block, or one address.
+    func addressBlock(_ text: SettingText) -> AddressBlock? {
         let parts = text.value.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let address = IPAddress.bytes(String(parts[0])) else {
             error("\(text.shown) is not an address block: write one like 10.0.0.0/8 or fd00::/8")

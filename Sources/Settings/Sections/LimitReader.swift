@@ -25,9 +25,7 @@ enum LimitReader {
                 $0.byteCount(256...64 * kibibyte, "servers behind this one take 8KiB to 64KiB")
             }
             section.set("body", &limits.bodyByteCountMax) { $0.byteCount(bodyRange, bodyReason) }
-            section.set("body_memory", &limits.bodyMemoryByteCountMax) {
-                $0.byteCount(kibibyte...64 * mebibyte, "each request may hold as much")
-            }
+            section.set("body_memory", &limits.bodyMemoryByteCountMax, bodyMemory)
             section.set("temporary_directory", &limits.temporaryDirectory, temporaryDirectory)
             section.set("response_head", &limits.responseHeadByteCountMax) {
                 $0.byteCount(kibibyte...mebibyte, "each request may hold as much")
@@ -64,15 +62,25 @@ enum LimitReader {
         return path
     }
 
+    static func bodyMemory(_ field: Field) -> Int? {
+        field.byteCount(kibibyte...64 * mebibyte, "each request may hold as much")
+    }
+
+    private static let shortest = Duration.milliseconds(100)
+
+    static func requestBodyTimeout(_ field: Field) -> Duration? {
+        field.duration(shortest, .seconds(600), "slow bodies hold memory")
+    }
+
     static func timeouts(_ field: Field) -> Timeouts? {
         field.section { section in
             var timeouts = Timeouts()
-            let shortest = Duration.milliseconds(100)
             section.set("request_head", &timeouts.requestHead) {
                 $0.duration(shortest, .seconds(300), "slow heads hold connections")
             }
-            section.set("request_body", &timeouts.requestBody) {
-                $0.duration(shortest, .seconds(600), "slow bodies hold memory")
+            section.set("request_body", &timeouts.requestBody, requestBodyTimeout)
+            section.set("tls_handshake", &timeouts.tlsHandshake) {
+                $0.duration(shortest, .seconds(120), "unfinished handshakes hold connections")
             }
             section.set("idle", &timeouts.idle) {
                 $0.duration(shortest, .seconds(3600), "idle clients hold connections")
@@ -82,6 +90,9 @@ enum LimitReader {
             }
             section.set("http2_settings", &timeouts.settings) {
                 $0.duration(shortest, .seconds(300), "clients acknowledge in a round trip")
+            }
+            section.set("registry", &timeouts.registry) {
+                $0.duration(shortest, .seconds(60), "requests that wait hold memory")
             }
             section.set("drain", &timeouts.drain) {
                 $0.duration(.zero, .seconds(3600), "a stopping process must end some time")

@@ -30,31 +30,55 @@ enum ListenerReader {
         section.set("allow", &allow) { field in
             field.list { $0.choice(allowances) }.map { TargetAllowances($0) }
         }
-        var trustedProxies: [AddressBlock] = []
+        var trustedProxies: [TrustedProxy] = []
         section.set("trusted_proxies", &trustedProxies) { field in
-            field.list(trustedProxy)
+            field.list { trustedProxy($0, bind: bind) }
         }
-        var protocols = [ClientProtocol.http1]
+        let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
+        // What clients of the one and the other expect; nobody speaks HTTP/2 there by surprise.
+        var protocols = tls == nil ? [ClientProtocol.http1] : [.http2, .http1]
         section.set("protocols", &protocols) { field in
             guard let chosen = field.list({ $0.choice(Self.protocols) }) else { return nil }
             if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }
             return chosen
         }
-        section.refuse("tls", "TLS listeners are not part of this version")
         guard let bind, let bindField else { return nil }
-        return PlacedListener(
-            settings: ListenerSettings(
-                bind: bind, allow: allow, trustedProxies: trustedProxies, protocols: protocols),
-            bindMark: bindField.mark)
+        var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
+        settings.tls = tls
+        settings.protocols = protocols
+        return PlacedListener(settings: settings, bindMark: bindField.mark)
     }
 
-    private static func trustedProxy(_ field: Field) -> AddressBlock? {
-        guard let block = field.addressBlock() else { return nil }
-        if block.prefixBitCount == 0 {
-            field.warning("\(block) lets every client say who it is")
+    private static func trustedProxy(_ field: Field, bind: Endpoint?) -> TrustedProxy? {
+        guard let text = field.text() else { return nil }
+        let proxy: TrustedProxy
+        if text.value == TrustedProxy.unix.description {
+            proxy = .unix
+        } else {
+            guard let block = field.addressBlock(text) else { return nil }
+            if block.prefixBitCount == 0 {
+                field.warning("\(block) lets every client say who it is")
+            }
+            proxy = .block(block)
         }
-        return block
+        if let bind, bind.isUnix != (proxy == .unix) {
+            field.warning("\(proxy) is never a peer of \(bind)")
+        }
+        return proxy
     }
+}
+
+extension TrustedProxy: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .block(let block): block.description
+        case .unix: "unix"
+        }
+    }
+}
+
+extension Endpoint {
+    var isUnix: Bool { if case .unix = self { true } else { false } }
 }
 
 /// The admin listener and where the configuration names its address.

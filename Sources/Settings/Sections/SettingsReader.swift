@@ -34,7 +34,7 @@ struct SettingsReader {
             settings.upstreams = upstreams.map(\.settings)
             let routeField = section.required("routes")
             let reader = RouteReader(
-                upstreamNames: upstreams.map(\.settings.name),
+                upstreams: settings.upstreams,
                 bodyByteCountMax: settings.limits.bodyByteCountMax)
             let routes = routeField.map(reader.routes) ?? []
             settings.routes = routes.map(\.route)

@@ -34,9 +34,7 @@ enum UpstreamReader {
         section.set("connect_timeout", &upstream.connectTimeout) {
             $0.duration(.milliseconds(10), .seconds(120), "requests wait for it")
         }
-        section.set("response_timeout", &upstream.responseTimeout) {
-            $0.duration(.milliseconds(100), .seconds(3600), "requests wait for it")
-        }
+        section.set("response_timeout", &upstream.responseTimeout, responseTimeout)
         section.set("idle_timeout", &upstream.idleTimeout) {
             $0.duration(.milliseconds(100), .seconds(3600), "idle connections hold descriptors")
         }
@@ -46,7 +44,14 @@ enum UpstreamReader {
         section.set("connections_max", &upstream.connectionCountMax) {
             $0.count(1...65_535, "an address has no more ports")
         }
+        if let field = section.field("tls") {
+            upstream.tls = UpstreamTLSReader.tls(field, servers: upstream.servers)
+        }
         return upstream
+    }
+
+    static func responseTimeout(_ field: Field) -> Duration? {
+        field.duration(.milliseconds(100), .seconds(3600), "requests wait for it")
     }
 }
 

@@ -39,12 +39,17 @@ public struct Timeouts: Hashable, Sendable {
     public var requestHead: Duration = .seconds(10)
     /// Between two reads of a request body.
     public var requestBody: Duration = .seconds(30)
+    /// For a TLS handshake, from the connection's start: beyond, the client is dropped.
+    public var tlsHandshake: Duration = .seconds(10)
     /// For the next request on a kept-alive connection.
     public var idle: Duration = .seconds(75)
     /// For a client to take any byte of an answer.
     public var send: Duration = .seconds(60)
     /// For a client to acknowledge the SETTINGS of HTTP/2 (RFC 9113 section 6.5.3).
     public var settings: Duration = .seconds(10)
+    /// For the registry, by each request that asks it: the commit of a busy disk takes far less,
+    /// and a client that hears nothing for longer gives up.
+    public var registry: Duration = .seconds(5)
     /// For requests in progress when the gateway stops.
     public var drain: Duration = .seconds(30)
 

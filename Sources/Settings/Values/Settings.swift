@@ -36,13 +36,16 @@ public struct ListenerSettings: Hashable, Sendable {
     public var bind: Endpoint
     /// Spellings of a request target that are refused unless named here.
     public var allow: TargetAllowances
-    /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept: CIDR blocks.
-    public var trustedProxies: [AddressBlock]
-    /// What is spoken there. On clear text HTTP/2 is told by its first bytes (prior knowledge).
+    /// Peers whose `Forwarded`, `X-Forwarded-*` and `X-Request-Id` are kept.
+    public var trustedProxies: [TrustedProxy]
+    /// Nil: clients speak HTTP without TLS.
+    public var tls: ListenerTLSSettings?
+    /// What is spoken there, the preferred first: chosen by ALPN (RFC 7301); on clear text HTTP/2
+    /// is told by its first bytes (prior knowledge).
     public var protocols: [ClientProtocol]
 
     public init(
-        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [AddressBlock] = [],
+        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = [],
         protocols: [ClientProtocol] = [.http1]
     ) {
         self.bind = bind
@@ -56,6 +59,13 @@ public struct ListenerSettings: Hashable, Sendable {
 public enum ClientProtocol: String, Hashable, Sendable, CaseIterable {
     case http1 = "http/1.1"
     case http2 = "h2"
+}
+
+/// Peers whose word about the client is taken.
+public enum TrustedProxy: Hashable, Sendable {
+    case block(AddressBlock)
+    /// Whoever may connect to the listener's unix socket: the mode of its file decides.
+    case unix
 }
 
 /// A CIDR block (RFC 4632); IPv4 blocks have 4 address bytes, IPv6 ones 16.
@@ -163,6 +173,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var idleConnectionCountMax = 64
     /// Connections of each worker, busy or idle; requests beyond are refused with 503.
     public var connectionCountMax = 1024
+    /// Nil: servers are spoken to without TLS.
+    public var tls: UpstreamTLSSettings?
 
     public init(name: String, servers: [Endpoint]) {
         self.name = name

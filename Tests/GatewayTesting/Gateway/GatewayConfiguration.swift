@@ -5,6 +5,7 @@ public struct GatewayConfiguration: Sendable {
         public var name: String
         public var path: String
         public var methods: [String] = []
+        /// Empty for a route that answers itself.
         public var upstream = "api"
         /// The inside of `attest: { ... }`.
         public var attest: String
@@ -12,12 +13,13 @@ public struct GatewayConfiguration: Sendable {
         public var more: [String] = []
 
         public init(
-            _ name: String, path: String, methods: [String] = [], attest: String = "mode: off",
-            more: [String] = []
+            _ name: String, path: String, methods: [String] = [], upstream: String = "api",
+            attest: String = "mode: off", more: [String] = []
         ) {
             self.name = name
             self.path = path
             self.methods = methods
+            self.upstream = upstream
             self.attest = attest
             self.more = more
         }
@@ -39,6 +41,8 @@ public struct GatewayConfiguration: Sendable {
     public var more: [String] = []
     /// Further lines of the listener, e.g. `trusted_proxies: [127.0.0.0/8]`.
     public var listenerMore: [String] = []
+    /// Addresses of further listeners.
+    public var binds: [String] = []
 
     /// Everything goes, unlooked at, to an upstream on `port`.
     public init(upstreamPort port: UInt16, routes: [Route] = [.init("all", path: "/*")]) {
@@ -58,9 +62,10 @@ public struct GatewayConfiguration: Sendable {
     }
 
     /// The file's text for a gateway whose files lie in `directory`.
-    func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
+    public func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
         lines += listenerMore.map { "    \($0)" }
+        lines += binds.map { "  - bind: \($0)" }
         lines += ["apps:"] + apps.map { "  - \($0)" }
         lines += [
             "registry: { sqlite: \(registryPath ?? directory + "/registry.db") }",
@@ -77,7 +82,8 @@ public struct GatewayConfiguration: Sendable {
             if !route.methods.isEmpty {
                 lines.append("    methods: [\(route.methods.joined(separator: ", "))]")
             }
-            lines += ["    upstream: \(route.upstream)", "    attest: { \(route.attest) }"]
+            if !route.upstream.isEmpty { lines.append("    upstream: \(route.upstream)") }
+            lines.append("    attest: { \(route.attest) }")
             lines += route.more.map { "    \($0)" }
         }
         lines.append("admin: { bind: 127.0.0.1:\(adminPort) }")

@@ -86,12 +86,11 @@ final class GatewayUnderTest {
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: 0)
         let listeners = listeners
-        thread = try Thread.spawn(name: "worker") {
-            guard let worker = try? Worker(index: 0, site: site, hub: hub, mailbox: mailbox) else {
-                return
-            }
-            worker.run(listeners)
-        }
+        thread = try Thread.spawn(
+            name: "worker",
+            preparing: { try Worker(index: 0, site: site, hub: hub, mailbox: mailbox) }
+        ) { worker in worker.run() }
+        _ = mailbox.post(.listen(listeners))
     }
 
     deinit {
@@ -158,7 +157,8 @@ final class GatewayUnderTest {
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
         let descriptor = try Socket.listen(on: address)
         let port = try #require(Socket.localAddress(descriptor)?.port)
-        let loopback = AddressBlock(address: [127, 0, 0, 0], prefixBitCount: 8)
+        let loopback = TrustedProxy.block(
+            AddressBlock(address: [127, 0, 0, 0], prefixBitCount: 8))
         let settings = ListenerSettings(
             bind: .tcp(host: "127.0.0.1", port: port), trustedProxies: isTrusted ? [loopback] : [])
         let context = ListenerContext(settings, isAdmin: index == 2)
@@ -175,7 +175,7 @@ final class GatewayUnderTest {
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation)
         if resolves { try hub.resolve(settings.upstreams) }
-        let kept = listeners.map { BoundListener(context: $0.context, descriptor: -1) }
+        let kept = listeners.map { BoundListener(context: $0.context) }
         try #require(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
         let admin = try RawClient(port: adminPort)
         let line = "\nsallyport_config_generation \(generation)\n"

@@ -11,12 +11,16 @@ import Testing
 final class SteppedWorker {
     let worker: Worker
     /// The client's end of its connection, and the upstream's end of the gateway's.
-    let client: Int32
+    private(set) var client: Int32
     let connection: HTTP1Connection
     private let upstreamListener: Int32
     private(set) var upstream: Int32 = -1
 
-    init(_ configure: (inout Settings) -> Void = { _ in }) throws {
+    /// The client's connection came over a listener without trusted proxies, or over a unix socket
+    /// with `unixListener`.
+    init(
+        unixListener: ListenerSettings? = nil, _ configure: (inout Settings) -> Void = { _ in }
+    ) throws {
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
         upstreamListener = try Socket.listen(on: address)
         let port = try #require(Socket.localAddress(upstreamListener)?.port)
@@ -38,7 +42,10 @@ final class SteppedWorker {
         worker = try Worker(index: 0, site: site, hub: hub, mailbox: try Mailbox(countMax: 16))
         let (ours, clients) = try Socket.pair()
         client = clients
-        worker.accepted(ours, address, worker.idleListener)
+        let unix = try #require(SocketAddress.unix("/run/client"))
+        worker.accepted(
+            ours, unixListener == nil ? address : unix,
+            unixListener.map { ListenerContext($0) } ?? worker.idleListener)
         connection = try #require(worker.clients.first as? HTTP1Connection)
     }
 
@@ -53,13 +60,15 @@ final class SteppedWorker {
     var waitingByteCount: Int { connection.output.count }
 
     /// Sends the head of a request and lets the gateway connect to its upstream.
-    func begin() throws {
-        let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+    func begin(fields: String = "") throws {
+        let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n".utf8)
         guard case .bytes = Socket.write(client, head.span) else { return }
         connection.descriptorIsReadable()
         let leased = try #require(connection.exchange?.upstream)
         // A connection on the loopback is made at once.
         leased.descriptorIsWritable()
+        // No loop runs here to end its turn.
+        worker.outbox.flush()
         guard case .accepted(let accepted, _) = Socket.accept(upstreamListener) else { return }
         upstream = accepted
     }
@@ -71,6 +80,13 @@ final class SteppedWorker {
         leased.descriptorIsReadable()
     }
 
+    /// What the upstream has received.
+    func upstreamText() -> String {
+        var taken = ByteBuffer()
+        while case .bytes = Socket.read(upstream, into: &taken, atMost: 1 << 16) {}
+        return String(decoding: taken.readable.array, as: UTF8.self)
+    }
+
     /// The client sends `text`, as far as the kernel takes it.
     @discardableResult
     func send(_ text: String) -> Int {
@@ -79,9 +95,16 @@ final class SteppedWorker {
     }
 
     /// Takes everything that waits for the client in the kernel.
-    func drainClient() -> Int {
-        var scrap = ByteBuffer()
-        while case .bytes = Socket.read(client, into: &scrap, atMost: 1 << 20) {}
-        return scrap.count
+    func drainClient() -> Int { takeAnswers().utf8.count }
+
+    func takeAnswers() -> String {
+        var taken = ByteBuffer()
+        while case .bytes = Socket.read(client, into: &taken, atMost: 1 << 20) {}
+        return String(decoding: taken.readable.array, as: UTF8.self)
+    }
+
+    func closeClient() {
+        Socket.close(client)
+        client = -1
     }
 }

@@ -1,0 +1,123 @@
+"""TLS beside nginx: memory of idle connections, processor time of handshakes; prints tables."""
+
+import os
+import resource
+import socket
+import ssl
+import subprocess
+import time
+
+import idle
+import testbed
+
+CONNECTIONS = int(os.environ.get("CONNECTIONS", "2000"))
+HANDSHAKES = int(os.environ.get("HANDSHAKES", "1500"))
+
+
+def mint(bed, name, arguments):
+    """A certificate of its own issuer, and its key."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost", "-newkey", *arguments,
+         "-keyout", bed.path(name + ".key"), "-out", bed.path(name + ".crt")],
+        check=True, capture_output=True)
+
+
+def client(version):
+    """What trusts anyone and speaks this version only."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    return context
+
+
+def connect(context, port, count):
+    """Connections that have each had one answer and now wait."""
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    connections = []
+    for _ in range(count):
+        plain = socket.create_connection(("127.0.0.1", port), timeout=30)
+        connection = context.wrap_socket(plain, server_hostname="localhost")
+        connection.sendall(request)
+        answer = b""
+        while b"bytes of plain text.\n" not in answer:
+            piece = connection.recv(4096)
+            if not piece:
+                raise testbed.Failure(f"port {port} closed a connection: {answer!r}")
+            answer += piece
+        connections.append(connection)
+    return connections
+
+
+def memory(context, process, port, count):
+    """KiB of resident memory for each of `count` connections."""
+    for connection in connect(context, port, 50):
+        connection.close()
+    time.sleep(idle.SETTLE_SECONDS)
+    before = testbed.resident_mib(process)
+    connections = connect(context, port, count)
+    time.sleep(idle.SETTLE_SECONDS)
+    grown = testbed.resident_mib(process) - before
+    for connection in connections:
+        connection.close()
+    return grown * 1024 / count
+
+
+def handshakes(context, process, port, count):
+    """Milliseconds of the server's processor for a handshake without a ticket."""
+    before = testbed.processor_seconds(process)
+    for _ in range(count):
+        plain = socket.create_connection(("127.0.0.1", port), timeout=30)
+        context.wrap_socket(plain, server_hostname="localhost").close()
+    return (testbed.processor_seconds(process) - before) * 1000 / count
+
+
+def start(bed, key):
+    """Sallyport and nginx, each with a listener that speaks TLS with this key."""
+    upstream, clear, gateway, admin, other, nginx = testbed.free_ports(6)
+    bed.start_upstream(upstream, bed.load_cpu)
+    path = bed.configure_gateway("gateway-" + key, clear, admin, upstream)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    files = f"certificate: {bed.path(key)}.crt, key: {bed.path(key)}.key"
+    bed.write("gateway-" + key + ".yaml", text.replace(
+        "apps:", f"  - {{ bind: 127.0.0.1:{gateway}, tls: {{ {files} }} }}\napps:", 1))
+    ours = bed.start_gateway("gateway-" + key, admin, bed.server_cpu)[0]
+    theirs = bed.start_nginx("nginx-" + key, other, f"""
+        listen 127.0.0.1:{nginx} ssl;
+        ssl_certificate {bed.path(key)}.crt;
+        ssl_certificate_key {bed.path(key)}.key;
+        ssl_protocols TLSv1.2 TLSv1.3;
+        location / {{
+            proxy_pass http://127.0.0.1:{upstream};
+            proxy_http_version 1.1;
+            proxy_set_header Connection "";
+        }}
+    """, bed.server_cpu)
+    bed.await_answer(theirs, f"http://127.0.0.1:{other}/")
+    return [("Sallyport", ours, gateway), ("nginx", theirs, nginx)]
+
+
+def main(bed):
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    bed.connections_max = CONNECTIONS * 2 + 1000
+    mint(bed, "ecdsa", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
+    mint(bed, "rsa", ["rsa:2048"])
+    print("\n".join(testbed.machine(bed)))
+    print(f"\n{CONNECTIONS} idle connections, each after one answer; {HANDSHAKES} handshakes\n")
+    print("| server | key | version | ms of processor a handshake | KiB a connection |")
+    print("| --- | --- | --- | --- | --- |")
+    for key in ["ecdsa", "rsa"]:
+        for name, process, port in start(bed, key):
+            for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]:
+                context = client(version)
+                spent = handshakes(context, process, port, HANDSHAKES)
+                each = memory(context, process, port, CONNECTIONS) if key == "ecdsa" else None
+                shown = f"{each:.2f}" if each is not None else ""
+                print(f"| {name} | {key} | {version.name} | {spent:.3f} | {shown} |", flush=True)
+
+
+if __name__ == "__main__":
+    testbed.main(main)

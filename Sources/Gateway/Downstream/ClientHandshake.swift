@@ -1,0 +1,104 @@
+import Bytes
+import EventLoop
+import Settings
+import TLS
+
+/// A client's TLS handshake: nothing of HTTP is made before it is complete.
+final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler {
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    private unowned(unsafe) let worker: Worker
+    private let listener: ListenerContext
+    private let peer: SocketAddress
+    private let session: TLSSession
+    private let watch: Watch
+    private var deadline: Deadline?
+    var slot = 0
+
+    init(
+        worker: Worker, session: TLSSession, descriptor: Int32, peer: SocketAddress,
+        listener: ListenerContext
+    ) {
+        self.worker = worker
+        self.session = session
+        self.peer = peer
+        self.listener = listener
+        watch = Watch(loop: worker.loop, descriptor: descriptor)
+    }
+
+    func start() {
+        watch.handler = self
+        watch.enableReading()
+        deadline = Deadline(wheel: worker.deadlines, handler: self)
+        deadline?.set(afterNanoseconds: worker.site.timeouts.tlsHandshake)
+    }
+
+    func descriptorIsReadable() { proceed() }
+
+    func descriptorIsWritable() { proceed() }
+
+    private func proceed() {
+        switch session.handshake() {
+        case .wantRead:
+            watch.disableWriting()
+            watch.enableReading()
+        case .wantWrite:
+            watch.disableReading()
+            watch.enableWriting()
+        case .complete: complete()
+        case .failed(let failure):
+            worker.meter.handshakeFailed(failure.kind)
+            if failure.isHTTP { answerHTTP() }
+            lose()
+        }
+    }
+
+    private func complete() {
+        watch.disableReading()
+        watch.disableWriting()
+        deadline = nil
+        worker.meter.add(.handshakes)
+        if session.isResumed { worker.meter.add(.resumptions) }
+        handOver(Transport(watch: watch, session: session))
+    }
+
+    /// The application protocol that was agreed on decides what goes on in this place.
+    private func handOver(_ transport: Transport) {
+        if session.applicationProtocol == ClientProtocol.http2.rawValue {
+            let connection = HTTP2Connection(
+                worker: worker, transport: transport, peer: peer, listener: listener)
+            worker.replace(self, with: connection)
+            return connection.start()
+        }
+        // A client that names no protocol speaks HTTP/1.1.
+        guard listener.protocols.contains(.http1) else { return lose() }
+        let connection = HTTP1Connection(
+            worker: worker, transport: transport, peer: peer, listener: listener)
+        worker.replace(self, with: connection)
+        connection.start()
+    }
+
+    /// A person who typed http:// should see why nothing works.
+    private func answerHTTP() {
+        let text = "This port takes HTTPS only.\n"
+        let answer =
+            "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+            + "Content-Length: \(text.utf8.count)\r\n\r\n\(text)"
+        let bytes = Array(answer.utf8)
+        _ = Socket.write(watch.descriptor, bytes.span)
+    }
+
+    func deadlineExpired() {
+        worker.meter.handshakeTimedOut()
+        lose()
+    }
+
+    /// What has begun may have a request behind it: that one is answered, as the last.
+    func drain() {}
+
+    func lose() {
+        deadline = nil
+        watch.cancel()
+        Socket.close(watch.descriptor)
+        worker.remove(self)
+    }
+}

@@ -1,0 +1,80 @@
+import Bytes
+import EventLoop
+import Settings
+
+/// Hands answers to the kernel, and bounds how long a client may take nothing of them.
+extension HTTP1Connection {
+    func descriptorIsWritable() {
+        guard state != .closed else { return }
+        flush()
+        guard output.isEmpty, state != .closed else { return }
+        resumeUpstream()
+        rest()
+        if state == .readingHead, !hasClientEnded { transport?.enableReading() }
+        process()
+    }
+
+    /// Writes what waits; what does not fit is written when the client takes it.
+    func flush() {
+        guard !isBroken else { return lose() }
+        guard let transport else { return }
+        var hasProgress = false
+        while !output.isEmpty {
+            switch transport.write(output.readable) {
+            case .bytes(let count):
+                output.consume(count)
+                hasProgress = true
+            case .wouldBlock: return awaitClient(hasProgress: hasProgress)
+            case .failed: return lose()
+            }
+        }
+        clientTookAll()
+        if state == .finishing { linger() }
+    }
+
+    /// Writes `bytes` after what waits, without copying what the kernel takes at once.
+    func writeThrough(_ bytes: Span<UInt8>) -> Bool {
+        let limit = worker.site.settings.limits.responseBufferByteCountMax
+        guard let transport, !isBroken else { return true }
+        // Over TLS the flush that follows makes records of the whole.
+        if bytes.count < Self.copyByteCountMax || transport.isWriting || !transport.canGather {
+            output.append(bytes)
+        } else {
+            let waiting = output.count
+            switch transport.write(output.readable, bytes) {
+            case .bytes(let count):
+                output.consume(min(count, waiting))
+                output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
+            case .wouldBlock: output.append(bytes)
+            case .failed:
+                // The caller still holds a view into the upstream's buffer: the loss is told when
+                // it flushes.
+                isBroken = true
+                return true
+            }
+            if !output.isEmpty { awaitClient(hasProgress: true) }
+        }
+        isUpstreamPaused = output.count > limit
+        return !isUpstreamPaused
+    }
+
+    /// The client must take something first. Its time runs from when its kernel last did: more
+    /// bytes for it, however many the upstream sends, do not give it more.
+    private func awaitClient(hasProgress: Bool) {
+        guard let transport, hasProgress || !transport.isWriting else { return }
+        transport.enableWriting()
+        deadline?.set(afterNanoseconds: worker.site.timeouts.send)
+    }
+
+    /// Nothing waits for the client; where it has begun a request, its time for the rest starts.
+    private func clientTookAll() {
+        guard let transport, transport.isWriting else { return }
+        transport.disableWriting()
+        switch state {
+        case .readingHead: setDeadline(worker.site.timeouts.requestHead)
+        case .exchanging where !bodyReader.isComplete:
+            setDeadline(requestBodyNanoseconds)
+        default: break
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import Bytes
+import EventLoop
+import TLS
+
+/// Stands between the loop and a connection over TLS: what was read ahead is offered again, and a
+/// read that must write first (or the other way round) waits for the right event.
+final class TLSStream: ReadinessHandler {
+    let session: TLSSession
+    private let watch: Watch
+    /// Not held: it owns the transport.
+    unowned(unsafe) var handler: (any ReadinessHandler)?
+    enum Interest {
+        case none
+        case reading
+        /// The peer's loss alone.
+        case changes
+    }
+
+    /// What the connection waits for.
+    var interest = Interest.none { didSet { update() } }
+    var isWriting = false { didSet { update() } }
+    private var readAwaitsWriting = false
+    private var writeAwaitsReading = false
+    /// Our side has said its last: what still comes is not deciphered.
+    private var isFinished = false
+    private var isEnded = false
+    private(set) var failure: TLSFailure?
+
+    init(session: TLSSession, watch: Watch) {
+        self.session = session
+        self.watch = watch
+        watch.handler = self
+    }
+
+    // MARK: bytes
+
+    func read(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
+        switch session.read(into: &buffer, atMost: byteCountMax) {
+        case .bytes(let count): return .bytes(count)
+        case .wantRead: return .wouldBlock
+        case .wantWrite:
+            readAwaitsWriting = true
+            update()
+            return .wouldBlock
+        case .endOfFile: return .endOfFile
+        case .failed(let failure):
+            self.failure = failure
+            return .failed(errno: 0)
+        }
+    }
+
+    func write(_ bytes: Span<UInt8>) -> WriteOutcome {
+        switch session.write(bytes) {
+        case .bytes(let count): return .bytes(count)
+        case .wantWrite: return .wouldBlock
+        case .wantRead:
+            writeAwaitsReading = true
+            update()
+            return .wouldBlock
+        case .failed(let failure):
+            self.failure = failure
+            return .failed(errno: 0)
+        }
+    }
+
+    func finish() {
+        session.sendClose()
+        isFinished = true
+    }
+
+    func end() { isEnded = true }
+
+    // MARK: events
+
+    private func update() {
+        guard !isEnded else { return }
+        let isReading = interest == .reading
+        let reads = (isReading && !readAwaitsWriting) || (isWriting && writeAwaitsReading)
+        let writes = (isWriting && !writeAwaitsReading) || (isReading && readAwaitsWriting)
+        if reads {
+            watch.enableReading()
+        } else if interest == .changes {
+            watch.watchChanges()
+        } else {
+            watch.disableReading()
+        }
+        if writes { watch.enableWriting() } else { watch.disableWriting() }
+        if isReading { offerBuffered() }
+    }
+
+    /// What OpenSSL holds already makes no event of the descriptor.
+    private func offerBuffered() {
+        if session.hasBuffered, !isFinished, !readAwaitsWriting { watch.repeatReading() }
+    }
+
+    func descriptorIsReadable() {
+        withExtendedLifetime(self) {
+            if writeAwaitsReading {
+                writeAwaitsReading = false
+                update()
+                if isWriting { handler?.descriptorIsWritable() }
+            }
+            guard interest != .none, !isEnded else { return }
+            handler?.descriptorIsReadable()
+            if interest == .reading, !isEnded { offerBuffered() }
+        }
+    }
+
+    func descriptorIsWritable() {
+        withExtendedLifetime(self) {
+            if readAwaitsWriting {
+                readAwaitsWriting = false
+                update()
+                if interest == .reading { handler?.descriptorIsReadable() }
+            }
+            guard isWriting, !isEnded else { return }
+            handler?.descriptorIsWritable()
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import EventLoop
+import Settings
+
+/// One worker's pools: those of the configuration in force, and those that reloads left behind,
+/// until the last exchange on them has ended.
+final class UpstreamPools {
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    unowned(unsafe) let worker: Worker
+    /// Index as in the settings.
+    private var current: [UpstreamPool] = []
+    private var retired: [UpstreamPool] = []
+
+    init(worker: Worker) {
+        self.worker = worker
+        current = worker.site.settings.upstreams.map { makePool($0, worker.site) }
+    }
+
+    /// The pool of `upstream` under `site`, which may be older than the worker's own.
+    func pool(for site: Site, upstream index: Int) -> UpstreamPool {
+        guard site.generation != worker.site.generation else { return current[index] }
+        let settings = site.settings.upstreams[index]
+        if let pool = (current + retired).first(where: { $0.settings == settings }) { return pool }
+        let pool = makePool(settings, site)
+        pool.retire()
+        retired.append(pool)
+        return pool
+    }
+
+    /// Takes up the worker's new site: pools of upstreams that did not change keep their
+    /// connections, the others are left behind.
+    func reload() {
+        var old = current
+        current = worker.site.settings.upstreams.map { settings in
+            let fresh = makePool(settings, worker.site)
+            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
+            return kept.map { old.remove(at: $0) } ?? fresh
+        }
+        for pool in old { pool.retire() }
+        retired = (retired + old).filter { $0.connectionCount > 0 }
+    }
+
+    func closeIdle() {
+        for pool in current { pool.closeIdle() }
+    }
+
+    private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
+        UpstreamPool(
+            worker: worker, settings: settings, addresses: worker.hub.addresses(of: settings),
+            tls: settings.tls.flatMap { site.tls.client($0.configuration) },
+            responseHeadLimits: site.responseHeadLimits)
+    }
+}

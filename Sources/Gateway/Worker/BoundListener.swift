@@ -1,0 +1,26 @@
+import EventLoop
+import Synchronization
+
+/// A listening socket on its way to the worker that will serve it; closed where it does not arrive.
+///
+/// The kernel gives connections to every socket that listens, also to one nobody accepts from.
+final class BoundListener: Sendable {
+    let context: ListenerContext
+    private let descriptor: Atomic<Int32>
+
+    /// Without a descriptor where the worker has the socket open already.
+    init(context: ListenerContext, descriptor: Int32 = -1) {
+        self.context = context
+        self.descriptor = Atomic(descriptor)
+    }
+
+    deinit {
+        if let descriptor = take() { Socket.close(descriptor) }
+    }
+
+    /// The socket, from now on the caller's to close; nil where there is none, or it was taken.
+    func take() -> Int32? {
+        let descriptor = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
+        return descriptor >= 0 ? descriptor : nil
+    }
+}

@@ -1,0 +1,74 @@
+/// What the operator's texts may say of a request.
+public enum TextVariable: String, Sendable, CaseIterable {
+    /// The client's address.
+    case clientAddress = "client_address"
+    case requestID = "request_id"
+    /// As received, without the port.
+    case host
+    /// Base64, of a verified request; else nothing.
+    case keyID = "key_id"
+    /// Path and query as received.
+    case target
+    /// As received.
+    case path
+    /// With its `?`; nothing where there is none.
+    case query
+    /// What is below the route's prefix, as received, without the slash before it.
+    case rest
+}
+
+/// A text with places for what a request brings.
+public struct TextTemplate: Hashable, Sendable {
+    public enum Piece: Hashable, Sendable {
+        case literal(String)
+        case variable(TextVariable)
+    }
+
+    public enum Fault: Error, Equatable {
+        /// `{` without `}`.
+        case unclosed
+        case unknown(String)
+    }
+
+    /// No two literals stand beside each other.
+    public private(set) var pieces: [Piece] = []
+
+    public init(literal: String) { pieces = literal.isEmpty ? [] : [.literal(literal)] }
+
+    /// Reads `literal {variable} literal`; `{{` stands for `{`.
+    public init(_ text: String, variables: [TextVariable]) throws(Fault) {
+        var literal = ""
+        var rest = text[...]
+        while let character = rest.popFirst() {
+            guard character == "{" else {
+                literal.append(character)
+                continue
+            }
+            if rest.first == "{" {
+                rest.removeFirst()
+                literal.append("{")
+                continue
+            }
+            guard let end = rest.firstIndex(of: "}") else { throw .unclosed }
+            let name = String(rest[..<end])
+            guard let variable = variables.first(where: { $0.rawValue == name }) else {
+                throw .unknown(name)
+            }
+            rest = rest[rest.index(after: end)...]
+            if !literal.isEmpty { pieces.append(.literal(literal)) }
+            literal = ""
+            pieces.append(.variable(variable))
+        }
+        if !literal.isEmpty { pieces.append(.literal(literal)) }
+    }
+
+    /// As the configuration writes it.
+    public var description: String {
+        pieces.map { piece in
+            switch piece {
+            case .literal(let text): text.replacing("{", with: "{{")
+            case .variable(let variable): "{\(variable.rawValue)}"
+            }
+        }.joined()
+    }
+}

@@ -1,0 +1,113 @@
+import Policy
+
+extension SettingsPrinter {
+    static func write(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
+        yaml.entry("name", text: route.name)
+        switch route.path {
+        // A * of the path itself must not be taken for the pattern's.
+        case .exact(let path): yaml.entry("path", text: path.replacing("*", with: "%2A"))
+        case .prefix(let path): yaml.entry("path", text: path.replacing("*", with: "%2A") + "*")
+        }
+        if !route.hosts.isEmpty { yaml.entry("hosts", list: route.hosts.map(\.description)) }
+        if !route.methods.isEmpty { yaml.entry("methods", list: route.methods) }
+        if !route.headers.isEmpty {
+            yaml.mapping("headers") { yaml in
+                for condition in route.headers { write(condition, to: &yaml) }
+            }
+        }
+        if let upstream = route.upstream, settings.upstreams.indices.contains(upstream) {
+            yaml.entry("upstream", text: settings.upstreams[upstream].name)
+        }
+        yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
+        writeAction(route, to: &yaml)
+        if route.allowsWeaker { yaml.entry("allow_weaker", "true") }
+        let attest = route.attest
+        yaml.mapping("attest") { yaml in
+            yaml.entry("mode", attest.mode.rawValue)
+            yaml.entry("client_data", attest.clientData.rawValue)
+            yaml.entry("challenge", attest.challenge.rawValue)
+            switch attest.replay {
+            case .strict: yaml.entry("replay", "strict")
+            case .durable: yaml.entry("replay", "durable")
+            case .window(let size): yaml.entry("replay", "{ window: \(size) }")
+            }
+            yaml.entry("rollout", "\(attest.rolloutPercent)%")
+            if attest.clientData == .body {
+                yaml.entry("challenge_member", text: attest.challengeMember)
+                if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }
+            }
+        }
+    }
+
+    private static func writeAction(_ route: Route, to yaml: inout YAMLText) {
+        switch route.answer {
+        case .redirect(let redirect)?:
+            yaml.mapping("redirect") { yaml in
+                yaml.entry("to", text: redirect.location.description)
+                yaml.entry("status", "\(redirect.status)")
+            }
+        case .respond(let response)?:
+            yaml.mapping("respond") { yaml in
+                yaml.entry("status", "\(response.status)")
+                if !response.body.isEmpty { yaml.entry("body", text: response.body) }
+                yaml.entry("content_type", text: response.contentType)
+            }
+        case nil: break
+        }
+        switch route.rewrite {
+        case .prefix(let prefix)?: yaml.mapping("rewrite") { $0.entry("prefix", text: prefix) }
+        case .path(let path)?: yaml.mapping("rewrite") { $0.entry("path", text: path) }
+        case nil: break
+        }
+        switch route.upstreamHost {
+        case .preserve: break
+        case .upstream: yaml.entry("upstream_host", "upstream")
+        case .name(let name): yaml.entry("upstream_host", text: name)
+        }
+        write("request_headers", route.requestHeaders, to: &yaml)
+        write("response_headers", route.responseHeaders, to: &yaml)
+        let overrides = route.overrides
+        if let byteCount = overrides.bodyMemoryByteCountMax {
+            yaml.mapping("limits") {
+                $0.entry("body_memory", Quantity.describe(byteCount: byteCount))
+            }
+        }
+        guard overrides.responseTimeout != nil || overrides.requestBodyTimeout != nil else {
+            return
+        }
+        yaml.mapping("timeouts") { yaml in
+            if let timeout = overrides.responseTimeout {
+                yaml.entry("response", Quantity.describe(timeout))
+            }
+            if let timeout = overrides.requestBodyTimeout {
+                yaml.entry("request_body", Quantity.describe(timeout))
+            }
+        }
+    }
+
+    private static func write(_ key: String, _ edits: HeaderEdits, to yaml: inout YAMLText) {
+        guard !edits.isEmpty else { return }
+        yaml.mapping(key) { yaml in
+            if !edits.remove.isEmpty { yaml.entry("remove", list: edits.remove) }
+            for (key, lines) in [("set", edits.set), ("add", edits.add)] where !lines.isEmpty {
+                yaml.mapping(key) { yaml in
+                    for line in lines {
+                        let value = line.isSecret ? passwordMask : line.value.description
+                        yaml.entry(YAMLText.scalar(line.name), text: value)
+                    }
+                }
+            }
+        }
+    }
+
+    private static func write(_ condition: HeaderCondition, to yaml: inout YAMLText) {
+        let name = YAMLText.scalar(condition.name)
+        switch condition.test {
+        case .present: yaml.entry(name, "present")
+        case .absent: yaml.entry(name, "absent")
+        case .equals(let value) where value == "present" || value == "absent":
+            yaml.mapping(name) { $0.entry("equals", text: value) }
+        case .equals(let value): yaml.entry(name, text: value)
+        }
+    }
+}

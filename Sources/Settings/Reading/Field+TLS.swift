@@ -1,0 +1,90 @@
+import TLS
+
+extension Field {
+    /// The bytes of the file that this field names.
+    func fileContents() -> (path: String, bytes: [UInt8])? {
+        guard let path = filePath() else { return nil }
+        switch context.readFile(path) {
+        case .success(let bytes): return (path, bytes)
+        case .failure(let failure):
+            error("\"\(path)\" cannot be read: \(failure)")
+            return nil
+        }
+    }
+
+    /// The authorities of a PEM file.
+    func authorities() -> (path: String, authorities: TLSAuthorities)? {
+        guard let (path, bytes) = fileContents() else { return nil }
+        do throws(TLSError) {
+            return (path, try TLSAuthorities(pem: bytes))
+        } catch {
+            self.error("\"\(path)\": \(error)")
+            return nil
+        }
+    }
+
+    /// A text that `check` takes, which may name what OpenSSL lacks.
+    func text(_ check: (String) throws(TLSError) -> Void) -> String? {
+        guard let text = text() else { return nil }
+        do throws(TLSError) {
+            try check(text.value)
+            return text.value
+        } catch {
+            self.error("\(error)")
+            return nil
+        }
+    }
+}
+
+/// Reads `certificate`, `key` and `ocsp` of one section; both or neither of the first two.
+enum CertificateReader {
+    struct Read {
+        var files: CertificateFiles
+        var identity: TLSIdentity
+        var staple: OCSPStaple?
+    }
+
+    static func certificate(_ section: inout Section, isRequired: Bool) -> Read? {
+        var certificateField = section.field("certificate")
+        var keyField = section.field("key")
+        let ocspField = section.field("ocsp")
+        if isRequired || certificateField != nil || keyField != nil {
+            certificateField = section.required("certificate")
+            keyField = section.required("key")
+        } else {
+            ocspField?.error("belongs to a certificate: there is none beside it")
+        }
+        let certificate = certificateField?.fileContents()
+        let key = keyField?.fileContents()
+        let staple = ocspField.flatMap(staple)
+        guard let certificateField, let certificate, let key else { return nil }
+        let identity: TLSIdentity
+        do throws(TLSError) {
+            identity = try TLSIdentity(certificatePEM: certificate.bytes, keyPEM: key.bytes)
+        } catch {
+            certificateField.error("\"\(certificate.path)\" with \"\(key.path)\": \(error)")
+            return nil
+        }
+        switch identity.validity {
+        case .valid: break
+        case .notYet: certificateField.warning("\"\(certificate.path)\" is not valid yet")
+        case .expired: certificateField.warning("\"\(certificate.path)\" HAS EXPIRED")
+        }
+        return Read(
+            files: CertificateFiles(
+                certificatePath: certificate.path, keyPath: key.path, ocspPath: staple?.path),
+            identity: identity, staple: staple?.staple)
+    }
+
+    private static func staple(_ field: Field) -> (path: String, staple: OCSPStaple)? {
+        guard let (path, bytes) = field.fileContents() else { return nil }
+        do throws(TLSError) {
+            let staple = try OCSPStaple(der: bytes)
+            if staple.isExpired { field.warning("\"\(path)\" has expired: it is not sent") }
+            return (path, staple)
+        } catch {
+            field.error("\"\(path)\": \(error)")
+            return nil
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import GatewayTesting
+import JSON
+import Testing
+
+@Suite("TLS to upstreams", .enabled(if: BuiltProgram.isBuilt))
+struct TLSUpstreamTests {
+    private let site: TLSSite
+    private let port = FreePort.find()
+
+    init() throws { site = try TLSSite() }
+
+    /// A server of OpenSSL's own that answers every request with a page, and with the end of the
+    /// connection.
+    private func server(_ arguments: [String] = []) throws -> ChildProcess {
+        let server = try ChildProcess(
+            "openssl",
+            ["s_server", "-accept", "127.0.0.1:\(port)", "-www", "-cert"]
+                + [site.leaf.certificatePath, "-key", site.leaf.keyPath] + arguments)
+        try server.waitForLine(on: .standardOutput, containing: "ACCEPT")
+        return server
+    }
+
+    private func gateway(_ tls: String) throws -> GatewayProcess {
+        var configuration = GatewayConfiguration(upstreamPort: port)
+        configuration.upstreams["api"] = "servers: [\"127.0.0.1:\(port)\"], tls: { \(tls) }"
+        return try GatewayProcess(configuration)
+    }
+
+    private var authority: String { "ca: \(site.authority.certificatePath)" }
+
+    @Test("the server must prove its name, by an authority of ours")
+    func verification() throws {
+        let server = try server()
+        let cases = [
+            ("\(authority), server_name: a.example", 200),
+            ("\(authority), server_name: b.example", 502),
+            // Neither the address nor the system's authorities vouch for it.
+            (authority, 502), ("server_name: a.example", 502), ("verify: off", 200),
+        ]
+        for (tls, status) in cases {
+            let gateway = try gateway(tls)
+            #expect(try gateway.exchange("GET", "/").status == status, "\(tls)")
+            let detail = try gateway.accessLine()["detail"]?.stringValue
+            #expect((detail?.contains("certificate verify failed") == true) == (status == 502))
+        }
+        server.kill()
+    }
+
+    @Test("the server gets the name that it is asked for, and a certificate")
+    func clientCertificate() throws {
+        let own = try site.certificate("gateway", ["gateway"])
+        let server = try server(["-Verify", "1", "-CAfile", site.authority.certificatePath])
+        let with = "\(authority), server_name: a.example, \(TLSSite.entry(own))"
+        let answer = try gateway(with).exchange("GET", "/")
+        #expect(answer.status == 200)
+        #expect(answer.bodyText.contains("DNS:gateway"), "\(answer.bodyText)")
+        let without = try gateway("\(authority), server_name: a.example")
+        #expect(try without.exchange("GET", "/").status == 502)
+        server.kill()
+    }
+
+    @Test("a server without TLS is not spoken to")
+    func plainServer() throws {
+        var configuration = GatewayConfiguration(upstreamPort: site.upstream.port)
+        configuration.upstreams["api"] =
+            "servers: [\"127.0.0.1:\(site.upstream.port)\"], tls: { verify: off }"
+        configuration.upstreams["api"]? += ", connect_timeout: 300ms"
+        let gateway = try GatewayProcess(configuration)
+        #expect([502, 504].contains(try gateway.exchange("GET", "/").status))
+        #expect(site.upstream.requests.isEmpty)
+    }
+
+    @Test("connections to nginx are kept", .enabled(if: NginxServer.isInstalled))
+    func nginx() throws {
+        let nginx = try NginxServer(
+            locations: """
+                listen 127.0.0.1:\(port) ssl;
+                ssl_certificate \(site.leaf.certificatePath);
+                ssl_certificate_key \(site.leaf.keyPath);
+                location / { return 200 "$ssl_server_name $connection_requests\\n"; }
+                """)
+        let gateway = try gateway("\(authority), server_name: a.example")
+        for count in 1...5 {
+            let answer = try gateway.exchange("GET", "/")
+            #expect(answer.bodyText == "a.example \(count)\n")
+        }
+        #expect(gateway.alarms.isEmpty)
+        withExtendedLifetime(nginx) {}
+    }
+}
