@@ -4,9 +4,9 @@ SWIFT_FLAGS := --explicit-target-dependency-import-check error
 RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization
 RELEASE := .build/release
-SWIFT_SOURCES := Package.swift Sources Tests
+SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format bench idle soak clean
+.PHONY: help build demo test lint format fuzz bench idle soak clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test          install what is needed, lint, build and run every test'
 	@echo 'make build         optimised commands, in $(RELEASE)'
 	@echo 'make lint          what the formatter finds; make format lets it mend that'
+	@echo 'make fuzz          each parser under libFuzzer for SECONDS=10 (TARGETS="a b" for some)'
 	@echo 'make bench         requests per second beside nginx and HAProxy (about 5 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
@@ -36,6 +37,11 @@ test:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
 	swift build --build-tests $(SWIFT_FLAGS)
 	swift test --skip-build --parallel $(SWIFT_FLAGS)
+	@Fuzz/run.sh 1
+
+fuzz:
+	@scripts/install.sh build
+	@Fuzz/run.sh $(or $(SECONDS),10) $(TARGETS)
 
 lint:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
@@ -60,3 +66,4 @@ soak:
 
 clean:
 	swift package clean
+	rm -rf Fuzz/.build

@@ -29,6 +29,8 @@ let package = Package(
         .executable(name: "sallyport-lab", targets: ["sallyport-lab"]),
         .library(name: "AppAttest", targets: ["AppAttest"]),
         .library(name: "AppAttestTesting", targets: ["AppAttestTesting"]),
+        // For Fuzz/Package.swift.
+        .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
     ],
     targets: [
         // MARK: tier 0 - C
@@ -105,6 +107,15 @@ let package = Package(
             ],
             path: "Tests/GatewayTesting",
             swiftSettings: common),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "HTTP", "JSON",
+                "Settings",
+            ],
+            path: "Fuzz/Targets",
+            swiftSettings: common),
+        tests("FuzzTests", ["FuzzTargets"]),
         tests("BytesTests", ["Bytes"]),
         tests("CBORTests", ["CBOR", "Bytes"]),
         tests("HTTPTests", ["HTTP", "Bytes"]),

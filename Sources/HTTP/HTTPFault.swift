@@ -19,7 +19,7 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
     case transferCodingUnknown
     case connectionInvalid, connectionNominatesEndToEnd
     case expectationUnknown
-    /// A body announced where none can be: 1xx and 204.
+    /// A body announced where none can be: TRACE, 1xx and 204.
     case bodyNotAllowed
     // MARK: chunked bodies
     case chunkSizeInvalid, chunkSizeTooLarge, chunkExtensionInvalid, chunkExtensionsTooLong

@@ -1,9 +1,33 @@
+import Bytes
+
 /// A path that a route answers for, in normal form.
 public enum PathPattern: Hashable, Sendable {
     /// This path, with or without one trailing slash.
     case exact(String)
     /// Everything below this path (which ends in `/`), and the path itself without that slash.
     case prefix(String)
+}
+
+extension PathPattern {
+    /// Whether `path`, in normal form, is one of the pattern's.
+    public func covers(_ path: Span<UInt8>) -> Bool {
+        let (text, isPrefix) =
+            switch self {
+            case .exact(let text): (text, false)
+            case .prefix(let text): (text, true)
+            }
+        var pattern = Array(text.utf8)
+        if isPrefix, path.count >= pattern.count {
+            return ASCII.equals(path.extracting(first: pattern.count), pattern)
+        }
+        if ASCII.equals(path, pattern) { return true }
+        // One trailing slash more or less.
+        if pattern.last == 0x2F {
+            pattern.removeLast()
+            return !pattern.isEmpty && ASCII.equals(path, pattern)
+        }
+        return ASCII.equals(path, pattern + [0x2F])
+    }
 }
 
 /// One entry of `routes`.
@@ -31,6 +55,8 @@ public struct Route: Hashable, Sendable {
     public var allowsWeaker = false
     /// The longest request body, in bytes; longer ones are refused with 413.
     public var bodyByteCountMax: Int
+    /// Whether a request may ask for a connection of its own, both ways (RFC 6455).
+    public var allowsWebSocket = false
 
     public init(
         name: String, path: PathPattern, methods: [String], upstream: Int?, attest: AttestPolicy,

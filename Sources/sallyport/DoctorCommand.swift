@@ -69,9 +69,10 @@ enum DoctorCommand {
 
     private static func reach(_ upstream: UpstreamSettings) throws -> String {
         for server in upstream.servers {
-            try ConnectionProbe.reach(server.socketAddress(), timeout: upstream.connectTimeout)
+            try ConnectionProbe.reach(
+                server.endpoint.socketAddress(), timeout: upstream.connectTimeout)
         }
-        let addresses = upstream.servers.map(\.description).joined(separator: ", ")
+        let addresses = upstream.servers.map(\.endpoint.description).joined(separator: ", ")
         return "\(addresses): takes connections"
     }
 }

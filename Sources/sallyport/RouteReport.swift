@@ -30,6 +30,10 @@ struct RouteReport {
             Console.print("  refused with 400: \(fault.code)")
             return
         }
+        if let redirect = listener.redirect, !excepts(redirect, path) {
+            describe(redirect.redirect)
+            return
+        }
         if let endpoint = ["attest/challenge", "attest/verify", "assert/challenge"]
             .first(where: { path == Array((settings.endpoints.base + $0).utf8) })
         {
@@ -43,6 +47,11 @@ struct RouteReport {
         case .refused(let fault): Console.print("  refused with 400: \(fault.code)")
         }
         explain(path, match)
+    }
+
+    private func excepts(_ redirect: ListenerRedirect, _ path: [UInt8]) -> Bool {
+        for pattern in redirect.except where pattern.covers(path.span) { return true }
+        return false
     }
 
     private func match(_ target: [UInt8]) -> TargetMatch {
@@ -77,8 +86,7 @@ struct RouteReport {
             Console.print("  upstream \(settings.upstreams[upstream].name)")
         }
         switch route.answer {
-        case .redirect(let redirect)?:
-            Console.print("  redirect \(redirect.status) to \(redirect.location.description)")
+        case .redirect(let redirect)?: describe(redirect)
         case .respond(let response)?: Console.print("  respond \(response.status)")
         case nil: break
         }
@@ -86,6 +94,10 @@ struct RouteReport {
         case .prefix(let path)?, .path(let path)?: Console.print("  path rewritten to \(path)")
         case nil: break
         }
+    }
+
+    private func describe(_ redirect: Redirect) {
+        Console.print("  redirect \(redirect.status) to \(redirect.location.description)")
     }
 
     private func explain(_ path: [UInt8], _ match: TargetMatch) {

@@ -175,12 +175,13 @@ struct ProxyTests {
             return upstream.port
         }()
         let alone = try GatewayUnderTest {
-            $0.upstreams[0].servers = [.tcp(host: "127.0.0.1", port: dead)]
+            $0.upstreams[0].servers = [UpstreamServer(.tcp(host: "127.0.0.1", port: dead))]
         }
         let refused = try alone.client().exchange("GET", "/x")
         #expect(refused.status == 502)
         let gateway = try GatewayUnderTest {
-            $0.upstreams[0].servers.insert(.tcp(host: "127.0.0.1", port: dead), at: 0)
+            $0.upstreams[0].servers.insert(
+                UpstreamServer(.tcp(host: "127.0.0.1", port: dead)), at: 0)
         }
         let client = try gateway.client()
         let answer = try client.exchange("POST", "/x", body: Array("body".utf8))
@@ -193,14 +194,14 @@ struct ProxyTests {
         let full = try FullListener()
         let server = Endpoint.tcp(host: "127.0.0.1", port: full.port)
         let alone = try GatewayUnderTest {
-            $0.upstreams[0].servers = [server]
+            $0.upstreams[0].servers = [UpstreamServer(server)]
             $0.upstreams[0].connectTimeout = .milliseconds(100)
         }
         let refused = try alone.client().exchange("GET", "/x")
         #expect(refused.status == 504)
         #expect(refused.code == "upstream_timeout")
         let gateway = try GatewayUnderTest {
-            $0.upstreams[0].servers.insert(server, at: 0)
+            $0.upstreams[0].servers.insert(UpstreamServer(server), at: 0)
             $0.upstreams[0].connectTimeout = .milliseconds(100)
         }
         #expect(try gateway.client().exchange("POST", "/x").status == 200)
@@ -216,7 +217,10 @@ struct ProxyTests {
                     .send(Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello".utf8)),
                     .wait(gate),
                 ]) : .response(after: gate)
-        }) { $0.upstreams[0].responseTimeout = .milliseconds(100) }
+        }) {
+            $0.upstreams[0].responseTimeout = .milliseconds(100)
+            $0.upstreams[0].readTimeout = .milliseconds(100)
+        }
         let client = try gateway.client()
         let late = try client.exchange("GET", "/x")
         #expect(late.status == 504)
@@ -267,7 +271,7 @@ struct ProxyTests {
         }
         let early = try EarlyUpstream()
         try gateway.reload {
-            $0.upstreams[0].servers = [.tcp(host: "127.0.0.1", port: early.port)]
+            $0.upstreams[0].servers = [UpstreamServer(.tcp(host: "127.0.0.1", port: early.port))]
         }
         let client = try gateway.client()
         let body = [UInt8](repeating: 0x2E, count: 16 << 20)

@@ -30,10 +30,9 @@ struct ReloadTests {
         let moved = try RecordingUpstream()
         let client = try gateway.client()
         #expect(try client.exchange("GET", "/1").status == 200)
-        let server = try #require(gateway.settings.upstreams[0].servers.first)
-        gateway.hub.take(
-            try #require(SocketAddress.numeric(host: "127.0.0.1", port: moved.port)), for: server)
-        try gateway.reload(resolves: false) { _ in }
+        let server = gateway.settings.upstreams[0].servers[0].endpoint
+        gateway.names.set(server, ports: [moved.port])
+        try gateway.reload { _ in }
         #expect(try client.exchange("GET", "/2").status == 200)
         #expect(moved.requests.map(\.target) == ["/2"])
         try gateway.upstream.waitForClose(ofConnection: 0)

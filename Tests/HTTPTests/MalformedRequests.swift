@@ -187,6 +187,7 @@ private let framing: [MalformedRequest] = [
     .init(
         "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
         .transferEncodingNotAllowed),
+    .init("TRACE / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n", .bodyNotAllowed),
 ]
 
 private let hosts: [MalformedRequest] =

@@ -135,6 +135,21 @@ struct RouteTableTests {
         #expect(table.find("GET", "/a") == nil)
     }
 
+    @Test("covers what the table finds, pattern by pattern")
+    func covers() {
+        let patterns: [PathPattern] = [
+            .exact("/"), .exact("/x"), .exact("/x/"), .prefix("/"), .prefix("/x/"),
+        ]
+        for pattern in patterns {
+            let table = RouteTable([route(pattern)])
+            for path in ["/", "/x", "/x/", "/x/y", "/xy", "/y", "/x//"] {
+                let bytes = Array(path.utf8)
+                let isCovered = pattern.covers(bytes.span)
+                #expect(isCovered == (table.find("GET", path) == 0), "\(pattern) \(path)")
+            }
+        }
+    }
+
     @Test("finds the right one of a thousand")
     func many() {
         var routes: [Route] = []

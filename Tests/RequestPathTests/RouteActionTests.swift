@@ -109,6 +109,30 @@ struct RouteActionTests {
         #expect(line["decision"]?.stringValue == "answered")
     }
 
+    @Test("a listener sends everything elsewhere, but for what it excepts")
+    func listenerRedirect() throws {
+        let gateway = try start([.init("rest", path: "/*")]) { configuration in
+            configuration.listenerMore = [
+                #"redirect: { to: "https://{host}{target}", status: 308, except: [/acme/*, /a] }"#
+            ]
+        }
+        for target in ["/x?y", "/", "/assert/challenge", "/acmes", "/b/../acme", "/aa"] {
+            let moved = try answer(gateway, target)
+            guard target != "/b/../acme" else {
+                #expect(moved.status == 400)
+                continue
+            }
+            #expect(moved.status == 308)
+            #expect(moved["Location"] == "https://api.example.com" + target)
+        }
+        for target in ["/acme/x", "/acme", "/%61cme/x", "/a", "/a/"] {
+            #expect(try answer(gateway, target).status == 200, "\(target)")
+        }
+        #expect(upstream.requests.count == 5)
+        let told = try BuiltProgram.run(["route", "-c", gateway.configurationPath, "GET", "/x"])
+        #expect(told.standardOutput.contains("  redirect 308 to https://{host}{target}\n"))
+    }
+
     @Test("a fixed answer, which may ask for an assertion first")
     func respond() throws {
         let gateway = try start([
@@ -211,6 +235,32 @@ struct RouteActionTests {
         let gateway = try start([.init("all", path: "/*", more: ["upstream_host: upstream"])])
         #expect(try answer(gateway, "/x").status == 200)
         #expect(upstream.requests.first?["Host"] == "127.0.0.1:\(upstream.port)")
+    }
+
+    @Test("curl follows a redirect, with its body, to a host that is rewritten")
+    func curl() throws {
+        let gateway = try start([
+            .init(
+                "old", path: "/old/*", upstream: "",
+                more: ["redirect: { to: \"/v2/{rest}{query}\", status: 308 }"]),
+            .init(
+                "api", path: "/v2/*",
+                more: [
+                    "hosts: [api.example]", "rewrite: { prefix: / }", "upstream_host: in.example",
+                ]),
+        ])
+        let authority = "api.example:\(gateway.port)"
+        let outcome = try ChildProcess.run(
+            "/usr/bin/curl",
+            [
+                "-sS", "-L", "--resolve", authority + ":127.0.0.1", "-d", "a=b", "-w",
+                " %{http_code} %{num_redirects}", "http://API.example.:\(gateway.port)/old/x?y=%7a",
+                "--resolve", "API.example.:\(gateway.port):127.0.0.1",
+            ])
+        #expect(outcome.standardOutput.hasSuffix(" 200 1"), "\(outcome)")
+        let seen = try #require(upstream.requests.first)
+        #expect(seen.message.startLine == "POST /x?y=%7a HTTP/1.1")
+        #expect(seen["Host"] == "in.example" && seen.message.bodyText == "a=b")
     }
 
     // MARK: limits and time-outs

@@ -92,6 +92,10 @@ struct Configuration {
         workers: auto
         listeners:
           - bind: EXAMPLE.com:80
+            redirect:
+              to: "https://{host}{target}"
+              status: 308
+              except: [/.well-known/acme-challenge/*, /alive]
             allow: [dot_segments, empty_segments, encoded_slash, backslash, path_parameters]
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
             protocols: [h2, http/1.1]
@@ -118,12 +122,31 @@ struct Configuration {
         headers: { assertion: X-A, client_data: X-B, key_id: X-C }
         upstreams:
           first.one-1_:
-            servers: ['[::1]:1', unix:/u, 'h:2']
+            servers:
+              - '[::1]:1'
+              - unix:/u
+              - { address: 'h:2', weight: 1000, backup: true, connections_max: 7 }
+            balance: hash_key
             connect_timeout: 10ms
+            send_timeout: 101ms
             response_timeout: 100ms
+            read_timeout: 24h
             idle_timeout: 1h
             idle_connections_max: 0
             connections_max: 1
+            requests_per_connection: 3
+            queue: { requests: 9, timeout: 100ms }
+            ejection: { failures: 0, window: 1s, time: 1h, time_max: 24h, share_max: 0% }
+            health_check:
+              path: /health?x=y
+              host: api.example:80
+              interval: 100ms
+              timeout: 10ms
+              rises: 100
+              falls: 1
+              status: 204
+            retries: { attempts: 0, budget: 100%, timeout: 10ms }
+            resolve_interval: off
             tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
         routes:
           - name: a
@@ -143,6 +166,7 @@ struct Configuration {
             path: '/b%2a/'
             upstream: first.one-1_
             body_max: 1025B
+            upgrade: [websocket]
             attest: { mode: observe, challenge: off, replay: durable }
           - name: c
             path: /a%20b/*
@@ -211,5 +235,7 @@ struct Configuration {
           http2_settings: 5m
           drain: 0s
           tls_handshake: 2s
+          request: 1h
+          tunnel: 1s
         """
 }

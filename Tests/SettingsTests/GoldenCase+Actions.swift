@@ -71,7 +71,7 @@ extension GoldenCase {
                 10:44: routes[8].redirect.to: "https://x/ y" is not a URL: a byte of it has no \#
                 place there
                 11:42: routes[9].redirect.to: {rest} is what is below a path that ends in /*, and \#
-                this one does not
+                there is none
                 12:42: routes[10].redirect.to: "/x/{uri}" has a variable that is not one of \#
                 {host}, {target}, {path}, {query}, {rest}
                 12:62: routes[10].redirect.status: "200" is not one of 301, 302, 303, 307, 308
@@ -79,6 +79,21 @@ extension GoldenCase {
                 as {{
                 14:42: routes[12].redirect.to: "https://x:99999/" names no host that a client \#
                 could use
+                """#),
+        GoldenCase(
+            "a listener's redirect",
+            #"""
+            listeners:
+              - bind: 127.0.0.1:8080
+                redirect: { to: 'https://x/{rest}', except: [well-known], sttus: 301 }
+              - { bind: 127.0.0.1:8081, redirect: { except: [] } }
+            """#,
+            expects: #"""
+                3:21: listeners[0].redirect.to: {rest} is what is below a path that ends in /*, \#
+                and there is none
+                3:50: listeners[0].redirect.except[0]: "well-known" does not begin with a /
+                3:63: unknown key "sttus" in listeners[0].redirect: did you mean "status"?
+                4:39: listeners[1].redirect: required key "to" is missing
                 """#),
         GoldenCase(
             "headers that are not a route's to change",

@@ -52,6 +52,39 @@ extension GoldenCase {
                 6:9: upstreams.api2: expected a mapping, found the text "h:1"
                 """#),
         GoldenCase(
+            "bad servers",
+            #"""
+            upstreams:
+              api: { servers: [{ address: 'h:1', weight: 0 }, { weight: 2 }, 'h:1'] }
+              b: { servers: [{ address: 'h:1', backup: true }] }
+              c:
+                servers: ['h:1']
+                balance: random
+                ejection: { time: 10m, time_max: 1m }
+                health_check: { path: health, host: 'a/b', status: 399-200 }
+                retries: { budget: 0.2 }
+                resolve_interval: never
+            """#,
+            expects: #"""
+                2:46: upstreams.api.servers[0].weight: "0" is outside 1 to 1000: larger ratios \#
+                leave the other servers idle
+                2:51: upstreams.api.servers[1]: required key "address" is missing
+                2:66: upstreams.api.servers[2]: listed twice
+                3:17: upstreams.b.servers: all are backups: leave backup out where there is \#
+                nothing to back up
+                6:14: upstreams.c.balance: "random" is not one of round_robin, least_connections, \#
+                hash_key
+                7:15: upstreams.c.ejection: time_max is shorter than time, which grows up to it
+                8:27: upstreams.c.health_check.path: "health" is not a path, with a query or not, \#
+                that starts with /
+                8:41: upstreams.c.health_check.host: "a/b" is not a host, with a port or not
+                8:56: upstreams.c.health_check.status: "399-200" is not a status or range of \#
+                them: write 200 or 200-399
+                9:24: upstreams.c.retries.budget: "0.2" is not a share: write one like 25%
+                10:23: upstreams.c.resolve_interval: "never" is not a duration: write one like \#
+                30s, 250ms, 5m or 24h
+                """#),
+        GoldenCase(
             "bad routes",
             #"""
             routes:

@@ -96,6 +96,10 @@ struct SettingsLoaderTests {
                 HeaderCondition(name: "x-w", test: .equals("absent")),
             ])
         #expect(settings.routes[2].allowsWeaker)
+        #expect(
+            settings.listeners[0].redirect?.except
+                == [.prefix("/.well-known/acme-challenge/"), .exact("/alive")])
+        #expect(settings.listeners[0].redirect?.redirect.status == 308)
         #expect(settings.routes[2].rewrite == .prefix("/v2/"))
         #expect(settings.routes[2].upstreamHost == .name("in.example:81"))
         #expect(settings.routes[2].requestHeaders.remove == ["cookie"])

@@ -15,7 +15,7 @@ struct ShippedConfigurationTests {
 
     @Test("are all there")
     func count() {
-        #expect(Configuration.shipped.count == 10)
+        #expect(Configuration.shipped.count == 11)
     }
 
     @Test("show the defaults of the code")

@@ -79,12 +79,13 @@ struct TLSSettingsTests {
         #expect(tls.configuration.clientCertificates?.depthMax == 1)
         #expect(settings.listeners[1].tls?.configuration.hasTickets == false)
         let upstream = try #require(settings.upstreams[0].tls)
-        #expect(upstream.peer(at: settings.upstreams[0].servers[0]) == ("s.example", false))
+        #expect(
+            upstream.peer(at: settings.upstreams[0].servers[0].endpoint) == ("s.example", false))
         #expect(upstream.configuration.identity?.names == ["b.example"])
         #expect(settings.upstreams[1].tls?.configuration.authorities == nil)
         let system = try #require(settings.upstreams[2].tls)
         #expect(system.configuration.authorities != nil)
-        #expect(system.peer(at: settings.upstreams[2].servers[0]) == ("192.0.2.1", true))
+        #expect(system.peer(at: settings.upstreams[2].servers[0].endpoint) == ("192.0.2.1", true))
         let printed = SettingsPrinter.text(of: settings)
         let again = try configuration.loader.load(text: printed, fileName: "p").get().settings
         #expect(again == settings)

@@ -11,6 +11,7 @@ enum MetricsPage {
         var page = PrometheusText()
         writeRoutes(hub, &page)
         writeWorkers(hub, &page)
+        writeServers(hub, &page)
         writeHandshakes(hub, &page)
         writeState(hub, site, &page)
         return page.finish()
@@ -72,6 +73,11 @@ enum MetricsPage {
                 .retries, "sallyport_upstream_retries_total",
                 "Requests sent again: a reused connection had died, or none could be made."
             ),
+            (
+                .retriesDenied, "sallyport_upstream_retries_denied_total",
+                "Requests not sent again because the budget of retries was spent."
+            ),
+            (.tunnels, "sallyport_tunnels_total", "Connections that became WebSockets."),
         ]
         for (count, name, help) in counters {
             page.family(name, .counter, help: help)
@@ -88,6 +94,10 @@ enum MetricsPage {
         page.family("sallyport_connections", .gauge, help: "Client connections that are open.")
         for (index, meter) in hub.meters.enumerated().dropLast() {
             page.sample([("worker", "\(index)")], meter.connectionCount)
+        }
+        page.family("sallyport_tunnels", .gauge, help: "WebSockets that are open.")
+        for (index, meter) in hub.meters.enumerated().dropLast() {
+            page.sample([("worker", "\(index)")], meter.tunnelCount)
         }
     }
 

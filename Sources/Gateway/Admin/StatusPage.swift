@@ -29,6 +29,15 @@ enum StatusPage {
                 }
             }
         }
+        html += "</table><table><tr><th>upstream</th><th>server</th><th>state</th>"
+        html += "<th>requests</th><th>failures</th><th>connections</th></tr>\n"
+        for server in ServerFigures.all(hub) {
+            html += "<tr><td>\(escaped(server.label.upstream))</td>"
+            html += "<td>\(escaped(server.label.server))</td><td>\(server.state)</td>"
+            html += "<td class=\"n\">\(server.requestCount)</td>"
+            html += "<td class=\"n\">\(server.failureCount)</td>"
+            html += "<td class=\"n\">\(server.connectionCount)</td></tr>\n"
+        }
         html += "</table><p><a href=\"/metrics\">metrics</a></p>\n"
         var response = LocalResponse(
             status: 200, contentType: "text/html; charset=utf-8", body: Array(html.utf8))

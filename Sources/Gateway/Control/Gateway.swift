@@ -32,6 +32,7 @@ public final class Gateway {
     private var runningCount = 0
     private var signals: [SignalWatch] = []
     private var probe: Timer?
+    private var nameRefresher: NameRefresher?
     private let listeners: Listeners
     private let version: String
     private let ticketKeys = TicketKeyRings()
@@ -79,6 +80,8 @@ public final class Gateway {
         watchSignals(control.loop)
         watchStores(control)
         stopReceiver = stopped.attach(to: control.loop) { [unowned self] _ in workerStopped() }
+        control.startHealthChecks()
+        try startNameRefresher()
         announce(control)
         control.run()
         for thread in threads { thread.join() }
@@ -106,6 +109,15 @@ public final class Gateway {
             throw StartFailure("worker \(threads.count + 1) of \(workerCount): \(error)")
         }
         runningCount = workerCount
+    }
+
+    private func startNameRefresher() throws {
+        guard nameRefresher == nil,
+            site.settings.upstreams.contains(where: NameRefresher.isNeeded)
+        else { return }
+        nameRefresher = try NameRefresher(hub: hub) { [mailboxes] in
+            for mailbox in mailboxes { _ = mailbox.post(.serversChanged) }
+        }
     }
 
     private func announce(_ control: Worker) {
@@ -172,6 +184,7 @@ public final class Gateway {
             for (index, mailbox) in mailboxes.enumerated() {
                 _ = mailbox.post(.reload(WorkerUpdate(site: next, listeners: bound[index])))
             }
+            try startNameRefresher()
             hub.logs.reopen()
             control.log.event(level: "info", "reloaded", "generation \(next.generation)")
         } catch {

@@ -10,39 +10,34 @@ final class Hub: Sendable {
     let meters: [WorkerMeter]
     let logs: LogWriters
     let health = Health()
-    private let resolved = Locked<[Endpoint: SocketAddress]>([:])
+    private let upstreams: UpstreamRegister
 
     init(
         registry: any Registry, embeddedCounters: EmbeddedCounters?, meters: [WorkerMeter],
-        logs: LogWriters
+        logs: LogWriters, resolver: @escaping NameResolver = Endpoint.allAddresses
     ) {
         self.registry = registry
         self.embeddedCounters = embeddedCounters
         self.meters = meters
         self.logs = logs
+        upstreams = UpstreamRegister(resolver: resolver)
     }
 
-    /// Resolves every server of `upstreams`; blocks, so only the control thread calls it.
-    func resolve(_ upstreams: [UpstreamSettings]) throws(ConfigurationFailure) {
-        for upstream in upstreams {
-            for server in upstream.servers {
-                let address: SocketAddress
-                do throws(IOError) {
-                    address = try server.socketAddress()
-                } catch {
-                    throw ConfigurationFailure("upstreams.\(upstream.name): \(error)")
-                }
-                take(address, for: server)
-            }
+    /// Resolves every server of `settings`; blocks, so only the control thread calls it.
+    func resolve(_ settings: [UpstreamSettings]) throws(ConfigurationFailure) {
+        try upstreams.resolve(settings)
+    }
+
+    /// Resolves the names of one upstream again; blocks. True where its servers changed.
+    func refresh(_ settings: UpstreamSettings) -> Bool {
+        upstreams.refresh(settings) { name, error in
+            logs.event(level: "warning", "resolve_failed", "upstreams.\(name): \(error)")
         }
     }
 
-    func take(_ address: SocketAddress, for server: Endpoint) {
-        resolved.withLock { $0[server] = address }
-    }
+    /// The servers of an upstream as they were last resolved.
+    func servers(of settings: UpstreamSettings) -> ServerGroup { upstreams.group(of: settings) }
 
-    /// The addresses of an upstream that ``resolve(_:)`` has seen.
-    func addresses(of upstream: UpstreamSettings) -> [SocketAddress] {
-        resolved.withLock { resolved in upstream.servers.compactMap { resolved[$0] } }
-    }
+    /// Of the configuration that was resolved last.
+    var currentGroups: [ServerGroup] { upstreams.current }
 }

@@ -84,6 +84,9 @@ struct TimeoutNanoseconds: Sendable {
     let idle: UInt64
     let send: UInt64
     let settings: UInt64
+    /// 0 for none.
+    let request: UInt64
+    let tunnel: UInt64
     let registry: UInt64
     let tlsHandshake: UInt64
 
@@ -93,6 +96,8 @@ struct TimeoutNanoseconds: Sendable {
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
         settings = timeouts.settings.wholeNanoseconds
+        request = timeouts.request.wholeNanoseconds
+        tunnel = timeouts.tunnel.wholeNanoseconds
         registry = timeouts.registry.wholeNanoseconds
         tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
     }

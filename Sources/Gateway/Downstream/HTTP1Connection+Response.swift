@@ -126,9 +126,6 @@ extension HTTP1Connection: ResponseSink {
         exchange?.clientIsReady()
     }
 
-    /// Left out, as RFC 9110 section 6.5.1 allows: few clients of HTTP/1.1 take any.
-    func relayTrailers(_: [FieldRange], bytes _: Span<UInt8>) {}
-
     func endResponse() {
         if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }
         responseFraming = .length
@@ -196,7 +193,13 @@ extension HTTP1Connection: ResponseSink {
     }
 
     private func appendConnection(_ exchange: Exchange) {
-        if worker.isDraining { isPersistent = false }
+        if exchange.isTunnelling {
+            isPersistent = false
+            output.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
+            return
+        }
+        // The client may have sent what was meant for a tunnel: it must not be read as requests.
+        if worker.isDraining || exchange.isUpgrading { isPersistent = false }
         if !isPersistent {
             output.append("Connection: close\r\n")
         } else if exchange.head.version == .http10 {

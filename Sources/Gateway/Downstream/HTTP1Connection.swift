@@ -111,6 +111,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
         hasClientEnded = true
         transport?.watchChanges()
+        if let exchange, exchange.isTunnelling { exchange.clientEndedTunnel() }
     }
 
     /// Pipelined requests wait in the buffer, but not without bound.
@@ -194,7 +195,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     ///
     /// The exchange is called only when no view into the input is open: its answer may change both.
     private func readBody() -> Bool {
-        guard let exchange, !bodyReader.isComplete else { return false }
+        guard let exchange, !bodyReader.isComplete else {
+            if let exchange, exchange.isTunnelling { sendThroughTunnel(exchange) }
+            return false
+        }
         guard !input.isEmpty else {
             awaitBody()
             return false
@@ -222,7 +226,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         case .malformed(let fault):
             isPersistent = false
             bodyReader = .complete
-            exchange.refuse(Refusal(.badRequest, detail: fault.code.description))
+            let reason = HTTPRefusal(request: fault).gatewayReason
+            exchange.refuse(Refusal(reason, detail: fault.code.description))
             return false
         }
     }

@@ -9,12 +9,14 @@ final class ListenerContext: Sendable {
     let isTLS: Bool
     let allow: TargetAllowances
     let protocols: [ClientProtocol]
+    let redirect: ListenerRedirect?
     private let trustedProxies: [TrustedProxy]
 
     init(_ settings: ListenerSettings, isAdmin: Bool = false) {
         bind = settings.bind
         allow = settings.allow
         protocols = settings.protocols
+        redirect = settings.redirect
         isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         self.isAdmin = isAdmin

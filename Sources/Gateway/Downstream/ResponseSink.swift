@@ -23,6 +23,11 @@ protocol ResponseSink: AnyObject {
     func exchangeEnded()
 }
 
+extension ResponseSink {
+    /// Left out, as RFC 9110 section 6.5.1 allows: few clients of HTTP/1.1 take any.
+    func relayTrailers(_: [FieldRange], bytes _: Span<UInt8>) {}
+}
+
 /// An answer that the gateway gives itself.
 struct LocalResponse {
     var status: UInt16

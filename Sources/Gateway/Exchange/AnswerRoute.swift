@@ -13,11 +13,7 @@ extension Exchange {
         if decision == .passed { decision = .undecided }
         var response: LocalResponse
         switch answer {
-        case .redirect(let redirect):
-            response = LocalResponse(status: redirect.status)
-            var location = ByteBuffer(capacity: 256)
-            append(redirect.location, to: &location)
-            response.fields.append(("Location", location.readable.array))
+        case .redirect(let redirect): response = redirecting(redirect)
         case .respond(let fixed):
             response = LocalResponse(status: fixed.status, body: Array(fixed.body.utf8))
             let name = Array("content-type".utf8)
@@ -27,6 +23,15 @@ extension Exchange {
         }
         response.isOfRoute = true
         return self.answer(response)
+    }
+
+    /// The answer that sends the client elsewhere.
+    func redirecting(_ redirect: Redirect) -> LocalResponse {
+        var response = LocalResponse(status: redirect.status)
+        var location = ByteBuffer(capacity: 256)
+        append(redirect.location, to: &location)
+        response.fields.append(("Location", location.readable.array))
+        return response
     }
 
     /// Appends the headers that the route sets and adds.

@@ -74,7 +74,23 @@ final class Exchange {
     var upstreamHead = ByteBuffer()
     var isBodyInHead = false
     var upstream: UpstreamConnection?
+    /// Tries that got a connection.
     var upstreamAttempts = 0
+    var triedServers: [ServerState] = []
+    /// Where it waits for a connection.
+    var waitingPool: UpstreamPool?
+    /// Its turn has come in that line.
+    var isCalled = false
+    /// The gateway's own: neither logged nor counted, nor evidence for an ejection.
+    var isHealthCheck = false
+    /// It asks for a WebSocket, and the route lets it.
+    var isUpgrading = false
+    /// The upstream has agreed: bytes go both ways until one side ends.
+    var isTunnelling = false
+    /// From the client through the tunnel.
+    var tunnelByteCount = 0
+    /// Made for the first request that has one.
+    var requestDeadline: Deadline?
     var isAnswerStarted = false
     var decision = Decision.undecided
     var reason = Reason.ok
@@ -120,6 +136,7 @@ final class Exchange {
         requestID = worker.nextRequestID()
         phase = .readHead
         startedAt = worker.loop.now
+        if site.timeouts.request > 0 { startRequestDeadline() }
     }
 
     /// Forgets everything about the last request; buffers are given back.
@@ -150,6 +167,14 @@ final class Exchange {
         upstreamHead.clear(keepingAtMost: Self.keptByteCountMax)
         upstream = nil
         upstreamAttempts = 0
+        if !triedServers.isEmpty { triedServers = [] }
+        waitingPool = nil
+        isCalled = false
+        isHealthCheck = false
+        isUpgrading = false
+        isTunnelling = false
+        tunnelByteCount = 0
+        requestDeadline?.clear()
         isAnswerStarted = false
         decision = .undecided
         reason = .ok
@@ -236,6 +261,7 @@ final class Exchange {
         downstream = nil
         upstream?.abandon()
         upstream = nil
+        waitingPool?.forget(self)
         if decision != .refused { reason = .clientClosed }
         phase = .recordAccess
         advance()

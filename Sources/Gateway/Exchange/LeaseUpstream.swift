@@ -1,3 +1,4 @@
+import AppAttest
 import Bytes
 import EventLoop
 import HTTP
@@ -6,20 +7,46 @@ import Settings
 
 extension Exchange {
     /// Takes a connection to the route's upstream: an idle one, or a new one that is being made.
+    /// Where all are busy it waits in the upstream's line.
     func leaseUpstream() throws(Refusal) -> Step {
+        guard let pool else { throw Refusal(.internalFailure, detail: "no_route") }
+        switch pool.lease(for: self) {
+        case .connection(let connection):
+            if upstreamAttempts == 0 { pool.budget.deposit() }
+            upstreamAttempts += 1
+            waitingPool = nil
+            isCalled = false
+            upstream = connection
+            upstreamStartedAt = worker.loop.now
+            upstreamAddress = connection.server.state.text
+            return .next
+        case .queued:
+            waitingPool = pool
+            isCalled = false
+            return .wait
+        case .refused(let detail): throw Refusal(.upstreamBusy, detail: detail)
+        }
+    }
+
+    /// The pool of the route's upstream.
+    var pool: UpstreamPool? {
         guard let routeIndex, let index = site.settings.routes[routeIndex].upstream else {
-            throw Refusal(.internalFailure, detail: "no_route")
+            return nil
         }
-        let pool = worker.pool(for: site, upstream: index)
-        upstreamAttempts += 1
-        // A retry goes to a fresh connection: the next idle one may be as dead as the last.
-        guard let connection = pool.lease(freshOnly: upstreamAttempts > 1) else {
-            throw Refusal(.upstreamBusy, detail: "connections_max")
-        }
-        upstream = connection
-        upstreamStartedAt = worker.loop.now
-        upstreamAddress = connection.addressText
-        return .next
+        return worker.pool(for: site, upstream: index)
+    }
+
+    /// No connection came free in time.
+    func waitedTooLong() {
+        waitingPool = nil
+        refuse(Refusal(.upstreamBusy, detail: "queue_timeout"))
+    }
+
+    /// Whom the request is from, for ``BalancePolicy/hashKey``: the proved key, else the client's
+    /// address.
+    var balanceKey: UInt64 {
+        if decision == .verified, let evidence { return evidence.keyID.digest.word0 }
+        return KeyHash.hash(peer?.ipBytes ?? [])
     }
 
     /// Hands the request over; the upstream's connection drives the exchange from here on.

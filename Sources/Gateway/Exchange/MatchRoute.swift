@@ -80,6 +80,9 @@ extension Exchange {
     /// What the gateway answers itself; nil for a request that belongs to a route.
     private func answerOwn(path: Span<UInt8>) throws(Refusal) -> Step? {
         if listener.isAdmin { return try answerAdmin(path: path) }
+        if let redirect = listener.redirect, !redirect.except.contains(where: { $0.covers(path) }) {
+            return answer(redirecting(redirect.redirect))
+        }
         guard let endpoint = site.endpointPaths.endpoint(at: path) else { return nil }
         self.endpoint = endpoint
         return .next
@@ -97,6 +100,7 @@ extension Exchange {
     private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
         routeIndex = index
         policy = site.settings.routes[index].attest
+        if site.settings.routes[index].allowsWebSocket { isUpgrading = asksForWebSocket }
         treatment = site.treatments[index]
         guard let treatment, treatment.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.

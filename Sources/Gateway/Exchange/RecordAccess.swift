@@ -6,14 +6,19 @@ import Policy
 extension Exchange {
     /// Counts the exchange and writes its line: always last, also after a refusal, exactly once.
     func recordAccess() -> Step {
-        // Read anew: much may have happened in the callback whose time the loop keeps.
-        let duration = MonotonicInstant.now().nanoseconds(since: startedAt)
-        worker.meter.count(self, nanoseconds: duration)
-        worker.log.access(self, nanoseconds: duration)
+        if !isHealthCheck { record() }
         let finished = downstream
         downstream = nil
         number = 0
         finished?.exchangeEnded()
         return .wait
+    }
+
+    private func record() {
+        if isTunnelling { worker.meter.tunnelClosed() }
+        // Read anew: much may have happened in the callback whose time the loop keeps.
+        let duration = MonotonicInstant.now().nanoseconds(since: startedAt)
+        worker.meter.count(self, nanoseconds: duration)
+        worker.log.access(self, nanoseconds: duration)
     }
 }

@@ -11,6 +11,7 @@ extension Exchange {
 
     /// The head of the final answer.
     func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
+        requestDeadline?.clear()
         upstreamHeadAt = worker.loop.now
         isAnswerStarted = true
         responseStatus = response.status

@@ -1,3 +1,4 @@
+import EventLoop
 import HTTP
 import Policy
 import Settings
@@ -11,12 +12,16 @@ enum UpstreamFailure: Equatable {
     /// What came is not HTTP as RFC 9112 has it.
     case malformed(code: String)
     case connectTimeout
+    /// The server did not take more of the request.
+    case sendTimeout
     case responseTimeout
+    /// The answer's body stopped coming.
+    case readTimeout
 
     var reason: Reason {
         switch self {
         case .connect, .broken, .malformed: .upstreamFailed
-        case .connectTimeout, .responseTimeout: .upstreamTimeout
+        case .connectTimeout, .sendTimeout, .responseTimeout, .readTimeout: .upstreamTimeout
         }
     }
 
@@ -26,39 +31,62 @@ enum UpstreamFailure: Equatable {
         case .broken(let description): "broken: " + description
         case .malformed(let code): "malformed: " + code
         case .connectTimeout: "connect_timeout"
+        case .sendTimeout: "send_timeout"
         case .responseTimeout: "response_timeout"
+        case .readTimeout: "read_timeout"
         }
     }
+
+    var isBreak: Bool { if case .broken = self { true } else { false } }
 }
 
 extension Exchange {
     /// The upstream's connection could not finish the answer. The only place where an exchange goes
-    /// back: once, and only where the upstream cannot have acted on the request, or may act twice.
-    func upstreamFailed(_ failure: UpstreamFailure, wasReused: Bool, sawAnswer: Bool) {
+    /// back, and only where the upstream cannot have acted on the request, or may act twice.
+    func upstreamFailed(
+        _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool
+    ) {
+        if let server = upstream?.server.state { triedServers.append(server) }
         upstream = nil
-        if mayRetry(failure, wasReused: wasReused, sawAnswer: sawAnswer) {
-            worker.meter.add(.retries)
-            returnToLease()
-            return
+        if !isAnswerStarted, !sawAnswer, isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
+            mayTryAgain
+        {
+            // A server that ended an idle connection has done no work for the request.
+            let isFree = wasReused && upstreamAttempts == 1 && failure.isBreak
+            if let pool, isFree || pool.budget.withdraw(now: worker.loop.now.nanoseconds) {
+                worker.meter.add(.retries)
+                returnToLease()
+                return
+            }
+            worker.meter.add(.retriesDenied)
         }
         refuse(Refusal(failure.reason, detail: failure.detail))
     }
 
-    private func mayRetry(
-        _ failure: UpstreamFailure, wasReused: Bool, sawAnswer: Bool
-    ) -> Bool {
-        guard !isAnswerStarted, !sawAnswer else { return false }
+    /// Whether one more try is allowed, were it safe and in the budget.
+    var mayTryAgain: Bool {
+        guard let pool else { return false }
+        return upstreamAttempts <= pool.settings.retries.countMax
+    }
+
+    private func isSafe(_ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool) -> Bool {
+        guard let pool else { return false }
+        // The same server again only where it may have closed an idle connection in that moment.
+        let hasServer = pool.hasUntried(by: self) || (wasReused && upstreamAttempts == 1)
+        guard hasServer else { return false }
         switch failure {
-        case .connect, .connectTimeout:
-            // Nothing was sent, so any request may go to the next server.
-            guard let routeIndex, let index = site.settings.routes[routeIndex].upstream else {
-                return false
-            }
-            return upstreamAttempts < site.settings.upstreams[index].servers.count
-        case .broken:
-            // RFC 9110 section 9.2.2: only an idempotent request may be repeated unasked.
-            return wasReused && upstreamAttempts == 1 && head.methodKind.isIdempotent
-        case .malformed, .responseTimeout: return false
+        case .connect, .connectTimeout: return true
+        case .broken: return isUnsent || mayRepeat
+        case .sendTimeout, .responseTimeout: return pool.timeouts.attempt != nil && mayRepeat
+        case .malformed, .readTimeout: return false
         }
+    }
+
+    /// Whether the upstream may act on the request twice. RFC 9110 section 9.2.2: only an
+    /// idempotent request may be repeated unasked; one with an assertion was signed to be acted on
+    /// once.
+    private var mayRepeat: Bool {
+        head.methodKind.isIdempotent
+            && (policy.mode == .off || uniqueField(site.assertionName).isAbsent)
     }
 }

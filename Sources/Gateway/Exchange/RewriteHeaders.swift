@@ -38,6 +38,7 @@ extension Exchange {
         if let edits = treatment?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
         appendVerdict()
+        if isUpgrading { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         if head.framing != .none {
             upstreamHead.append("Content-Length: ")
             upstreamHead.append(decimal: UInt64(body.byteCount))

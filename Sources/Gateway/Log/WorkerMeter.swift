@@ -36,6 +36,9 @@ final class WorkerMeter: @unchecked Sendable {
         case requests
         case challenges
         case retries
+        /// Safe, but beyond the budget.
+        case retriesDenied
+        case tunnels
         /// TLS handshakes that came to their end, and those of them that a ticket shortened.
         case handshakes
         case resumptions
@@ -45,9 +48,10 @@ final class WorkerMeter: @unchecked Sendable {
     private let waits = CounterBlock(count: Phase.allCases.count)
     /// One for each kind of failure, then the time-outs.
     private let handshakeFailures = CounterBlock(count: TLSFailure.Kind.allCases.count + 1)
-    private let gauges = GaugeBlock(count: 1)
+    private let gauges = GaugeBlock(count: 2)
     /// By name, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
+    private let servers = Locked<[ServerLabel: ServerMeter]>([:])
     // The worker's own thread only: the meters of the current site's routes, by index.
     private var routes: [RouteMeter] = []
     private var generation = -1
@@ -84,6 +88,19 @@ final class WorkerMeter: @unchecked Sendable {
         }
     }
 
+    /// The meter of an upstream's server, one for all reloads.
+    func server(_ label: ServerLabel) -> ServerMeter {
+        servers.withLock { meters in
+            if let known = meters[label] { return known }
+            let fresh = ServerMeter()
+            meters[label] = fresh
+            return fresh
+        }
+    }
+
+    /// A name stands for other addresses now: they would add up for ever.
+    func forget(_ label: ServerLabel) { servers.withLock { $0[label] = nil } }
+
     func add(_ count: Count) { counts.add(count.rawValue) }
 
     /// An exchange had to wait at `phase` and goes on.
@@ -94,6 +111,13 @@ final class WorkerMeter: @unchecked Sendable {
     func handshakeTimedOut() { handshakeFailures.add(TLSFailure.Kind.allCases.count) }
 
     func connections(_ count: Int) { gauges.set(0, Int64(count)) }
+
+    func tunnelOpened() {
+        add(.tunnels)
+        gauges.add(1, 1)
+    }
+
+    func tunnelClosed() { gauges.add(1, -1) }
 
     // MARK: reading, from any thread
 
@@ -106,5 +130,7 @@ final class WorkerMeter: @unchecked Sendable {
     }
     func waitCount(_ phase: Phase) -> UInt64 { waits.value(Int(phase.rawValue)) }
     var connectionCount: Int64 { gauges.value(0) }
+    var tunnelCount: Int64 { gauges.value(1) }
+    func serverMeter(_ label: ServerLabel) -> ServerMeter? { servers.withLock { $0[label] } }
     var routeMeters: [String: RouteMeter] { byName.withLock { $0 } }
 }

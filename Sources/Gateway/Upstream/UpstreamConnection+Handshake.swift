@@ -14,7 +14,7 @@ extension UpstreamConnection {
             connectFailure = "TLS: not configured"
             return
         }
-        let peer = tls.peer(at: server)
+        let peer = tls.peer(at: server.state.entry.endpoint)
         do throws(TLSError) {
             session = try TLSSession(
                 client: context, serverName: peer.name, isAddress: peer.isAddress,

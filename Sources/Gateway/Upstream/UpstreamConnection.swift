@@ -18,49 +18,54 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     }
 
     let pool: UpstreamPool
-    let server: Endpoint
-    let addressText: String
+    let server: PooledServer
     /// From the start; ``transport`` takes it over.
     private(set) var watch: Watch?
     /// Of the handshake under way.
     var session: TLSSession?
     /// Nil until it is connected, and once it is closed.
     var transport: Transport?
-    private var deadline: Deadline?
+    var deadline: Deadline?
     var state = State.connecting
     /// Whether the pool holds it.
     var isIdle = false
-    private(set) var exchange: Exchange?
-    private var input: ByteBuffer
-    private var response = ResponseHead()
-    private var bodyReader = ResponseBodyReader.untilClose
-    private var requestCount = 0
+    /// Made for one health check.
+    var isForCheck = false
+    var exchange: Exchange?
+    var input: ByteBuffer
+    var response = ResponseHead()
+    var bodyReader = ResponseBodyReader.untilClose
+    var requestCount = 0
     var connectFailure: String?
 
-    // What is being sent, from where the exchange holds it: a retry finds it untouched.
-    private var sentCount = 0
-    private var pending = ByteBuffer()
-    private var bodyOffset = 0
-    private var sawAnswer = false
-    private var interimCount = 0
+    // What is being sent: head and body from where the exchange holds them, so that a retry finds
+    // both untouched; of a body in a file the piece that is under way.
+    var sentCount = 0
+    var pending = ByteBuffer()
+    var bodyOffset = 0
+    /// Why the request could not be sent whole; told when no answer comes either.
+    var writeFailure: String?
+    var sawAnswer = false
+    var interimCount = 0
+    /// Bytes go both ways, and neither side's are HTTP any more.
+    var isTunnel = false
     /// Reads no more: the client is slower than the upstream.
-    private(set) var isPaused = false
+    var isPaused = false
 
-    init(pool: UpstreamPool, server: Endpoint, address: SocketAddress, addressText: String) {
+    init(pool: UpstreamPool, server: PooledServer) {
         self.pool = pool
         self.server = server
         input = ByteBuffer(pool: pool.worker.storage)
-        self.addressText = addressText
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
-        switch Socket.connect(to: address) {
+        switch Socket.connect(to: server.state.address) {
         case .connected(let descriptor):
-            setDeadline(pool.connectNanoseconds)
+            setDeadline(pool.timeouts.connect)
             watch(descriptor)
             connected()
         case .inProgress(let descriptor):
             watch(descriptor)
             watch?.enableWriting()
-            setDeadline(pool.connectNanoseconds)
+            setDeadline(pool.timeouts.connect)
         case .failed(let code):
             connectFailure = IOError.text(errno: code)
         }
@@ -70,130 +75,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         watch = Watch(loop: pool.worker.loop, descriptor: descriptor, handler: self)
     }
 
-    private func setDeadline(_ nanoseconds: UInt64) {
+    func setDeadline(_ nanoseconds: UInt64) {
         deadline?.set(afterNanoseconds: nanoseconds)
-    }
-
-    /// How long the upstream may be silent: by the route, else for all of its requests.
-    private var responseNanoseconds: UInt64 {
-        exchange?.treatment?.responseNanoseconds ?? pool.responseNanoseconds
-    }
-
-    // MARK: sending
-
-    /// Sends the exchange's request; the answer comes by the exchange's `upstream…` calls.
-    func send(_ exchange: Exchange) {
-        self.exchange = exchange
-        sawAnswer = false
-        isPaused = false
-        interimCount = 0
-        bodyOffset = 0
-        sentCount = 0
-        writeFailure = nil
-        if connectFailure != nil { return failToConnect() }
-        if state == .connecting || state == .handshaking { return }
-        beginRequest()
-    }
-
-    func failToConnect() { fail(.connect(description: connectFailure ?? "")) }
-
-    func beginRequest() {
-        requestCount += 1
-        state = .awaitingHead
-        response.reset()
-        setDeadline(responseNanoseconds)
-        pool.worker.outbox.add(self)
-    }
-
-    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
-    func sendRequest() {
-        guard state == .awaitingHead else { return }
-        sendMore()
-    }
-
-    /// Writes head and body as far as the kernel takes them.
-    private func sendMore() {
-        guard let exchange, writeFailure == nil, sendHead(exchange), sendMemory(exchange) else {
-            return
-        }
-        if !exchange.body.isInMemory, !sendFile(exchange) { return }
-        transport?.disableWriting()
-    }
-
-    /// The head, which brings a small body along. False where the kernel takes no more for now.
-    private func sendHead(_ exchange: Exchange) -> Bool {
-        guard let transport else { return false }
-        while sentCount < exchange.upstreamHead.count {
-            let sent = sentCount
-            let outcome = transport.write(
-                exchange.upstreamHead.readable.extracting(sent...))
-            guard let count = written(outcome) else { return false }
-            sentCount += count
-        }
-        return true
-    }
-
-    /// What the head did not bring along of a body in memory.
-    private func sendMemory(_ exchange: Exchange) -> Bool {
-        guard let transport, exchange.body.isInMemory else { return true }
-        if exchange.isBodyInHead { bodyOffset = exchange.body.byteCount }
-        while bodyOffset < exchange.body.byteCount {
-            let offset = bodyOffset
-            let outcome = exchange.body.withMemory { body in
-                transport.write(body.extracting(offset...))
-            }
-            guard let count = written(outcome) else { return false }
-            bodyOffset += count
-        }
-        return true
-    }
-
-    /// A body in a file, piece by piece. False where the kernel takes no more for now.
-    private func sendFile(_ exchange: Exchange) -> Bool {
-        guard let transport else { return false }
-        while true {
-            if pending.isEmpty {
-                guard bodyOffset < exchange.body.byteCount else { return true }
-                do throws(IOError) {
-                    let count = try exchange.body.read(
-                        at: bodyOffset, into: &pending, atMost: Self.sendByteCount)
-                    guard count > 0 else {
-                        fail(.broken(description: "the body's file is short"))
-                        return false
-                    }
-                    bodyOffset += count
-                } catch {
-                    fail(.broken(description: error.description))
-                    return false
-                }
-            }
-            guard let count = written(transport.write(pending.readable)) else {
-                return false
-            }
-            pending.consume(count)
-        }
-    }
-
-    /// How much was written; nil where nothing more can be for now, or ever.
-    private func written(_ outcome: WriteOutcome) -> Int? {
-        switch outcome {
-        case .bytes(let count): return count
-        case .wouldBlock: transport?.enableWriting()
-        case .failed(let code):
-            // The answer may be waiting all the same: a server that refuses a body early.
-            transport?.disableWriting()
-            writeFailure = failureText(errno: code)
-        }
-        return nil
-    }
-
-    /// Why the request could not be sent whole; told when no answer comes either.
-    private var writeFailure: String?
-
-    private var isRequestSent: Bool {
-        guard let exchange else { return true }
-        return writeFailure == nil && sentCount >= exchange.upstreamHead.count
-            && pending.isEmpty && bodyOffset >= exchange.body.byteCount
     }
 
     func descriptorIsWritable() {
@@ -207,137 +90,14 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
             connected()
             if connectFailure != nil, exchange != nil { failToConnect() }
         case .handshaking: proceed()
+        case .readingBody where isTunnel:
+            transport?.disableWriting()
+            exchange?.upstreamIsReady()
         case .awaitingHead, .readingBody:
-            setDeadline(responseNanoseconds)
             sendMore()
+            guard state == .awaitingHead else { return }
+            setDeadline(isRequestSent ? headNanoseconds : pool.timeouts.send)
         case .idle, .closed: break
-        }
-    }
-
-    // MARK: receiving
-
-    func descriptorIsReadable() {
-        if state == .handshaking { return proceed() }
-        guard let transport else { return }
-        let outcome = transport.read(
-            into: &input,
-            atMost: state == .readingBody ? Self.streamByteCount : Self.readByteCount)
-        switch outcome {
-        case .bytes:
-            guard exchange != nil else { return close() }
-            sawAnswer = true
-            process()
-        case .wouldBlock: break
-        case .endOfFile: ended()
-        case .failed(let code):
-            failOrClose(.broken(description: writeFailure ?? failureText(errno: code)))
-        }
-    }
-
-    private func process() {
-        while state == .awaitingHead, !input.isEmpty {
-            guard readHead() else { return }
-        }
-        guard state == .readingBody else { return }
-        readBody()
-    }
-
-    /// False when more must come first, or the exchange is over.
-    private func readHead() -> Bool {
-        guard let exchange else { return false }
-        let outcome = response.parse(
-            input.readable, limits: pool.responseHeadLimits,
-            requestMethodKind: exchange.head.methodKind)
-        switch outcome {
-        case .incomplete: return false
-        case .refused(let refusal):
-            fail(.malformed(code: refusal.reason.code.description))
-            return false
-        case .complete: break
-        }
-        if response.status < 200 {
-            guard response.status != 101 else {
-                fail(.malformed(code: "unexpected_upgrade"))
-                return false
-            }
-            interimCount += 1
-            guard interimCount <= Self.interimCountMax else {
-                fail(.malformed(code: "too_many_interim_answers"))
-                return false
-            }
-            exchange.upstreamSentInterim(response, bytes: input.readable)
-            input.consume(response.byteCount)
-            response.reset()
-            exchange.upstreamPaused()
-            return self.exchange != nil
-        }
-        bodyReader = ResponseBodyReader(response.framing)
-        state = .readingBody
-        exchange.upstreamSentHead(response, bytes: input.readable)
-        input.consume(response.byteCount)
-        return true
-    }
-
-    private func readBody() {
-        guard let exchange else { return }
-        var isReady = true
-        loop: while true {
-            switch bodyReader.next(input.readable) {
-            case .data(let skip, let count):
-                input.consume(skip)
-                if !exchange.upstreamSentBody(input.readable.extracting(0..<count)) {
-                    isReady = false
-                }
-                input.consume(count)
-            case .ended(let consumed):
-                input.consume(consumed)
-                return complete(exchange)
-            case .needsMore(let consumed):
-                input.consume(consumed)
-                break loop
-            case .malformed(let fault):
-                return fail(.malformed(code: fault.code.description))
-            }
-        }
-        setDeadline(responseNanoseconds)
-        if !isReady {
-            isPaused = true
-            transport?.disableReading()
-            // The client's own send time-out bounds this wait.
-            deadline?.clear()
-        }
-        exchange.upstreamPaused()
-    }
-
-    /// The client is ready for more.
-    func resumeReading() {
-        guard isPaused, state == .readingBody else { return }
-        isPaused = false
-        setDeadline(responseNanoseconds)
-        transport?.enableReading()
-    }
-
-    private func complete(_ exchange: Exchange) {
-        let mayLiveOn = response.keepAlive && isRequestSent && input.isEmpty
-        self.exchange = nil
-        if mayLiveOn {
-            input.release()
-            pending.release()
-            state = .idle
-            setDeadline(pool.idleNanoseconds)
-            pool.giveBack(self)
-        } else {
-            close()
-        }
-        exchange.upstreamEnded(bodyReader)
-    }
-
-    private func ended() {
-        guard let exchange else { return close() }
-        if state == .readingBody, bodyReader.endsAtClose {
-            complete(exchange)
-        } else {
-            fail(.broken(description: writeFailure ?? "closed before the answer was complete"))
         }
     }
 
@@ -345,24 +105,34 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     func deadlineExpired() {
         guard exchange != nil else { return close() }
-        let isConnected = state != .connecting && state != .handshaking
-        fail(isConnected ? .responseTimeout : .connectTimeout)
+        switch state {
+        case .connecting, .handshaking: fail(.connectTimeout)
+        case .readingBody where isTunnel: endTunnel(detail: "tunnel_timeout")
+        case .readingBody: fail(.readTimeout)
+        default: fail(isRequestSent || writeFailure != nil ? .responseTimeout : .sendTimeout)
+        }
     }
 
-    private func failureText(errno code: Int32) -> String {
+    func failureText(errno code: Int32) -> String {
         transport?.failureText(errno: code) ?? IOError.text(errno: code)
     }
 
-    private func failOrClose(_ failure: UpstreamFailure) {
+    func failOrClose(_ failure: UpstreamFailure) {
         if exchange == nil { close() } else { fail(failure) }
     }
 
-    private func fail(_ failure: UpstreamFailure) {
+    func fail(_ failure: UpstreamFailure) {
         let failed = exchange
         let wasReused = requestCount > 1
+        let isUnsent = sentCount == 0
         exchange = nil
         close()
-        failed?.upstreamFailed(failure, wasReused: wasReused, sawAnswer: sawAnswer)
+        // A server may end an idle connection at any time: that another request was just on its
+        // way says nothing about the server.
+        let isServersFault = !wasReused || sawAnswer || !failure.isBreak
+        if isServersFault, failed?.isHealthCheck == false { pool.serverFailed(server, failure) }
+        failed?.upstreamFailed(
+            failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
     }
 
     /// Nobody waits for the answer any more.
@@ -390,11 +160,4 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         pending.release()
         pool.connectionClosed(self)
     }
-
-    static let readByteCount = 16 * 1024
-    /// Large answers are moved in larger pieces.
-    static let streamByteCount = 64 * 1024
-    static let sendByteCount = 64 * 1024
-    /// A client that reads slowly has them all waiting, so there must be an end to them.
-    static let interimCountMax = 32
 }

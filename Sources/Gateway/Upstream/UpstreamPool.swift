@@ -4,80 +4,207 @@ import HTTP
 import Settings
 import TLS
 
-/// One worker's connections to one upstream: the idle ones to use again, and the count of all.
+/// One worker's connections to one upstream: chooses the server of each request, keeps idle
+/// connections to use again, and bounds the number of all.
 final class UpstreamPool {
+    /// What a request gets.
+    enum Lease {
+        case connection(UpstreamConnection)
+        /// It is called again when a connection comes free.
+        case queued
+        /// Neither a connection nor a place in the line.
+        case refused(detail: String)
+    }
+
     /// Not held: the worker owns whatever refers to it, and outlives it.
     unowned(unsafe) let worker: Worker
     let settings: UpstreamSettings
     /// Where the settings want TLS.
     let tls: TLSClientContext?
     let responseHeadLimits: HeadLimits
-    /// Resolved when the configuration was loaded; index as in `settings.servers`.
-    let addresses: [SocketAddress]
-    private let addressTexts: [String]
-    let connectNanoseconds: UInt64
-    let responseNanoseconds: UInt64
-    let idleNanoseconds: UInt64
-    /// The newest last: it is used first, and the old ones age out.
-    private var idle: [UpstreamConnection] = []
+    let timeouts: UpstreamTimeouts
+    private(set) var group: ServerGroup
+    private var servers: [PooledServer] = []
+    private var balancer: Balancer
+    private var loads: [ServerLoad] = []
+    var budget: RetryBudget
     private(set) var connectionCount = 0
-    private var nextServer = 0
+    private var idleCount = 0
+    private var line: WaitingLine?
     /// Whether the configuration has left this upstream behind.
     private var isRetired = false
 
     init(
-        worker: Worker, settings: UpstreamSettings, addresses: [SocketAddress],
-        tls: TLSClientContext?, responseHeadLimits: HeadLimits
+        worker: Worker, settings: UpstreamSettings, group: ServerGroup, tls: TLSClientContext?,
+        responseHeadLimits: HeadLimits
     ) {
         self.worker = worker
         self.settings = settings
         self.tls = tls
-        self.addresses = addresses
-        addressTexts = addresses.map(\.description)
-        connectNanoseconds = settings.connectTimeout.wholeNanoseconds
-        responseNanoseconds = settings.responseTimeout.wholeNanoseconds
-        idleNanoseconds = settings.idleTimeout.wholeNanoseconds
         self.responseHeadLimits = responseHeadLimits
+        self.group = group
+        timeouts = UpstreamTimeouts(settings)
+        balancer = Balancer(settings.balance)
+        budget = RetryBudget(percent: settings.retries.budgetPercent)
+        take(group)
     }
 
-    /// Whether connections of the one can serve requests of the other: a name may have come to
-    /// stand for another address.
+    /// Whether connections of the one can serve requests of the other.
     func isInterchangeable(with other: UpstreamPool) -> Bool {
-        settings == other.settings && addresses == other.addresses
-            && responseHeadLimits == other.responseHeadLimits
+        settings == other.settings && responseHeadLimits == other.responseHeadLimits
     }
 
-    /// An idle connection, or a new one to the next server in turn; nil at the limit.
-    func lease(freshOnly: Bool) -> UpstreamConnection? {
-        if !freshOnly, let connection = idle.popLast() {
+    /// Uses the servers of `group` from now on; connections to those that are gone end with their
+    /// requests.
+    func take(_ group: ServerGroup) {
+        self.group = group
+        let old = servers
+        servers = group.servers.map { state in
+            old.first { $0.state === state }
+                ?? PooledServer(
+                    state,
+                    meter: worker.meter.server(
+                        ServerLabel(upstream: settings.name, server: state.text)))
+        }
+        loads = group.servers.map { state in
+            ServerLoad(
+                weight: state.entry.weight, isBackup: state.entry.isBackup,
+                identity: state.identity)
+        }
+        for server in old where !servers.contains(where: { $0 === server }) {
+            server.isRetired = true
+            let label = ServerLabel(upstream: settings.name, server: server.state.text)
+            worker.meter.forget(label)
+            server.closeIdle()
+        }
+        line?.wake()
+    }
+
+    // MARK: leasing
+
+    /// A connection for `exchange`: an idle one of the server whose turn it is, or a new one.
+    func lease(for exchange: Exchange) -> Lease {
+        // Who waits was here before.
+        if exchange.upstreamAttempts == 0, !exchange.isCalled, let line, line.count > 0 {
+            return wait(exchange)
+        }
+        guard let server = choose(for: exchange) else { return wait(exchange) }
+        // A retry goes to a fresh connection: the next idle one may be as dead as the last.
+        if exchange.upstreamAttempts == 0, let connection = server.idle.popLast() {
             connection.isIdle = false
-            return connection
+            idleCount -= 1
+            return .connection(connection)
         }
         if connectionCount >= settings.connectionCountMax {
-            guard let oldest = idle.first else { return nil }
+            guard let oldest = servers.lazy.compactMap(\.idle.first).first else {
+                return wait(exchange)
+            }
             oldest.close()
         }
-        let server = nextServer
-        nextServer = (nextServer + 1) % addresses.count
-        connectionCount += 1
-        return UpstreamConnection(
-            pool: self, server: settings.servers[server], address: addresses[server],
-            addressText: addressTexts[server])
+        return .connection(connect(to: server))
     }
+
+    private func connect(to server: PooledServer) -> UpstreamConnection {
+        connectionCount += 1
+        server.connectionCount += 1
+        return UpstreamConnection(pool: self, server: server)
+    }
+
+    private func wait(_ exchange: Exchange) -> Lease {
+        guard settings.queue.requestCountMax > 0 else {
+            return .refused(detail: "connections_max")
+        }
+        let line =
+            self.line
+            ?? WaitingLine(settings.queue, worker: worker) { [unowned self] in callWaiting() }
+        self.line = line
+        return line.add(exchange) ? .queued : .refused(detail: "queue_full")
+    }
+
+    private func callWaiting() {
+        guard let line else { return }
+        for _ in 0..<line.count {
+            guard hasRoom, let exchange = line.next() else { return }
+            exchange.isCalled = true
+            exchange.resume()
+        }
+    }
+
+    private var hasRoom: Bool {
+        (idleCount > 0 || connectionCount < settings.connectionCountMax)
+            && servers.contains { $0.hasRoom }
+    }
+
+    /// The client has gone while its request waited.
+    func forget(_ exchange: Exchange) { line?.remove(exchange) }
+
+    /// Requests that wait for a connection.
+    var waitingCount: Int { line?.count ?? 0 }
+
+    private func choose(for exchange: Exchange) -> PooledServer? {
+        if servers.count == 1 { return servers[0].hasRoom ? servers[0] : nil }
+        let now = worker.loop.now.nanoseconds
+        for (index, server) in servers.enumerated() {
+            loads[index].activeCount = server.activeCount
+            loads[index].isUsable = server.hasRoom && server.state.isUsable(now: now)
+        }
+        let key = settings.balance == .hashKey ? exchange.balanceKey : 0
+        let tried = exchange.triedServers.compactMap { tried in
+            servers.firstIndex { $0.state === tried }
+        }
+        while let index = balancer.next(loads, key: key, tried: tried) {
+            if group.mayUse(servers[index].state, now: now) { return servers[index] }
+            // Another request is trying it.
+            loads[index].isUsable = false
+        }
+        // Where none works, all are tried: a wrong verdict must not take the whole upstream away.
+        for (index, server) in servers.enumerated() { loads[index].isUsable = server.hasRoom }
+        return (balancer.next(loads, key: key, tried: tried) ?? balancer.next(loads, key: key))
+            .map { servers[$0] }
+    }
+
+    /// Whether there is a server that `exchange` has not tried.
+    func hasUntried(by exchange: Exchange) -> Bool {
+        servers.contains { server in
+            !exchange.triedServers.contains { $0 === server.state }
+        }
+    }
+
+    /// A connection for a health check: beside the limits, and never kept.
+    func connectForCheck(to state: ServerState) -> UpstreamConnection? {
+        guard let server = servers.first(where: { $0.state === state }) else { return nil }
+        let connection = connect(to: server)
+        connection.isForCheck = true
+        return connection
+    }
+
+    // MARK: giving back
 
     /// Takes a connection back whose exchange is complete.
     func giveBack(_ connection: UpstreamConnection) {
-        guard !isRetired, !worker.isDraining, idle.count < settings.idleConnectionCountMax else {
+        let server = connection.server
+        guard !isRetired, !worker.isDraining, !server.isRetired, !connection.isForCheck,
+            idleCount < settings.idleConnectionCountMax || waitingCount > 0,
+            connection.requestCount < settings.requestsPerConnectionMax
+        else {
             connection.close()
             return
         }
         connection.isIdle = true
-        idle.append(connection)
+        idleCount += 1
+        server.idle.append(connection)
+        line?.wake()
     }
 
     func connectionClosed(_ connection: UpstreamConnection) {
+        let server = connection.server
+        if connection.isIdle {
+            idleCount -= 1
+            server.idle.removeAll { $0 === connection }
+        }
         connectionCount -= 1
-        if connection.isIdle { idle.removeAll { $0 === connection } }
+        server.connectionCount -= 1
+        line?.wake()
     }
 
     /// The configuration has left this upstream behind: idle connections end now, leased ones with
@@ -88,6 +215,47 @@ final class UpstreamPool {
     }
 
     func closeIdle() {
-        for connection in idle { connection.close() }
+        for server in servers { server.closeIdle() }
+    }
+
+    // MARK: health
+
+    /// A server failed a request; the events tell what follows from that.
+    func serverFailed(_ server: PooledServer, _ failure: UpstreamFailure) {
+        server.meter.countFailure()
+        let change = group.failed(server.state, now: worker.loop.now.nanoseconds)
+        guard case .ejected(let nanoseconds) = change else { return }
+        worker.log.event(
+            "server_ejected",
+            "\(settings.name) \(server.state.text): left out for "
+                + "\(nanoseconds / 1_000_000) ms: \(failure.detail)")
+    }
+
+    func serverAnswered(_ server: PooledServer) {
+        guard group.succeeded(server.state, now: worker.loop.now.nanoseconds) == .returned else {
+            return
+        }
+        worker.log.event(
+            level: "info", "server_returned", "\(settings.name) \(server.state.text): used again")
+    }
+}
+
+/// An upstream's time-outs, divided once: `Duration` counts in 128 bits.
+struct UpstreamTimeouts {
+    let connect: UInt64
+    let send: UInt64
+    let response: UInt64
+    let read: UInt64
+    let idle: UInt64
+    /// For a try that another may follow.
+    let attempt: UInt64?
+
+    init(_ settings: UpstreamSettings) {
+        connect = settings.connectTimeout.wholeNanoseconds
+        send = settings.sendTimeout.wholeNanoseconds
+        response = settings.responseTimeout.wholeNanoseconds
+        read = settings.readTimeout.wholeNanoseconds
+        idle = settings.idleTimeout.wholeNanoseconds
+        attempt = settings.retries.timeout?.wholeNanoseconds
     }
 }

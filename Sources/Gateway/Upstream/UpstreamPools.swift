@@ -32,11 +32,20 @@ final class UpstreamPools {
         var old = current
         current = worker.site.settings.upstreams.map { settings in
             let fresh = makePool(settings, worker.site)
-            let kept = old.firstIndex { $0.isInterchangeable(with: fresh) }
-            return kept.map { old.remove(at: $0) } ?? fresh
+            guard let index = old.firstIndex(where: { $0.isInterchangeable(with: fresh) }) else {
+                return fresh
+            }
+            let kept = old.remove(at: index)
+            kept.take(fresh.group)
+            return kept
         }
         for pool in old { pool.retire() }
-        retired = (retired + old).filter { $0.connectionCount > 0 }
+        retired = (retired + old).filter { $0.connectionCount > 0 || $0.waitingCount > 0 }
+    }
+
+    /// Names have come to stand for other addresses.
+    func takeServers() {
+        for pool in current { pool.take(worker.hub.servers(of: pool.settings)) }
     }
 
     func closeIdle() {
@@ -45,7 +54,7 @@ final class UpstreamPools {
 
     private func makePool(_ settings: UpstreamSettings, _ site: Site) -> UpstreamPool {
         UpstreamPool(
-            worker: worker, settings: settings, addresses: worker.hub.addresses(of: settings),
+            worker: worker, settings: settings, group: worker.hub.servers(of: settings),
             tls: settings.tls.flatMap { site.tls.client($0.configuration) },
             responseHeadLimits: site.responseHeadLimits)
     }

@@ -43,6 +43,8 @@ final class Worker {
     private var lastExchangeNumber: UInt64 = 0
     private(set) var isDraining = false
     private var drainDeadline: Timer?
+    /// The control thread's alone.
+    private var healthChecker: HealthChecker?
 
     /// Names in any spelling: of forwarding fields, of those that ask for another method or target,
     /// and of what upstreams may not send to apps.
@@ -83,6 +85,9 @@ final class Worker {
         counters.close()
     }
 
+    /// Checks upstream servers from now on, for all workers.
+    func startHealthChecks() { healthChecker = HealthChecker(worker: self) }
+
     func receive(_ message: WorkerMessage) {
         switch message {
         case .keyLookedUp(let number, let result): keyWasLookedUp(number, result)
@@ -97,6 +102,7 @@ final class Worker {
         case .keysChanged(.everything): keyCache.clear()
         case .listen(let listeners): open(listeners)
         case .reload(let update): apply(update)
+        case .serversChanged: takeServers()
         case .drain: drain()
         }
     }
@@ -264,6 +270,12 @@ final class Worker {
         pools.pool(for: site, upstream: index)
     }
 
+    /// Names have come to stand for other addresses.
+    private func takeServers() {
+        pools.takeServers()
+        healthChecker?.update()
+    }
+
     // MARK: reload and stop
 
     private func open(_ listeners: [BoundListener]) {
@@ -283,6 +295,7 @@ final class Worker {
         site = update.site
         keyCache.replaceApps(update.site.settings.apps.map(\.id))
         pools.reload()
+        healthChecker?.update()
         let contexts = update.listeners.map(\.context)
         for acceptor in acceptors {
             guard let context = contexts.first(where: { $0.bind == acceptor.context.bind }) else {

@@ -9,6 +9,8 @@ enum WorkerMessage: Sendable {
     /// The first listeners, once every worker is there.
     case listen([BoundListener])
     case reload(WorkerUpdate)
+    /// The names of upstream servers stand for other addresses: the hub has them.
+    case serversChanged
     case drain
 }
 

@@ -3,11 +3,7 @@ import Policy
 extension SettingsPrinter {
     static func write(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
         yaml.entry("name", text: route.name)
-        switch route.path {
-        // A * of the path itself must not be taken for the pattern's.
-        case .exact(let path): yaml.entry("path", text: path.replacing("*", with: "%2A"))
-        case .prefix(let path): yaml.entry("path", text: path.replacing("*", with: "%2A") + "*")
-        }
+        yaml.entry("path", text: text(route.path))
         if !route.hosts.isEmpty { yaml.entry("hosts", list: route.hosts.map(\.description)) }
         if !route.methods.isEmpty { yaml.entry("methods", list: route.methods) }
         if !route.headers.isEmpty {
@@ -19,6 +15,7 @@ extension SettingsPrinter {
             yaml.entry("upstream", text: settings.upstreams[upstream].name)
         }
         yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
+        if route.allowsWebSocket { yaml.entry("upgrade", list: ["websocket"]) }
         writeAction(route, to: &yaml)
         if route.allowsWeaker { yaml.entry("allow_weaker", "true") }
         let attest = route.attest
@@ -39,13 +36,30 @@ extension SettingsPrinter {
         }
     }
 
+    static func write(_ redirect: ListenerRedirect, to yaml: inout YAMLText) {
+        yaml.mapping("redirect") { yaml in
+            write(redirect.redirect, to: &yaml)
+            if !redirect.except.isEmpty { yaml.entry("except", list: redirect.except.map(text)) }
+        }
+    }
+
+    private static func write(_ redirect: Redirect, to yaml: inout YAMLText) {
+        yaml.entry("to", text: redirect.location.description)
+        yaml.entry("status", "\(redirect.status)")
+    }
+
+    /// As the configuration writes it: a * of the path itself must not be taken for the pattern's.
+    private static func text(_ pattern: PathPattern) -> String {
+        switch pattern {
+        case .exact(let path): path.replacing("*", with: "%2A")
+        case .prefix(let path): path.replacing("*", with: "%2A") + "*"
+        }
+    }
+
     private static func writeAction(_ route: Route, to yaml: inout YAMLText) {
         switch route.answer {
         case .redirect(let redirect)?:
-            yaml.mapping("redirect") { yaml in
-                yaml.entry("to", text: redirect.location.description)
-                yaml.entry("status", "\(redirect.status)")
-            }
+            yaml.mapping("redirect") { write(redirect, to: &$0) }
         case .respond(let response)?:
             yaml.mapping("respond") { yaml in
                 yaml.entry("status", "\(response.status)")

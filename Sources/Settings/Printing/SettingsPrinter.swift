@@ -51,6 +51,7 @@ public struct SettingsPrinter {
             yaml.entry("allow", list: allowed.map(\.name))
             yaml.entry("trusted_proxies", list: listener.trustedProxies.map(\.description))
             yaml.entry("protocols", list: listener.protocols.map(\.rawValue))
+            if let redirect = listener.redirect { Self.write(redirect, to: &yaml) }
             if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
     }
@@ -120,12 +121,7 @@ public struct SettingsPrinter {
         yaml.mapping("upstreams") { yaml in
             for upstream in settings.upstreams {
                 yaml.mapping(YAMLText.scalar(upstream.name)) { yaml in
-                    yaml.entry("servers", list: upstream.servers.map(\.description))
-                    yaml.entry("connect_timeout", Quantity.describe(upstream.connectTimeout))
-                    yaml.entry("response_timeout", Quantity.describe(upstream.responseTimeout))
-                    yaml.entry("idle_timeout", Quantity.describe(upstream.idleTimeout))
-                    yaml.entry("idle_connections_max", "\(upstream.idleConnectionCountMax)")
-                    yaml.entry("connections_max", "\(upstream.connectionCountMax)")
+                    Self.write(upstream, to: &yaml)
                     if let tls = upstream.tls { TLSPrinter.write(tls, to: &yaml) }
                 }
             }
@@ -170,6 +166,9 @@ public struct SettingsPrinter {
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
             yaml.entry("http2_settings", Quantity.describe(timeouts.settings))
+            yaml.entry(
+                "request", timeouts.request == .zero ? "off" : Quantity.describe(timeouts.request))
+            yaml.entry("tunnel", Quantity.describe(timeouts.tunnel))
             yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
         }

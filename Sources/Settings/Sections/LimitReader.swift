@@ -91,6 +91,13 @@ enum LimitReader {
             section.set("http2_settings", &timeouts.settings) {
                 $0.duration(shortest, .seconds(300), "clients acknowledge in a round trip")
             }
+            section.set("request", &timeouts.request) { field in
+                if let text = field.text(), text.value == "off" { return .zero }
+                return field.duration(shortest, .seconds(24 * 3600), "clients wait for it")
+            }
+            section.set("tunnel", &timeouts.tunnel) {
+                $0.duration(.seconds(1), .seconds(24 * 3600), "idle tunnels hold connections")
+            }
             section.set("registry", &timeouts.registry) {
                 $0.duration(shortest, .seconds(60), "requests that wait hold memory")
             }

@@ -42,10 +42,12 @@ enum ListenerReader {
             if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }
             return chosen
         }
+        let redirect = section.field("redirect").flatMap(RedirectReader.listenerRedirect)
         guard let bind, let bindField else { return nil }
         var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
         settings.tls = tls
         settings.protocols = protocols
+        settings.redirect = redirect
         return PlacedListener(settings: settings, bindMark: bindField.mark)
     }
 

@@ -1,19 +1,32 @@
 import HTTP
 import Policy
 
-/// Reads `redirect` of a route.
+/// Reads `redirect` of a route, or of a listener.
 enum RedirectReader {
     private static let variables: [TextVariable] = [.host, .target, .path, .query, .rest]
 
     static func redirect(_ field: Field, _ path: PathPattern?) -> Redirect? {
-        field.section { section -> Redirect? in
-            var status: UInt16 = 302
-            section.set("status", &status) {
-                $0.choice([("301", 301), ("302", 302), ("303", 303), ("307", 307), ("308", 308)])
+        field.section { redirect(&$0, path) } ?? nil
+    }
+
+    static func listenerRedirect(_ field: Field) -> ListenerRedirect? {
+        field.section { section -> ListenerRedirect? in
+            var except: [PathPattern] = []
+            section.set("except", &except) { $0.list(RoutePath.pattern) }
+            // Below no path in particular: there is no rest.
+            return redirect(&section, .exact("/")).map {
+                ListenerRedirect(redirect: $0, except: except)
             }
-            guard let toField = section.required("to") else { return nil }
-            return location(toField, path).map { Redirect(location: $0, status: status) }
         } ?? nil
+    }
+
+    private static func redirect(_ section: inout Section, _ path: PathPattern?) -> Redirect? {
+        var status: UInt16 = 302
+        section.set("status", &status) {
+            $0.choice([("301", 301), ("302", 302), ("303", 303), ("307", 307), ("308", 308)])
+        }
+        guard let toField = section.required("to") else { return nil }
+        return location(toField, path).map { Redirect(location: $0, status: status) }
     }
 
     private static func location(_ field: Field, _ path: PathPattern?) -> TextTemplate? {
@@ -28,7 +41,7 @@ enum RedirectReader {
             return nil
         }
         if location.pieces.contains(.variable(.rest)), case .exact? = path {
-            field.error("{rest} is what is below a path that ends in /*, and this one does not")
+            field.error("{rest} is what is below a path that ends in /*, and there is none")
             return nil
         }
         if let problem = problem(location.pieces[...]) {

@@ -136,8 +136,8 @@ struct RouteActionReader {
 extension UpstreamSettings {
     /// The name and port that all servers share; nil where they differ, or are paths.
     public var commonHost: String? {
-        guard let first = servers.first, case .tcp = first,
-            servers.allSatisfy({ $0.description == first.description })
+        guard let first = servers.first?.endpoint, case .tcp = first,
+            servers.allSatisfy({ $0.endpoint.description == first.description })
         else { return nil }
         return first.description
     }

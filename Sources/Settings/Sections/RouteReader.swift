@@ -38,6 +38,8 @@ struct RouteReader {
         var route = Route(
             name: nameField.flatMap(name) ?? "", path: path ?? .exact("/"), methods: methods ?? [],
             upstream: nil, attest: AttestPolicy(), bodyByteCountMax: bodyByteCountMax)
+        let upgrades = section.field("upgrade")?.list { $0.choice([("websocket", true)]) }
+        route.allowsWebSocket = upgrades?.isEmpty == false
         route.hosts = hosts ?? []
         route.headers = headers ?? []
         RouteActionReader(upstreams: upstreams).read(&section, into: &route, path: path)

@@ -26,28 +26,51 @@ enum UpstreamReader {
     private static func upstream(_ name: String, _ section: inout Section) -> UpstreamSettings {
         var upstream = UpstreamSettings(name: name, servers: [])
         if let field = section.required("servers"),
-            let servers = field.list({ $0.serverEndpoint() })
+            let servers = UpstreamServerReader.servers(field)
         {
-            if servers.isEmpty { field.error("is empty: at least one server is needed") }
             upstream.servers = servers
         }
-        section.set("connect_timeout", &upstream.connectTimeout) {
-            $0.duration(.milliseconds(10), .seconds(120), "requests wait for it")
-        }
-        section.set("response_timeout", &upstream.responseTimeout, responseTimeout)
-        section.set("idle_timeout", &upstream.idleTimeout) {
-            $0.duration(.milliseconds(100), .seconds(3600), "idle connections hold descriptors")
-        }
+        section.set("balance", &upstream.balance) { $0.choice(BalancePolicy.self) }
+        timeouts(&upstream, &section)
         section.set("idle_connections_max", &upstream.idleConnectionCountMax) {
             $0.count(0...65_535, "an address has no more ports")
         }
         section.set("connections_max", &upstream.connectionCountMax) {
             $0.count(1...65_535, "an address has no more ports")
         }
+        section.set("requests_per_connection", &upstream.requestsPerConnectionMax) {
+            $0.count(1...1_000_000_000, "a connection serves one request at least")
+        }
+        section.set("queue", &upstream.queue, UpstreamServerReader.queue)
+        section.set("ejection", &upstream.ejection, UpstreamServerReader.ejection)
+        if let field = section.field("health_check") {
+            upstream.healthCheck = UpstreamServerReader.healthCheck(field)
+        }
+        section.set("retries", &upstream.retries, UpstreamServerReader.retries)
+        section.set(
+            "resolve_interval", &upstream.resolveInterval, UpstreamServerReader.resolveInterval)
         if let field = section.field("tls") {
-            upstream.tls = UpstreamTLSReader.tls(field, servers: upstream.servers)
+            upstream.tls = UpstreamTLSReader.tls(
+                field, servers: upstream.servers.map(\.endpoint))
         }
         return upstream
+    }
+
+    private static func timeouts(_ upstream: inout UpstreamSettings, _ section: inout Section) {
+        let (shortest, longest) = (Duration.milliseconds(100), Duration.seconds(3600))
+        section.set("connect_timeout", &upstream.connectTimeout) {
+            $0.duration(.milliseconds(10), .seconds(120), "requests wait for it")
+        }
+        section.set("send_timeout", &upstream.sendTimeout) {
+            $0.duration(shortest, longest, "requests wait for it")
+        }
+        section.set("response_timeout", &upstream.responseTimeout, responseTimeout)
+        section.set("read_timeout", &upstream.readTimeout) {
+            $0.duration(shortest, .seconds(24 * 3600), "requests wait for it")
+        }
+        section.set("idle_timeout", &upstream.idleTimeout) {
+            $0.duration(shortest, longest, "idle connections hold descriptors")
+        }
     }
 
     static func responseTimeout(_ field: Field) -> Duration? {

@@ -43,6 +43,10 @@ public struct Timeouts: Hashable, Sendable {
     public var tlsHandshake: Duration = .seconds(10)
     /// For the next request on a kept-alive connection.
     public var idle: Duration = .seconds(75)
+    /// For a whole request, from its first byte to the head of its answer; zero for no bound.
+    public var request: Duration = .zero
+    /// Without a byte either way through an upgraded connection.
+    public var tunnel: Duration = .seconds(300)
     /// For a client to take any byte of an answer.
     public var send: Duration = .seconds(60)
     /// For a client to acknowledge the SETTINGS of HTTP/2 (RFC 9113 section 6.5.3).

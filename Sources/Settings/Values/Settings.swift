@@ -43,6 +43,7 @@ public struct ListenerSettings: Hashable, Sendable {
     /// What is spoken there, the preferred first: chosen by ALPN (RFC 7301); on clear text HTTP/2
     /// is told by its first bytes (prior knowledge).
     public var protocols: [ClientProtocol]
+    public var redirect: ListenerRedirect?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = [],
@@ -159,27 +160,6 @@ public struct HeaderNames: Hashable, Sendable {
     public var keyID = "x-app-attest-key-id"
 
     public init() {}
-}
-
-public struct UpstreamSettings: Hashable, Sendable {
-    public var name: String
-    public var servers: [Endpoint]
-    public var connectTimeout: Duration = .seconds(5)
-    /// From the end of the request to the head of the answer, and between reads of its body.
-    public var responseTimeout: Duration = .seconds(60)
-    /// How long an idle connection is kept.
-    public var idleTimeout: Duration = .seconds(60)
-    /// Idle connections kept by each worker.
-    public var idleConnectionCountMax = 64
-    /// Connections of each worker, busy or idle; requests beyond are refused with 503.
-    public var connectionCountMax = 1024
-    /// Nil: servers are spoken to without TLS.
-    public var tls: UpstreamTLSSettings?
-
-    public init(name: String, servers: [Endpoint]) {
-        self.name = name
-        self.servers = servers
-    }
 }
 
 public struct AdminSettings: Hashable, Sendable {

@@ -113,7 +113,7 @@ final class MessageReader {
         }.map { $0 + 4 }
     }
 
-    private static func parse(_ head: [UInt8]) -> HTTPMessage {
+    static func parse(_ head: [UInt8]) -> HTTPMessage {
         // A character of its own in Swift, CR LF cannot be split upon as text.
         let lines = head.split(separator: 0x0A, omittingEmptySubsequences: false).map { line in
             String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)

@@ -31,6 +31,8 @@ final class GatewayUnderTest {
     let registry: ScriptedRegistry
     let counters: EmbeddedCounters
     let hub: Hub
+    /// What the gateway takes for the system's resolver.
+    let names = ScriptedNames()
     /// Of the data listener, of one whose peers are trusted proxies, and of the admin listener.
     let port: UInt16
     let trustedPort: UInt16
@@ -72,7 +74,8 @@ final class GatewayUnderTest {
             raiseFloors: { _ in })
         let hub = Hub(
             registry: registry, embeddedCounters: counters,
-            meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log))
+            meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log),
+            resolver: names.resolver)
         try hub.resolve(settings.upstreams)
         self.hub = hub
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 16)
@@ -169,12 +172,12 @@ final class GatewayUnderTest {
 
     /// Gives the worker another configuration, with the listeners as they are, and waits until it
     /// has taken it.
-    func reload(resolves: Bool = true, _ configure: (inout Settings) -> Void) throws {
+    func reload(_ configure: (inout Settings) -> Void) throws {
         configure(&settings)
         generation += 1
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation)
-        if resolves { try hub.resolve(settings.upstreams) }
+        try hub.resolve(settings.upstreams)
         let kept = listeners.map { BoundListener(context: $0.context) }
         try #require(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
         let admin = try RawClient(port: adminPort)

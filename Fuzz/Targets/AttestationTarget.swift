@@ -1,0 +1,62 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import JSON
+
+extension FuzzTarget {
+    /// Attestations, assertions and receipts: explained to the end whatever they are, never
+    /// verified without the key. The first byte says what the others are.
+    static let attestation = FuzzTarget("attestation", byteCountMax: 16 * 1024, seeds: objects) {
+        input in
+        guard let first = input.first else { return }
+        let object = Array(input.dropFirst())
+        let kinds = [Explanation.Kind.attestation, .assertion, .receipt]
+        let kind = kinds[Int(first) % kinds.count]
+        var expected = Expectations(at: moment)
+        expected.clientData = Array("challenge".utf8)
+        expected.appID = appID
+        let explained = Explanation.of(kind, object, expecting: expected)
+        let json = explained.json
+        let isRead = (try? JSONValue.parse(json.span, byteCountMax: 1 << 20, depthMax: 16)) != nil
+        // JSON's own reader takes no NUL, which a name may hold.
+        let hasNUL = String(decoding: json, as: UTF8.self).contains("\\u0000")
+        try FuzzFinding.require(isRead || hasNUL, "an explanation that is no JSON")
+        switch kind {
+        case .attestation: try checkRefusal(of: object)
+        case .assertion:
+            _ = try? AuthenticatorData(assertion: object.span)
+            _ = try? AuthenticatorData(attestation: object.span)
+        case .receipt: _ = try? ReceiptFields(content: object.span)
+        }
+    }
+
+    /// Nobody has the key of a root that is made for each run.
+    private static func checkRefusal(of object: [UInt8]) throws(FuzzFinding) {
+        guard let apple else { return }
+        let verifier = AttestationVerifier(
+            roots: [apple.root], apps: [AppIdentity(id: appID, environments: [.production])],
+            clockSkewSeconds: 0)
+        let verified = try? verifier.verify(
+            object.span, clientDataHash: [], keyID: KeyID(digest: SHA256.hash(object)),
+            at: moment)
+        try FuzzFinding.require(verified == nil, "a forged attestation")
+    }
+
+    private static let apple = try? SimulatedApple(around: moment)
+    /// Early in 2026.
+    private static let moment: Int64 = 1_770_000_000
+    private static let appID = "ABCDE12345.com.example.app"
+
+    private static func objects() throws -> [[UInt8]] {
+        let apple = try SimulatedApple(around: moment)
+        let hash = SHA256.hash(Array("challenge".utf8)).array
+        var seeds: [[UInt8]] = []
+        for system in [SimulatedSystem.iOS14, .iOS26, .iOS27] {
+            let device = try SimulatedDevice(appID: appID, system: system)
+            seeds.append([0] + (try device.attest(clientDataHash: hash, by: apple, at: moment)))
+            seeds.append([1] + (try device.assert(clientDataHash: hash)))
+        }
+        return seeds
+    }
+}

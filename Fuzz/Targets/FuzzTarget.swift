@@ -1,0 +1,74 @@
+/// Code that reads what strangers send, and what must hold of it for every input.
+///
+/// `make fuzz` runs each under libFuzzer and AddressSanitizer; `FuzzTests` replays the corpus.
+/// A new parser gets a file here, a line in ``all`` and a folder in `Fuzz/Corpus`.
+public struct FuzzTarget: Sendable {
+    /// Also the folder of its corpus.
+    public let name: String
+    /// Longer inputs cost time and find nothing more.
+    public let byteCountMax: Int
+    private let check: @Sendable ([UInt8]) throws -> Void
+    private let makeSeeds: @Sendable () throws -> [[UInt8]]
+
+    init(
+        _ name: String, byteCountMax: Int = 4096,
+        seeds: @escaping @Sendable () throws -> [[UInt8]] = { [] },
+        check: @escaping @Sendable ([UInt8]) throws -> Void
+    ) {
+        self.name = name
+        self.byteCountMax = byteCountMax
+        makeSeeds = seeds
+        self.check = check
+    }
+
+    /// Throws a ``FuzzFinding``, or traps, where something does not hold.
+    public func run(_ bytes: [UInt8]) throws {
+        guard bytes.count <= byteCountMax else { return }
+        try check(bytes)
+    }
+
+    /// Inputs too long or too short-lived to be checked in: certificates expire.
+    public func seeds() -> [[UInt8]] { (try? makeSeeds()) ?? [] }
+
+    public static let all: [FuzzTarget] = [
+        requestHead, responseHead, chunkedBody, targetPath, settings, cbor, attestation, clientData,
+        base64,
+    ]
+
+    /// One of ``all``, or ``canary``.
+    public static func named(_ name: String) -> FuzzTarget? {
+        (all + [canary]).first { $0.name == name }
+    }
+}
+
+/// A promise that does not hold for some input.
+public struct FuzzFinding: Error, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+
+    static func require(_ holds: Bool, _ promise: @autoclosure () -> String) throws(FuzzFinding) {
+        guard holds else { throw FuzzFinding(promise()) }
+    }
+
+    static func requireEqual<Value: Equatable>(
+        _ left: Value, _ right: Value, _ promise: @autoclosure () -> String
+    ) throws(FuzzFinding) {
+        guard left == right else {
+            throw FuzzFinding("\(promise())\n  \(left)\n  \(right)")
+        }
+    }
+}
+
+/// Ways to cut an input: whole, byte by byte, and in pieces of a length that the input decides.
+enum Cuts {
+    /// Offsets at which a piece ends, the last one being `count`.
+    static func all(of bytes: [UInt8]) -> [[Int]] {
+        guard bytes.count > 1 else { return [Array(0...bytes.count)] }
+        let step = 2 + Int(bytes.reduce(0, &+)) % 37
+        return [
+            Array(1...bytes.count),
+            Array(stride(from: step, to: bytes.count, by: step)) + [bytes.count],
+        ]
+    }
+}

@@ -1,0 +1,48 @@
+import Bytes
+import HTTP
+
+/// A field of a head as bytes, so that two heads compare whatever their offsets are.
+struct FieldText: Equatable {
+    var name: [UInt8]
+    var value: [UInt8]
+    var known: KnownField
+    var hasUnderscore: Bool
+
+    init(_ field: FieldRange, of bytes: [UInt8]) {
+        name = bytes.text(field.name)
+        value = bytes.text(field.value)
+        known = field.known
+        hasUnderscore = field.hasUnderscore
+    }
+
+    var line: [UInt8] { name + Array(": ".utf8) + value + Array("\r\n".utf8) }
+}
+
+extension [UInt8] {
+    /// Traps where the range lies outside: then the parser was wrong.
+    func text(_ range: Range32) -> [UInt8] { Array(self[range.offsets]) }
+
+    /// What a head that was read completely may consist of: lines that end in CRLF, no other
+    /// control byte than HTAB.
+    func checkHead() throws(FuzzFinding) {
+        for (index, byte) in enumerated() {
+            switch byte {
+            case 0x0A:
+                try FuzzFinding.require(
+                    index > 0 && self[index - 1] == 0x0D, "a bare LF at \(index)")
+            case 0x0D:
+                try FuzzFinding.require(
+                    index + 1 < count && self[index + 1] == 0x0A, "a bare CR at \(index)")
+            case 0x09: break
+            case ..<0x20, 0x7F: throw FuzzFinding("a control byte at \(index)")
+            default: break
+            }
+        }
+    }
+}
+
+extension HeadLimits {
+    /// Small, so that short inputs reach them.
+    static let tight = HeadLimits(
+        headByteCountMax: 512, fieldCountMax: 12, targetByteCountMax: 128)
+}

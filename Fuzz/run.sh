@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets and runs each for some seconds: Fuzz/run.sh SECONDS [TARGET...].
+# Ends with 1 at the first finding; its input is left in Fuzz/.build/findings.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+seconds=$1
+shift
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls Corpus)
+
+log=.build/fuzz.log
+mkdir -p .build/findings
+# SwiftPM's own option leaves `main` to libFuzzer, the compiler's names both sanitizers.
+if ! swift build --product fuzz --sanitize=fuzzer -Xswiftc -sanitize=fuzzer,address >"$log" 2>&1
+then
+    cat "$log" >&2
+    exit 1
+fi
+program=$(swift build --show-bin-path)/fuzz
+# Swift's own crash report would wait for libFuzzer, and libFuzzer for it.
+export SWIFT_BACKTRACE=enable=no
+
+# run TARGET FOLDER [ARGUMENT...]: what is found goes to the folder, what is learnt is forgotten.
+run() {
+    local target=$1 findings=$2
+    shift 2
+    local learnt
+    learnt=$(mktemp -d)
+    local status=0
+    FUZZ_TARGET=$target FUZZ_SEEDS=$learnt "$program" -artifact_prefix="$findings/$target-" \
+        -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 "$@" "$learnt" >"$log" 2>&1 ||
+        status=$?
+    rm -rf "$learnt"
+    return $status
+}
+
+# Four bytes behind four branches: who does not find these finds nothing.
+canary=$(mktemp -d)
+trap 'rm -rf "$canary"' EXIT
+if run canary "$canary" -max_total_time=60 -max_len=16 -only_ascii=1 -use_value_profile=1; then
+    echo "fuzz: the canary was not found; is the code instrumented?" >&2
+    exit 1
+fi
+
+for target in "${targets[@]}"; do
+    if ! run "$target" .build/findings -max_total_time="$seconds" "Corpus/$target"; then
+        grep -A4 -E 'FINDING|Fatal error|ERROR|Test unit written' "$log" >&2 || tail -20 "$log" >&2
+        echo "fuzz: $target: see Fuzz/.build/findings" >&2
+        exit 1
+    fi
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+    echo "fuzz: $target: ${runs:-?} inputs"
+done

@@ -1,0 +1,63 @@
+import Settings
+import Telemetry
+
+/// One server of an upstream, summed over the workers.
+struct ServerFigures {
+    let label: ServerLabel
+    /// `up`, `ejected` or `down`.
+    let state: String
+    var requestCount: UInt64 = 0
+    var failureCount: UInt64 = 0
+    var connectionCount: Int64 = 0
+
+    init(_ state: ServerState, upstream: String, hub: Hub) {
+        label = ServerLabel(upstream: upstream, server: state.text)
+        self.state = state.isDown ? "down" : state.isEjected ? "ejected" : "up"
+        for meter in hub.meters {
+            guard let meter = meter.serverMeter(label) else { continue }
+            requestCount &+= meter.requestCount
+            failureCount &+= meter.failureCount
+            connectionCount &+= meter.connectionCount
+        }
+    }
+
+    /// In the order of the configuration.
+    static func all(_ hub: Hub) -> [ServerFigures] {
+        hub.currentGroups.flatMap { group in
+            group.servers.map { ServerFigures($0, upstream: group.settings.name, hub: hub) }
+        }
+    }
+}
+
+extension MetricsPage {
+    static func writeServers(_ hub: Hub, _ page: inout PrometheusText) {
+        let servers = ServerFigures.all(hub)
+        func family(
+            _ name: String, _ kind: MetricKind, help: String,
+            _ value: (ServerFigures) -> UInt64
+        ) {
+            page.family(name, kind, help: help)
+            for server in servers {
+                page.sample(
+                    [("upstream", server.label.upstream), ("server", server.label.server)],
+                    value(server))
+            }
+        }
+        family(
+            "sallyport_upstream_requests_total", .counter,
+            help: "Requests sent to a server, retries included."
+        ) { $0.requestCount }
+        family(
+            "sallyport_upstream_failures_total", .counter,
+            help: "Requests that a server failed: no connection, no answer, a broken one."
+        ) { $0.failureCount }
+        family(
+            "sallyport_upstream_connections", .gauge,
+            help: "Connections to a server, busy and idle."
+        ) { UInt64(max(0, $0.connectionCount)) }
+        family(
+            "sallyport_upstream_server_up", .gauge,
+            help: "0 where failed requests or health checks keep a server out."
+        ) { $0.state == "up" ? 1 : 0 }
+    }
+}

@@ -1,0 +1,25 @@
+import Bytes
+import EventLoop
+import HTTP
+
+/// The client's bytes on their way through a tunnel. They stay in the input until the upstream
+/// takes them, so that a slow upstream makes the client wait.
+extension HTTP1Connection: TunnelSink {
+    func sendThroughTunnel(_ exchange: Exchange) {
+        guard !input.isEmpty else { return }
+        let count = exchange.clientSentThroughTunnel(input.readable)
+        input.consume(count)
+        if !input.isEmpty { transport?.watchChanges() }
+    }
+
+    func resumeTunnel() {
+        guard state == .exchanging, let exchange, exchange.isTunnelling else { return }
+        sendThroughTunnel(exchange)
+        guard input.isEmpty else { return }
+        if hasClientEnded {
+            exchange.clientEndedTunnel()
+        } else {
+            transport?.enableReading()
+        }
+    }
+}

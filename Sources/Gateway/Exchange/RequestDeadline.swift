@@ -1,0 +1,34 @@
+import EventLoop
+import Policy
+import Settings
+
+/// `timeouts.request`: from a request's first byte to the head of its answer. What streams after
+/// that has bounds of its own.
+extension Exchange: DeadlineHandler {
+    func startRequestDeadline() {
+        let deadline =
+            requestDeadline ?? Deadline(wheel: worker.deadlines, handler: self)
+        requestDeadline = deadline
+        deadline.set(afterNanoseconds: site.timeouts.request)
+    }
+
+    func deadlineExpired() {
+        guard number != 0, !isAnswerStarted else { return }
+        switch phase {
+        case .digestBody where !isBodyComplete:
+            refuse(Refusal(.requestTimeout, detail: "request_timeout"))
+        case .leaseUpstream, .relayResponse:
+            upstream?.abandon()
+            upstream = nil
+            waitingPool?.forget(self)
+            waitingPool = nil
+            refuse(Refusal(.upstreamTimeout, detail: "request_timeout"))
+        default:
+            // A head that is still coming, or a store that is being asked: both have bounds of
+            // their own, and what a store has accepted must not be told to have failed.
+            requestDeadline?.set(afterNanoseconds: Self.lateRequestNanoseconds)
+        }
+    }
+
+    private static let lateRequestNanoseconds: UInt64 = 200_000_000
+}

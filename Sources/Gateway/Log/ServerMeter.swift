@@ -1,0 +1,22 @@
+import Telemetry
+
+/// Which server of which upstream: labels of metrics.
+struct ServerLabel: Hashable, Sendable {
+    let upstream: String
+    let server: String
+}
+
+/// What one worker counts about one upstream server. Written by its thread alone.
+final class ServerMeter: Sendable {
+    private let counts = CounterBlock(count: 2)
+    private let gauges = GaugeBlock(count: 1)
+
+    func countRequest() { counts.add(0) }
+    func countFailure() { counts.add(1) }
+    func connections(_ count: Int) { gauges.set(0, Int64(count)) }
+
+    // From any thread.
+    var requestCount: UInt64 { counts.value(0) }
+    var failureCount: UInt64 { counts.value(1) }
+    var connectionCount: Int64 { gauges.value(0) }
+}

@@ -1,0 +1,108 @@
+import EventLoop
+import Settings
+import Synchronization
+
+/// One address of an upstream's server, and whether it works: shared by all workers.
+final class ServerState: Sendable {
+    let entry: UpstreamServer
+    let address: SocketAddress
+    /// As logs and metrics have it.
+    let text: String
+    /// For ``BalancePolicy/hashKey``.
+    let identity: UInt64
+    fileprivate let ejectedUntil = Atomic<UInt64>(0)
+    /// Whether a success would change something.
+    fileprivate let hasFailed = Atomic<Bool>(false)
+    private let isDownByCheck = Atomic<Bool>(false)
+
+    init(_ entry: UpstreamServer, address: SocketAddress) {
+        self.entry = entry
+        self.address = address
+        text = address.description
+        identity = KeyHash.hash(text.utf8)
+    }
+
+    /// The verdict of the health checks.
+    var isDown: Bool {
+        get { isDownByCheck.load(ordering: .relaxed) }
+        set { isDownByCheck.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Left out because requests failed.
+    var isEjected: Bool { ejectedUntil.load(ordering: .relaxed) > 0 }
+
+    /// `now` in nanoseconds. True also where one request may try whether the server is back.
+    func isUsable(now: UInt64) -> Bool {
+        !isDown && now >= ejectedUntil.load(ordering: .relaxed)
+    }
+}
+
+/// The servers of one upstream as its names were last resolved.
+///
+/// Workers read atomics; the rules of ejection run behind a lock, which only failures and the
+/// success after them take.
+final class ServerGroup: Sendable {
+    let settings: UpstreamSettings
+    let servers: [ServerState]
+    private let ejection: Locked<Ejection>
+
+    /// Addresses by entry of `settings.servers`. What `old` knows of the same addresses is kept.
+    init(_ settings: UpstreamSettings, addresses: [[SocketAddress]], old: ServerGroup? = nil) {
+        self.settings = settings
+        var servers: [ServerState] = []
+        for (entry, addresses) in zip(settings.servers, addresses) {
+            for address in addresses where !servers.contains(where: { $0.address == address }) {
+                let known = old?.servers.first { $0.address == address && $0.entry == entry }
+                servers.append(known ?? ServerState(entry, address: address))
+            }
+        }
+        self.servers = servers
+        let indexes = servers.map { server in old?.servers.firstIndex { $0 === server } }
+        if let old, old.settings.ejection == settings.ejection {
+            ejection = Locked(old.ejection.withLock { $0.carried(to: indexes) })
+        } else {
+            for server in servers { server.ejectedUntil.store(0, ordering: .relaxed) }
+            ejection = Locked(Ejection(settings.ejection, serverCount: servers.count))
+        }
+    }
+
+    /// Whether the group has the same servers, in any order: name servers shuffle.
+    func hasSameServers(as other: ServerGroup) -> Bool {
+        servers.count == other.servers.count
+            && servers.allSatisfy { server in other.servers.contains { $0 === server } }
+    }
+
+    /// Whether failures are counted: the only server is used however it fails.
+    var countsFailures: Bool { settings.ejection.failureCount > 0 && servers.count > 1 }
+
+    /// A request failed for a reason that lies with the server. Returns what that changed.
+    func failed(_ server: ServerState, now: UInt64) -> Ejection.Change? {
+        guard countsFailures else { return nil }
+        return update(server) { $0.failed($1, now: now) }
+    }
+
+    /// A request was answered.
+    func succeeded(_ server: ServerState, now: UInt64) -> Ejection.Change? {
+        guard server.hasFailed.load(ordering: .relaxed) else { return nil }
+        return update(server) { $0.succeeded($1, now: now) }
+    }
+
+    /// Whether the caller's request may try a server whose time out is over; true for one that is
+    /// not out.
+    func mayUse(_ server: ServerState, now: UInt64) -> Bool {
+        guard server.isEjected else { return true }
+        return update(server) { $0.beginTrial($1, now: now) } ?? false
+    }
+
+    private func update<Result: Sendable>(
+        _ server: ServerState, _ change: (inout Ejection, Int) -> Result?
+    ) -> Result? {
+        guard let index = servers.firstIndex(where: { $0 === server }) else { return nil }
+        return ejection.withLock { ejection in
+            let result = change(&ejection, index)
+            server.ejectedUntil.store(ejection.ejectedUntil(index), ordering: .relaxed)
+            server.hasFailed.store(!ejection.isClean(index), ordering: .relaxed)
+            return result
+        }
+    }
+}

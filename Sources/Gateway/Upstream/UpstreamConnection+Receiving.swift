@@ -1,0 +1,138 @@
+import Bytes
+import EventLoop
+import HTTP
+
+/// Receiving an answer: interim ones, the head, the body piece by piece.
+extension UpstreamConnection {
+    func descriptorIsReadable() {
+        if state == .handshaking { return proceed() }
+        guard let transport else { return }
+        let outcome = transport.read(
+            into: &input,
+            atMost: state == .readingBody ? Self.streamByteCount : Self.readByteCount)
+        switch outcome {
+        case .bytes:
+            guard exchange != nil else { return close() }
+            sawAnswer = true
+            process()
+        case .wouldBlock: break
+        case .endOfFile: ended()
+        case .failed(let code):
+            failOrClose(.broken(description: writeFailure ?? failureText(errno: code)))
+        }
+    }
+
+    private func process() {
+        let wasTunnel = isTunnel
+        while state == .awaitingHead, !input.isEmpty {
+            guard readHead() else { return }
+        }
+        guard state == .readingBody else { return }
+        readBody()
+        // What the client sent before it knew.
+        if isTunnel, !wasTunnel { exchange?.upstreamIsReady() }
+    }
+
+    /// False when more must come first, or the exchange is over.
+    private func readHead() -> Bool {
+        guard let exchange else { return false }
+        let outcome = response.parse(
+            input.readable, limits: pool.responseHeadLimits,
+            requestMethodKind: exchange.head.methodKind)
+        switch outcome {
+        case .incomplete: return false
+        case .refused(let refusal):
+            fail(.malformed(code: refusal.reason.code.description))
+            return false
+        case .complete: break
+        }
+        if response.status == 101 { return beginTunnel(exchange) }
+        if response.status < 200 {
+            interimCount += 1
+            guard interimCount <= Self.interimCountMax else {
+                fail(.malformed(code: "too_many_interim_answers"))
+                return false
+            }
+            exchange.upstreamSentInterim(response, bytes: input.readable)
+            input.consume(response.byteCount)
+            response.reset()
+            exchange.upstreamPaused()
+            return self.exchange != nil
+        }
+        bodyReader = ResponseBodyReader(response.framing)
+        state = .readingBody
+        if !isForCheck { pool.serverAnswered(server) }
+        exchange.upstreamSentHead(response, bytes: input.readable)
+        input.consume(response.byteCount)
+        return true
+    }
+
+    private func readBody() {
+        guard let exchange else { return }
+        var isReady = true
+        loop: while true {
+            switch bodyReader.next(input.readable) {
+            case .data(let skip, let count):
+                input.consume(skip)
+                if !exchange.upstreamSentBody(input.readable.extracting(0..<count)) {
+                    isReady = false
+                }
+                input.consume(count)
+            case .ended(let consumed):
+                input.consume(consumed)
+                return complete(exchange)
+            case .needsMore(let consumed):
+                input.consume(consumed)
+                break loop
+            case .malformed(let fault):
+                return fail(.malformed(code: fault.code.description))
+            }
+        }
+        setDeadline(bodyNanoseconds)
+        if !isReady {
+            isPaused = true
+            transport?.disableReading()
+            // The client's own send time-out bounds this wait.
+            deadline?.clear()
+        }
+        exchange.upstreamPaused()
+    }
+
+    /// The client is ready for more.
+    func resumeReading() {
+        guard isPaused, state == .readingBody else { return }
+        isPaused = false
+        setDeadline(bodyNanoseconds)
+        transport?.enableReading()
+    }
+
+    func complete(_ exchange: Exchange) {
+        let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && input.isEmpty
+        self.exchange = nil
+        if mayLiveOn {
+            input.release()
+            pending.release()
+            state = .idle
+            setDeadline(pool.timeouts.idle)
+            pool.giveBack(self)
+        } else {
+            close()
+        }
+        exchange.upstreamEnded(bodyReader)
+    }
+
+    func ended() {
+        guard let exchange else { return close() }
+        if state == .readingBody, bodyReader.endsAtClose {
+            complete(exchange)
+        } else {
+            fail(.broken(description: writeFailure ?? "closed before the answer was complete"))
+        }
+    }
+
+    static let readByteCount = 16 * 1024
+    /// Large answers are moved in larger pieces.
+    static let streamByteCount = 64 * 1024
+    /// A client that reads slowly has them all waiting, so there must be an end to them.
+    static let interimCountMax = 32
+}

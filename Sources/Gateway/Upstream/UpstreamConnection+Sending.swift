@@ -1,0 +1,132 @@
+import Bytes
+import EventLoop
+import HTTP
+
+/// Sending a request: head and body from where the exchange holds them.
+extension UpstreamConnection {
+    /// Sends the exchange's request; the answer comes by the exchange's `upstream…` calls.
+    func send(_ exchange: Exchange) {
+        self.exchange = exchange
+        sawAnswer = false
+        isPaused = false
+        interimCount = 0
+        bodyOffset = 0
+        sentCount = 0
+        writeFailure = nil
+        if connectFailure != nil { return failToConnect() }
+        if state == .connecting || state == .handshaking { return }
+        beginRequest()
+    }
+
+    func failToConnect() { fail(.connect(description: connectFailure ?? "")) }
+
+    func beginRequest() {
+        requestCount += 1
+        state = .awaitingHead
+        response.reset()
+        setDeadline(headNanoseconds)
+        if !isForCheck { server.meter.countRequest() }
+        pool.worker.outbox.add(self)
+    }
+
+    /// How long the head of the answer may take: by the route, else for all of its requests.
+    var headNanoseconds: UInt64 {
+        let nanoseconds = exchange?.treatment?.responseNanoseconds ?? pool.timeouts.response
+        guard let attempt = pool.timeouts.attempt, exchange?.mayTryAgain == true else {
+            return nanoseconds
+        }
+        return min(attempt, nanoseconds)
+    }
+
+    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
+    func sendRequest() {
+        guard state == .awaitingHead else { return }
+        sendMore()
+    }
+
+    /// Writes head and body as far as the kernel takes them.
+    func sendMore() {
+        guard let exchange, writeFailure == nil, sendHead(exchange), sendMemory(exchange) else {
+            return
+        }
+        if !exchange.body.isInMemory, !sendFile(exchange) { return }
+        transport?.disableWriting()
+    }
+
+    /// The head, which brings a small body along. False where the kernel takes no more for now.
+    private func sendHead(_ exchange: Exchange) -> Bool {
+        guard let transport else { return false }
+        while sentCount < exchange.upstreamHead.count {
+            let sent = sentCount
+            let outcome = transport.write(
+                exchange.upstreamHead.readable.extracting(sent...))
+            guard let count = written(outcome) else { return false }
+            sentCount += count
+        }
+        return true
+    }
+
+    /// What the head did not bring along of a body in memory.
+    private func sendMemory(_ exchange: Exchange) -> Bool {
+        guard let transport, exchange.body.isInMemory else { return true }
+        if exchange.isBodyInHead { bodyOffset = exchange.body.byteCount }
+        while bodyOffset < exchange.body.byteCount {
+            let offset = bodyOffset
+            let outcome = exchange.body.withMemory { body in
+                transport.write(body.extracting(offset...))
+            }
+            guard let count = written(outcome) else { return false }
+            bodyOffset += count
+        }
+        return true
+    }
+
+    /// A body in a file, piece by piece. False where the kernel takes no more for now.
+    private func sendFile(_ exchange: Exchange) -> Bool {
+        guard let transport else { return false }
+        while true {
+            if pending.isEmpty {
+                guard bodyOffset < exchange.body.byteCount else { return true }
+                do throws(IOError) {
+                    let count = try exchange.body.read(
+                        at: bodyOffset, into: &pending, atMost: Self.sendByteCount)
+                    guard count > 0 else {
+                        fail(.broken(description: "the body's file is short"))
+                        return false
+                    }
+                    bodyOffset += count
+                } catch {
+                    fail(.broken(description: error.description))
+                    return false
+                }
+            }
+            guard let count = written(transport.write(pending.readable)) else {
+                return false
+            }
+            pending.consume(count)
+        }
+    }
+
+    /// How much was written; nil where nothing more can be for now, or ever.
+    private func written(_ outcome: WriteOutcome) -> Int? {
+        switch outcome {
+        case .bytes(let count): return count
+        case .wouldBlock:
+            transport?.enableWriting()
+            if state == .awaitingHead { setDeadline(pool.timeouts.send) }
+        case .failed(let code):
+            // The answer may be waiting all the same: a server that refuses a body early.
+            transport?.disableWriting()
+            writeFailure = failureText(errno: code)
+        }
+        return nil
+    }
+
+    var isRequestSent: Bool {
+        guard let exchange else { return true }
+        return writeFailure == nil && sentCount >= exchange.upstreamHead.count
+            && pending.isEmpty && bodyOffset >= exchange.body.byteCount
+    }
+
+    static let sendByteCount = 64 * 1024
+}

@@ -1,0 +1,69 @@
+import Bytes
+import EventLoop
+import HTTP
+
+/// The connection after `101 (Switching Protocols)`: it serves one client until either side ends.
+extension UpstreamConnection {
+    /// True where the exchange goes on as a tunnel.
+    func beginTunnel(_ exchange: Exchange) -> Bool {
+        guard exchange.isUpgrading, isRequestSent, response.hasUpgrade, isWebSocketAgreed else {
+            fail(.malformed(code: "unexpected_upgrade"))
+            return false
+        }
+        isTunnel = true
+        bodyReader = .untilClose
+        state = .readingBody
+        if !isForCheck { pool.serverAnswered(server) }
+        exchange.upstreamSwitched(response, bytes: input.readable)
+        input.consume(response.byteCount)
+        return true
+    }
+
+    private var isWebSocketAgreed: Bool {
+        var count = 0
+        let fields = response.fields
+        for field in fields where field.known == .upgrade {
+            guard input.readable.extracting(field.value).isWebSocket else { return false }
+            count += 1
+        }
+        return count == 1
+    }
+
+    /// How long the next piece of the body may take.
+    var bodyNanoseconds: UInt64 {
+        isTunnel ? exchange?.site.timeouts.tunnel ?? pool.timeouts.read : pool.timeouts.read
+    }
+
+    /// Sends what the client sent; returns how much was taken. The rest may come again when the
+    /// exchange is told that the upstream is ready.
+    func sendThroughTunnel(_ bytes: Span<UInt8>) -> Int {
+        guard let transport else { return bytes.count }
+        var count = 0
+        while count < bytes.count {
+            switch transport.write(bytes.extracting(count...)) {
+            case .bytes(let written): count += written
+            case .wouldBlock:
+                transport.enableWriting()
+                return count
+            case .failed:
+                // Reading tells how the connection ended.
+                return bytes.count
+            }
+        }
+        if count > 0, !isPaused { setDeadline(bodyNanoseconds) }
+        return count
+    }
+
+    /// The client sends no more.
+    func endTunnelInput() {
+        guard isTunnel, state == .readingBody else { return }
+        transport?.shutdownWrite()
+    }
+
+    /// Ends the tunnel in good order: what the client has not taken yet is still written.
+    func endTunnel(detail: String) {
+        guard let exchange else { return close() }
+        exchange.detail = detail
+        complete(exchange)
+    }
+}
