@@ -273,6 +273,8 @@ struct RouteActionTests {
             .init(
                 "hasty", path: "/hasty",
                 more: ["timeouts: { response: 200ms, request_body: 200ms }"]),
+            .init("due", path: "/due", more: ["timeouts: { request: 200ms }"]),
+            .init("still", path: "/still", more: ["timeouts: { read: 200ms }"]),
             .init("rest", path: "/*"),
         ])
         #expect(
@@ -284,6 +286,9 @@ struct RouteActionTests {
         let gate = Gate()
         upstream.answer { _ in .response(after: gate) }
         #expect(try answer(gateway, "/hasty").status == 504)
+        #expect(try answer(gateway, "/due").status == 504)
+        upstream.answer { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf") }
+        #expect(throws: RawSocketError.self) { try answer(gateway, "/still") }
         gate.open()
     }
 }

@@ -86,7 +86,7 @@ extension GoldenCase {
             #"""
             upstreams:
               api: { servers: ['127.0.0.1:9001', '127.0.0.1:9002'] }
-              same: { servers: ['127.0.0.1:9002'] }
+              same: { servers: [{ address: '127.0.0.1:9002', weight: 9 }] }
               other: { servers: ['127.0.0.1:9003'] }
             routes:
               - name: transfer

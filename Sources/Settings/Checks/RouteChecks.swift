@@ -69,8 +69,9 @@ struct RouteChecks {
     private var upstreamGroups: [Int] {
         var groups = Array(upstreams.indices)
         for (index, upstream) in upstreams.enumerated() {
-            let servers = Set(upstream.servers)
-            for other in 0..<index where !servers.isDisjoint(with: upstreams[other].servers) {
+            let servers = Set(upstream.servers.map(\.endpoint))
+            for other in 0..<index
+            where !servers.isDisjoint(with: upstreams[other].servers.map(\.endpoint)) {
                 let (old, new) = (groups[index], groups[other])
                 groups = groups.map { $0 == old ? new : $0 }
             }
