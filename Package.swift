@@ -41,6 +41,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CYAML"),
         .systemLibrary(name: "CJansson"),
+        .systemLibrary(name: "CNghttp2"),
 
         // MARK: tier 1 - pure values
         fence("Bytes"),
@@ -52,6 +53,7 @@ let package = Package(
         // MARK: tier 2 - fences: the only targets that import C
         fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
         fence("Crypto", ["Bytes", "COpenSSL"]),
+        fence("HTTP2", ["Bytes", "CNghttp2"]),
         fence("TLS", ["Bytes", "EventLoop", "COpenSSL"]),
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
@@ -69,14 +71,17 @@ let package = Package(
             "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
         library(
             "Settings",
-            ["AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy", "TLS", "YAML"]),
+            [
+                "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy", "TLS",
+                "YAML",
+            ]),
 
         // MARK: tier 4 - the gateway
         library(
             "Gateway",
             [
-                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
-                "ProxyProtocol", "Redis",
+                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "KeyStore",
+                "Policy", "ProxyProtocol", "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
@@ -98,7 +103,9 @@ let package = Package(
         // MARK: tests
         .target(
             name: "GatewayTesting",
-            dependencies: ["AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"],
+            dependencies: [
+                "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "Crypto", "JSON",
+            ],
             path: "Tests/GatewayTesting",
             swiftSettings: common),
         .target(
@@ -117,6 +124,7 @@ let package = Package(
         tests("TelemetryTests", ["Telemetry", "Bytes"]),
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
         tests("CryptoTests", ["Crypto", "Bytes"]),
+        tests("HTTP2Tests", ["HTTP2", "Bytes"]),
         tests("TLSTests", ["TLS", "Bytes", "Crypto", "EventLoop", "GatewayTesting"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
@@ -133,7 +141,10 @@ let package = Package(
             ]),
         tests(
             "SettingsTests",
-            ["Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy", "TLS"]),
+            [
+                "Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy",
+                "TLS",
+            ]),
         tests(
             "GatewayTests",
             [

@@ -3,10 +3,11 @@
 # Without a task: all of them. Asks nothing, and does nothing where every package is there.
 set -euo pipefail
 
-build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev pkg-config)
+build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
+    libnghttp2-dev pkg-config)
 demo=(nginx-light curl)
-test=(nginx-light redis-server curl python3-websockets)
-bench=(nginx-light haproxy redis-server curl wrk openssl python3)
+test=(nginx-light redis-server curl nghttp2-client python3-websockets)
+bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
 
 wanted=()
 for task in "${@:-all}"; do

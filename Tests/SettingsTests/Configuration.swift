@@ -105,6 +105,7 @@ struct Configuration {
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
             proxy_protocol: { from: [10.1.0.0/16, 'fd00::1'] }
             rate_limit: first_limit
+            protocols: [h2, http/1.1]
           - bind: '[0::1]:0'
           - bind: unix:/run/s.sock
             trusted_proxies: [unix]
@@ -225,6 +226,19 @@ struct Configuration {
           client_data: 256B
           registry_queue: 1
           body_rate_min: 1KiB/s
+          http2:
+            concurrent_streams: 10000
+            stream_window: 64KiB
+            connection_window: 16MiB
+            continuations: 0
+            resets: 1
+            pings: 2
+            settings: 3
+            priorities: 4
+            empty_data: 5
+            window_updates: 6
+            unknown_frames: 7
+            unsent_acks: 8
         timeouts:
           request_head: 100ms
           request_body: 10m
@@ -232,6 +246,7 @@ struct Configuration {
           idle: 1h
           send: 61s
           registry: 1m
+          http2_settings: 5m
           drain: 0s
           upgrade: 0s
           tls_handshake: 2s

@@ -88,6 +88,7 @@ struct TimeoutNanoseconds: Sendable {
     let idle: UInt64
     let send: UInt64
     let bodyGrace: UInt64
+    let settings: UInt64
     /// 0 for none.
     let request: UInt64
     let tunnel: UInt64
@@ -100,6 +101,7 @@ struct TimeoutNanoseconds: Sendable {
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
         bodyGrace = timeouts.bodyGrace.wholeNanoseconds
+        settings = timeouts.settings.wholeNanoseconds
         request = timeouts.request.wholeNanoseconds
         tunnel = timeouts.tunnel.wholeNanoseconds
         registry = timeouts.registry.wholeNanoseconds

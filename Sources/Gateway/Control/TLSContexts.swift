@@ -14,7 +14,7 @@ struct TLSContexts: Sendable {
         for listener in settings.listeners {
             guard let tls = listener.tls else { continue }
             var configuration = tls.configuration
-            configuration.protocols = Self.protocols
+            configuration.protocols = listener.protocols.map(\.rawValue)
             do throws(TLSError) {
                 servers[listener.bind] = try TLSServerContext(
                     configuration, ticketKeys: ticketKeys.ring(for: tls.tickets))
@@ -40,9 +40,6 @@ struct TLSContexts: Sendable {
     func client(_ configuration: TLSClientConfiguration) -> TLSClientContext? {
         clients[configuration]
     }
-
-    /// What a listener offers by ALPN.
-    private static let protocols = ["http/1.1"]
 }
 
 /// The keys of session tickets that are made in memory: they outlive reloads, so that clients can

@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import Settings
 import TLS
 
 /// A client's TLS handshake: nothing of HTTP is made before it is complete.
@@ -63,6 +64,14 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// The application protocol that was agreed on decides what goes on in this place.
     private func handOver(_ transport: Transport) {
+        if session.applicationProtocol == ClientProtocol.http2.rawValue {
+            let connection = HTTP2Connection(
+                worker: worker, transport: transport, peer: peer, listener: listener)
+            worker.replace(self, with: connection)
+            return connection.start()
+        }
+        // A client that names no protocol speaks HTTP/1.1.
+        guard listener.protocols.contains(.http1) else { return lose() }
         let connection = HTTP1Connection(
             worker: worker, transport: transport, peer: peer, listener: listener)
         worker.replace(self, with: connection)

@@ -39,7 +39,7 @@ extension HTTP1Connection: ResponseSink {
         if response.isOfRoute, let edits = exchange.treatment?.responseEdits {
             exchange.append(edits, to: &output)
         }
-        exchange.appendNextChallenge(to: &output)
+        appendNextChallenge(exchange)
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             output.append("Content-Length: ")
@@ -82,7 +82,7 @@ extension HTTP1Connection: ResponseSink {
         let edits = exchange.treatment?.responseEdits
         if !appendFields(head, bytes: bytes, edits) { appendDate() }
         if let edits { exchange.append(edits, to: &output) }
-        exchange.appendNextChallenge(to: &output)
+        appendNextChallenge(exchange)
         switch head.framing {
         case .none:
             responseFraming = .length
@@ -146,17 +146,12 @@ extension HTTP1Connection: ResponseSink {
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
-            switch field.known {
-            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .contentLength,
-                .trailer, .upgrade, .te:
-                continue
-            case .date: hasDate = true
-            default: break
-            }
-            let name = bytes.extracting(field.name)
-            if hasNominated, head.isNominated(field, in: bytes) { continue }
-            if worker.responseReservedNames.contains(name) { continue }
-            if let edits, edits.removed.contains(name) { continue }
+            hasDate = hasDate || field.known == .date
+            guard
+                head.isRelayed(
+                    field, in: bytes, hasNominated: hasNominated,
+                    reserved: worker.responseReservedNames, edits)
+            else { continue }
             output.append(line: field, of: bytes)
         }
         return hasDate
@@ -175,6 +170,13 @@ extension HTTP1Connection: ResponseSink {
         output.append(decimal: UInt64(status))
         output.append(UInt8(ascii: " "))
         output.append(reason)
+        output.append("\r\n")
+    }
+
+    private func appendNextChallenge(_ exchange: Exchange) {
+        guard let token = exchange.nextChallenge() else { return }
+        output.append("X-App-Attest-Challenge: ")
+        output.append(token)
         output.append("\r\n")
     }
 

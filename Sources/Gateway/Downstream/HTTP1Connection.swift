@@ -33,8 +33,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var share: ConnectionShare?
 
     /// Nil once it is closed.
-    private(set) var transport: Transport?
-    private(set) var deadline: Deadline?
+    var transport: Transport?
+    var deadline: Deadline?
     var state = State.idle
     var input: ByteBuffer
     var output: ByteBuffer
@@ -50,6 +50,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     private var isProcessing = false
     private var requestCount = 0
     private var lingeredByteCount = 0
+    /// The first bytes may be those of HTTP/2.
+    private var isPrefaceAwaited: Bool
     /// A write failed; the connection ends at the next flush.
     var isBroken = false
 
@@ -62,6 +64,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         self.listener = listener
         peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
         isPeerTrusted = listener.trusts(peer)
+        isPrefaceAwaited = !listener.isTLS && listener.protocols.contains(.http2)
     }
 
     func start() {
@@ -145,6 +148,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// True when a head was complete and its exchange has begun.
     private func readHead() -> Bool {
+        if isPrefaceAwaited {
+            guard readPreface() else { return false }
+            isPrefaceAwaited = false
+        }
         let exchange = self.exchange ?? worker.takeExchange()
         self.exchange = exchange
         let isNew = exchange.number == 0

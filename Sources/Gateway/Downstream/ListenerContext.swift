@@ -10,6 +10,7 @@ final class ListenerContext: Sendable {
     let allow: TargetAllowances
     /// What each of its requests is counted against.
     let rateLimits: [RateLimit]
+    let protocols: [ClientProtocol]
     let redirect: ListenerRedirect?
     private let trustedProxies: [TrustedProxy]
     private let proxyProtocol: [TrustedProxy]
@@ -19,6 +20,7 @@ final class ListenerContext: Sendable {
     ) {
         bind = settings.bind
         allow = settings.allow
+        protocols = settings.protocols
         redirect = settings.redirect
         isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies

@@ -1,7 +1,7 @@
 import Bytes
 import HTTP
 
-/// Where an exchange's answer goes: the connection (later: the HTTP/2 stream) that asked.
+/// Where an exchange's answer goes: the connection, or the stream of one, that asked.
 protocol ResponseSink: AnyObject {
     /// The peer's address as text, without its port.
     var peerBytes: [UInt8] { get }
@@ -14,11 +14,18 @@ protocol ResponseSink: AnyObject {
     /// False where the client takes bytes more slowly than they come.
     func relayBody(_ bytes: Span<UInt8>) -> Bool
     func flushResponse()
+    /// Fields after the content, as ranges of `bytes`; ``endResponse()`` follows.
+    func relayTrailers(_ fields: [FieldRange], bytes: Span<UInt8>)
     func endResponse()
     /// The answer cannot be finished: the client must notice.
     func abortResponse()
     /// The record is written; the exchange may be used again.
     func exchangeEnded()
+}
+
+extension ResponseSink {
+    /// Left out, as RFC 9110 section 6.5.1 allows: few clients of HTTP/1.1 take any.
+    func relayTrailers(_: [FieldRange], bytes _: Span<UInt8>) {}
 }
 
 /// An answer that the gateway gives itself.

@@ -98,16 +98,13 @@ extension Exchange {
         return false
     }
 
-    /// Adds the challenge for the app's next request, on attested routes.
-    func appendNextChallenge(to output: inout ByteBuffer) {
+    /// The challenge for the app's next request, on attested routes.
+    func nextChallenge() -> [UInt8]? {
         // What it brings is for assertions: an enrolment that failed has no use for it.
-        guard endpoint != nil ? attestedKeyID != nil : policy.mode != .off else { return }
+        guard endpoint != nil ? attestedKeyID != nil : policy.mode != .off else { return nil }
         let keyID: KeyID? =
             if decision == .verified { evidence?.keyID } else { attestedKeyID }
-        guard let token = worker.makeChallenge(.assertion, keyID: keyID) else { return }
-        output.append("X-App-Attest-Challenge: ")
-        output.append(token)
-        output.append("\r\n")
+        return worker.makeChallenge(.assertion, keyID: keyID)
     }
 
     /// What the client should do; an attestation is not signed again, it needs a new challenge.

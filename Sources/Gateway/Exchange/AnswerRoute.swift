@@ -44,7 +44,8 @@ extension Exchange {
         }
     }
 
-    private func append(_ template: TextTemplate, to output: inout ByteBuffer) {
+    /// Appends a template's text, each variable with its value.
+    func append(_ template: TextTemplate, to output: inout ByteBuffer) {
         for piece in template.pieces {
             switch piece {
             case .literal(let text): output.append(text)

@@ -36,6 +36,8 @@ final class Exchange {
     var session: TLSSession?
     /// Whether the peer's word about the client is taken.
     var isPeerTrusted = false
+    /// The head was made from HTTP/2's fields.
+    var isHTTP2 = false
     /// The head as received; an array, so that a stage can hold views into it while it works.
     var headBytes: [UInt8] = []
     var head = RequestHead()
@@ -122,7 +124,7 @@ final class Exchange {
 
     /// Makes the exchange ready for the next request of `downstream`.
     func begin(
-        on downstream: any ResponseSink, listener: ListenerContext, peer: SocketAddress,
+        on downstream: (any ResponseSink)?, listener: ListenerContext, peer: SocketAddress,
         isPeerTrusted: Bool
     ) {
         self.downstream = downstream
@@ -144,6 +146,7 @@ final class Exchange {
         body.reset()
         bodyHash = nil
         isBodyComplete = false
+        isHTTP2 = false
         session = nil
         trustedRequestID = nil
         normalPath.removeAll(keepingCapacity: true)

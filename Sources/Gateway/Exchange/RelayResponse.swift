@@ -30,8 +30,12 @@ extension Exchange {
     }
 
     /// The answer is complete; the connection has gone back to its pool.
-    func upstreamEnded() {
+    func upstreamEnded(_ body: ResponseBodyReader) {
         upstream = nil
+        if case .chunked(let decoder) = body, !decoder.trailers.isEmpty {
+            let bytes = decoder.trailerBytes
+            downstream?.relayTrailers(decoder.trailers, bytes: bytes.span)
+        }
         downstream?.endResponse()
         phase = .recordAccess
         advance()

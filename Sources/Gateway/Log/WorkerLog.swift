@@ -81,7 +81,9 @@ final class WorkerLog {
         while pathCount < target.count, target[pathCount] != UInt8(ascii: "?") { pathCount += 1 }
         // Without its query, which may hold what is nobody's business.
         writer.member("path", bytes: target.extracting(0..<pathCount))
-        writer.member("version", constant: head.version == .http11 ? "1.1" : "1.0")
+        let version: StaticString =
+            exchange.isHTTP2 ? "2" : head.version == .http11 ? "1.1" : "1.0"
+        writer.member("version", constant: version)
     }
 
     private func writeUpstream(_ exchange: Exchange) {

@@ -121,7 +121,7 @@ extension UpstreamConnection {
         } else {
             close()
         }
-        exchange.upstreamEnded()
+        exchange.upstreamEnded(bodyReader)
     }
 
     /// Whether more came than the answer: the next request on the connection would take it for

@@ -58,6 +58,7 @@ public struct SettingsPrinter {
                 }
             }
             Self.write("rate_limit", listener.rateLimits, to: &yaml)
+            yaml.entry("protocols", list: listener.protocols.map(\.rawValue))
             if let redirect = listener.redirect { Self.write(redirect, to: &yaml) }
             if let tls = listener.tls { TLSPrinter.write(tls, to: &yaml) }
         }
@@ -172,6 +173,7 @@ public struct SettingsPrinter {
             yaml.entry("registry_queue", "\(limits.registryQueueCountMax)")
             yaml.entry(
                 "body_rate_min", Quantity.describe(limits.bodyRateMin, Quantity.byteRateUnits))
+            yaml.mapping("http2") { Self.write(limits.http2, to: &$0) }
         }
         let timeouts = settings.timeouts
         yaml.mapping("timeouts") { yaml in
@@ -181,6 +183,7 @@ public struct SettingsPrinter {
             yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("http2_settings", Quantity.describe(timeouts.settings))
             yaml.entry(
                 "request", timeouts.request == .zero ? "off" : Quantity.describe(timeouts.request))
             yaml.entry("tunnel", Quantity.describe(timeouts.tunnel))

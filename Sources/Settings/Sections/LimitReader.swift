@@ -51,6 +51,7 @@ enum LimitReader {
             section.set("body_rate_min", &limits.bodyRateMin) {
                 $0.byteRate(0...16 * mebibyte, "slower clients are refused")
             }
+            section.set("http2", &limits.http2, HTTP2LimitReader.limits)
             if limits.targetByteCountMax > limits.headByteCountMax {
                 field.error("target is larger than head, of which the target is a part")
             }
@@ -100,6 +101,9 @@ enum LimitReader {
             }
             section.set("send", &timeouts.send) {
                 $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
+            }
+            section.set("http2_settings", &timeouts.settings) {
+                $0.duration(shortest, .seconds(300), "clients acknowledge in a round trip")
             }
             section.set("request", &timeouts.request, requestTimeout)
             section.set("tunnel", &timeouts.tunnel) {

@@ -15,6 +15,8 @@ enum ListenerReader {
         ("path_parameters", .pathParameters),
     ]
 
+    static let protocols = ClientProtocol.allCases.map { (name: $0.rawValue, value: $0) }
+
     static func listeners(_ field: Field) -> [PlacedListener] {
         guard let elements = field.list() else { return [] }
         if elements.isEmpty { field.error("is empty: at least one listener is needed") }
@@ -37,12 +39,20 @@ enum ListenerReader {
         var rateLimits: [String] = []
         section.set("rate_limit", &rateLimits) { $0.rateLimitNames(allowingKey: false) }
         let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
+        // What clients of the one and the other expect; nobody speaks HTTP/2 there by surprise.
+        var protocols = tls == nil ? [ClientProtocol.http1] : [.http2, .http1]
+        section.set("protocols", &protocols) { field in
+            guard let chosen = field.list({ $0.choice(Self.protocols) }) else { return nil }
+            if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }
+            return chosen
+        }
         let redirect = section.field("redirect").flatMap(RedirectReader.listenerRedirect)
         guard let bind, let bindField else { return nil }
         var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
         settings.tls = tls
         settings.proxyProtocol = proxyProtocol
         settings.rateLimits = rateLimits
+        settings.protocols = protocols
         settings.redirect = redirect
         return PlacedListener(settings: settings, bindMark: bindField.mark)
     }

@@ -1,3 +1,5 @@
+public import HTTP2
+
 /// Every bound of the gateway, with its reason. Byte counts unless the name says otherwise.
 public struct Limits: Hashable, Sendable {
     /// Client connections of each worker: beyond, new ones wait in the kernel's backlog.
@@ -30,6 +32,8 @@ public struct Limits: Hashable, Sendable {
     /// Bytes a second that a request body must come with on average, once its grace is over; 0 for
     /// any. Less than a bad mobile connection gives, more than it costs to wait for.
     public var bodyRateMin = 500
+    /// What one HTTP/2 connection may do.
+    public var http2 = HTTP2Limits()
 
     public init() {}
 }
@@ -52,6 +56,8 @@ public struct Timeouts: Hashable, Sendable {
     public var tunnel: Duration = .seconds(300)
     /// For a client to take any byte of an answer.
     public var send: Duration = .seconds(60)
+    /// For a client to acknowledge the SETTINGS of HTTP/2 (RFC 9113 section 6.5.3).
+    public var settings: Duration = .seconds(10)
     /// For the registry, by each request that asks it: the commit of a busy disk takes far less,
     /// and a client that hears nothing for longer gives up.
     public var registry: Duration = .seconds(5)

@@ -46,15 +46,26 @@ public struct ListenerSettings: Hashable, Sendable {
     public var rateLimits: [String] = []
     /// Nil: clients speak HTTP without TLS.
     public var tls: ListenerTLSSettings?
+    /// What is spoken there, the preferred first: chosen by ALPN (RFC 7301); on clear text HTTP/2
+    /// is told by its first bytes (prior knowledge).
+    public var protocols: [ClientProtocol]
     public var redirect: ListenerRedirect?
 
     public init(
-        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = []
+        bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = [],
+        protocols: [ClientProtocol] = [.http1]
     ) {
         self.bind = bind
         self.allow = allow
         self.trustedProxies = trustedProxies
+        self.protocols = protocols
     }
+}
+
+/// Named as in ALPN (RFC 7301).
+public enum ClientProtocol: String, Hashable, Sendable, CaseIterable {
+    case http1 = "http/1.1"
+    case http2 = "h2"
 }
 
 /// Peers whose word about the client is taken.

@@ -3,6 +3,11 @@ public struct HTTPMessage: Sendable {
     public struct Field: Hashable, Sendable {
         public let name: String
         public let value: String
+
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
     }
 
     public let startLine: String

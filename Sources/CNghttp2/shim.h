@@ -1,0 +1,3 @@
+#pragma once
+#include <features.h>
+#include <nghttp2/nghttp2.h>

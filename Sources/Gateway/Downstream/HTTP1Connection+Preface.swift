@@ -1,0 +1,35 @@
+import Bytes
+import EventLoop
+import HTTP2
+import Settings
+
+/// HTTP/2 with prior knowledge (RFC 9113 section 3.3): its first bytes are no HTTP/1.1 request.
+extension HTTP1Connection {
+    /// Looks at the first bytes of the connection. True where they are HTTP/1.1, and may be.
+    func readPreface() -> Bool {
+        let preface = HTTP2Session.clientPreface
+        let count = min(input.count, preface.count)
+        for index in 0..<count where input.readable[index] != preface[index] {
+            if listener.protocols.contains(.http1) { return true }
+            close()
+            return false
+        }
+        if count == preface.count { becomeHTTP2() }
+        return false
+    }
+
+    /// Goes on as HTTP/2 with the bytes that have come, in the same place of the worker's table.
+    private func becomeHTTP2() {
+        guard let transport else { return }
+        state = .closed
+        deadline?.clear()
+        deadline = nil
+        self.transport = nil
+        let connection = HTTP2Connection(
+            worker: worker, transport: transport, peer: peer, listener: listener)
+        worker.replace(self, with: connection)
+        var begun = ByteBuffer()
+        swap(&begun, &input)
+        connection.start(with: begun.readable)
+    }
+}

@@ -1,0 +1,361 @@
+import Bytes
+import EventLoop
+import HTTP
+import HTTP2
+import Settings
+
+/// One client's HTTP/2 connection: the socket around an ``HTTP2Session``, and an ``HTTP2Stream``
+/// for each request under way. Only its worker's thread touches it.
+///
+/// Everything is written at the end of a turn, so that the answers of one turn share a write, and
+/// nothing that an exchange does in a call of ours changes the session's loops under them.
+final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
+    enum State {
+        case open
+        /// The client has been told that the end is near; its PING answer is awaited.
+        case announced
+        /// New streams are refused; those under way are served.
+        case refusing
+        /// Our side is shut; what still comes is thrown away (RFC 9112 section 9.6).
+        case lingering
+        case closed
+    }
+
+    /// What the connection's deadline is for.
+    private enum Wait {
+        case nothing, head, idle, send
+    }
+
+    /// Not held: the worker owns whatever refers to it, and outlives it.
+    unowned(unsafe) let worker: Worker
+    let listener: ListenerContext
+    let peer: SocketAddress
+    let peerBytes: [UInt8]
+    private let isPeerTrusted: Bool
+    var slot = 0
+    /// Its place in the quota of its address.
+    var share: ConnectionShare?
+
+    /// Nil once it is closed.
+    private var transport: Transport?
+    let session: HTTP2Session
+    private var streams: [Int32: HTTP2Stream] = [:]
+    /// Streams whose upstreams wait for the client.
+    private var pausedStreams: [Int32] = []
+    var state = State.open
+    private var wait = Wait.nothing
+    private var deadline: Deadline?
+    /// Until SETTINGS are acknowledged; then for the answer to the PING of an announced end.
+    private var answerDue: DelayedCall?
+    private var turnEnd: TurnEndHook?
+    private var requestCount = 0
+    private var lingeredByteCount = 0
+    private var isFaultTold = false
+    private var hasClientEnded = false
+
+    init(worker: Worker, transport: Transport, peer: SocketAddress, listener: ListenerContext) {
+        self.worker = worker
+        self.transport = transport
+        self.peer = peer
+        self.listener = listener
+        peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
+        isPeerTrusted = listener.trusts(peer)
+        let limits = worker.site.settings.limits
+        session = HTTP2Session(
+            limits: limits.http2,
+            fieldSection: FieldSectionLimits(byteCountMax: limits.headByteCountMax),
+            storage: worker.storage, now: worker.loop.now.nanoseconds)
+    }
+
+    /// Begins with what has been read of the connection already.
+    func start(with bytes: Span<UInt8> = Span()) {
+        turnEnd = TurnEndHook(loop: worker.loop) { [unowned self] in flush() }
+        deadline = Deadline(wheel: worker.deadlines, handler: self)
+        let due = DelayedCall(wheel: worker.deadlines) { [unowned self] in answerIsOverdue() }
+        due.set(afterNanoseconds: worker.site.timeouts.settings)
+        answerDue = due
+        transport?.setHandler(self)
+        transport?.enableReading()
+        session.receive(bytes, now: worker.loop.now.nanoseconds)
+        handleEvents()
+    }
+
+    // MARK: reading
+
+    func descriptorIsReadable() {
+        guard state != .lingering else { return discard() }
+        guard let transport else { return }
+        guard transport.isReading else {
+            if transport.isGone { lose() }
+            return
+        }
+        var input = ByteBuffer(pool: worker.storage)
+        switch transport.read(into: &input, atMost: HTTP1Connection.readByteCount) {
+        case .bytes:
+            session.receive(input.readable, now: worker.loop.now.nanoseconds)
+            handleEvents()
+        case .wouldBlock: break
+        case .endOfFile: clientEnded()
+        case .failed: lose()
+        }
+    }
+
+    /// The client sends no more. What it has asked for whole is still answered.
+    private func clientEnded() {
+        hasClientEnded = true
+        transport?.watchChanges()
+        for stream in streams.values { stream.clientEnded() }
+        scheduleFlush()
+    }
+
+    private func handleEvents() {
+        takeEvents()
+        scheduleFlush()
+    }
+
+    private func takeEvents() {
+        while let event = session.takeEvent() {
+            switch event {
+            case .head(let head): begin(head)
+            case .body(let id, let byteCount):
+                let stream = streams[id]
+                let refusal = session.takeBody(stream: id, byteCount: byteCount) { bytes in
+                    stream?.receive(bytes)
+                }
+                if let refusal { stream?.refuse(refusal) }
+            case .end(let id): streams[id]?.endBody()
+            case .closed(let id, _): streams.removeValue(forKey: id)?.close()
+            case .malformed: refuseMalformed()
+            case .settingsAcknowledged:
+                if state == .open { answerDue = nil }
+            case .pingAcknowledged:
+                if state == .announced { refuseNewStreams() }
+            }
+        }
+        if let fault = session.fault, !isFaultTold {
+            isFaultTold = true
+            let client = String(decoding: peerBytes, as: UTF8.self)
+            worker.log.event("http2_fault", "\(fault.rawValue) by \(client)")
+        }
+    }
+
+    private func begin(_ head: RequestHeadEvent) {
+        let exchange = beginExchange()
+        let stream = HTTP2Stream(id: head.stream, connection: self, exchange: exchange)
+        exchange.downstream = stream
+        streams[head.stream] = stream
+        if requestCount >= worker.site.settings.limits.requestsPerConnectionMax { announceEnd() }
+        stream.begin(head)
+    }
+
+    /// Counts and logs a request of which no head could be made: its stream is reset by now.
+    private func refuseMalformed() {
+        let exchange = beginExchange()
+        exchange.refuse(Refusal(.badRequest, detail: "http2_malformed"))
+        worker.giveBack(exchange)
+    }
+
+    private func beginExchange() -> Exchange {
+        requestCount += 1
+        worker.meter.add(.requests)
+        let exchange = worker.takeExchange()
+        exchange.begin(on: nil, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
+        exchange.isHTTP2 = true
+        exchange.session = transport?.session
+        return exchange
+    }
+
+    private func discard() {
+        guard let transport else { return }
+        var scrap = ByteBuffer(pool: worker.storage)
+        switch transport.discard(into: &scrap, atMost: HTTP1Connection.readByteCount) {
+        case .bytes(let count):
+            lingeredByteCount += count
+            if lingeredByteCount > HTTP1Connection.lingerByteCountMax { close() }
+        case .wouldBlock: break
+        case .endOfFile, .failed: close()
+        }
+    }
+
+    // MARK: writing
+
+    /// What was submitted is written when the turn ends.
+    func scheduleFlush() {
+        if state != .closed { turnEnd?.schedule() }
+    }
+
+    func descriptorIsWritable() {
+        flush()
+    }
+
+    private func flush() {
+        guard state != .closed, state != .lingering else { return }
+        let isBlocked = !write()
+        guard state != .closed else { return }
+        if !isBlocked {
+            transport?.disableWriting()
+            if session.isFinished { return finish() }
+        }
+        resumeStreams()
+        // A stream whose answer has gone out whole is closed.
+        takeEvents()
+        if hasClientEnded, streams.isEmpty { return lose() }
+        if streams.isEmpty { session.releaseStorage() }
+        updateDeadline(isBlocked: isBlocked)
+    }
+
+    /// False where the socket takes no more for now.
+    private func write() -> Bool {
+        while true {
+            session.fill(atMost: Self.writeByteCount)
+            guard session.hasOutput else { return true }
+            guard let transport else { return true }
+            switch session.withOutput({ transport.write($0) }) {
+            case .bytes(let count):
+                session.outputWasSent(count)
+                // Progress: the time to take the next byte begins anew.
+                if wait == .send { wait = .nothing }
+            case .wouldBlock:
+                transport.enableWriting()
+                return false
+            case .failed:
+                lose()
+                return false
+            }
+        }
+    }
+
+    /// Lets upstreams go on whose clients have taken what was waiting.
+    private func resumeStreams() {
+        guard !pausedStreams.isEmpty else { return }
+        let paused = pausedStreams
+        pausedStreams.removeAll(keepingCapacity: true)
+        for id in paused {
+            guard let stream = streams[id] else { continue }
+            if session.waitingByteCount(stream: id) > Self.resumeByteCount {
+                pausedStreams.append(id)
+            } else {
+                stream.clientIsReady()
+            }
+        }
+    }
+
+    /// Whether a stream's upstream has to wait: the connection holds as much as it may.
+    func mustPause(_ id: Int32) -> Bool {
+        let limit = worker.site.settings.limits.responseBufferByteCountMax
+        guard session.waitingByteCount > limit else { return false }
+        if !pausedStreams.contains(id) { pausedStreams.append(id) }
+        return true
+    }
+
+    // MARK: ending
+
+    /// One deadline for what concerns the whole connection; streams have their own.
+    private func updateDeadline(isBlocked: Bool) {
+        let next: Wait =
+            if isBlocked {
+                .send
+            } else if session.isInHeaderBlock || requestCount == 0 {
+                .head
+            } else {
+                streams.isEmpty ? .idle : .nothing
+            }
+        guard next != wait, state != .closed else { return }
+        wait = next
+        let timeouts = worker.site.timeouts
+        switch next {
+        case .nothing: deadline?.clear()
+        case .head: deadline?.set(afterNanoseconds: timeouts.requestHead)
+        case .idle: deadline?.set(afterNanoseconds: timeouts.idle)
+        case .send: deadline?.set(afterNanoseconds: timeouts.send)
+        }
+    }
+
+    func deadlineExpired() {
+        switch (state, wait) {
+        case (.lingering, _): close()
+        case (_, .send): lose()
+        case (_, .head) where session.isInHeaderBlock: lose()
+        case (_, .head), (_, .idle): refuseNewStreams()
+        case (_, .nothing): break
+        }
+    }
+
+    private func answerIsOverdue() {
+        if state == .announced {
+            refuseNewStreams()
+        } else {
+            session.end(.settingsTimeout)
+            scheduleFlush()
+        }
+    }
+
+    /// Begins the end that loses no request: says so first, refuses only once the client must know
+    /// (RFC 9113 section 6.8).
+    private func announceEnd() {
+        guard state == .open else { return }
+        state = .announced
+        session.announceEnd()
+        let due = DelayedCall(wheel: worker.deadlines) { [unowned self] in answerIsOverdue() }
+        due.set(afterNanoseconds: Self.announcementNanoseconds)
+        answerDue = due
+        scheduleFlush()
+    }
+
+    private func refuseNewStreams() {
+        guard state == .open || state == .announced else { return }
+        state = .refusing
+        answerDue = nil
+        session.refuseNewStreams()
+        scheduleFlush()
+    }
+
+    /// All is said: shuts our side and waits briefly for the client to do the same, so that it can
+    /// read the GOAWAY before it sees a reset.
+    private func finish() {
+        loseStreams()
+        state = .lingering
+        transport?.enableReading()
+        transport?.shutdownWrite()
+        deadline?.set(at: worker.loop.now + HTTP1Connection.lingerTimeout)
+    }
+
+    private func loseStreams() {
+        let lost = streams.values
+        streams.removeAll()
+        for stream in lost { stream.close() }
+    }
+
+    private func close(_ ending: Transport.Ending = .complete) {
+        guard state != .closed else { return }
+        state = .closed
+        turnEnd?.cancel()
+        transport?.close(ending)
+        transport = nil
+        deadline?.clear()
+        deadline = nil
+        answerDue = nil
+        worker.remove(self)
+    }
+
+    /// Frames are made for one write of about so much.
+    static let writeByteCount = 64 * 1024
+    /// A stream's upstream goes on when no more than this waits for the client.
+    static let resumeByteCount = 16 * 1024
+    /// Clients answer a PING in a round trip; one that does not is not waited for.
+    static let announcementNanoseconds: UInt64 = 1_000_000_000
+}
+
+extension HTTP2Connection: ClientConnection {
+    func drain() {
+        // The kernel may hold a request already.
+        if state == .open { descriptorIsReadable() }
+        announceEnd()
+    }
+
+    func lose() {
+        guard state != .closed else { return }
+        close(.cut)
+        loseStreams()
+    }
+}

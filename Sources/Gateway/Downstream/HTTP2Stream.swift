@@ -1,0 +1,277 @@
+import Bytes
+import EventLoop
+import HTTP
+import HTTP2
+import Settings
+
+/// One request of an ``HTTP2Connection`` and the answer to it.
+final class HTTP2Stream: DeadlineHandler {
+    private let id: Int32
+    private let connection: HTTP2Connection
+    private var exchange: Exchange?
+    private let deadline: Deadline
+    private var isBodyComplete = false
+    private var isContinueOwed = false
+    private var isUpstreamPaused = false
+    /// The answer has been submitted as far as it has come.
+    private var hasAnswer = false
+    private var isAnswerComplete = false
+    /// What the client had taken when it was last looked at.
+    private var takenByteCount = 0
+
+    private var session: HTTP2Session { connection.session }
+    private var worker: Worker { connection.worker }
+
+    init(id: Int32, connection: HTTP2Connection, exchange: Exchange) {
+        self.id = id
+        self.connection = connection
+        self.exchange = exchange
+        deadline = Deadline(wheel: connection.worker.deadlines)
+        deadline.handler = self
+    }
+
+    // MARK: the request
+
+    func begin(_ event: RequestHeadEvent) {
+        guard let exchange else { return }
+        // Reset in the same breath: nothing is done for it (CVE-2023-44487).
+        guard session.isOpen(id) else { return }
+        exchange.headBytes = event.bytes
+        isBodyComplete = event.isEnd
+        exchange.isBodyComplete = event.isEnd
+        switch parse(event, exchange) {
+        case .refused(let refusal):
+            let code = refusal.reason.code.description
+            exchange.refuse(Refusal(refusal.gatewayReason, detail: code))
+        case .complete
+        where exchange.head.byteCount == event.bytes.count
+            && exchange.head.fields.count == event.fieldCount:
+            isContinueOwed = exchange.head.expectsContinue
+            if !isBodyComplete { awaitBody() }
+            exchange.advance()
+        case .complete, .incomplete:
+            // Another message than the one that was taken apart: it must not pass.
+            exchange.refuse(Refusal(.badRequest, detail: "http2_ambiguous"))
+        }
+    }
+
+    /// One parser judges the requests of both protocols.
+    private func parse(_ event: RequestHeadEvent, _ exchange: Exchange) -> HeadOutcome {
+        if event.isTooLarge { return .refused(HTTPRefusal(request: .headTooLarge)) }
+        let bytes = event.bytes
+        return exchange.head.parse(bytes.span, limits: exchange.site.headLimits)
+    }
+
+    /// Hands on the next bytes of the body. The caller refuses: it holds a view into them here.
+    func receive(_ bytes: Span<UInt8>) -> Refusal? {
+        guard let exchange, !isBodyComplete else { return nil }
+        isContinueOwed = false
+        awaitBody()
+        return exchange.receiveBody(bytes)
+    }
+
+    func refuse(_ refusal: Refusal) {
+        exchange?.refuse(refusal)
+    }
+
+    func endBody() {
+        guard !isBodyComplete else { return }
+        isBodyComplete = true
+        if !hasAnswer { deadline.clear() }
+        exchange?.endBody()
+    }
+
+    /// The client sends no more: where the request is not whole, it never will be.
+    func clientEnded() {
+        if !isBodyComplete, session.isOpen(id) { abortResponse() }
+    }
+
+    /// Bounds the wait for more of the body: by the longest pause, and by the pace of all of it.
+    private func awaitBody() {
+        guard !hasAnswer, let exchange else { return }
+        let site = worker.site
+        let pause = exchange.treatment?.requestBodyNanoseconds ?? site.timeouts.requestBody
+        let latest = site.bodyPace.deadline(
+            since: exchange.startedAt, byteCount: exchange.body.byteCount)
+        deadline.set(afterNanoseconds: min(pause, latest.nanoseconds(since: worker.loop.now)))
+    }
+
+    // MARK: its end
+
+    /// The stream is gone. Where its answer was not complete, nobody waits for it any more.
+    func close() {
+        deadline.clear()
+        guard let lost = exchange else { return }
+        exchange = nil
+        if lost.number != 0 { lost.downstreamIsLost() }
+    }
+
+    func deadlineExpired() {
+        if hasAnswer {
+            let taken = session.framedByteCount(stream: id)
+            guard session.waitingByteCount(stream: id) > 0 else { return }
+            guard taken != takenByteCount else { return abortResponse() }
+            takenByteCount = taken
+            deadline.set(afterNanoseconds: worker.site.timeouts.send)
+        } else if !isBodyComplete {
+            exchange?.refuse(Refusal(.requestTimeout))
+        }
+    }
+
+    /// The client took what was waiting.
+    func clientIsReady() {
+        guard isUpstreamPaused else { return }
+        isUpstreamPaused = false
+        exchange?.clientIsReady()
+    }
+}
+
+/// Writing answers in HTTP/2 (RFC 9113 section 8.1).
+extension HTTP2Stream: ResponseSink {
+    var peerBytes: [UInt8] { connection.peerBytes }
+
+    func wantsBody() {
+        guard isContinueOwed else { return }
+        isContinueOwed = false
+        session.fields.append(":status", decimal: 100)
+        session.submitInterim(stream: id)
+        connection.scheduleFlush()
+    }
+
+    func respond(_ response: LocalResponse) {
+        guard let exchange else { return }
+        session.fields.append(":status", decimal: UInt64(response.status))
+        appendDate()
+        if let contentType = response.contentType {
+            session.fields.append("content-type", contentType)
+        }
+        for field in response.fields {
+            session.fields.append(field.name, field.value.span)
+        }
+        if response.isOfRoute { append(exchange.treatment?.responseEdits, exchange) }
+        appendNextChallenge(exchange)
+        // RFC 9110 section 8.6: an answer that cannot have a body has no length.
+        if response.status != 204 {
+            session.fields.append("content-length", decimal: UInt64(response.body.count))
+        }
+        let hasContent = exchange.head.methodKind != .head && !response.body.isEmpty
+        session.submitHead(stream: id, hasContent: hasContent)
+        answerBegan()
+        if hasContent {
+            session.append(response.body.span, stream: id)
+            session.endContent(stream: id)
+            awaitClient()
+        }
+    }
+
+    func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
+        session.fields.append(":status", decimal: UInt64(head.status))
+        _ = appendFields(head, bytes: bytes, exchange.treatment?.responseEdits)
+        session.submitInterim(stream: id)
+    }
+
+    func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
+        session.fields.append(":status", decimal: UInt64(head.status))
+        let edits = exchange.treatment?.responseEdits
+        if !appendFields(head, bytes: bytes, edits) { appendDate() }
+        append(edits, exchange)
+        appendNextChallenge(exchange)
+        // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
+        if let length = head.contentLength, head.status != 204 {
+            session.fields.append("content-length", decimal: length)
+        }
+        let hasContent = head.framing != .none && head.framing != .length(0)
+        session.submitHead(stream: id, hasContent: hasContent)
+        answerBegan()
+    }
+
+    func relayBody(_ bytes: Span<UInt8>) -> Bool {
+        guard !bytes.isEmpty else { return true }
+        session.append(bytes, stream: id)
+        awaitClient()
+        isUpstreamPaused = connection.mustPause(id)
+        return !isUpstreamPaused
+    }
+
+    func flushResponse() {
+        connection.scheduleFlush()
+    }
+
+    func relayTrailers(_ fields: [FieldRange], bytes: Span<UInt8>) {
+        var hasTrailers = false
+        for field in fields {
+            let name = bytes.extracting(field.name)
+            guard !field.known.isHopByHop, !worker.responseReservedNames.contains(name) else {
+                continue
+            }
+            session.fields.append(name, bytes.extracting(field.value))
+            hasTrailers = true
+        }
+        session.endContent(stream: id, hasTrailers: hasTrailers)
+    }
+
+    func endResponse() {
+        session.endContent(stream: id)
+    }
+
+    func abortResponse() {
+        session.reset(stream: id)
+        connection.scheduleFlush()
+    }
+
+    func exchangeEnded() {
+        connection.scheduleFlush()
+        guard let exchange else { return }
+        self.exchange = nil
+        worker.giveBack(exchange)
+    }
+
+    private func answerBegan() {
+        hasAnswer = true
+        deadline.clear()
+    }
+
+    /// A client that takes nothing of what waits for it loses the stream.
+    private func awaitClient() {
+        if !deadline.isSet { deadline.set(afterNanoseconds: worker.site.timeouts.send) }
+    }
+
+    /// The fields that the route sets and adds.
+    private func append(_ edits: FieldEdits?, _ exchange: Exchange) {
+        guard let edits else { return }
+        for line in edits.lines {
+            var value = ByteBuffer()
+            exchange.append(line.value, to: &value)
+            session.fields.append(line.name.span, value.readable)
+        }
+    }
+
+    private func appendDate() {
+        var date = ByteBuffer(capacity: 32)
+        worker.clock.appendHTTPDate(to: &date)
+        session.fields.append("date", date.readable)
+    }
+
+    private func appendNextChallenge(_ exchange: Exchange) {
+        guard let token = exchange.nextChallenge() else { return }
+        session.fields.append("x-app-attest-challenge", token.span, isIndexed: false)
+    }
+
+    /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
+    private func appendFields(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, _ edits: FieldEdits?
+    ) -> Bool {
+        var hasDate = false
+        let hasNominated = !head.connectionTokens.isEmpty
+        for field in head.fields {
+            hasDate = hasDate || field.known == .date
+            guard
+                head.isRelayed(
+                    field, in: bytes, hasNominated: hasNominated,
+                    reserved: worker.responseReservedNames, edits)
+            else { continue }
+            session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
+        }
+        return hasDate
+    }
+}

@@ -1,0 +1,67 @@
+import CNghttp2
+
+/// Counts the frames that a client sends against ``HTTP2Limits``: nghttp2 bounds some of them by
+/// itself in later versions, and none of them by a setting.
+struct FrameWatch {
+    private var resets: FrameBudget
+    private var pings: FrameBudget
+    private var settings: FrameBudget
+    private var priorities: FrameBudget
+    private var emptyData: FrameBudget
+    private var windowUpdates: FrameBudget
+    private var unknown: FrameBudget
+    private var continuationCount = 0
+    private let continuationCountMax: Int
+
+    init(_ limits: HTTP2Limits) {
+        resets = FrameBudget(countMax: limits.resetCountMax)
+        pings = FrameBudget(countMax: limits.pingCountMax)
+        settings = FrameBudget(countMax: limits.settingsCountMax)
+        priorities = FrameBudget(countMax: limits.priorityCountMax)
+        emptyData = FrameBudget(countMax: limits.emptyDataCountMax)
+        windowUpdates = FrameBudget(countMax: limits.windowUpdateCountMax)
+        unknown = FrameBudget(countMax: limits.unknownFrameCountMax)
+        continuationCountMax = limits.continuationCountMax
+    }
+
+    /// A frame's header is there.
+    mutating func began(_ header: FrameHeader, now: UInt64) -> HTTP2Fault? {
+        switch header.kind {
+        case .data:
+            guard header.length == 0, !header.endsStream else { return nil }
+            return emptyData.spend(now: now) ? nil : .emptyDataFlood
+        case .headers, .pushPromise:
+            continuationCount = 0
+            return nil
+        case .continuation:
+            continuationCount += 1
+            return continuationCount <= continuationCountMax ? nil : .continuationFlood
+        case .priority: return priorities.spend(now: now) ? nil : .priorityFlood
+        case .reset: return wasReset(now: now)
+        case .settings: return settings.spend(now: now) ? nil : .settingsFlood
+        case .ping: return pings.spend(now: now) ? nil : .pingFlood
+        case .windowUpdate: return windowUpdates.spend(now: now) ? nil : .windowUpdateFlood
+        case .goAway, nil: return unknown.spend(now: now) ? nil : .unknownFrameFlood
+        }
+    }
+
+    /// A whole DATA frame: one of padding alone is as empty as one of nothing.
+    mutating func received(_ data: nghttp2_data, now: UInt64) -> HTTP2Fault? {
+        guard data.hd.length > 0, data.hd.length <= data.padlen, !data.hd.endsStream else {
+            return nil
+        }
+        return emptyData.spend(now: now) ? nil : .emptyDataFlood
+    }
+
+    /// A stream was reset, by the client or by us for what the client did.
+    mutating func wasReset(now: UInt64) -> HTTP2Fault? {
+        resets.spend(now: now) ? nil : .resetFlood
+    }
+
+    mutating func sentData() { windowUpdates.credit(10) }
+}
+
+extension nghttp2_frame_hd {
+    var endsStream: Bool { UInt32(flags) & NGHTTP2_FLAG_END_STREAM.rawValue != 0 }
+    var isAck: Bool { UInt32(flags) & NGHTTP2_FLAG_ACK.rawValue != 0 }
+}

@@ -1,0 +1,43 @@
+/// What an ``HTTP2Session`` found in the bytes it was given, in their order.
+public enum HTTP2Event: Sendable {
+    /// A request's head, in HTTP/1.1's form (``RequestHeadText``).
+    case head(RequestHeadEvent)
+    /// The next bytes of a request's body, for ``HTTP2Session/takeBody(stream:byteCount:_:)``.
+    case body(stream: Int32, byteCount: Int)
+    /// The request is complete.
+    case end(stream: Int32)
+    /// The stream is gone: answered whole, reset by either side, or lost with its connection.
+    case closed(stream: Int32, wasReset: Bool)
+    /// A header block that no head could be made of; its stream is being reset.
+    case malformed(stream: Int32)
+    case settingsAcknowledged
+    case pingAcknowledged
+}
+
+public struct RequestHeadEvent: Sendable {
+    public let stream: Int32
+    public let bytes: [UInt8]
+    /// Lines that the head has: a parser that finds another number reads another message.
+    public let fieldCount: Int
+    public let isTooLarge: Bool
+    public let isEnd: Bool
+}
+
+/// Why a connection was ended, for the event log.
+public enum HTTP2Fault: String, Error, Sendable {
+    /// What came is not HTTP/2 (RFC 9113 section 5.4.1); nghttp2 has said so to the client.
+    case protocolError = "protocol_error"
+    case continuationFlood = "continuation_flood"
+    case resetFlood = "reset_flood"
+    case pingFlood = "ping_flood"
+    case settingsFlood = "settings_flood"
+    case priorityFlood = "priority_flood"
+    case emptyDataFlood = "empty_data_flood"
+    case windowUpdateFlood = "window_update_flood"
+    case unknownFrameFlood = "unknown_frame_flood"
+    case ackFlood = "ack_flood"
+    case headerBomb = "header_bomb"
+    /// A frame for a stream that has ended (RFC 9113 section 5.1).
+    case streamClosed = "stream_closed"
+    case settingsTimeout = "settings_timeout"
+}

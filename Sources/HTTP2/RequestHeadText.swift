@@ -1,0 +1,239 @@
+import Bytes
+
+/// Makes the head of an HTTP/1.1 request out of an HTTP/2 header block (RFC 9113 section 8.3.1), so
+/// that one strict parser judges both.
+///
+/// What could end a line or a word of that head early, or means something to HTTP/1.1 alone, makes
+/// the request malformed here (RFC 9113 section 8.1.1): nothing of it reaches the parser.
+public struct RequestHeadText: ~Copyable {
+    private enum Pseudo: Int, CaseIterable {
+        case method, scheme, authority, path
+    }
+
+    private var pseudo = ByteBuffer()
+    private var places = [Range<Int>?](repeating: nil, count: Pseudo.allCases.count)
+    private var fields = ByteBuffer()
+    private var cookie = ByteBuffer()
+    private var host: Range<Int>?
+    private var hasContentLength = false
+    private var hasRegular = false
+    private var byteCount = 0
+    /// Field lines of the text, `Host` included.
+    public private(set) var fieldCount = 0
+    /// Beyond the limit: what came after it is not in the text.
+    public private(set) var isTooLarge = false
+    private let limits: FieldSectionLimits
+
+    public init(limits: FieldSectionLimits) { self.limits = limits }
+
+    /// Storage that is kept for the next head.
+    private static let keptByteCountMax = 8 * 1024
+
+    /// Makes ready for the next header block.
+    public mutating func reset() {
+        pseudo.clear(keepingAtMost: Self.keptByteCountMax)
+        fields.clear(keepingAtMost: Self.keptByteCountMax)
+        cookie.clear(keepingAtMost: Self.keptByteCountMax)
+        for index in places.indices { places[index] = nil }
+        host = nil
+        hasContentLength = false
+        hasRegular = false
+        byteCount = 0
+        fieldCount = 0
+        isTooLarge = false
+    }
+
+    /// Whether the block has grown far beyond what is answered.
+    public var isBomb: Bool { byteCount > limits.bombByteCount }
+
+    /// Takes the next field.
+    ///
+    /// - Returns: whether the request is still well-formed.
+    public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
+        byteCount += name.count + value.count + 32
+        guard !name.isEmpty else { return false }
+        isTooLarge = isTooLarge || byteCount > limits.byteCountMax
+        if name[0] == UInt8(ascii: ":") { return takePseudo(name, value) }
+        hasRegular = true
+        guard Self.isName(name), Self.isValue(value) else { return false }
+        if isTooLarge { return !Self.isConnectionSpecific(name) }
+        return takeRegular(name, value)
+    }
+
+    private mutating func takePseudo(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+        let kind: Pseudo
+        switch true {
+        case name.equals(":method"): kind = .method
+        case name.equals(":scheme"): kind = .scheme
+        case name.equals(":authority"): kind = .authority
+        case name.equals(":path"): kind = .path
+        default: return false
+        }
+        guard !hasRegular, places[kind.rawValue] == nil, Self.isWord(value) else { return false }
+        if isTooLarge { return true }
+        places[kind.rawValue] = pseudo.count..<pseudo.count + value.count
+        pseudo.append(value)
+        return true
+    }
+
+    private mutating func takeRegular(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+        guard !Self.isConnectionSpecific(name) else { return false }
+        if name.equals("te") { return value.equals("trailers") }
+        if name.equals("host") {
+            guard host == nil, Self.isWord(value) else { return false }
+            host = pseudo.count..<pseudo.count + value.count
+            pseudo.append(value)
+            return true
+        }
+        // RFC 9113 section 8.2.3: the pieces are one field again for HTTP/1.1.
+        if name.equals("cookie") {
+            if !cookie.isEmpty { cookie.append("; ") }
+            cookie.append(value)
+            return true
+        }
+        if name.equals("content-length") {
+            guard !hasContentLength else { return false }
+            hasContentLength = true
+        }
+        appendLine(name, value)
+        return true
+    }
+
+    private mutating func appendLine(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        fields.append(name)
+        fields.append(": ")
+        fields.append(value)
+        fields.append("\r\n")
+        fieldCount += 1
+    }
+
+    /// The head's text; nil for a malformed request.
+    ///
+    /// - Parameter hasBody: whether DATA follows. Where no `content-length` says how much, the head
+    ///   says `Transfer-Encoding: chunked`, which stands for a length that is not known yet.
+    public mutating func finish(hasBody: Bool) -> [UInt8]? {
+        let isConnect = place(.method).map { pseudo.readable.extracting($0).equals("CONNECT") }
+        guard let method = place(.method), !method.isEmpty else { return isTooLarge ? [] : nil }
+        var text = ByteBuffer(capacity: pseudo.count + fields.count + cookie.count + 128)
+        text.append(pseudo.readable.extracting(method))
+        text.append(" ")
+        if isConnect == true {
+            // Refused by its name (RFC 9110 section 9.3.6); an authority is not a target here.
+            text.append("* HTTP/1.1\r\n\r\n")
+            return text.readable.array
+        }
+        guard let path = place(.path), isPath(path), let scheme = place(.scheme),
+            isScheme(scheme)
+        else { return isTooLarge ? [] : nil }
+        text.append(pseudo.readable.extracting(path))
+        text.append(" HTTP/1.1\r\n")
+        guard appendHost(to: &text) else { return nil }
+        text.append(fields.readable)
+        if !cookie.isEmpty {
+            text.append("cookie: ")
+            text.append(cookie.readable)
+            text.append("\r\n")
+            fieldCount += 1
+        }
+        if hasBody, !hasContentLength {
+            text.append("transfer-encoding: chunked\r\n")
+            fieldCount += 1
+        }
+        text.append("\r\n")
+        return text.readable.array
+    }
+
+    private func place(_ kind: Pseudo) -> Range<Int>? { places[kind.rawValue] }
+
+    /// False where `:authority` and `host` name two (RFC 9113 section 8.3.1). Where neither is
+    /// there the parser refuses.
+    private mutating func appendHost(to text: inout ByteBuffer) -> Bool {
+        guard let authority = place(.authority) ?? host else { return true }
+        if let host {
+            let (left, right) = (pseudo.readable.extracting(authority), host)
+            let other = pseudo.readable.extracting(right)
+            guard left.count == other.count else { return false }
+            for index in left.indices
+            where ASCII.lowercased(left[index]) != ASCII.lowercased(other[index]) {
+                return false
+            }
+        }
+        text.append("host: ")
+        text.append(pseudo.readable.extracting(authority))
+        text.append("\r\n")
+        fieldCount += 1
+        return true
+    }
+
+    /// Not an absolute form: `:path` holds a path, or `*` (RFC 9113 section 8.3.1).
+    private func isPath(_ place: Range<Int>) -> Bool {
+        let path = pseudo.readable.extracting(place)
+        guard !path.isEmpty else { return false }
+        return path[0] == UInt8(ascii: "/") || path.equals("*")
+    }
+
+    private func isScheme(_ place: Range<Int>) -> Bool {
+        let scheme = pseudo.readable.extracting(place)
+        return scheme.equals("https") || scheme.equals("http")
+    }
+
+    // MARK: bytes
+
+    /// RFC 9113 section 8.2.2.
+    private static func isConnectionSpecific(_ name: Span<UInt8>) -> Bool {
+        switch name.count {
+        case 7: name.equals("upgrade")
+        case 10: name.equals("connection") || name.equals("keep-alive")
+        case 14: name.equals("http2-settings")
+        case 16: name.equals("proxy-connection")
+        case 17: name.equals("transfer-encoding")
+        default: false
+        }
+    }
+
+    /// A token without upper case letters (RFC 9113 section 8.2.1).
+    private static func isName(_ name: Span<UInt8>) -> Bool {
+        for index in name.indices {
+            switch name[index] {
+            case 0x61...0x7A, 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "_"),
+                UInt8(ascii: "."), UInt8(ascii: "!"), 0x23...0x27, UInt8(ascii: "*"),
+                UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "|"),
+                UInt8(ascii: "~"):
+                continue
+            default: return false
+            }
+        }
+        return true
+    }
+
+    /// No control but a tab, and no white space around (RFC 9113 section 8.2.1).
+    private static func isValue(_ value: Span<UInt8>) -> Bool {
+        guard !value.isEmpty else { return true }
+        for index in value.indices {
+            let byte = value[index]
+            guard byte >= 0x20 || byte == 0x09, byte != 0x7F else { return false }
+        }
+        let (first, last) = (value[0], value[value.count - 1])
+        return first != 0x20 && first != 0x09 && last != 0x20 && last != 0x09
+    }
+
+    /// Visible ASCII alone: what stands between the spaces of a request line, or for a host.
+    private static func isWord(_ value: Span<UInt8>) -> Bool {
+        for index in value.indices {
+            guard value[index] > 0x20, value[index] < 0x7F else { return false }
+        }
+        return true
+    }
+}
+
+extension Span where Element == UInt8 {
+    func equals(_ text: StaticString) -> Bool {
+        guard text.utf8CodeUnitCount == count else { return false }
+        return text.withUTF8Buffer { other in
+            for index in indices {
+                guard unsafe other[index] == self[index] else { return false }
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Bytes
+
+/// One open stream as its session holds it.
+final class SessionStream {
+    /// The answer's content that waits for room in the client's windows.
+    var content = ByteBuffer()
+    var trailers = FieldBlock()
+    var hasTrailers = false
+    var hasHead = false
+    /// The request has ended.
+    var isRemoteEnded = false
+    /// The answer's content is complete.
+    var isEnded = false
+    /// Ended by us for a reason that is not the client's.
+    var isResetByGateway = false
+    /// Content bytes framed so far: tells whether the client takes any.
+    private(set) var framedByteCount = 0
+
+    func moveContent(_ byteCount: Int, to output: inout ByteBuffer) {
+        output.append(content.readable.extracting(0..<byteCount))
+        content.consume(byteCount)
+        framedByteCount += byteCount
+    }
+}
+
+/// The streams of the recent past: which frames may still come for them (RFC 9113 section 5.1).
+struct RecentStreams {
+    private var ids: [Int32] = []
+    private var resets: [Bool] = []
+    private var next = 0
+
+    mutating func append(_ id: Int32, wasResetByUs: Bool) {
+        if let index = ids.firstIndex(of: id) {
+            resets[index] = resets[index] || wasResetByUs
+        } else if ids.count < Self.countMax {
+            ids.append(id)
+            resets.append(wasResetByUs)
+        } else {
+            ids[next] = id
+            resets[next] = wasResetByUs
+            next = (next + 1) % Self.countMax
+        }
+    }
+
+    /// Nil for a stream that was never open, or too long ago.
+    func wasResetByUs(_ id: Int32) -> Bool? {
+        ids.firstIndex(of: id).map { resets[$0] }
+    }
+
+    static let countMax = 64
+}

@@ -1,0 +1,207 @@
+import Bytes
+import HTTP2
+import Testing
+
+@Suite("An HTTP/2 session")
+struct HTTP2SessionTests {
+    private static let second: UInt64 = 1_000_000_000
+
+    private func session(_ configure: (inout HTTP2Limits) -> Void = { _ in }) -> HTTP2Session {
+        var limits = HTTP2Limits()
+        configure(&limits)
+        let session = HTTP2Session(
+            limits: limits, fieldSection: FieldSectionLimits(byteCountMax: 4096), now: 0)
+        receive(session, HTTP2Session.clientPreface + Self.frame(4))
+        return session
+    }
+
+    private func receive(_ session: HTTP2Session, _ bytes: [UInt8], at now: UInt64 = 0) {
+        session.receive(bytes.span, now: now)
+    }
+
+    private static func frame(
+        _ type: UInt8, flags: UInt8 = 0, stream: UInt8 = 0, _ payload: [UInt8] = []
+    ) -> [UInt8] {
+        let count = payload.count
+        return [0, UInt8(count >> 8), UInt8(count & 0xFF), type, flags, 0, 0, 0, stream] + payload
+    }
+
+    /// `GET http://a/`, in static table entries and one literal.
+    private static func request(_ stream: UInt8, flags: UInt8 = 5) -> [UInt8] {
+        frame(1, flags: flags, stream: stream, [0x82, 0x86, 0x84, 0x01, 1, 0x61])
+    }
+
+    private func events(_ session: HTTP2Session) -> [String] {
+        var texts: [String] = []
+        while let event = session.takeEvent() {
+            switch event {
+            case .head(let head):
+                let text = String(decoding: head.bytes, as: UTF8.self).split(separator: "\r\n")
+                texts.append("head \(head.stream) \(text.joined(separator: "|"))")
+            case .body(let stream, let count):
+                let bytes = session.takeBody(stream: stream, byteCount: count) { $0.array }
+                let text = String(decoding: bytes, as: UTF8.self)
+                if let last = texts.last, last.hasPrefix("body \(stream) ") {
+                    texts[texts.count - 1] = last + text
+                } else {
+                    texts.append("body \(stream) \(text)")
+                }
+            case .end(let stream): texts.append("end \(stream)")
+            case .closed(let stream, let wasReset): texts.append("closed \(stream) \(wasReset)")
+            case .malformed(let stream): texts.append("malformed \(stream)")
+            case .settingsAcknowledged: texts.append("settings")
+            case .pingAcknowledged: texts.append("ping")
+            }
+        }
+        return texts
+    }
+
+    private func output(_ session: HTTP2Session) -> [UInt8] {
+        session.fill(atMost: 1 << 20)
+        let bytes = session.withOutput { $0.array }
+        session.outputWasSent(bytes.count)
+        return bytes
+    }
+
+    @Test("tells requests in the order of their frames, however they are split")
+    func order() {
+        let bytes =
+            Self.request(1) + Self.request(3, flags: 4) + Self.frame(0, stream: 3, [0x61, 0x62])
+            + Self.frame(0, flags: 1, stream: 3, [0x63])
+        let expected = [
+            "head 1 GET / HTTP/1.1|host: a",
+            "head 3 GET / HTTP/1.1|host: a|transfer-encoding: chunked", "body 3 abc", "end 3",
+        ]
+        let whole = session()
+        receive(whole, bytes)
+        #expect(events(whole) == expected)
+        let split = session()
+        for byte in bytes { receive(split, [byte]) }
+        #expect(events(split) == expected)
+    }
+
+    @Test("sends an answer with content and trailers")
+    func answer() {
+        let session = session()
+        receive(session, Self.request(1))
+        _ = events(session)
+        _ = output(session)
+        session.fields.append(":status", decimal: 200)
+        session.submitHead(stream: 1, hasContent: true)
+        #expect(Array(output(session)[3...4]) == [1, 4])
+        let content = Array("hello".utf8)
+        session.append(content.span, stream: 1)
+        #expect(session.waitingByteCount == 5)
+        #expect(output(session) == Self.frame(0, stream: 1, content))
+        #expect(session.waitingByteCount == 0)
+        session.fields.append("x-sum", decimal: 42)
+        session.endContent(stream: 1, hasTrailers: true)
+        let end = output(session)
+        #expect(Array(end[3...4]) == [1, 5])
+        #expect(events(session) == ["closed 1 false"])
+    }
+
+    @Test("asks for no more of a request that was answered")
+    func early() {
+        let session = session()
+        receive(session, Self.request(1, flags: 4))
+        _ = output(session)
+        session.fields.append(":status", decimal: 413)
+        session.submitHead(stream: 1, hasContent: false)
+        #expect(output(session).suffix(13) == Self.frame(3, stream: 1, [0, 0, 0, 0])[...])
+    }
+
+    static let floods: [(HTTP2Fault, [UInt8], Int)] = [
+        (.pingFlood, frame(6, [UInt8](repeating: 0, count: 8)), 100),
+        (.settingsFlood, frame(4), 19),
+        (.priorityFlood, frame(2, stream: 1, [0, 0, 0, 0, 1]), 200),
+        (.emptyDataFlood, frame(0, stream: 1), 100),
+        (.emptyDataFlood, frame(0, flags: 8, stream: 1, [2, 0, 0]), 100),
+        (.windowUpdateFlood, frame(8, [0, 0, 0, 1]), 1000),
+        (.unknownFrameFlood, frame(0xEE, stream: 1), 100),
+        (.resetFlood, frame(3, stream: 1, [0, 0, 0, 8]), 200),
+    ]
+
+    @Test("ends at the first frame beyond a bound, which grows again", arguments: floods)
+    func flood(fault: HTTP2Fault, bytes: [UInt8], count: Int) {
+        let session = session { $0.unsentAckCountMax = 10_000 }
+        receive(session, Self.request(1, flags: 4))
+        for _ in 0..<count { receive(session, bytes) }
+        #expect(session.fault == nil)
+        // A tenth of the bound is there again after a second.
+        for _ in 0..<max(1, count / 10) { receive(session, bytes, at: Self.second) }
+        #expect(session.fault == nil)
+        for _ in 0..<2 { receive(session, bytes, at: Self.second) }
+        #expect(session.fault == fault)
+        // GOAWAY with ENHANCE_YOUR_CALM is the last thing that is said.
+        #expect(output(session).suffix(4).first == 0)
+        #expect(session.isFinished)
+    }
+
+    @Test("bounds the frames and the size of a header block")
+    func headerBlocks() {
+        let many = session()
+        receive(many, Self.frame(1, stream: 1, [0x82]))
+        for _ in 0..<8 { receive(many, Self.frame(9, stream: 1)) }
+        #expect(many.fault == nil && many.isInHeaderBlock)
+        receive(many, Self.frame(9, stream: 1))
+        #expect(many.fault == .continuationFlood)
+
+        // One entry of the table, named again and again.
+        let bomb = session()
+        let literal = [0x40, 1, 0x78, 127, 0xA1, 0x1E] + [UInt8](repeating: 0x61, count: 4000)
+        let block = [0x82, 0x86, 0x84] + literal + [UInt8](repeating: 0xBE, count: 100)
+        receive(bomb, Self.frame(1, flags: 5, stream: 1, block))
+        #expect(bomb.fault == .headerBomb)
+        #expect(events(bomb).isEmpty)
+    }
+
+    @Test("answers a block that is a little too large")
+    func tooLarge() {
+        let session = session()
+        let literal = [0x40, 1, 0x78, 127, 0xA1, 0x1E] + [UInt8](repeating: 0x61, count: 4000)
+        let pseudo: [UInt8] = [0x82, 0x86, 0x84, 0x01, 1, 0x61]
+        receive(session, Self.frame(1, flags: 5, stream: 1, pseudo + literal + [0xBE]))
+        guard case .head(let head)? = session.takeEvent() else {
+            Issue.record("no head")
+            return
+        }
+        #expect(head.isTooLarge)
+        #expect(session.fault == nil)
+    }
+
+    @Test("bounds the answers that a client does not read")
+    func acks() {
+        let session = session {
+            $0.unsentAckCountMax = 10
+            $0.pingCountMax = 1000
+        }
+        for _ in 0..<20 { receive(session, Self.frame(6, [0, 0, 0, 0, 0, 0, 0, 0])) }
+        #expect(session.fault == .ackFlood)
+    }
+
+    @Test("survives bytes of any kind")
+    func noise() {
+        var state: UInt64 = 0x5A11
+        func random(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        for _ in 0..<2000 {
+            let session = session()
+            var bytes = Self.request(1, flags: 4) + Self.frame(0, flags: 1, stream: 1, [1, 2, 3])
+            bytes += Self.request(3) + Self.frame(3, stream: 3, [0, 0, 0, 8])
+            for _ in 0..<random(4) { bytes[random(bytes.count)] = UInt8(random(256)) }
+            receive(session, bytes)
+            _ = events(session)
+            for stream: Int32 in [1, 3] where session.isOpen(stream) {
+                session.fields.append(":status", decimal: 200)
+                session.submitHead(stream: stream, hasContent: true)
+                session.append(bytes.span, stream: stream)
+                session.endContent(stream: stream)
+            }
+            _ = output(session)
+            _ = events(session)
+        }
+    }
+}
