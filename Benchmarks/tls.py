@@ -73,18 +73,20 @@ def handshakes(context, process, port, count):
     return (testbed.processor_seconds(process) - before) * 1000 / count
 
 
-def start(bed, key):
-    """Sallyport and nginx, each with a listener that speaks TLS with this key."""
+def start(bed, key, version):
+    """Sallyport and nginx, each anew with a listener that speaks TLS with this key: what an earlier
+    measurement had used and freed would hide what the next one needs."""
+    name = f"{key}-{version.name}"
     upstream, clear, gateway, admin, other, nginx = testbed.free_ports(6)
     bed.start_upstream(upstream, bed.load_cpu)
-    path = bed.configure_gateway("gateway-" + key, clear, admin, upstream)
+    path = bed.configure_gateway("gateway-" + name, clear, admin, upstream)
     with open(path, encoding="utf-8") as file:
         text = file.read()
     files = f"certificate: {bed.path(key)}.crt, key: {bed.path(key)}.key"
-    bed.write("gateway-" + key + ".yaml", text.replace(
+    bed.write("gateway-" + name + ".yaml", text.replace(
         "apps:", f"  - {{ bind: 127.0.0.1:{gateway}, tls: {{ {files} }} }}\napps:", 1))
-    ours = bed.start_gateway("gateway-" + key, admin, bed.server_cpu)[0]
-    theirs = bed.start_nginx("nginx-" + key, other, f"""
+    ours = bed.start_gateway("gateway-" + name, admin, bed.server_cpu)[0]
+    theirs = bed.start_nginx("nginx-" + name, other, f"""
         listen 127.0.0.1:{nginx} ssl;
         ssl_certificate {bed.path(key)}.crt;
         ssl_certificate_key {bed.path(key)}.key;
@@ -110,13 +112,12 @@ def main(bed):
     print("| server | key | version | ms of processor a handshake | KiB a connection |")
     print("| --- | --- | --- | --- | --- |")
     for key in ["ecdsa", "rsa"]:
-        for name, process, port in start(bed, key):
-            for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]:
-                context = client(version)
+        for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]:
+            context = client(version)
+            for name, process, port in start(bed, key, version):
                 spent = handshakes(context, process, port, HANDSHAKES)
-                each = memory(context, process, port, CONNECTIONS) if key == "ecdsa" else None
-                shown = f"{each:.2f}" if each is not None else ""
-                print(f"| {name} | {key} | {version.name} | {spent:.3f} | {shown} |", flush=True)
+                each = memory(context, process, port, CONNECTIONS)
+                print(f"| {name} | {key} | {version.name} | {spent:.3f} | {each:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ targets=("$@")
 
 log=.build/fuzz.log
 mkdir -p .build/findings
-# SwiftPM's own option leaves `main` to libFuzzer, the compiler's names both sanitizers.
-if ! swift build --product fuzz --sanitize=fuzzer -Xswiftc -sanitize=fuzzer,address >"$log" 2>&1
-then
+# SwiftPM's own option leaves `main` to libFuzzer, the compiler's names both sanitizers. A kept
+# manifest would not know of files that are new in the package beside this one.
+if ! swift build --product fuzz --disable-build-manifest-caching \
+    --sanitize=fuzzer -Xswiftc -sanitize=fuzzer,address >"$log" 2>&1; then
     cat "$log" >&2
     exit 1
 fi
@@ -22,6 +23,7 @@ program=$(swift build --show-bin-path)/fuzz
 export SWIFT_BACKTRACE=enable=no
 
 # run TARGET FOLDER [ARGUMENT...]: what is found goes to the folder, what is learnt is forgotten.
+# libFuzzer writes that to the first of the folders it is given, and only reads the others.
 run() {
     local target=$1 findings=$2
     shift 2
@@ -29,7 +31,7 @@ run() {
     learnt=$(mktemp -d)
     local status=0
     FUZZ_TARGET=$target FUZZ_SEEDS=$learnt "$program" -artifact_prefix="$findings/$target-" \
-        -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 "$@" "$learnt" >"$log" 2>&1 ||
+        -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 "$learnt" "$@" >"$log" 2>&1 ||
         status=$?
     rm -rf "$learnt"
     return $status

@@ -1,6 +1,6 @@
 /// What the operator's texts may say of a request.
 public enum TextVariable: String, Sendable, CaseIterable {
-    /// The client's address.
+    /// The address of whoever connects to the listener.
     case clientAddress = "client_address"
     case requestID = "request_id"
     /// As received, without the port.

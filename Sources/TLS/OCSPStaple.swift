@@ -7,6 +7,9 @@ public struct OCSPStaple: Hashable, Sendable {
     /// Seconds since 1970 after which it must not be sent; nil where it names no end.
     public let nextUpdate: Int64?
 
+    /// Of the certificate that it is about, big-endian.
+    private let serialNumber: [UInt8]
+
     /// Reads a successful response about one certificate; the signature is for clients to check.
     public init(der: [UInt8]) throws(TLSError) {
         TLSErrorQueue.clear()
@@ -29,9 +32,15 @@ public struct OCSPStaple: Hashable, Sendable {
         guard status == V_OCSP_CERTSTATUS_GOOD else {
             throw TLSError("says that the certificate is revoked or unknown")
         }
+        var serial: UnsafeMutablePointer<ASN1_INTEGER>?
+        unsafe OCSP_id_get0_info(nil, nil, nil, &serial, OCSP_SINGLERESP_get0_id(single))
+        serialNumber = unsafe TLSIdentity.bytes(of: serial)
         nextUpdate = try unsafe Self.seconds(next)
         self.der = der
     }
+
+    /// Whether it is about the certificate of `identity`.
+    public func isAbout(_ identity: TLSIdentity) -> Bool { serialNumber == identity.serialNumber }
 
     /// By this machine's clock, now.
     public var isExpired: Bool { nextUpdate.map { Int64(time(nil)) > $0 } ?? false }

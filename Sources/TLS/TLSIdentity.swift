@@ -17,6 +17,8 @@ public final class TLSIdentity: @unchecked Sendable {
     /// The DNS names it is for, in lower case, `*.example.com` among them; where it has none, the
     /// subject's common name.
     public let names: [String]
+    /// Of its issuer's choice, big-endian.
+    let serialNumber: [UInt8]
     /// Seconds since 1970; the certificate is valid from this second...
     public let notBefore: Int64
     /// ...to this one, both included.
@@ -51,6 +53,7 @@ public final class TLSIdentity: @unchecked Sendable {
             default: throw TLSError("a private key is neither RSA nor of an elliptic curve")
             }
         names = unsafe Self.names(of: certificate)
+        serialNumber = unsafe Self.bytes(of: X509_get0_serialNumber(certificate))
         guard let notBefore = unsafe Self.seconds(X509_get0_notBefore(certificate)),
             let notAfter = unsafe Self.seconds(X509_get0_notAfter(certificate))
         else { throw TLSError("the certificate's dates cannot be read") }
@@ -145,6 +148,12 @@ public final class TLSIdentity: @unchecked Sendable {
         guard let time = unsafe time, unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1
         else { return nil }
         return Int64(days) * 86_400 + Int64(seconds)
+    }
+
+    static func bytes(of number: UnsafePointer<ASN1_INTEGER>?) -> [UInt8] {
+        guard let number = unsafe number else { return [] }
+        let count = Int(unsafe ASN1_STRING_length(number))
+        return unsafe Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(number), count: count))
     }
 
     private static func der(of certificate: OpaquePointer?) -> [UInt8] {

@@ -20,6 +20,7 @@ struct CorpusTests {
         let files = try Self.files(of: name)
         #expect(files.count >= 5, "a corpus worth the name")
         for file in files {
+            #expect(file.lastPathComponent.wholeMatch(of: /[0-9a-f]{40}/) == nil, "give it a name")
             let bytes = Array(try Data(contentsOf: file))
             #expect(bytes.count <= target.byteCountMax, "\(file.lastPathComponent)")
             #expect(throws: Never.self, "\(file.lastPathComponent)") { try target.run(bytes) }

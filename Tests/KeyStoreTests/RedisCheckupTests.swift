@@ -6,7 +6,7 @@ import Testing
 
 @Suite(
     "A check-up of a Redis", .enabled(if: RedisServer.isInstalled),
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(10)))
 struct RedisCheckupTests {
     private static let recordName = "sallyport:incarnation"
     /// What `docs/operations.md` grants.

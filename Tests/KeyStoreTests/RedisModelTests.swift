@@ -51,7 +51,7 @@ private struct CounterModel {
 
 @Suite(
     "The counter script and a naive model", .enabled(if: RedisServer.isInstalled),
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(10)))
 struct RedisModelTests {
     private struct SeededNumbers: RandomNumberGenerator {
         var state: UInt64

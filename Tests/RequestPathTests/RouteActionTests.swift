@@ -237,6 +237,32 @@ struct RouteActionTests {
         #expect(upstream.requests.first?["Host"] == "127.0.0.1:\(upstream.port)")
     }
 
+    @Test("curl follows a redirect, with its body, to a host that is rewritten")
+    func curl() throws {
+        let gateway = try start([
+            .init(
+                "old", path: "/old/*", upstream: "",
+                more: ["redirect: { to: \"/v2/{rest}{query}\", status: 308 }"]),
+            .init(
+                "api", path: "/v2/*",
+                more: [
+                    "hosts: [api.example]", "rewrite: { prefix: / }", "upstream_host: in.example",
+                ]),
+        ])
+        let authority = "api.example:\(gateway.port)"
+        let outcome = try ChildProcess.run(
+            "/usr/bin/curl",
+            [
+                "-sS", "-L", "--resolve", authority + ":127.0.0.1", "-d", "a=b", "-w",
+                " %{http_code} %{num_redirects}", "http://API.example.:\(gateway.port)/old/x?y=%7a",
+                "--resolve", "API.example.:\(gateway.port):127.0.0.1",
+            ])
+        #expect(outcome.standardOutput.hasSuffix(" 200 1"), "\(outcome)")
+        let seen = try #require(upstream.requests.first)
+        #expect(seen.message.startLine == "POST /x?y=%7a HTTP/1.1")
+        #expect(seen["Host"] == "in.example" && seen.message.bodyText == "a=b")
+    }
+
     // MARK: limits and time-outs
 
     @Test("a route has limits and time-outs of its own")
@@ -247,6 +273,8 @@ struct RouteActionTests {
             .init(
                 "hasty", path: "/hasty",
                 more: ["timeouts: { response: 200ms, request_body: 200ms }"]),
+            .init("due", path: "/due", more: ["timeouts: { request: 200ms }"]),
+            .init("still", path: "/still", more: ["timeouts: { read: 200ms }"]),
             .init("rest", path: "/*"),
         ])
         #expect(
@@ -258,6 +286,9 @@ struct RouteActionTests {
         let gate = Gate()
         upstream.answer { _ in .response(after: gate) }
         #expect(try answer(gateway, "/hasty").status == 504)
+        #expect(try answer(gateway, "/due").status == 504)
+        upstream.answer { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf") }
+        #expect(throws: RawSocketError.self) { try answer(gateway, "/still") }
         gate.open()
     }
 }

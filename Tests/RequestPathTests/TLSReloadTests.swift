@@ -106,6 +106,10 @@ struct TLSReloadTests {
             #expect(text.contains("OCSP Response Status: successful"), "\(text)")
         }
         #expect(try site.client(gateway).contains("HTTP/1.1 200 "))
+        let other = try site.certificate("unstapled", ["a.example"])
+        let event = try gateway.reload(
+            site.configuration(tls: "\(TLSSite.entry(other)), ocsp: \(response)"))
+        #expect(event["message"]?.stringValue?.contains("about another certificate") == true)
     }
 
     private func output(_ command: String, _ arguments: [String]) throws -> String {

@@ -70,6 +70,26 @@ struct TLSUpstreamTests {
         #expect(site.upstream.requests.isEmpty)
     }
 
+    @Test("an answer that ends with its connection is whole only after close_notify")
+    func truncated() throws {
+        let answer = "HTTP/1.1 200 OK\r\n\r\nhalf"
+        for saysClose in [true, false] {
+            let server = try TLSServerStub(site.leaf, answer: answer, saysClose: saysClose)
+            var configuration = GatewayConfiguration(upstreamPort: server.port)
+            configuration.upstreams["api"]? += ", tls: { \(authority), server_name: a.example }"
+            let gateway = try GatewayProcess(configuration)
+            let client = try gateway.connect()
+            try client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            let text = String(decoding: try client.receiveToEnd(), as: UTF8.self)
+            #expect(text.contains("half"))
+            #expect(text.hasSuffix("0\r\n\r\n") == saysClose)
+            let line = try gateway.accessLine()
+            #expect(line["reason"]?.stringValue == (saysClose ? "ok" : "upstream_failed"))
+            let detail = line["detail"]?.stringValue
+            #expect(detail == (saysClose ? nil : "broken: closed without close_notify"))
+        }
+    }
+
     @Test("connections to nginx are kept", .enabled(if: NginxServer.isInstalled))
     func nginx() throws {
         let nginx = try NginxServer(

@@ -193,7 +193,7 @@ struct Configuration {
               add: { X-Via: "{host}" }
             response_headers: { remove: [server], set: { X-Key: "{key_id}" }, add: { X-A: b } }
             limits: { body_memory: 2KiB }
-            timeouts: { response: 2s, request_body: 3s }
+            timeouts: { response: 2s, request_body: 3s, read: 4s, request: off }
           - name: d
             path: /login
             upstream: first.one-1_

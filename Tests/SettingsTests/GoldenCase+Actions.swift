@@ -186,7 +186,8 @@ extension GoldenCase {
                 for it
                 17:46: routes[1].timeouts.request_body: "20m" is outside 100ms to 10m: slow \#
                 bodies hold memory
-                17:51: unknown key "idle" in routes[1].timeouts; known: request_body, response
+                17:51: unknown key "idle" in routes[1].timeouts; known: request, \#
+                request_body, response, read
                 24:21: routes[3].attest.mode: weaker than that of the route at 19:5: with another \#
                 Host, header or path the same request for "/in/public" of the upstream comes \#
                 through here (allow_weaker: true permits it)

@@ -78,15 +78,15 @@ extension GoldenCase {
                 hosts and headers and takes one of its methods
                 5:22: routes[3].path: a request may meet its headers and those of the route at \#
                 4:5, and neither asks for more: add a header to one of them
-                8:22: routes[6].path: never matches: routes that ask for more headers, that at \#
-                6:5 among them, take every request
+                8:22: routes[6].path: never matches in full: routes that ask for more headers, \#
+                that at 6:5 among them, take every request
                 """#),
         GoldenCase(
             "routes that lead around a stricter one",
             #"""
             upstreams:
               api: { servers: ['127.0.0.1:9001', '127.0.0.1:9002'] }
-              same: { servers: ['127.0.0.1:9002'] }
+              same: { servers: [{ address: '127.0.0.1:9002', weight: 9 }] }
               other: { servers: ['127.0.0.1:9003'] }
             routes:
               - name: transfer

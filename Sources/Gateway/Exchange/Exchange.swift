@@ -134,7 +134,7 @@ final class Exchange {
         requestID = worker.nextRequestID()
         phase = .readHead
         startedAt = worker.loop.now
-        if site.timeouts.request > 0 { startRequestDeadline() }
+        if site.timeouts.request > 0 { startRequestDeadline(site.timeouts.request) }
     }
 
     /// Forgets everything about the last request; buffers are given back.

@@ -103,7 +103,9 @@ extension Exchange {
         policy = site.settings.routes[index].attest
         if site.settings.routes[index].allowsWebSocket { isUpgrading = asksForWebSocket }
         treatment = site.treatments[index]
-        guard let treatment, treatment.cutsTarget else { return }
+        guard let treatment else { return }
+        if let nanoseconds = treatment.requestNanoseconds { changeRequestDeadline(nanoseconds) }
+        guard treatment.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
         guard spellings.isSubset(of: .pathParameters) else {
             throw Refusal(.badRequest, detail: HTTPFault.pathAmbiguous.code.description)

@@ -5,11 +5,21 @@ import Settings
 /// `timeouts.request`: from a request's first byte to the head of its answer. What streams after
 /// that has bounds of its own.
 extension Exchange: DeadlineHandler {
-    func startRequestDeadline() {
+    func startRequestDeadline(_ nanoseconds: UInt64) {
         let deadline =
             requestDeadline ?? Deadline(wheel: worker.deadlines, handler: self)
         requestDeadline = deadline
-        deadline.set(afterNanoseconds: site.timeouts.request)
+        deadline.set(afterNanoseconds: nanoseconds)
+    }
+
+    /// The route has a bound of its own, which counts from the request's start too.
+    func changeRequestDeadline(_ nanoseconds: UInt64) {
+        guard nanoseconds > 0 else {
+            requestDeadline?.clear()
+            return
+        }
+        let elapsed = worker.loop.now.nanoseconds(since: startedAt)
+        startRequestDeadline(nanoseconds > elapsed ? nanoseconds - elapsed : 1)
     }
 
     func deadlineExpired() {

@@ -13,8 +13,11 @@ final class RouteTreatment: Sendable {
     let requestEdits: FieldEdits?
     let responseEdits: FieldEdits?
     let bodyMemoryByteCountMax: Int?
+    /// Zero for no bound.
+    let requestNanoseconds: UInt64?
     let requestBodyNanoseconds: UInt64?
     let responseNanoseconds: UInt64?
+    let readNanoseconds: UInt64?
 
     init?(_ route: Route, _ settings: Settings) {
         answer = route.answer
@@ -30,8 +33,10 @@ final class RouteTreatment: Sendable {
         responseEdits = FieldEdits(route.responseHeaders)
         let overrides = route.overrides
         bodyMemoryByteCountMax = overrides.bodyMemoryByteCountMax
+        requestNanoseconds = overrides.requestTimeout?.wholeNanoseconds
         requestBodyNanoseconds = overrides.requestBodyTimeout?.wholeNanoseconds
         responseNanoseconds = overrides.responseTimeout?.wholeNanoseconds
+        readNanoseconds = overrides.readTimeout?.wholeNanoseconds
         let isPlain =
             answer == nil && rewrite == nil && upstreamHost == nil && requestEdits == nil
             && responseEdits == nil && overrides == RouteOverrides()

@@ -21,8 +21,8 @@ final class TLSStream: ReadinessHandler {
     var isWriting = false { didSet { update() } }
     private var readAwaitsWriting = false
     private var writeAwaitsReading = false
-    /// Our side has said its last: what still comes is not deciphered.
-    private var isFinished = false
+    /// What still comes is read past this stream.
+    private var isBypassed = false
     private var isEnded = false
     private(set) var failure: TLSFailure?
 
@@ -63,10 +63,10 @@ final class TLSStream: ReadinessHandler {
         }
     }
 
-    func finish() {
-        session.sendClose()
-        isFinished = true
-    }
+    /// Says that nothing more follows; what the peer sends can still be read.
+    func finish() { session.sendClose() }
+
+    func bypass() { isBypassed = true }
 
     func end() { isEnded = true }
 
@@ -90,7 +90,7 @@ final class TLSStream: ReadinessHandler {
 
     /// What OpenSSL holds already makes no event of the descriptor.
     private func offerBuffered() {
-        if session.hasBuffered, !isFinished, !readAwaitsWriting { watch.repeatReading() }
+        if session.hasBuffered, !isBypassed, !readAwaitsWriting { watch.repeatReading() }
     }
 
     func descriptorIsReadable() {

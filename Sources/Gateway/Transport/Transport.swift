@@ -60,7 +60,8 @@ struct Transport {
 
     /// What still comes, undeciphered, after ``shutdownWrite()``.
     func discard(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
-        Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
+        tls?.bypass()
+        return Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
     }
 
     func write(_ bytes: Span<UInt8>) -> WriteOutcome {

@@ -7,12 +7,15 @@ extension UpstreamConnection {
     func descriptorIsReadable() {
         if state == .handshaking { return proceed() }
         guard let transport else { return }
-        let outcome = transport.read(
-            into: &input,
-            atMost: state == .readingBody ? Self.streamByteCount : Self.readByteCount)
-        switch outcome {
-        case .bytes:
+        let byteCountMax = state == .readingBody ? Self.streamByteCount : Self.readByteCount
+        switch transport.read(into: &input, atMost: byteCountMax) {
+        case .bytes(let count):
             guard exchange != nil else { return close() }
+            // What came before the request was sent answers another one, or none.
+            guard state != .awaitingHead || sentCount > 0 else {
+                return fail(.broken(description: "an answer before its request"))
+            }
+            mayHaveMore = count == byteCountMax
             sawAnswer = true
             process()
         case .wouldBlock: break
@@ -107,7 +110,7 @@ extension UpstreamConnection {
     }
 
     func complete(_ exchange: Exchange) {
-        let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && input.isEmpty
+        let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && !hasSurplus
         self.exchange = nil
         if mayLiveOn {
             input.release()
@@ -119,6 +122,15 @@ extension UpstreamConnection {
             close()
         }
         exchange.upstreamEnded()
+    }
+
+    /// Whether more came than the answer: the next request on the connection would take it for
+    /// its own.
+    private var hasSurplus: Bool {
+        guard input.isEmpty else { return true }
+        guard mayHaveMore, let transport else { return false }
+        if case .wouldBlock = transport.read(into: &input, atMost: 1) { return false }
+        return true
     }
 
     func ended() {

@@ -31,7 +31,8 @@ extension UpstreamConnection {
 
     /// How long the next piece of the body may take.
     var bodyNanoseconds: UInt64 {
-        isTunnel ? exchange?.site.timeouts.tunnel ?? pool.timeouts.read : pool.timeouts.read
+        if isTunnel, let exchange { return exchange.site.timeouts.tunnel }
+        return exchange?.treatment?.readNanoseconds ?? pool.timeouts.read
     }
 
     /// Sends what the client sent; returns how much was taken. The rest may come again when the

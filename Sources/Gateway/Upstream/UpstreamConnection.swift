@@ -46,6 +46,8 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     /// Why the request could not be sent whole; told when no answer comes either.
     var writeFailure: String?
     var sawAnswer = false
+    /// The last read took all that it was allowed to.
+    var mayHaveMore = false
     var interimCount = 0
     /// Bytes go both ways, and neither side's are HTTP any more.
     var isTunnel = false

@@ -48,8 +48,8 @@ struct RouteChecks {
             return "a request may meet its headers and those of the route at \(place(earlier)), "
                 + "and neither asks for more: add a header to one of them"
         case .shadowed(let other):
-            return "never matches: routes that ask for more headers, that at \(place(other)) "
-                + "among them, take every request"
+            return "never matches in full: routes that ask for more headers, that at "
+                + "\(place(other)) among them, take every request"
         case .tooManyConditions:
             return "the routes up to this one have more than \(RouteTable.conditionCountMax) "
                 + "different conditions on headers"
@@ -69,8 +69,9 @@ struct RouteChecks {
     private var upstreamGroups: [Int] {
         var groups = Array(upstreams.indices)
         for (index, upstream) in upstreams.enumerated() {
-            let servers = Set(upstream.servers)
-            for other in 0..<index where !servers.isDisjoint(with: upstreams[other].servers) {
+            let servers = Set(upstream.servers.map(\.endpoint))
+            for other in 0..<index
+            where !servers.isDisjoint(with: upstreams[other].servers.map(\.endpoint)) {
                 let (old, new) = (groups[index], groups[other])
                 groups = groups.map { $0 == old ? new : $0 }
             }

@@ -87,15 +87,14 @@ extension SettingsPrinter {
                 $0.entry("body_memory", Quantity.describe(byteCount: byteCount))
             }
         }
-        guard overrides.responseTimeout != nil || overrides.requestBodyTimeout != nil else {
-            return
-        }
+        let timeouts = [
+            ("request", overrides.requestTimeout), ("request_body", overrides.requestBodyTimeout),
+            ("response", overrides.responseTimeout), ("read", overrides.readTimeout),
+        ]
+        guard timeouts.contains(where: { $0.1 != nil }) else { return }
         yaml.mapping("timeouts") { yaml in
-            if let timeout = overrides.responseTimeout {
-                yaml.entry("response", Quantity.describe(timeout))
-            }
-            if let timeout = overrides.requestBodyTimeout {
-                yaml.entry("request_body", Quantity.describe(timeout))
+            for case let (key, timeout?) in timeouts {
+                yaml.entry(key, timeout == .zero ? "off" : Quantity.describe(timeout))
             }
         }
     }

@@ -65,6 +65,9 @@ enum CertificateReader {
             certificateField.error("\"\(certificate.path)\" with \"\(key.path)\": \(error)")
             return nil
         }
+        if let staple, !staple.staple.isAbout(identity) {
+            ocspField?.error("\"\(staple.path)\" is about another certificate")
+        }
         switch identity.validity {
         case .valid: break
         case .notYet: certificateField.warning("\"\(certificate.path)\" is not valid yet")

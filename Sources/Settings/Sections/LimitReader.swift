@@ -77,6 +77,11 @@ enum LimitReader {
         field.duration(shortest, .seconds(600), "slow bodies hold memory")
     }
 
+    static func requestTimeout(_ field: Field) -> Duration? {
+        if let text = field.text(), text.value == "off" { return .zero }
+        return field.duration(shortest, .seconds(24 * 3600), "clients wait for it")
+    }
+
     static func timeouts(_ field: Field) -> Timeouts? {
         field.section { section in
             var timeouts = Timeouts()
@@ -96,10 +101,7 @@ enum LimitReader {
             section.set("send", &timeouts.send) {
                 $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
             }
-            section.set("request", &timeouts.request) { field in
-                if let text = field.text(), text.value == "off" { return .zero }
-                return field.duration(shortest, .seconds(24 * 3600), "clients wait for it")
-            }
+            section.set("request", &timeouts.request, requestTimeout)
             section.set("tunnel", &timeouts.tunnel) {
                 $0.duration(.seconds(1), .seconds(24 * 3600), "idle tunnels hold connections")
             }

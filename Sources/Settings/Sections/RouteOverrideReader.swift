@@ -19,12 +19,17 @@ enum RouteOverrideReader {
                 .flatMap(LimitReader.bodyMemory)
         }
         _ = section.field("timeouts")?.section { section in
+            overrides.requestTimeout = section.field("request")
+                .flatMap(LimitReader.requestTimeout)
             overrides.requestBodyTimeout = section.field("request_body")
                 .flatMap(LimitReader.requestBodyTimeout)
             let responseField = section.field("response")
             overrides.responseTimeout = responseField.flatMap(UpstreamReader.responseTimeout)
+            let readField = section.field("read")
+            overrides.readTimeout = readField.flatMap(UpstreamReader.readTimeout)
             if route.answer != nil {
                 responseField?.error("is used with upstream only")
+                readField?.error("is used with upstream only")
             }
         }
         route.overrides = overrides

@@ -65,12 +65,14 @@ enum UpstreamReader {
             $0.duration(shortest, longest, "requests wait for it")
         }
         section.set("response_timeout", &upstream.responseTimeout, responseTimeout)
-        section.set("read_timeout", &upstream.readTimeout) {
-            $0.duration(shortest, .seconds(24 * 3600), "requests wait for it")
-        }
+        section.set("read_timeout", &upstream.readTimeout, readTimeout)
         section.set("idle_timeout", &upstream.idleTimeout) {
             $0.duration(shortest, longest, "idle connections hold descriptors")
         }
+    }
+
+    static func readTimeout(_ field: Field) -> Duration? {
+        field.duration(.milliseconds(100), .seconds(24 * 3600), "requests wait for it")
     }
 
     static func responseTimeout(_ field: Field) -> Duration? {
