@@ -49,6 +49,7 @@ let package = Package(
         // MARK: tier 2 - fences: the only targets that import C
         fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
         fence("Crypto", ["Bytes", "COpenSSL"]),
+        fence("TLS", ["Bytes", "EventLoop", "COpenSSL"]),
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),
@@ -64,7 +65,8 @@ let package = Package(
         library(
             "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
         library(
-            "Settings", ["AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy", "YAML"]),
+            "Settings",
+            ["AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy", "TLS", "YAML"]),
 
         // MARK: tier 4 - the gateway
         library(
@@ -72,7 +74,7 @@ let package = Package(
             [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON", "KeyStore", "Policy",
                 "Redis",
-                "RedisKeyStore", "SQLiteKeyStore", "Settings", "Telemetry",
+                "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
         // MARK: tier 5 - commands
@@ -102,6 +104,7 @@ let package = Package(
         tests("TelemetryTests", ["Telemetry", "Bytes"]),
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
         tests("CryptoTests", ["Crypto", "Bytes"]),
+        tests("TLSTests", ["TLS", "Bytes", "Crypto", "EventLoop", "GatewayTesting"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
         tests("SQLiteTests", ["SQLite", "Bytes"]),
@@ -117,7 +120,7 @@ let package = Package(
             ]),
         tests(
             "SettingsTests",
-            ["Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy"]),
+            ["Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "KeyStore", "Policy", "TLS"]),
         tests(
             "GatewayTests",
             [

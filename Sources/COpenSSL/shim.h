@@ -1,5 +1,6 @@
 #pragma once
 #include <features.h>
+#include <errno.h>
 #include <openssl/bio.h>
 #include <openssl/cms.h>
 #include <openssl/core_names.h>
@@ -9,8 +10,10 @@
 #include <openssl/evp.h>
 #include <openssl/param_build.h>
 #include <openssl/pem.h>
+#include <openssl/ocsp.h>
 #include <openssl/rand.h>
 #include <openssl/sha.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
@@ -78,3 +81,115 @@ static inline CMS_SignerInfo *sallyport_signer_at(CMS_ContentInfo *message, int 
 
 // BIO_flush is a macro.
 static inline int sallyport_bio_flush(BIO *bio) { return (int)BIO_flush(bio); }
+
+// MARK: TLS
+
+// The options are expressions and the setters macros. No renegotiation: TLS 1.2 clients could make
+// the server sign again and again. Read ahead: one call a record instead of two.
+static inline void sallyport_tls_harden(SSL_CTX *context, int tickets) {
+    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+    if (!tickets) {
+        SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+        SSL_CTX_set_num_tickets(context, 0);
+    }
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                  SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
+    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_max_early_data(context, 0);
+}
+
+static inline int sallyport_tls_set_minimum(SSL_CTX *context, int version) {
+    return SSL_CTX_set_min_proto_version(context, version);
+}
+
+static inline int sallyport_tls_set_groups(SSL_CTX *context, const char *list) {
+    return (int)SSL_CTX_set1_groups_list(context, list);
+}
+
+static inline int sallyport_tls_set_status_callback(SSL_CTX *context, int (*callback)(SSL *, void *)) {
+    return (int)SSL_CTX_set_tlsext_status_cb(context, callback);
+}
+
+static inline int sallyport_tls_set_name_callback(SSL_CTX *context,
+                                                  int (*callback)(SSL *, int *, void *)) {
+    return (int)SSL_CTX_set_tlsext_servername_callback(context, callback);
+}
+
+static inline int sallyport_tls_set_server_name(SSL *session, const char *name) {
+    return (int)SSL_set_tlsext_host_name(session, name);
+}
+
+// The session takes over a copy that OpenSSL's allocator made.
+static inline int sallyport_tls_staple(SSL *session, const unsigned char *bytes, size_t count) {
+    unsigned char *copy = OPENSSL_memdup(bytes, count);
+    if (copy == NULL) return 0;
+    SSL_set_tlsext_status_ocsp_resp(session, copy, (long)count);
+    return 1;
+}
+
+// A ticket's cipher and MAC (RFC 5077 section 4): AES-256-CBC and HMAC-SHA256, as nginx does.
+static inline int sallyport_tls_ticket_start(EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac,
+                                             const unsigned char *mac_key,
+                                             const unsigned char *cipher_key,
+                                             const unsigned char *iv, int encrypts) {
+    char digest[] = "SHA256";
+    OSSL_PARAM parameters[3] = {
+        OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)mac_key, 32),
+        OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+        OSSL_PARAM_construct_end(),
+    };
+    return EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, cipher_key, iv, encrypts) == 1 &&
+           EVP_MAC_CTX_set_params(mac, parameters) == 1;
+}
+
+// What one call on a session came to. The error queue is empty before each, as SSL_get_error(3)
+// wants it, and errno is read before anything else can change it.
+typedef struct {
+    int count;
+    int error;
+    int system_error;
+} sallyport_tls_result;
+
+static inline sallyport_tls_result sallyport_tls_outcome(SSL *session, int count) {
+    int system_error = errno;
+    sallyport_tls_result result = {count, SSL_ERROR_NONE, system_error};
+    if (count <= 0) result.error = SSL_get_error(session, count);
+    return result;
+}
+
+static inline sallyport_tls_result sallyport_tls_handshake(SSL *session) {
+    ERR_clear_error();
+    errno = 0;
+    return sallyport_tls_outcome(session, SSL_do_handshake(session));
+}
+
+static inline sallyport_tls_result sallyport_tls_read(SSL *session, void *target, int count) {
+    ERR_clear_error();
+    errno = 0;
+    return sallyport_tls_outcome(session, SSL_read(session, target, count));
+}
+
+static inline sallyport_tls_result sallyport_tls_write(SSL *session, const void *bytes, int count) {
+    ERR_clear_error();
+    errno = 0;
+    return sallyport_tls_outcome(session, SSL_write(session, bytes, count));
+}
+
+// The DNS names of a certificate; the typed stacks and the union inside are out of Swift's reach.
+static inline GENERAL_NAMES *sallyport_names_of(const X509 *certificate) {
+    return X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+}
+
+static inline int sallyport_names_count(const GENERAL_NAMES *names) {
+    return names == NULL ? 0 : sk_GENERAL_NAME_num(names);
+}
+
+static inline int sallyport_dns_name_at(const GENERAL_NAMES *names, int index,
+                                        const unsigned char **bytes) {
+    const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, index);
+    if (name->type != GEN_DNS) return -1;
+    *bytes = ASN1_STRING_get0_data(name->d.dNSName);
+    return ASN1_STRING_length(name->d.dNSName);
+}

@@ -1,44 +1,35 @@
-/// The routes of one path pattern by method.
+/// The routes of one path pattern and host by method.
 struct MethodTable: Sendable {
     private struct Entry {
         var method: [UInt8]
-        var route: Int
+        /// A route, or below zero the complement of a ``HeaderChoice``'s number.
+        var answer: Int
     }
 
     private static let get = Array("GET".utf8)
     private static let head = Array("HEAD".utf8)
 
     private var entries: [Entry] = []
-    private var anyMethodRoute: Int?
+    private var anyMethodAnswer: Int?
 
-    /// Adds a route; empty `methods` stand for every method that no other route names.
-    ///
-    /// - Returns: the route that takes one of these methods already; then nothing was added.
-    mutating func insert(route: Int, methods: [String]) -> Int? {
-        guard !methods.isEmpty else {
-            if let anyMethodRoute { return anyMethodRoute }
-            anyMethodRoute = route
-            return nil
-        }
-        var added: [Entry] = []
-        for method in methods.map({ Array($0.utf8) }) {
-            if let other = entries.first(where: { $0.method == method }) { return other.route }
-            added.append(Entry(method: method, route: route))
-        }
-        entries += added
-        return nil
+    /// - Parameters:
+    ///   - named: by method name.
+    ///   - any: for every method that is not among them.
+    init(named: [(method: String, answer: Int)], any: Int?) {
+        entries = named.map { Entry(method: Array($0.method.utf8), answer: $0.answer) }
+        anyMethodAnswer = any
     }
 
-    /// The route that names `method`, else for HEAD the one that names GET, else the one for all.
-    func route(method: Span<UInt8>) -> Int? {
-        if let route = named(method) { return route }
-        if isSame(method, Self.head), let route = named(Self.get.span) { return route }
-        return anyMethodRoute
+    /// What names `method`, else for HEAD what names GET, else what takes the others.
+    func answer(method: Span<UInt8>) -> Int? {
+        if let answer = named(method) { return answer }
+        if isSame(method, Self.head), let answer = named(Self.get.span) { return answer }
+        return anyMethodAnswer
     }
 
     private func named(_ method: Span<UInt8>) -> Int? {
         for index in 0..<entries.count where isSame(method, entries[index].method) {
-            return entries[index].route
+            return entries[index].answer
         }
         return nil
     }

@@ -9,8 +9,19 @@ public struct RouteProblem: Equatable, Sendable {
         case prefixWithoutSlash
         /// No request has this method: not upper-case letters (and digits, `-`, `_`), or CONNECT.
         case methodInvalid(String)
-        /// The earlier route at this index has the same path and takes one of the methods.
+        /// The earlier route at this index has the same path, a host in common and the same
+        /// headers, and takes one of the methods.
         case neverMatches(earlier: Int)
+        /// As before with other headers, which a request may meet together with this one's: neither
+        /// is more specific.
+        case undecided(earlier: Int)
+        /// Routes with more headers, this one among them, take every request that it asks for.
+        case shadowed(by: Int)
+        /// More different header conditions than ``RouteTable/conditionCountMax``.
+        case tooManyConditions
+        /// With another host, header or path the same request reaches the same place of the same
+        /// upstream by the route at this index, which demands more.
+        case weaker(than: Int, path: String)
     }
 
     /// Index into the routes given to ``RouteTable``.

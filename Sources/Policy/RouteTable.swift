@@ -1,4 +1,4 @@
-import HTTP
+public import HTTP
 
 public enum RouteMatch: Equatable, Sendable {
     /// Index into the routes that the table was made of.
@@ -6,55 +6,87 @@ public enum RouteMatch: Equatable, Sendable {
     case none
 }
 
+/// What a request brings to the match beside its method and path.
+public struct RequestTraits: Equatable, Sendable {
+    /// No host that a route names, no header that a route asks for.
+    public static let plain = RequestTraits(hostClass: 0, heldConditions: 0)
+
+    /// As ``HostIndex`` numbers them.
+    var hostClass: Int
+    /// A bit for each different header condition of the table.
+    var heldConditions: UInt64
+}
+
 /// Which route a request takes.
 ///
-/// **The path decides, then the method.** Among the patterns that cover the path the most specific
-/// one decides alone: exact before prefix, longer prefix before shorter. An exact pattern covers
-/// its path with and without one trailing slash; a prefix `/x/*` covers `/x/`, all below it, and
-/// `/x`. A pattern that spells the path exactly comes before one that covers it by its trailing
-/// slash.
+/// **The path decides, then the host, the method, the headers.** Of the routes that take the
+/// request's host, those with the most specific path are looked at: exact before prefix, longer
+/// prefix before shorter. An exact pattern covers its path with and without one trailing slash; a
+/// prefix `/x/*` covers `/x/`, all below it, and `/x`. A pattern that spells the path exactly comes
+/// before one that covers it by its trailing slash. Of those the ones with the most specific host
+/// remain: exact before `*.domain`, a longer domain before a shorter one, any host last. Of those,
+/// the ones that name the method; HEAD counts as GET unless named; a route without methods takes
+/// what no other names. Of those the first whose header conditions hold, more conditions first,
+/// then more exact ones.
 ///
-/// **No way around a route.** Of the routes with the deciding pattern the one that names the method
-/// is taken; HEAD counts as GET unless named; a route without methods takes what no other names.
-/// When none takes the method there is no match: never does a request fall through to a less
-/// specific, perhaps weaker, route. Servers disagree whether `/x/` is `/x` or below it: where an
-/// exact pattern covers only by the slash and the prefix `/x/*` is there too, the exact one
-/// decides, except that of two routes for the method the one that demands more is taken
-/// (``AttestPolicy`` mode, then rollout).
+/// **No way around a route.** Each step decides alone: when a later one leaves nothing there is no
+/// match, and never does a request fall through to a less specific, perhaps weaker, route. Servers
+/// disagree whether `/x/` is `/x` or below it: where an exact pattern covers only by the slash and
+/// the prefix `/x/*` is there too, the exact one decides, except that of two routes for the request
+/// the one that demands more is taken (``AttestPolicy`` mode, then rollout). That another host or
+/// header does not lead to a weaker route is ``RouteWeakness``'s to see to.
 ///
 /// The order of routes means nothing. A table with ``problems`` matches nothing.
 /// A class: it is looked into for every request, and a value would be copied for it.
 public final class RouteTable: Sendable {
-    private let exact: PathIndex
-    private let exactTables: [MethodTable]
-    private let prefix: PathIndex
-    private let prefixTables: [MethodTable]
+    /// Every different condition on a header is held against each request.
+    public static let conditionCountMax = 64
+
+    /// For hosts that no route names.
+    private let main: PathTable
+    /// For the classes of hosts from 1 on.
+    private let hostTables: [PathTable]
+    private let hosts: HostIndex
+    private let choices: [HeaderChoice]
+    private let headerTests: [HeaderTest]
     /// How much each route demands: 0 for nothing, 1 observed, 2... enforced for some or all.
     private let demands: [Int]
 
     /// What the configuration check has to refuse.
     public let problems: [RouteProblem]
+    /// Whether ``traits(authority:fields:bytes:trustsForwarding:)`` matter.
+    public let usesTraits: Bool
 
     public init(_ routes: [Route]) {
-        var exactPatterns = PatternCollection()
-        var prefixPatterns = PatternCollection()
-        var problems: [RouteProblem] = []
-        for (index, route) in routes.enumerated() {
-            let found: RouteProblem.Kind? =
-                switch route.path {
-                case .exact(let path): exactPatterns.insert(route, index, path)
-                case .prefix(let path):
-                    path.utf8.last == 0x2F
-                        ? prefixPatterns.insert(route, index, path) : .prefixWithoutSlash
-                }
-            if let found { problems.append(RouteProblem(routeIndex: index, kind: found)) }
-        }
-        exact = PathIndex(exactPatterns.paths)
-        exactTables = exactPatterns.tables
-        prefix = PathIndex(prefixPatterns.paths)
-        prefixTables = prefixPatterns.tables
+        var draft = RouteTableDraft()
+        for (index, route) in routes.enumerated() { draft.insert(route, index) }
+        hosts = HostIndex(draft.hosts)
+        let frozen = draft.freeze(hosts)
+        main = frozen.tables[0]
+        hostTables = Array(frozen.tables.dropFirst())
+        choices = frozen.choices
+        headerTests = draft.conditions.map(HeaderTest.init)
+        usesTraits = !hostTables.isEmpty || !headerTests.isEmpty
         demands = routes.map(\.attest.demand)
-        self.problems = problems
+        problems = frozen.problems
+    }
+
+    /// What the match needs to know of a request's host and headers.
+    ///
+    /// - Parameters:
+    ///   - authority: the value of Host or of the target's authority; empty where there is none.
+    ///   - trustsForwarding: whether the peer's word about the client is taken.
+    public func traits(
+        authority: Span<UInt8>, fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
+    ) -> RequestTraits {
+        guard usesTraits else { return .plain }
+        var traits = RequestTraits.plain
+        if !hostTables.isEmpty { traits.hostClass = hosts.hostClass(of: authority) }
+        for index in 0..<headerTests.count
+        where headerTests[index].holds(fields, bytes, trustsForwarding: trustsForwarding) {
+            traits.heldConditions |= 1 << UInt64(index)
+        }
+        return traits
     }
 
     /// The route for a request.
@@ -62,53 +94,31 @@ public final class RouteTable: Sendable {
     /// - Parameters:
     ///   - method: as received.
     ///   - path: in the normal form of `TargetPath`. `*` matches nothing.
-    public func match(method: Span<UInt8>, path: Span<UInt8>) -> RouteMatch {
+    public func match(
+        method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits = .plain
+    ) -> RouteMatch {
         guard !path.isEmpty, path[0] == 0x2F, problems.isEmpty else { return .none }
-        var hash = PathIndex.hashStart
-        var hashBefore = hash
-        var longestPrefix: Int?
-        for index in 0..<path.count {
-            hashBefore = hash
-            hash = PathIndex.hash(hash, path[index])
-            if path[index] == 0x2F,
-                let found = prefix.value(hash: hash, path: path, byteCount: index + 1)
-            {
-                longestPrefix = found
-            }
+        let found = find(method: method, path: path, hostClass: traits.hostClass)
+        let route = route(found.answer, held: traits.heldConditions)
+        if let beside = found.beside {
+            return result(stricter(route, self.route(beside, held: traits.heldConditions)))
         }
-        if let found = exact.value(hash: hash, path: path, byteCount: path.count) {
-            return result(exactTables[found].route(method: method))
-        }
-        let slash = slashTables(path, hash: hash, hashBefore: hashBefore)
-        if let table = slash.exact {
-            let route = exactTables[table].route(method: method)
-            let other = slash.prefix.flatMap { prefixTables[$0].route(method: method) }
-            return result(stricter(route, other))
-        }
-        guard let table = slash.prefix ?? longestPrefix else { return .none }
-        return result(prefixTables[table].route(method: method))
+        return result(route)
     }
 
-    /// The patterns that cover `path` when its trailing slash is taken away or one is added.
     @inline(__always)
-    private func slashTables(
-        _ path: Span<UInt8>, hash: UInt64, hashBefore: UInt64
-    ) -> (exact: Int?, prefix: Int?) {
-        let byteCount = path.count
-        if path[byteCount - 1] == 0x2F {
-            // `/x//` is not `/x/` with one more: only where empty segments are read literally.
-            let isSingle = byteCount > 1 && path[byteCount - 2] != 0x2F
-            return (
-                isSingle
-                    ? exact.value(hash: hashBefore, path: path, byteCount: byteCount - 1) : nil,
-                prefix.value(hash: hash, path: path, byteCount: byteCount)
-            )
-        }
-        let slashed = PathIndex.hash(hash, 0x2F)
-        return (
-            exact.value(hash: slashed, path: path, byteCount: byteCount, addingSlash: true),
-            prefix.value(hash: slashed, path: path, byteCount: byteCount, addingSlash: true)
-        )
+    private func find(
+        method: Span<UInt8>, path: Span<UInt8>, hostClass: Int
+    ) -> PathTable.Found {
+        hostClass == 0
+            ? main.find(method: method, path: path)
+            : hostTables[hostClass - 1].find(method: method, path: path)
+    }
+
+    @inline(__always)
+    private func route(_ answer: Int?, held: UInt64) -> Int? {
+        guard let answer, answer < 0 else { return answer }
+        return choices[~answer].route(held: held)
     }
 
     /// Whether the route of `match` looks at assertions at all.
@@ -134,43 +144,34 @@ public final class RouteTable: Sendable {
     private func result(_ route: Int?) -> RouteMatch {
         if let route { .route(route) } else { .none }
     }
-}
 
-/// Patterns of one kind while a table is made.
-private struct PatternCollection {
-    var paths: [[UInt8]] = []
-    var tables: [MethodTable] = []
-    private var positions: [[UInt8]: Int] = [:]
+    // MARK: what may match
 
-    mutating func insert(_ route: Route, _ index: Int, _ path: String) -> RouteProblem.Kind? {
-        for method in route.methods where !isMethod(method) { return .methodInvalid(method) }
-        let normal: [UInt8]
-        do {
-            normal = try TargetPath.normalize(pattern: Array(path.utf8))
-        } catch { return .pathInvalid(error) }
-        let position = positions[normal] ?? paths.count
-        if position == paths.count {
-            positions[normal] = position
-            paths.append(normal)
-            tables.append(MethodTable())
-        }
-        let earlier = tables[position].insert(route: index, methods: route.methods)
-        return earlier.map { .neverMatches(earlier: $0) }
+    /// Classes of hosts, that of the unnamed ones included.
+    var hostClassCount: Int { hostTables.count + 1 }
+
+    /// Every route that a request of this class of hosts may take, by its headers.
+    func candidates(method: Span<UInt8>, path: Span<UInt8>, hostClass: Int) -> [Int] {
+        let found = find(method: method, path: path, hostClass: hostClass)
+        let routes = candidates(found.answer)
+        guard found.beside != nil else { return routes }
+        let others = candidates(found.beside)
+        guard !others.isEmpty else { return routes }
+        return routes.flatMap { route in others.compactMap { stricter(route, $0) } }
     }
 
-    /// What a request's head may hold as its method, by `RequestHead`.
-    private func isMethod(_ name: String) -> Bool {
-        let isSpelled = name.utf8.allSatisfy { byte in
-            (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D
-                || byte == 0x5F
-        }
-        return isSpelled && !name.isEmpty && name.utf8.count <= 32 && name != "CONNECT"
+    private func candidates(_ answer: Int?) -> [Int] {
+        guard let answer else { return [] }
+        return answer < 0 ? choices[~answer].alternatives.map(\.route) : [answer]
     }
+
+    /// The patterns that cover a class of hosts, from the least to the most specific.
+    func hostPatterns(of hostClass: Int) -> [HostPattern] { hosts.covering(hostClass) }
 }
 
 extension AttestPolicy {
     /// Orders policies by what they refuse.
-    fileprivate var demand: Int {
+    var demand: Int {
         switch mode {
         case .off: 0
         case .observe: 1

@@ -22,27 +22,29 @@ extension RouteTable {
     ///   - target: in origin-form.
     ///   - scratch: storage for the normal form, reused from call to call.
     public func match(
-        method: Span<UInt8>, target: Span<UInt8>, allowing: TargetAllowances,
-        scratch: inout [UInt8]
+        method: Span<UInt8>, target: Span<UInt8>, traits: RequestTraits = .plain,
+        allowing: TargetAllowances, scratch: inout [UInt8]
     ) -> TargetMatch {
         switch TargetPath.normalize(target, allowing: allowing, into: &scratch) {
         case .refused(let fault): return .refused(fault)
         case .asReceived(let pathCount):
-            return result(match(method: method, path: target.extracting(first: pathCount)))
+            let path = target.extracting(first: pathCount)
+            return result(match(method: method, path: path, traits: traits))
         case .normalized(_, let spellings):
-            let first = match(method: method, path: scratch.span)
+            let first = match(method: method, path: scratch.span, traits: traits)
             guard !spellings.isEmpty else { return result(first) }
             let path = target.extracting(first: pathByteCount(target))
             return matchReadings(
-                method, path, spellings, first,
+                method, path, traits, spellings, first,
                 isParameterAllowed: allowing.contains(.pathParameters),
                 &scratch)
         }
     }
 
     private func matchReadings(
-        _ method: Span<UInt8>, _ path: Span<UInt8>, _ spellings: TargetAllowances,
-        _ first: RouteMatch, isParameterAllowed: Bool, _ scratch: inout [UInt8]
+        _ method: Span<UInt8>, _ path: Span<UInt8>, _ traits: RequestTraits,
+        _ spellings: TargetAllowances, _ first: RouteMatch, isParameterAllowed: Bool,
+        _ scratch: inout [UInt8]
     ) -> TargetMatch {
         let refusesParameters = spellings.contains(.pathParameters) && !isParameterAllowed
         if refusesParameters, isAttested(first) { return .refused(.pathParameters) }
@@ -55,7 +57,7 @@ extension RouteTable {
             if let fault = TargetPath.read(path, interpreting: reading, into: &scratch) {
                 return .refused(fault)
             }
-            let other = match(method: method, path: scratch.span)
+            let other = match(method: method, path: scratch.span, traits: traits)
             if refusesParameters, isAttested(other) { return .refused(.pathParameters) }
             guard let stricter = strictest(taken, other) else { return .refused(.pathAmbiguous) }
             taken = stricter

@@ -3,17 +3,6 @@ import HTTP
 import Policy
 import Testing
 
-private func route(
-    _ path: PathPattern, _ methods: [String] = [], _ mode: AttestMode = .off, rollout: Int = 100
-) -> Route {
-    var attest = AttestPolicy()
-    attest.mode = mode
-    attest.rolloutPercent = rollout
-    return Route(
-        name: "r", path: path, methods: methods, upstream: 0, attest: attest,
-        bodyByteCountMax: 1024)
-}
-
 extension RouteTable {
     fileprivate func find(_ method: String, _ path: String) -> Int? {
         let methodBytes = Array(method.utf8)

@@ -144,7 +144,10 @@ struct Configuration {
             attest: { mode: observe, challenge: off, replay: durable }
           - name: c
             path: /a%20b/*
+            hosts: [API.example.com., '*.Example.org', '[::1]']
+            headers: { X-Version: "2", X-Debug: present, x-old: absent, X-W: { equals: absent } }
             upstream: first.one-1_
+            allow_weaker: true
             attest: { mode: enforce, replay: { window: 1024 } }
         admin: { bind: localhost:9464 }
         log: { access: off, events: ./events.log }

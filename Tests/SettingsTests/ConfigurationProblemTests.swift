@@ -34,6 +34,11 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with what routes match", arguments: GoldenCase.matching)
+    func matching(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("names every missing key", arguments: ["{}", "workers: 1"])
     func missing(text: String) {
         let problems = Configuration().loader.load(text: text, fileName: "f").problems

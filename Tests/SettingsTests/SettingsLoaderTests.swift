@@ -76,6 +76,18 @@ struct SettingsLoaderTests {
         #expect(redis.password == "p/w")
         #expect(settings.routes[1].attest.replay == .durable)
         #expect(settings.routes[2].bodyByteCountMax == settings.limits.bodyByteCountMax)
+        #expect(
+            settings.routes[2].hosts.map(\.description) == [
+                "api.example.com", "*.example.org", "[0000:0000:0000:0000:0000:0000:0000:0001]",
+            ])
+        #expect(
+            settings.routes[2].headers == [
+                HeaderCondition(name: "x-debug", test: .present),
+                HeaderCondition(name: "x-old", test: .absent),
+                HeaderCondition(name: "x-version", test: .equals("2")),
+                HeaderCondition(name: "x-w", test: .equals("absent")),
+            ])
+        #expect(settings.routes[2].allowsWeaker)
         #expect(settings.routes[2].path == .prefix("/a b/".replacing(" ", with: "%20")))
     }
 

@@ -11,6 +11,7 @@ struct LayerTests {
         "HTTP": ["Bytes"],
         "Telemetry": ["Bytes"],
         "Redis": ["EventLoop"],
+        "TLS": ["EventLoop"],
         "AppAttestTesting": ["AppAttest"],
         "KeyStore": ["AppAttest"],
         "SQLiteKeyStore": ["KeyStore", "AppAttest"],

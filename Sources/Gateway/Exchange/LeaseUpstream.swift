@@ -7,8 +7,10 @@ import Settings
 extension Exchange {
     /// Takes a connection to the route's upstream: an idle one, or a new one that is being made.
     func leaseUpstream() throws(Refusal) -> Step {
-        guard let routeIndex else { throw Refusal(.internalFailure, detail: "no_route") }
-        let pool = worker.pool(for: site, upstream: site.settings.routes[routeIndex].upstream)
+        guard let routeIndex, let index = site.settings.routes[routeIndex].upstream else {
+            throw Refusal(.internalFailure, detail: "no_route")
+        }
+        let pool = worker.pool(for: site, upstream: index)
         upstreamAttempts += 1
         // A retry goes to a fresh connection: the next idle one may be as dead as the last.
         guard let connection = pool.lease(freshOnly: upstreamAttempts > 1) else {

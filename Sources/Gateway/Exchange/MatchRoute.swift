@@ -51,15 +51,21 @@ extension Exchange {
         case .asReceived(let pathCount):
             let path = target.extracting(0..<pathCount)
             if let step = try answerOwn(path: path) { return step }
-            guard case .route(let index) = site.routes.match(method: method, path: path) else {
+            let routes = site.routes
+            let traits = routes.usesTraits ? traits(for: routes) : .plain
+            guard case .route(let index) = routes.match(method: method, path: path, traits: traits)
+            else {
                 throw Refusal(.notFound, detail: "no_route")
             }
             use(route: index)
         case .normalized:
             let normalForm = normalPath
             if let step = try answerOwn(path: normalForm.span) { return step }
-            switch site.routes.match(
-                method: method, target: target, allowing: listener.allow, scratch: &normalPath)
+            let routes = site.routes
+            let traits = routes.usesTraits ? traits(for: routes) : .plain
+            switch routes.match(
+                method: method, target: target, traits: traits, allowing: listener.allow,
+                scratch: &normalPath)
             {
             case .route(let index): use(route: index)
             case .none: throw Refusal(.notFound, detail: "no_route")
@@ -77,6 +83,15 @@ extension Exchange {
         guard let endpoint = site.endpointPaths.endpoint(at: path) else { return nil }
         self.endpoint = endpoint
         return .next
+    }
+
+    /// Host and headers, where a route looks at them.
+    private func traits(for routes: RouteTable) -> RequestTraits {
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        return routes.traits(
+            authority: bytes.extracting(head.host ?? .empty), fields: head.fields, bytes: bytes,
+            trustsForwarding: isPeerTrusted)
     }
 
     private func use(route index: Int) {

@@ -51,9 +51,10 @@ extension Exchange {
         switch failure {
         case .connect, .connectTimeout:
             // Nothing was sent, so any request may go to the next server.
-            guard let routeIndex else { return false }
-            let upstream = site.settings.upstreams[site.settings.routes[routeIndex].upstream]
-            return upstreamAttempts < upstream.servers.count
+            guard let routeIndex, let index = site.settings.routes[routeIndex].upstream else {
+                return false
+            }
+            return upstreamAttempts < site.settings.upstreams[index].servers.count
         case .broken:
             // RFC 9110 section 9.2.2: only an idempotent request may be repeated unasked.
             return wasReused && upstreamAttempts == 1 && head.methodKind.isIdempotent

@@ -14,7 +14,7 @@ struct CrossChecks {
     func run(hasApps: Bool, routeField: Field?) {
         checkBinds()
         checkRouteNames()
-        checkRouteTable()
+        RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
         checkEndpoints()
         checkApps(hasApps: hasApps)
         warn(routeField)
@@ -43,23 +43,6 @@ struct CrossChecks {
                     "\(route.path).name: \(quoted(name)) is the name of the route at "
                         + "\(place(other.nameMark)) already", at: route.nameMark)
             }
-        }
-    }
-
-    private func checkRouteTable() {
-        let matchable = routes.filter(\.isMatchable)
-        for problem in RouteTable(matchable.map(\.route)).problems {
-            let route = matchable[problem.routeIndex]
-            let message =
-                switch problem.kind {
-                case .neverMatches(let earlier):
-                    "never matches in full: the route at \(place(matchable[earlier].mark)) has the "
-                        + "same path and takes one of its methods"
-                case .pathInvalid(let fault): "is not a path that a request can have: \(fault.code)"
-                case .prefixWithoutSlash: "is a prefix that does not end in /"
-                case .methodInvalid(let name): "\(quoted(name)) is not a method"
-                }
-            context.error("\(route.path).path: \(message)", at: route.pathMark)
         }
     }
 
@@ -92,7 +75,7 @@ struct CrossChecks {
         if let routeField, !routes.isEmpty, routes.allSatisfy({ $0.route.attest.mode == .off }) {
             routeField.warning("every route has attest mode off: nothing is protected")
         }
-        let used = Set(routes.map(\.route.upstream))
+        let used = Set(routes.compactMap(\.route.upstream))
         for (index, upstream) in upstreams.enumerated() where !used.contains(index) {
             context.warning(
                 "upstreams.\(upstream.settings.name): no route uses it", at: upstream.mark)

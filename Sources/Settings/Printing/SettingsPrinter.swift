@@ -129,36 +129,6 @@ public struct SettingsPrinter {
         }
     }
 
-    private static func write(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
-        yaml.entry("name", text: route.name)
-        switch route.path {
-        // A * of the path itself must not be taken for the pattern's.
-        case .exact(let path): yaml.entry("path", text: path.replacing("*", with: "%2A"))
-        case .prefix(let path): yaml.entry("path", text: path.replacing("*", with: "%2A") + "*")
-        }
-        if !route.methods.isEmpty { yaml.entry("methods", list: route.methods) }
-        if settings.upstreams.indices.contains(route.upstream) {
-            yaml.entry("upstream", text: settings.upstreams[route.upstream].name)
-        }
-        yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
-        let attest = route.attest
-        yaml.mapping("attest") { yaml in
-            yaml.entry("mode", attest.mode.rawValue)
-            yaml.entry("client_data", attest.clientData.rawValue)
-            yaml.entry("challenge", attest.challenge.rawValue)
-            switch attest.replay {
-            case .strict: yaml.entry("replay", "strict")
-            case .durable: yaml.entry("replay", "durable")
-            case .window(let size): yaml.entry("replay", "{ window: \(size) }")
-            }
-            yaml.entry("rollout", "\(attest.rolloutPercent)%")
-            if attest.clientData == .body {
-                yaml.entry("challenge_member", text: attest.challengeMember)
-                if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }
-            }
-        }
-    }
-
     private static func text(_ destination: LogSettings.Destination) -> String {
         switch destination {
         case .off: "off"

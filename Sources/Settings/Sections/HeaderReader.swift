@@ -27,8 +27,7 @@ enum HeaderReader {
 
     private static func name(_ field: Field) -> String? {
         guard let text = field.text() else { return nil }
-        let isToken = text.value.utf8.count <= 128 && text.value.utf8.allSatisfy(isTokenByte)
-        guard isToken else {
+        guard isName(text.value) else {
             field.error("\(text.shown) is not a header name (RFC 9110 section 5.1)")
             return nil
         }
@@ -60,6 +59,19 @@ enum HeaderReader {
                 let isWord = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
                 return isWord ? byte : 0x2D
             }, as: UTF8.self)
+    }
+
+    static func isName(_ text: String) -> Bool {
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(isTokenByte)
+    }
+
+    static let valueRule =
+        "is not a header value: printable ASCII, without spaces around it, at most 4096 bytes"
+
+    /// Narrower than RFC 9110 section 5.5: bytes beyond ASCII mean something else to each reader.
+    static func isValue(_ text: String) -> Bool {
+        text.utf8.count <= 4096 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+            && text.utf8.first != 0x20 && text.utf8.last != 0x20
     }
 
     /// RFC 9110 section 5.6.2.

@@ -1,4 +1,3 @@
-import HTTP
 import Policy
 import YAML
 
@@ -6,7 +5,7 @@ import YAML
 struct PlacedRoute {
     var route: Route
     var mark: YAMLMark
-    /// False where path or methods are missing or faulty: nothing is concluded from them.
+    /// False where what it matches is missing or faulty: nothing is concluded from it.
     var isMatchable: Bool
     var nameMark: YAMLMark
     var pathMark: YAMLMark
@@ -31,7 +30,11 @@ struct RouteReader {
         let pathField = section.required("path")
         let path = pathField.flatMap(RoutePath.pattern)
         var methods: [String]? = []
-        if let field = section.field("methods") { methods = self.methods(field) }
+        if let field = section.field("methods") { methods = RouteMatchReader.methods(field) }
+        var hosts: [HostPattern]? = []
+        if let field = section.field("hosts") { hosts = RouteMatchReader.hosts(field) }
+        var headers: [HeaderCondition]? = []
+        if let field = section.field("headers") { headers = RouteMatchReader.headers(field) }
         let upstream = section.required("upstream").flatMap(upstreamIndex)
         var bodyByteCountMax = bodyByteCountMax
         section.set("body_max", &bodyByteCountMax) {
@@ -40,12 +43,18 @@ struct RouteReader {
         // Required: a forgotten key must not leave a route open.
         let attestField = section.required("attest")
         let attest = attestField.flatMap(AttestReader.policy)
-        let route = Route(
+        var route = Route(
             name: nameField.flatMap(name) ?? "", path: path ?? .exact("/"), methods: methods ?? [],
-            upstream: upstream ?? 0, attest: attest?.policy ?? AttestPolicy(),
+            upstream: upstream, attest: attest?.policy ?? AttestPolicy(),
             bodyByteCountMax: bodyByteCountMax)
+        route.hosts = hosts ?? []
+        route.headers = headers ?? []
+        section.set("allow_weaker", &route.allowsWeaker) {
+            $0.choice([("true", true), ("false", false)])
+        }
+        let isMatchable = path != nil && methods != nil && hosts != nil && headers != nil
         return PlacedRoute(
-            route: route, mark: element.mark, isMatchable: path != nil && methods != nil,
+            route: route, mark: element.mark, isMatchable: isMatchable,
             nameMark: nameField?.mark ?? element.mark, pathMark: pathField?.mark ?? element.mark,
             modeMark: attest?.modeMark ?? element.mark, path: element.path)
     }
@@ -59,36 +68,6 @@ struct RouteReader {
         return text.value
     }
 
-    private func methods(_ field: Field) -> [String]? {
-        let methods = field.list { field -> String? in
-            guard let text = field.text() else { return nil }
-            let isToken =
-                text.value.utf8.count <= 32
-                && text.value.utf8.allSatisfy { byte in
-                    (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D
-                        || byte == 0x5F
-                }
-            guard isToken else {
-                let upper = text.value.uppercased()
-                let isCase = upper != text.value && upper.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-                field.error(
-                    "\(text.shown) is not a method in upper case"
-                        + (isCase ? ": did you mean \(quoted(upper))?" : ""))
-                return nil
-            }
-            guard text.value != "CONNECT" else {
-                field.error("CONNECT is not supported")
-                return nil
-            }
-            return text.value
-        }
-        if let methods, methods.isEmpty {
-            field.error("is empty: leave it out to take every method")
-            return nil
-        }
-        return methods
-    }
-
     private func upstreamIndex(_ field: Field) -> Int? {
         guard let text = field.text() else { return nil }
         // Without any upstream that fault is the one to report.
@@ -99,40 +78,5 @@ struct RouteReader {
             return nil
         }
         return index
-    }
-}
-
-/// Reads paths as the configuration writes them.
-enum RoutePath {
-    static func pattern(_ field: Field) -> PathPattern? {
-        guard let text = field.text() else { return nil }
-        let isPrefix = text.value.hasSuffix("/*")
-        let path = isPrefix ? String(text.value.dropLast()) : text.value
-        guard !path.contains("*") else {
-            field.error(
-                "\(text.shown) has a * elsewhere than in a final /*; write a literal one as %2A")
-            return nil
-        }
-        guard let normal = normalForm(of: path, shown: text.shown, field) else { return nil }
-        return isPrefix ? .prefix(normal) : .exact(normal)
-    }
-
-    /// The form in which requests are compared; nil, with a report, where there is none.
-    static func normalForm(of path: String, shown: String, _ field: Field) -> String? {
-        guard path.hasPrefix("/") else {
-            field.error("\(shown) does not begin with a /")
-            return nil
-        }
-        guard path.utf8.count <= 1024 else {
-            field.error("\(shown) is longer than 1024 bytes")
-            return nil
-        }
-        do throws(HTTPFault) {
-            return String(
-                decoding: try TargetPath.normalize(pattern: Array(path.utf8)), as: UTF8.self)
-        } catch {
-            field.error("\(shown) is not a path that a request can have: \(error.code)")
-            return nil
-        }
     }
 }

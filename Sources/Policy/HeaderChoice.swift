@@ -1,0 +1,83 @@
+/// Routes with the same path, host and method, which differ in what they ask of headers.
+struct HeaderChoice: Sendable {
+    struct Alternative: Sendable {
+        var route: Int
+        /// Bits of the conditions that must hold.
+        var required: UInt64
+        var conditions: [HeaderCondition]
+
+        /// More conditions come first, then more exact ones.
+        var rank: Int {
+            let exactCount = conditions.filter {
+                if case .equals = $0.test { true } else { false }
+            }.count
+            return conditions.count << 8 | exactCount
+        }
+    }
+
+    /// The most specific first.
+    private(set) var alternatives: [Alternative] = []
+
+    /// Adds an alternative.
+    ///
+    /// - Returns: why it cannot be told from one that is there; then nothing was added.
+    mutating func insert(_ alternative: Alternative) -> RouteProblem.Kind? {
+        for other in alternatives where other.rank == alternative.rank {
+            if other.required == alternative.required {
+                return .neverMatches(earlier: other.route)
+            }
+            let isDisjoint = alternative.conditions.contains { condition in
+                other.conditions.contains { $0.excludes(condition) }
+            }
+            if !isDisjoint { return .undecided(earlier: other.route) }
+        }
+        let place = alternatives.firstIndex { $0.rank < alternative.rank } ?? alternatives.count
+        alternatives.insert(alternative, at: place)
+        return nil
+    }
+
+    /// The first route whose conditions are all among those that hold.
+    func route(held: UInt64) -> Int? {
+        for alternative in alternatives where alternative.required & held == alternative.required {
+            return alternative.route
+        }
+        return nil
+    }
+
+    /// Routes that no request reaches, because more specific ones take all that they ask for.
+    var unreachable: [Int] {
+        // Alone, a route always has a request; and only a handful share a path and a method.
+        guard alternatives.count > 1 else { return [] }
+        let names = Set(alternatives.flatMap { $0.conditions.map(\.name) }).sorted()
+        var states: [[HeaderCondition.Test?]] = []
+        var stateCount = 1
+        for name in names {
+            let tests = Set(
+                alternatives.flatMap(\.conditions).filter { $0.name == name }.map(\.test))
+            // `present` as a state: sent with a value that nobody asks for.
+            let values = tests.filter { if case .equals = $0 { true } else { false } }
+            states.append([.absent, .present] + values.map { $0 })
+            stateCount *= states[states.count - 1].count
+            // More than an operator writes; nothing is claimed then.
+            guard stateCount <= 4096 else { return [] }
+        }
+        var reached: Set<Int> = []
+        for number in 0..<stateCount {
+            var rest = number
+            var sent: [String: HeaderCondition.Test] = [:]
+            for (name, choices) in zip(names, states) {
+                sent[name] = choices[rest % choices.count]
+                rest /= choices.count
+            }
+            let taken = alternatives.first { alternative in
+                alternative.conditions.allSatisfy { condition in
+                    let test = sent[condition.name]
+                    return test == condition.test
+                        || condition.test == .present && test != .absent
+                }
+            }
+            if let taken { reached.insert(taken.route) }
+        }
+        return alternatives.map(\.route).filter { !reached.contains($0) }
+    }
+}

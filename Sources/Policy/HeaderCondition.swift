@@ -1,0 +1,81 @@
+import Bytes
+public import HTTP
+
+/// What a route asks of one header.
+public struct HeaderCondition: Hashable, Sendable {
+    public enum Test: Hashable, Sendable {
+        /// Sent exactly once, with this value.
+        case equals(String)
+        /// Sent at least once.
+        case present
+        /// Not sent.
+        case absent
+    }
+
+    /// In lower case.
+    public var name: String
+    public var test: Test
+
+    public init(name: String, test: Test) {
+        self.name = name
+        self.test = test
+    }
+
+    /// Whether no request can meet both.
+    func excludes(_ other: HeaderCondition) -> Bool {
+        guard name == other.name, test != other.test else { return false }
+        return switch (test, other.test) {
+        case (.equals, .equals), (.absent, _), (_, .absent): true
+        default: false
+        }
+    }
+}
+
+/// One header condition, ready to be held against requests.
+struct HeaderTest: Sendable {
+    private let name: [UInt8]
+    private let value: [UInt8]
+    private let test: HeaderCondition.Test
+    /// Says who sent the request or for whom: not believed of everybody.
+    private let isForwarding: Bool
+
+    init(_ condition: HeaderCondition) {
+        name = Array(condition.name.utf8)
+        test = condition.test
+        if case .equals(let text) = condition.test { value = Array(text.utf8) } else { value = [] }
+        let nameBytes = Array(condition.name.utf8)
+        isForwarding = KnownField(name: nameBytes.span).isForwarding
+    }
+
+    /// - Parameter trustsForwarding: whether the peer's word about the client is taken; else its
+    ///   headers about that count as absent, as they do not reach the upstream either.
+    func holds(_ fields: [FieldRange], _ bytes: Span<UInt8>, trustsForwarding: Bool) -> Bool {
+        var count = 0
+        var isEqual = false
+        if trustsForwarding || !isForwarding {
+            for field in fields
+            where ASCII.equalsIgnoringCase(bytes.extracting(field.name), lowercase: name) {
+                count += 1
+                isEqual = ASCII.equals(bytes.extracting(field.value), value)
+            }
+        }
+        return switch test {
+        case .equals: count == 1 && isEqual
+        case .present: count > 0
+        case .absent: count == 0
+        }
+    }
+}
+
+extension KnownField {
+    /// Tells the upstream about the client and the proxies before this one.
+    public var isForwarding: Bool {
+        switch self {
+        case .forwarded, .xForwardedFor, .xForwardedHost, .xForwardedProto, .xForwardedPort,
+            .xForwardedPrefix, .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRequestID,
+            .xRealIP:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,143 @@
+public import HTTP
+
+/// Why each route was or was not taken: for `sallyport route`.
+///
+/// Reads the rules of ``RouteTable`` one after the other, route by route, without its tables.
+public struct RouteExplanation {
+    public enum Verdict: Equatable, Sendable {
+        case taken
+        case otherPath
+        case otherHost
+        /// Another route's path is more specific.
+        case lessSpecificPath
+        case lessSpecificHost
+        case otherMethod
+        /// It takes any method, but another route names this one.
+        case methodNamedElsewhere
+        case header(HeaderCondition)
+        case lessSpecificHeaders
+        /// The path with its slash changed has a route that demands more.
+        case lessStrict
+    }
+
+    /// One for each route of the table.
+    public private(set) var verdicts: [Verdict]
+    private let routes: [Route]
+    private var unmet: Set<HeaderCondition> = []
+
+    /// - Parameters:
+    ///   - path: in normal form.
+    ///   - authority: the value of Host, or empty.
+    ///   - trustsForwarding: whether the peer's word about the client is taken.
+    public init(
+        routes: [Route], method: String, path: [UInt8], authority: Span<UInt8>,
+        fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
+    ) {
+        self.routes = routes
+        for condition in Set(routes.flatMap(\.headers)) {
+            let test = HeaderTest(condition)
+            guard !test.holds(fields, bytes, trustsForwarding: trustsForwarding) else { continue }
+            unmet.insert(condition)
+        }
+        let host = HostName.normalized(authority) ?? ""
+        verdicts = routes.map { _ in .otherPath }
+        var rest = Array(routes.indices)
+        keep(&rest, .otherPath) { Self.specificity(routes[$0].path, of: path) != nil }
+        let hostRanks = routes.map { Self.hostRank($0.hosts, host) }
+        keep(&rest, .otherHost) { hostRanks[$0] != nil }
+        let ranks = routes.map { Self.specificity($0.path, of: path) ?? 0 }
+        let best = rest.map { ranks[$0] }.max() ?? 0
+        // An exact pattern that covers by its slash has the prefix of the same path beside it.
+        let slashed = best == Self.bySlash ? Self.slashPrefix(of: path) : nil
+        var beside = rest.filter { routes[$0].path == slashed }
+        keep(&rest, .lessSpecificPath) { ranks[$0] == best || routes[$0].path == slashed }
+        rest.removeAll { beside.contains($0) }
+        narrow(&rest, method, hostRanks)
+        narrow(&beside, method, hostRanks)
+        guard let first = rest.first else {
+            for index in beside { verdicts[index] = .lessSpecificPath }
+            return
+        }
+        let other = beside.first
+        let isOtherStricter = other.map { routes[$0].attest.demand > routes[first].attest.demand }
+        if let other, isOtherStricter == true {
+            verdicts[first] = .lessStrict
+            verdicts[other] = .taken
+        } else {
+            verdicts[first] = .taken
+            if let other { verdicts[other] = .lessSpecificPath }
+        }
+    }
+
+    private mutating func keep(
+        _ rest: inout [Int], _ verdict: Verdict, _ isKept: (Int) -> Bool
+    ) {
+        for index in rest where !isKept(index) { verdicts[index] = verdict }
+        rest.removeAll { !isKept($0) }
+    }
+
+    /// Host, method and headers, among routes with the same path.
+    private mutating func narrow(
+        _ rest: inout [Int], _ method: String, _ hostRanks: [Int?]
+    ) {
+        let best = rest.compactMap { hostRanks[$0] }.max()
+        keep(&rest, .lessSpecificHost) { hostRanks[$0] == best }
+        let routes = routes
+        if let named = ([method] + (method == "HEAD" ? ["GET"] : [])).first(where: { name in
+            rest.contains { routes[$0].methods.contains(name) }
+        }) {
+            let unnamed = rest.filter { routes[$0].methods.isEmpty }
+            keep(&rest, .otherMethod) { routes[$0].methods.contains(named) }
+            for index in unnamed { verdicts[index] = .methodNamedElsewhere }
+        } else {
+            keep(&rest, .otherMethod) { routes[$0].methods.isEmpty }
+        }
+        for index in rest {
+            if let condition = routes[index].headers.first(where: unmet.contains) {
+                verdicts[index] = .header(condition)
+            }
+        }
+        rest.removeAll { !unmet.isDisjoint(with: routes[$0].headers) }
+        let ranks = rest.map { index in
+            HeaderChoice.Alternative(
+                route: index, required: 0, conditions: routes[index].headers
+            ).rank
+        }
+        guard let top = ranks.max(), let place = ranks.firstIndex(of: top) else { return }
+        let first = rest[place]
+        keep(&rest, .lessSpecificHeaders) { $0 == first }
+    }
+
+    private static let bySlash = Int.max - 1
+
+    /// How specific a pattern is for `path`; nil where it does not cover it.
+    private static func specificity(_ pattern: PathPattern, of path: [UInt8]) -> Int? {
+        switch pattern {
+        case .exact(let text):
+            let exact = Array(text.utf8)
+            if exact == path { return Int.max }
+            if exact + [0x2F] == path { return exact.last == 0x2F ? nil : bySlash }
+            return path + [0x2F] == exact ? bySlash : nil
+        case .prefix(let text):
+            let prefix = Array(text.utf8)
+            if path + [0x2F] == prefix { return prefix.count }
+            return path.starts(with: prefix) ? prefix.count : nil
+        }
+    }
+
+    private static func slashPrefix(of path: [UInt8]) -> PathPattern {
+        let text = String(decoding: path, as: UTF8.self)
+        return .prefix(path.last == 0x2F ? text : text + "/")
+    }
+
+    /// 0 for a route of every host; nil where none of `hosts` is this one, in normal form.
+    private static func hostRank(_ hosts: [HostPattern], _ host: String) -> Int? {
+        guard !hosts.isEmpty else { return 0 }
+        return hosts.compactMap { pattern -> Int? in
+            switch pattern {
+            case .exact(let name): name == host ? Int.max : nil
+            case .below(let domain): host.hasSuffix(".\(domain)") ? domain.utf8.count : nil
+            }
+        }.max()
+    }
+}

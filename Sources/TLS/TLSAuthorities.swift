@@ -1,0 +1,57 @@
+import COpenSSL
+
+/// Certificate authorities that vouch for peers.
+///
+/// Nothing changes it after `init`, and OpenSSL guards what it caches inside.
+@safe
+public final class TLSAuthorities: @unchecked Sendable {
+    let store: OpaquePointer
+    let stack: CertificateStack
+    /// SHA-256 of the text they came from.
+    let digest: [UInt8]
+
+    /// The certificates of a PEM text, at least one.
+    public init(pem: [UInt8]) throws(TLSError) {
+        let stack = try CertificateStack(pem: pem)
+        guard let store = unsafe X509_STORE_new() else { throw TLSError("out of memory") }
+        for index in 0..<stack.count {
+            let certificate = unsafe sallyport_certificates_at(stack.pointer, Int32(index))
+            guard unsafe X509_STORE_add_cert(store, certificate) == 1 else {
+                unsafe X509_STORE_free(store)
+                throw TLSError(TLSErrorQueue.drain("OpenSSL does not take a certificate"))
+            }
+        }
+        unsafe self.store = store
+        self.stack = stack
+        var digest = [UInt8](repeating: 0, count: 32)
+        unsafe SHA256(pem, pem.count, &digest)
+        self.digest = digest
+    }
+
+    deinit { unsafe X509_STORE_free(store) }
+
+    /// Names them in the requests for certificates that `context` makes.
+    func announce(in context: OpaquePointer) throws(TLSError) {
+        for index in 0..<stack.count {
+            let certificate = unsafe sallyport_certificates_at(stack.pointer, Int32(index))
+            guard unsafe SSL_CTX_add_client_CA(context, certificate) == 1 else {
+                throw TLSError("out of memory")
+            }
+        }
+    }
+
+    /// Where systems keep the authorities that they trust, in one file: Debian and Alpine, Fedora,
+    /// openSUSE, the BSDs. A directory of hashed names would be read during handshakes.
+    public static let systemBundlePaths = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+    ]
+}
+
+extension TLSAuthorities: Hashable {
+    public static func == (left: TLSAuthorities, right: TLSAuthorities) -> Bool {
+        left.digest == right.digest
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(digest) }
+}

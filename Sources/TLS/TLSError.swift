@@ -1,0 +1,56 @@
+/// Why a certificate, a key or a setting of TLS cannot be used: for the operator, never with key
+/// material.
+public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) { self.description = description }
+}
+
+/// Why a session ended without `close_notify`.
+public struct TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The labels of metrics: a closed set.
+    public enum Kind: UInt8, CaseIterable, Sendable {
+        /// The peer closed the connection without saying so first (RFC 8446 section 6.1): what it
+        /// sent may have been cut short by anyone.
+        case truncated
+        /// The connection itself failed.
+        case network
+        /// What came is no TLS at all, HTTP without TLS for one.
+        case notTLS
+        case version
+        /// No cipher, group or signature algorithm in common.
+        case parameters
+        /// No application protocol in common (RFC 7301).
+        case applicationProtocol
+        /// The peer's certificate is missing, or was not accepted.
+        case certificate
+        /// The peer sent a fatal alert.
+        case alert
+        case other
+
+        public var name: StaticString {
+            switch self {
+            case .truncated: "truncated"
+            case .network: "network"
+            case .notTLS: "not_tls"
+            case .version: "version"
+            case .parameters: "parameters"
+            case .applicationProtocol: "application_protocol"
+            case .certificate: "certificate"
+            case .alert: "alert"
+            case .other: "other"
+            }
+        }
+    }
+
+    public let kind: Kind
+    public let description: String
+    /// Whether the peer spoke HTTP without TLS.
+    public let isHTTP: Bool
+
+    init(_ kind: Kind, _ description: String, isHTTP: Bool = false) {
+        self.kind = kind
+        self.description = description
+        self.isHTTP = isHTTP
+    }
+}

@@ -1,0 +1,165 @@
+import COpenSSL
+
+/// A certificate chain and the private key of its first certificate.
+///
+/// Nothing changes it after `init`, and OpenSSL lets any number of threads read one certificate and
+/// key at the same time (openssl-threads(7)).
+@safe
+public final class TLSIdentity: @unchecked Sendable {
+    /// A server may have one of each kind for a name: the client's signature algorithms decide.
+    public enum KeyKind: UInt8, Hashable, Sendable {
+        case rsa
+        case ecdsa
+        case edwards
+    }
+
+    public let keyKind: KeyKind
+    /// The DNS names it is for, in lower case, `*.example.com` among them; where it has none, the
+    /// subject's common name.
+    public let names: [String]
+    /// Seconds since 1970; the certificate is valid from this second...
+    public let notBefore: Int64
+    /// ...to this one, both included.
+    public let notAfter: Int64
+    /// The chain in DER: what tells one identity from another, since the key follows from it.
+    private let chainDER: [[UInt8]]
+
+    let certificate: OpaquePointer
+    let key: OpaquePointer
+    private let stack: CertificateStack
+    private let ownedKey: TLSHandle
+
+    /// `certificatePEM` begins with the certificate of the key; its issuers follow in order. Both
+    /// may be the same text.
+    public init(certificatePEM: [UInt8], keyPEM: [UInt8]) throws(TLSError) {
+        let stack = try CertificateStack(pem: certificatePEM)
+        let ownedKey = try Self.readKey(keyPEM)
+        guard let certificate = unsafe sallyport_certificates_at(stack.pointer, 0) else {
+            throw TLSError("holds no PEM certificate")
+        }
+        let key = unsafe ownedKey.pointer
+        TLSErrorQueue.clear()
+        guard unsafe X509_check_private_key(certificate, key) == 1 else {
+            throw TLSError(
+                TLSErrorQueue.drain("the private key is not the one of the certificate"))
+        }
+        keyKind =
+            switch unsafe EVP_PKEY_get_base_id(key) {
+            case EVP_PKEY_RSA, EVP_PKEY_RSA_PSS: .rsa
+            case EVP_PKEY_EC: .ecdsa
+            case EVP_PKEY_ED25519, EVP_PKEY_ED448: .edwards
+            default: throw TLSError("a private key is neither RSA nor of an elliptic curve")
+            }
+        names = unsafe Self.names(of: certificate)
+        guard let notBefore = unsafe Self.seconds(X509_get0_notBefore(certificate)),
+            let notAfter = unsafe Self.seconds(X509_get0_notAfter(certificate))
+        else { throw TLSError("the certificate's dates cannot be read") }
+        self.notBefore = notBefore
+        self.notAfter = notAfter
+        var chainDER: [[UInt8]] = []
+        for index in 0..<stack.count {
+            chainDER.append(
+                unsafe Self.der(of: sallyport_certificates_at(stack.pointer, Int32(index))))
+        }
+        self.chainDER = chainDER
+        unsafe self.certificate = certificate
+        unsafe self.key = key
+        self.stack = stack
+        self.ownedKey = ownedKey
+    }
+
+    /// Gives `context` the certificate, the key and the certificates between it and its root.
+    func use(in context: OpaquePointer) throws(TLSError) {
+        TLSErrorQueue.clear()
+        // The issuers alone: the stack begins with the certificate itself.
+        guard let issuers = unsafe sallyport_certificates_new() else {
+            throw TLSError("out of memory")
+        }
+        defer { unsafe sallyport_certificates_free(issuers) }
+        for index in 1..<max(1, stack.count) {
+            unsafe sallyport_certificates_append(
+                issuers, sallyport_certificates_at(stack.pointer, Int32(index)))
+        }
+        guard unsafe SSL_CTX_use_cert_and_key(context, certificate, key, issuers, 1) == 1 else {
+            throw TLSError(TLSErrorQueue.drain("OpenSSL does not take the certificate"))
+        }
+    }
+
+    public enum Validity: Sendable {
+        case valid
+        case notYet
+        case expired
+    }
+
+    /// By this machine's clock, now.
+    public var validity: Validity {
+        let now = Int64(time(nil))
+        if now < notBefore { return .notYet }
+        return now > notAfter ? .expired : .valid
+    }
+
+    private static func readKey(_ pem: [UInt8]) throws(TLSError) -> TLSHandle {
+        TLSErrorQueue.clear()
+        guard
+            let bio = unsafe TLSHandle(
+                BIO_new_mem_buf(pem, Int32(pem.count)), freedBy: { unsafe BIO_free_all($0) })
+        else { throw TLSError(TLSErrorQueue.drain("out of memory")) }
+        // Without a callback OpenSSL would ask the terminal for an encrypted key's password.
+        let key = unsafe PEM_read_bio_PrivateKey(bio.pointer, nil, { _, _, _, _ in -1 }, nil)
+        guard let owned = unsafe TLSHandle(key, freedBy: EVP_PKEY_free) else {
+            throw TLSError(TLSErrorQueue.drain("not an unencrypted PEM private key"))
+        }
+        return owned
+    }
+
+    private static func names(of certificate: OpaquePointer) -> [String] {
+        var names: [String] = []
+        let alternatives = unsafe sallyport_names_of(certificate)
+        defer { unsafe GENERAL_NAMES_free(alternatives) }
+        for index in 0..<(unsafe sallyport_names_count(alternatives)) {
+            var bytes: UnsafePointer<UInt8>?
+            let count = unsafe sallyport_dns_name_at(alternatives, index, &bytes)
+            guard count > 0 else { continue }
+            let name = unsafe String(
+                decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+            names.append(name.lowercased())
+        }
+        if names.isEmpty, let name = unsafe commonName(of: certificate) { return [name] }
+        return names
+    }
+
+    private static func commonName(of certificate: OpaquePointer) -> String? {
+        var text = [CChar](repeating: 0, count: 256)
+        let count = unsafe X509_NAME_get_text_by_NID(
+            X509_get_subject_name(certificate), NID_commonName, &text, Int32(text.count))
+        guard count > 0 else { return nil }
+        let bytes = text.prefix(Int(count)).map { UInt8(bitPattern: $0) }
+        return String(decoding: bytes, as: UTF8.self).lowercased()
+    }
+
+    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
+        defer { unsafe ASN1_TIME_free(epoch) }
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        guard let time = unsafe time, unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1
+        else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
+    }
+
+    private static func der(of certificate: OpaquePointer?) -> [UInt8] {
+        var encoded: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_X509(certificate, &encoded)
+        defer { unsafe CRYPTO_free(encoded, #file, #line) }
+        guard count > 0, let encoded = unsafe encoded else { return [] }
+        return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(count)))
+    }
+}
+
+extension TLSIdentity: Hashable {
+    public static func == (left: TLSIdentity, right: TLSIdentity) -> Bool {
+        left.chainDER == right.chainDER
+    }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(chainDER) }
+}

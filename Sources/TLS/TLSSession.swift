@@ -1,0 +1,218 @@
+public import Bytes
+import COpenSSL
+
+/// What came of one step of a handshake.
+public enum TLSHandshakeOutcome: Equatable, Sendable {
+    case complete
+    /// Go on when the descriptor can be read.
+    case wantRead
+    /// Go on when the descriptor can be written.
+    case wantWrite
+    case failed(TLSFailure)
+}
+
+public enum TLSReadOutcome: Equatable, Sendable {
+    /// More than zero.
+    case bytes(Int)
+    case wantRead
+    /// The peer must take bytes first: an answer of the protocol's own, to a key update.
+    case wantWrite
+    /// The peer said `close_notify`: what came is whole.
+    case endOfFile
+    case failed(TLSFailure)
+}
+
+public enum TLSWriteOutcome: Equatable, Sendable {
+    /// How many of the bytes were taken; the rest must be offered again, as they are.
+    case bytes(Int)
+    case wantRead
+    case wantWrite
+    case failed(TLSFailure)
+}
+
+/// One TLS connection over a non-blocking descriptor, which stays the caller's. One thread's only.
+@safe
+public final class TLSSession {
+    private let session: OpaquePointer
+    /// Callbacks of the handshake refer to it.
+    private let context: AnyObject
+    private var isEstablished = false
+    /// OpenSSL allows no call after one that failed.
+    private var isBroken = false
+    private var hasSentClose = false
+    /// What the last read met behind bytes that it gave.
+    private var deferred: TLSReadOutcome?
+    /// Whether another read would give something without an event of the descriptor.
+    public private(set) var hasBuffered = false
+
+    /// The server's side of a connection just accepted.
+    public init(server: TLSServerContext, descriptor: Int32) throws(TLSError) {
+        unsafe session = try Self.make(server.initial, descriptor)
+        context = server
+        unsafe SSL_set_accept_state(session)
+    }
+
+    /// The client's side. `serverName` is asked for (SNI) where it is a name, and must be in the
+    /// server's certificate where the context checks it; a numeric address must be there as one.
+    public init(
+        client: TLSClientContext, serverName: String, isAddress: Bool, descriptor: Int32
+    ) throws(TLSError) {
+        unsafe session = try Self.make(client.context, descriptor)
+        context = client
+        unsafe SSL_set_connect_state(session)
+        if isAddress {
+            let parameters = unsafe SSL_get0_param(session)
+            guard unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, serverName) == 1 else {
+                throw TLSError(TLSErrorQueue.drain("server address \(serverName)"))
+            }
+        } else {
+            unsafe SSL_set_hostflags(session, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            guard unsafe sallyport_tls_set_server_name(session, serverName) == 1,
+                unsafe SSL_set1_host(session, serverName) == 1
+            else { throw TLSError(TLSErrorQueue.drain("server name \(serverName)")) }
+        }
+    }
+
+    private static func make(
+        _ context: OpaquePointer, _ descriptor: Int32
+    ) throws(TLSError) -> OpaquePointer {
+        TLSErrorQueue.clear()
+        guard let session = unsafe SSL_new(context) else {
+            throw TLSError(TLSErrorQueue.drain("TLS session"))
+        }
+        guard unsafe SSL_set_fd(session, descriptor) == 1 else {
+            unsafe SSL_free(session)
+            throw TLSError(TLSErrorQueue.drain("TLS session"))
+        }
+        return unsafe session
+    }
+
+    deinit { unsafe SSL_free(session) }
+
+    // MARK: the connection
+
+    public func handshake() -> TLSHandshakeOutcome {
+        let result = unsafe sallyport_tls_handshake(session)
+        switch result.error {
+        case SSL_ERROR_NONE:
+            isEstablished = true
+            hasBuffered = unsafe SSL_has_pending(session) == 1
+            return .complete
+        case SSL_ERROR_WANT_READ: return .wantRead
+        case SSL_ERROR_WANT_WRITE: return .wantWrite
+        case SSL_ERROR_ZERO_RETURN:
+            isBroken = true
+            return .failed(.closedEarly)
+        default: return .failed(fail(result))
+        }
+    }
+
+    /// Appends at most `byteCountMax` bytes to `buffer`, which makes that much room.
+    public func read(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> TLSReadOutcome {
+        if let outcome = deferred {
+            hasBuffered = false
+            return outcome
+        }
+        var byteCount = 0
+        var outcome = TLSReadOutcome.wantRead
+        hasBuffered = false
+        // A record holds 16 KiB at most: what else came is in memory already.
+        while byteCount < byteCountMax {
+            let limit = byteCountMax - byteCount
+            var result = sallyport_tls_result()
+            let count = unsafe buffer.withUnsafeWritable(minimumCount: limit) { target in
+                result = unsafe sallyport_tls_read(session, target.baseAddress, Int32(limit))
+                return max(0, Int(result.count))
+            }
+            guard count > 0 else {
+                outcome = self.outcome(ofRead: result)
+                break
+            }
+            byteCount += count
+            hasBuffered = unsafe SSL_has_pending(session) == 1
+            if !hasBuffered { break }
+        }
+        guard byteCount > 0 else { return outcome }
+        switch outcome {
+        case .endOfFile, .failed, .wantWrite: hasBuffered = true
+        case .wantRead, .bytes: break
+        }
+        return .bytes(byteCount)
+    }
+
+    private func outcome(ofRead result: sallyport_tls_result) -> TLSReadOutcome {
+        hasBuffered = false
+        switch result.error {
+        case SSL_ERROR_WANT_READ: return .wantRead
+        case SSL_ERROR_WANT_WRITE: return .wantWrite
+        case SSL_ERROR_ZERO_RETURN: deferred = .endOfFile
+        default: deferred = .failed(fail(result))
+        }
+        return deferred ?? .wantRead
+    }
+
+    /// Sends what the kernel takes now, a record at most.
+    public func write(_ bytes: Span<UInt8>) -> TLSWriteOutcome {
+        assert(!bytes.isEmpty)
+        if isBroken { return .failed(.closedEarly) }
+        let result = unsafe bytes.withUnsafeBufferPointer { source in
+            unsafe sallyport_tls_write(
+                session, source.baseAddress, Int32(clamping: source.count))
+        }
+        switch result.error {
+        case SSL_ERROR_NONE: return .bytes(Int(result.count))
+        case SSL_ERROR_WANT_READ: return .wantRead
+        case SSL_ERROR_WANT_WRITE: return .wantWrite
+        default: return .failed(fail(result))
+        }
+    }
+
+    /// Says that no more follows; nothing waits for the peer to say the same.
+    public func sendClose() {
+        guard isEstablished, !isBroken, !hasSentClose else { return }
+        hasSentClose = true
+        TLSErrorQueue.clear()
+        unsafe SSL_shutdown(session)
+        TLSErrorQueue.clear()
+    }
+
+    private func fail(_ result: sallyport_tls_result) -> TLSFailure {
+        isBroken = true
+        return unsafe TLSFailure.read(result, of: session)
+    }
+
+    // MARK: what was agreed on
+
+    public var version: TLSVersion {
+        unsafe SSL_version(session) == TLS1_2_VERSION ? .tls12 : .tls13
+    }
+
+    /// In OpenSSL's spelling.
+    public var cipherName: String {
+        unsafe String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(session)))
+    }
+
+    /// Whether a ticket spared both sides the signatures.
+    public var isResumed: Bool { unsafe SSL_session_reused(session) == 1 }
+
+    /// The server name that the client asked for, in its own spelling.
+    public var serverName: String? {
+        guard let name = unsafe SSL_get_servername(session, TLSEXT_NAMETYPE_host_name) else {
+            return nil
+        }
+        return unsafe String(cString: name)
+    }
+
+    /// What ALPN chose; nil where there was no choice.
+    public var applicationProtocol: String? {
+        var bytes: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(session, &bytes, &count)
+        guard let bytes = unsafe bytes, count > 0 else { return nil }
+        return unsafe String(
+            decoding: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
+    }
+
+    /// Whether the client showed a certificate; one that was not accepted ended the handshake.
+    public var hasPeerCertificate: Bool { unsafe SSL_get0_peer_certificate(session) != nil }
+}
