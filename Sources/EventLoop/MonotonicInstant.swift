@@ -1,3 +1,5 @@
+// What both include belongs to whichever the compiler reads first.
+import CLibevent
 import CLinux
 
 /// A moment on the clock that never steps (CLOCK_MONOTONIC): for durations and deadlines.

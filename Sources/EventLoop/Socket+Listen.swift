@@ -1,3 +1,5 @@
+// What both include belongs to whichever the compiler reads first.
+import CLibevent
 import CLinux
 
 extension Socket {

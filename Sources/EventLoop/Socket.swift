@@ -1,4 +1,6 @@
 public import Bytes
+// What both include belongs to whichever the compiler reads first.
+import CLibevent
 import CLinux
 
 /// What came of accepting from a listener.

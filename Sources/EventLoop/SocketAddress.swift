@@ -1,4 +1,6 @@
 public import Bytes
+// What both include belongs to whichever the compiler reads first.
+import CLibevent
 import CLinux
 
 /// Where a socket listens or connects: an IPv4 or IPv6 address with a port, or a unix path.

@@ -1,3 +1,5 @@
+// What both include belongs to whichever the compiler reads first.
+import CLibevent
 import CLinux
 
 /// A named, joinable POSIX thread. Signals stay with the threads that existed before: a spawned

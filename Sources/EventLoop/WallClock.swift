@@ -1,4 +1,6 @@
 public import Bytes
+// What both include belongs to whichever the compiler reads first.
+import CLibevent
 import CLinux
 
 /// The time of day, which may step: for certificates, challenges and log lines, never for waiting.
