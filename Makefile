@@ -36,8 +36,8 @@ test:
 	@scripts/install.sh test
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
 	swift build --build-tests $(SWIFT_FLAGS)
-	swift test --skip-build --parallel $(SWIFT_FLAGS)
 	@Fuzz/run.sh 1
+	swift test --skip-build --parallel $(SWIFT_FLAGS)
 
 fuzz:
 	@scripts/install.sh build

@@ -111,8 +111,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "HTTP", "JSON",
-                "Settings",
+                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "HTTP", "HTTP2", "JSON",
+                "ProxyProtocol", "Settings",
             ],
             path: "Fuzz/Targets",
             swiftSettings: common),

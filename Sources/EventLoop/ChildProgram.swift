@@ -1,4 +1,5 @@
 import Bytes
+import CLibevent
 import CLinux
 
 /// Other programs: one that is run to its end, and the one that takes the place of this one.

@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// Owns one file descriptor and closes it when it goes.

@@ -1,4 +1,5 @@
 public import Bytes
+import CLibevent
 import CLinux
 
 /// Small files, whole: keys, certificates, configuration; and the ends that log lines go to.

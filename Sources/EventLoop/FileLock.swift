@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// Keeps a second process away from what the first one owns, for as long as this value lives; a

@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// What a process asks of the system it runs on.

@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// A file, a socket or a name that could not be used, and why.

@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// Listening sockets that were open before this program began: a service manager's

@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// A value that threads share under a lock.

@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// The only door into a loop from other threads: a bounded queue and an eventfd.

@@ -1,3 +1,4 @@
+import CLibevent
 import CLinux
 
 /// Where a service manager wants to hear how its service is. The corresponding C function is

@@ -1,4 +1,5 @@
 public import Bytes
+import CLibevent
 import CLinux
 
 /// A file without a name for a body too large for memory; the system frees it with its descriptor,

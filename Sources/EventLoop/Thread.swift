@@ -1,4 +1,3 @@
-// What both include belongs to whichever the compiler reads first.
 import CLibevent
 import CLinux
 

@@ -1,5 +1,4 @@
 public import Bytes
-// What both include belongs to whichever the compiler reads first.
 import CLibevent
 import CLinux
 
