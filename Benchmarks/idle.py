@@ -2,7 +2,6 @@
 
 import os
 import resource
-import socket
 import time
 
 import testbed
@@ -13,30 +12,13 @@ SETTLE_SECONDS = 4
 DESCRIPTORS_KEPT = 400
 
 
-def connect(port, count):
-    """Connections that have each had one answer and now wait."""
-    request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
-    connections = []
-    for _ in range(count):
-        connection = socket.create_connection(("127.0.0.1", port), timeout=10)
-        connection.sendall(request)
-        answer = b""
-        while b"bytes of plain text.\n" not in answer:
-            piece = connection.recv(4096)
-            if not piece:
-                raise testbed.Failure(f"port {port} closed a connection: {answer!r}")
-            answer += piece
-        connections.append(connection)
-    return connections
-
-
-def measure(bed, process, port, count):
-    """KiB of resident memory for each of `count` connections."""
-    for connection in connect(port, 50):
+def measure(process, port, count, *wrap):
+    """Resident MiB without, and KiB for each of `count` connections."""
+    for connection in testbed.idle_connections(port, 50, *wrap):
         connection.close()
     time.sleep(SETTLE_SECONDS)
     before = testbed.resident_mib(process)
-    connections = connect(port, count)
+    connections = testbed.idle_connections(port, count, *wrap)
     time.sleep(SETTLE_SECONDS)
     grown = testbed.resident_mib(process) - before
     for connection in connections:
@@ -61,7 +43,7 @@ def main(bed):
     print(f"\n{count} idle connections, each after one answer\n")
     print("| server | MiB without | KiB a connection |\n| --- | --- | --- |")
     for name, process, port in servers:
-        before, each = measure(bed, process, port, count)
+        before, each = measure(process, port, count)
         print(f"| {name} | {before:.1f} | {each:.2f} |", flush=True)
 
 

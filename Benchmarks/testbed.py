@@ -283,6 +283,23 @@ def free_ports(count):
             each.close()
 
 
+def idle_connections(port, count, wrap=lambda connection: connection):
+    """Connections that have each had one answer and now wait; `wrap` may put TLS around each."""
+    request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
+    connections = []
+    for _ in range(count):
+        connection = wrap(socket.create_connection(("127.0.0.1", port), timeout=30))
+        connection.sendall(request)
+        answer = b""
+        while b"bytes of plain text.\n" not in answer:
+            piece = connection.recv(4096)
+            if not piece:
+                raise Failure(f"port {port} closed a connection: {answer!r}")
+            answer += piece
+        connections.append(connection)
+    return connections
+
+
 def processor_seconds(process):
     """User and system time of all threads, in steps of 10 ms (proc(5), fields 14 and 15)."""
     with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:

@@ -32,36 +32,12 @@ def client(version):
     return context
 
 
-def connect(context, port, count):
-    """Connections that have each had one answer and now wait."""
-    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    connections = []
-    for _ in range(count):
-        plain = socket.create_connection(("127.0.0.1", port), timeout=30)
-        connection = context.wrap_socket(plain, server_hostname="localhost")
-        connection.sendall(request)
-        answer = b""
-        while b"bytes of plain text.\n" not in answer:
-            piece = connection.recv(4096)
-            if not piece:
-                raise testbed.Failure(f"port {port} closed a connection: {answer!r}")
-            answer += piece
-        connections.append(connection)
-    return connections
-
-
 def memory(context, process, port, count):
     """KiB of resident memory for each of `count` connections."""
-    for connection in connect(context, port, 50):
-        connection.close()
-    time.sleep(idle.SETTLE_SECONDS)
-    before = testbed.resident_mib(process)
-    connections = connect(context, port, count)
-    time.sleep(idle.SETTLE_SECONDS)
-    grown = testbed.resident_mib(process) - before
-    for connection in connections:
-        connection.close()
-    return grown * 1024 / count
+    def wrap(plain):
+        return context.wrap_socket(plain, server_hostname="localhost")
+
+    return idle.measure(process, port, count, wrap)[1]
 
 
 def handshakes(context, process, port, count):
