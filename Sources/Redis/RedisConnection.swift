@@ -35,7 +35,7 @@ public final class RedisConnection: ReadinessHandler {
     private var output = ByteBuffer()
     private var descriptor: Int32 = -1
     private var watch: Watch?
-    private var lookup: NameLookup?
+    private var lookup: BlockingCall<Result<[SocketAddress], IOError>>?
     private var addressIndex = 0
     /// Whom errors of the socket are about.
     private var subject = ""
@@ -164,7 +164,11 @@ public final class RedisConnection: ReadinessHandler {
 
     private func lookUp(host: String, port: UInt16) {
         do throws(IOError) {
-            lookup = try NameLookup(host: host, port: port, loop: loop) { [weak self] result in
+            lookup = try BlockingCall(name: "redis-lookup", loop: loop) {
+                Result { () throws(IOError) in
+                    try SocketAddress.resolve(host: host, port: port)
+                }
+            } handler: { [weak self] result in
                 self?.lookup = nil
                 switch result {
                 case .success(let addresses): self?.connect(to: addresses, named: host)
