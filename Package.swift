@@ -39,6 +39,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL"),
         .systemLibrary(name: "CHiredis"),
         .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CPostgres"),
         .systemLibrary(name: "CYAML"),
         .systemLibrary(name: "CJansson"),
         .systemLibrary(name: "CNghttp2"),
@@ -59,6 +60,7 @@ let package = Package(
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),
         fence("Redis", ["Bytes", "EventLoop", "CHiredis"]),
+        fence("Postgres", ["EventLoop", "CPostgres"]),
 
         // MARK: tier 3 - rules, and the stores behind their contract
         library("AppAttest", ["Bytes", "CBOR", "Crypto", "JSON"]),
@@ -69,6 +71,9 @@ let package = Package(
             "SQLiteKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "SQLite"]),
         library(
             "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
+        library(
+            "PostgresKeyStore",
+            ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Postgres"]),
         library(
             "Settings",
             [
@@ -81,7 +86,7 @@ let package = Package(
             "Gateway",
             [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "KeyStore",
-                "Policy", "ProxyProtocol", "Redis",
+                "Policy", "Postgres", "PostgresKeyStore", "ProxyProtocol", "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
@@ -90,7 +95,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP", "JSON", "KeyStore",
-                "Policy", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
+                "Policy", "PostgresKeyStore", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -136,8 +141,8 @@ let package = Package(
         tests(
             "KeyStoreTests",
             [
-                "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "AppAttest", "Bytes", "Crypto",
-                "EventLoop", "GatewayTesting", "Redis", "SQLite",
+                "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "PostgresKeyStore", "AppAttest",
+                "Bytes", "Crypto", "EventLoop", "GatewayTesting", "Postgres", "Redis", "SQLite",
             ]),
         tests(
             "SettingsTests",

@@ -4,9 +4,10 @@
 set -euo pipefail
 
 build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
-    libnghttp2-dev pkg-config)
+    libnghttp2-dev libpq-dev pkg-config)
 demo=(nginx-light curl)
-test=(nginx-light redis-server curl nghttp2-client openssl python3 python3-websockets)
+test=(nginx-light redis-server postgresql curl nghttp2-client openssl python3
+    python3-websockets)
 bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
 
 wanted=()
@@ -59,7 +60,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         for package in "${missing[@]}"; do
             case "$package" in
                 nginx-light) "${as_root[@]}" systemctl disable --quiet nginx || true ;;
-                haproxy | redis-server)
+                haproxy | postgresql | redis-server)
                     "${as_root[@]}" systemctl disable --quiet "$package" || true
                     ;;
             esac

@@ -21,6 +21,10 @@ public final class SQLiteRegistry: Registry {
         public var cacheByteCount = 8 * 1024 * 1024
         /// The file grows no further: for a shared disk. Nil for the disk's own limit.
         public var fileByteCountMax: Int?
+        /// A start reads every page of a file up to this length: a tenth of a second, 200,000 keys.
+        /// In a longer one damage is found at once in the first and last pages of its tables, else
+        /// when it is read, by `doctor`, and by each backup.
+        public var checkByteCountMax = 64 * 1024 * 1024
         /// Whether a new registry is made where there is no file.
         public var createsIfMissing = true
 
@@ -41,8 +45,9 @@ public final class SQLiteRegistry: Registry {
     /// Opens the file, or makes it. Blocks for as long as that takes.
     public init(path: String, options: Options = Options()) throws(RegistryOpenError) {
         // The thread opens its own connection; this one finds out whether it can.
-        _ = try RegistryFile.open(
+        let tables = try RegistryFile.open(
             path: path, createsIfMissing: options.createsIfMissing, options: options.connection)
+        try RegistryFile.check(tables.connection, byteCountMax: options.checkByteCountMax)
         do {
             let queue = try RegistryQueue(operationCountMax: options.queueCountMax)
             let connectionOptions = options.connection
