@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a task needs: scripts/install.sh [build|demo|test|bench|models]...
+# Installs the Debian packages that a task needs:
+# scripts/install.sh [build|demo|test|bench|models]...
 # Without a task: all of them. Asks nothing, and does nothing where every package is there.
 set -euo pipefail
 
@@ -7,7 +8,8 @@ build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjans
     libnghttp2-dev pkg-config)
 demo=(nginx-light curl)
 models=(gcc libc6-dev spin)
-test=("${models[@]}" nginx-light redis-server curl nghttp2-client openssl python3 python3-websockets)
+test=("${models[@]}" nginx-light redis-server curl nghttp2-client openssl python3
+    python3-websockets)
 bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
 
 wanted=()
