@@ -22,7 +22,7 @@ final class PostgresFaultTests {
     private func waitUntilItAnswers(_ registry: PostgresRegistry) throws {
         for _ in 0..<3000 {
             if (try? registry.probe()) != nil { return }
-            usleep(10_000)
+            _ = poll(nil, 0, 10)
         }
         Issue.record("the registry did not come back")
     }
@@ -169,7 +169,7 @@ final class PostgresFaultTests {
         var words = ""
         for _ in 0..<3000 where !words.contains("read-only") {
             do { try registry.probe() } catch { words = "\(error)" }
-            usleep(10_000)
+            _ = poll(nil, 0, 10)
         }
         #expect(words.contains("read-only"))
         try fixture.server.query(

@@ -148,7 +148,7 @@ final class PostgresSchemaTests {
         var isBack = false
         for _ in 0..<3000 where !isBack {
             isBack = (try? registry.probe()) != nil
-            usleep(10_000)
+            _ = poll(nil, 0, 10)
         }
         #expect(isBack)
         registry.close()

@@ -103,8 +103,8 @@ struct PostgresSettingsTests {
             "PostgreSQL without what goes with it",
             "registry: { postgres: postgresql://h/d }",
             expects: """
-                1:11: registry: with PostgreSQL secrets.challenge_key_file is needed: every gateway \
-                opens what another one sealed
+                1:11: registry: with PostgreSQL secrets.challenge_key_file is needed: every \
+                gateway opens what another one sealed
                 """),
         GoldenCase(
             "two places, and settings of the other one",
