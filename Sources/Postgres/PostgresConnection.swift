@@ -24,6 +24,8 @@ final class PostgresConnection: ReadinessHandler {
         var outcomes: [PostgresOutcome] = []
         /// What the request at hand was answered with, until its end is told.
         var current: PostgresOutcome?
+        /// Two ends without a result between them belong to no request.
+        var hasEnded = false
         let completion: (Result<[PostgresOutcome], PostgresFailure>) -> Void
     }
 
@@ -173,15 +175,16 @@ final class PostgresConnection: ReadinessHandler {
             unsafe PQclear(result)
             if isSynchronisation { return finishRun() }
             run?.current = outcome
+            run?.hasEnded = false
         }
     }
 
     /// False where more answers come than were asked for.
     private func endRequest() -> Bool {
         guard let outcome = run?.current else {
-            // The end of a connection gives no result for what was not answered.
-            return unsafe handle.map { unsafe PQstatus($0) == CONNECTION_OK } ?? false
-                && run.map { $0.outcomes.count < $0.requestCount } ?? false
+            let isFirst = run?.hasEnded == false
+            run?.hasEnded = true
+            return isFirst
         }
         run?.outcomes.append(outcome)
         run?.current = nil

@@ -1,5 +1,3 @@
-public import AppAttest
-public import Bytes
 import EventLoop
 public import KeyStore
 import Postgres
@@ -8,8 +6,8 @@ import Postgres
 ///
 /// A thread of its own runs an event loop with all connections, so workers never wait for the
 /// network. While the server is away everything fails at once, and service resumes by itself.
-public final class PostgresRegistry: Registry {
-    private let queue: RegistryQueue
+public final class PostgresRegistry: QueuedRegistry {
+    public let queue: RegistryQueue
     private let thread: Locked<Thread?>
 
     /// Makes the tables, or brings them up to date. Throws what no later attempt would find
@@ -35,32 +33,6 @@ public final class PostgresRegistry: Registry {
     }
 
     deinit { queue.close() }
-
-    public func find(
-        _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
-    ) { queue.post(.find(keyID, reply: reply)) }
-
-    public func enrol(
-        _ record: KeyRecord, challenge: Bytes16,
-        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
-    ) { queue.post(.enrol(record, challenge: challenge, reply: reply)) }
-
-    public func advanceDurably(
-        _ keyID: KeyID, counter: UInt32,
-        reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void
-    ) { queue.post(.advance(keyID, counter: counter, reply: reply)) }
-
-    public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
-        queue.raiseFloors(floors)
-    }
-
-    public func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
-        queue.post(.probe(reply: reply))
-    }
-
-    public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
-        queue.onChange(handler)
-    }
 
     /// Waits until the thread has ended; never to be called from a reply.
     public func close() {

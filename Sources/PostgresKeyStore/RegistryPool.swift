@@ -82,6 +82,11 @@ final class RegistryPool {
     }
 
     private func takeFloors() {
+        // What waits here already waits for a connection; the queue holds no more than it may.
+        guard floors.isEmpty || isClosing else {
+            floorTimer?.schedule(after: Self.floorDelay)
+            return
+        }
         floors += queue.takeFloors().map { ($0.key, $0.value) }
         floors.sort { $0.keyID.digest < $1.keyID.digest }
         dispatch()

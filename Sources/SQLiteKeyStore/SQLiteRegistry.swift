@@ -1,5 +1,3 @@
-public import AppAttest
-public import Bytes
 import EventLoop
 public import KeyStore
 import SQLite
@@ -9,7 +7,7 @@ import SQLite
 /// Several processes may open the file: gateways that share counters in Redis, and the `keys`
 /// command while a gateway runs. A file that is damaged, foreign, read-only or of a later version
 /// is refused and never written to.
-public final class SQLiteRegistry: Registry {
+public final class SQLiteRegistry: QueuedRegistry {
     /// The bounds of a registry.
     public struct Options: Hashable, Sendable {
         /// Operations that may wait; one more is refused at once.
@@ -39,7 +37,7 @@ public final class SQLiteRegistry: Registry {
         }
     }
 
-    private let queue: RegistryQueue
+    public let queue: RegistryQueue
     private let thread: Locked<Thread?>
 
     /// Opens the file, or makes it. Blocks for as long as that takes.
@@ -65,32 +63,6 @@ public final class SQLiteRegistry: Registry {
     }
 
     deinit { queue.close() }
-
-    public func find(
-        _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
-    ) { queue.post(.find(keyID, reply: reply)) }
-
-    public func enrol(
-        _ record: KeyRecord, challenge: Bytes16,
-        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
-    ) { queue.post(.enrol(record, challenge: challenge, reply: reply)) }
-
-    public func advanceDurably(
-        _ keyID: KeyID, counter: UInt32,
-        reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void
-    ) { queue.post(.advance(keyID, counter: counter, reply: reply)) }
-
-    public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
-        queue.raiseFloors(floors)
-    }
-
-    public func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
-        queue.post(.probe(reply: reply))
-    }
-
-    public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
-        queue.onChange(handler)
-    }
 
     /// Waits until the thread has ended; never to be called from a reply.
     public func close() {
