@@ -6,7 +6,8 @@ set -euo pipefail
 build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
     libnghttp2-dev pkg-config)
 demo=(nginx-light curl)
-test=(nginx-light redis-server curl nghttp2-client openssl python3 python3-websockets)
+test=(nginx-light redis-server curl nghttp2-client openssl python3 python3-h2
+    python3-websockets)
 bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
 
 wanted=()
