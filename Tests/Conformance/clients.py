@@ -74,12 +74,16 @@ class Client:
         """Until these are answered."""
         while not self.ended.issuperset(streams):
             self.send_bodies()
-            self.connection.send_bytes(self.h2.data_to_send())
-            piece = self.connection.receive_bytes()
-            if not piece:
-                raise Failed("closed")
-            for event in self.h2.receive_data(piece):
-                self.handle(event)
+            self.exchange()
+
+    def exchange(self):
+        """Sends what is ready, and waits for what comes."""
+        self.connection.send_bytes(self.h2.data_to_send())
+        piece = self.connection.receive_bytes()
+        if not piece:
+            raise Failed("closed")
+        for event in self.h2.receive_data(piece):
+            self.handle(event)
 
     def handle(self, event):
         if isinstance(event, h2.events.ResponseReceived):
@@ -89,7 +93,8 @@ class Client:
             self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
         elif isinstance(event, h2.events.StreamEnded):
             self.ended.add(event.stream_id)
-        elif isinstance(event, (h2.events.StreamReset, h2.events.ConnectionTerminated)):
+        elif isinstance(event, h2.events.ConnectionTerminated) or (
+                isinstance(event, h2.events.StreamReset) and event.stream_id not in self.ended):
             raise Failed(f"{event}")
 
 
@@ -119,6 +124,51 @@ def side_by_side(site):
         client.run(streams)
         if any(len(client.contents[stream]) != 1 << 20 for stream in streams):
             raise Failed("an answer is not whole")
+
+
+@case(SUITE, "h2: padding is given back to the windows")
+def padding(site):
+    with site.connect() as connection:
+        client = Client(connection)
+        stream = client.h2.get_next_available_stream_id()
+        client.h2.send_headers(stream, [
+            (":method", "POST"), (":scheme", "http"), (":authority", "a"), (":path", "/padding")])
+        for _ in range(6000):
+            while client.h2.local_flow_control_window(stream) < 300:
+                client.exchange()
+            client.h2.send_data(stream, b"x", pad_length=255)
+        client.h2.end_stream(stream)
+        client.run([stream])
+        if client.contents[stream] != b"POST /padding 6000\n":
+            raise Failed(f"{client.contents[stream]}")
+
+
+@case(SUITE, "h2: bodies that nobody wants are given back to the connection's window")
+def unwanted(site):
+    with site.connect() as connection:
+        client = Client(connection)
+        for index in range(60):
+            stream = client.h2.get_next_available_stream_id()
+            client.h2.send_headers(stream, [
+                (":method", "POST"), (":scheme", "http"), (":authority", "a"), (":path", "/large"),
+                ("content-length", "99999999")])
+            left = 60_000
+            while left:
+                size = min(left, client.h2.local_flow_control_window(stream), 16384)
+                if size <= 0:
+                    client.exchange()
+                    continue
+                client.h2.send_data(stream, b"x" * size)
+                left -= size
+            while stream not in client.ended:
+                client.exchange()
+            # Every other one is given up by us; the rest is left to the server.
+            if index % 2:
+                client.h2.reset_stream(stream)
+        wanted = client.request("POST", "/wanted", b"x" * 900_000)
+        client.run([wanted])
+        if client.contents[wanted] != b"POST /wanted 900000\n":
+            raise Failed(f"{client.contents[wanted]}")
 
 
 # curl, nghttp, h2load.

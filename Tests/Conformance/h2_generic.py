@@ -4,9 +4,9 @@ import hpack
 
 from cases import case
 from wire import (
-    CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, PADDED, PRIORITISED, Closed,
-    Failed, Frame, SETTINGS, block, data, goaway, integer, ping, priority, reset, settings,
-    window_update, word)
+    CANCEL, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, HEADER_TABLE_SIZE,
+    INITIAL_WINDOW_SIZE, PADDED, PRIORITISED, SETTINGS, Closed, Failed, Frame, block, data, goaway,
+    integer, ping, priority, reset, settings, window_update, word)
 
 SUITE = "h2"
 
@@ -237,6 +237,23 @@ def sizes(site, updates):
         before = b"".join(integer(update, 5, 0x20) for update in updates)
         peer.send(peer.headers(1, raw=before + block(peer.fields())))
         peer.expect_served(1)
+
+
+@case(SUITE, "a client without a table is sent no indices of one")
+def no_table(site):
+    with site.peer(first=[(HEADER_TABLE_SIZE, 0)]) as peer:
+        peer.decoder.max_allowed_table_size = 0
+        for stream in range(1, 11, 2):
+            peer.exchange(stream)
+
+
+@case(SUITE, "a large answer is cut into frames that the client takes")
+def large(site):
+    with site.peer(first=[(INITIAL_WINDOW_SIZE, 1 << 20)]) as peer:
+        peer.send(window_update(0, 1 << 20))
+        _, content, _ = peer.exchange(1, path="/large/1000000")
+        if len(content) != 1_000_000:
+            raise Failed(f"{len(content)} bytes")
 
 
 @case(SUITE, "a table that lives from request to request")

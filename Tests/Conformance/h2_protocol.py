@@ -156,6 +156,21 @@ def too_many(site):
         peer.expect_stream_error(PROTOCOL_ERROR, REFUSED_STREAM)
 
 
+@case(SUITE, "the highest stream there is")
+def highest(site):
+    with site.peer() as peer:
+        peer.exchange(0x7FFFFFFF)
+
+
+@case(SUITE, "streams that are skipped are closed")
+def skipped(site):
+    with site.peer() as peer:
+        peer.exchange(1)
+        peer.exchange(101)
+        peer.send(peer.headers(51))
+        peer.expect_connection_error(PROTOCOL_ERROR, STREAM_CLOSED)
+
+
 # 5.3 to 5.5.
 stream_error(
     "http2/5.3.1/1: HEADERS that depend on themselves",
@@ -294,6 +309,10 @@ for _length in (3, 5, 0):
     connection_error(f"http2/6.9/3: WINDOW_UPDATE of {_length} bytes",
                      lambda peer, length=_length: [Frame(WINDOW_UPDATE, 0, 0, bytes(length))],
                      FRAME_SIZE_ERROR)
+alive("the reserved bit of an increment",
+      lambda peer: [Frame(WINDOW_UPDATE, 0, 0, word(1 << 31 | 1))])
+connection_error("an increment of the reserved bit alone",
+                 lambda peer: [Frame(WINDOW_UPDATE, 0, 0, word(1 << 31))], PROTOCOL_ERROR)
 connection_error("http2/6.9.1/2: the connection's window beyond the largest",
                  lambda peer: [window_update(0, 0x7FFFFFFF), window_update(0, 0x7FFFFFFF)],
                  FLOW_CONTROL_ERROR)

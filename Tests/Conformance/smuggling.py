@@ -182,6 +182,29 @@ for _kind, _body in {
         judge(site, token, send(site, payload % token.encode() + content), True)
 
 
+# Answered by the gateway itself, or not at all: a body that nobody reads is still a body.
+for _path, _method, _is_chunked in itertools.product(
+        ["/attest/challenge", "/attest/verify", "/assert/challenge", "/none", "/../none"],
+        ["GET", "POST", "HEAD", "OPTIONS", "DELETE", "PUT"], [False, True]):
+    @case(SUITE, f"a body of {_method} {_path}{' in chunks' if _is_chunked else ''}",
+          _path, _method, _is_chunked)
+    def unread(site, path, method, is_chunked):
+        token = f"t{next(NUMBERS):05d}t"
+        hidden = f"GET /hidden-{token} HTTP/1.1\r\nHost: a\r\n\r\n"
+        framing = f"Content-Length: {len(hidden)}"
+        body = hidden
+        if is_chunked:
+            framing = "Transfer-Encoding: chunked"
+            body = f"{len(hidden):x}\r\n{hidden}\r\n0\r\n\r\n"
+        received = send(site, f"{method} {path} HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n"
+                        f"{body}".encode())
+        requests = judge(site, token, received, False)
+        if any(token in request.target for request in requests):
+            raise Failed("the body became a request")
+        if len(statuses(received)) > 2:
+            raise Failed(f"answered {statuses(received)}")
+
+
 def lines(name, text, must_refuse=True):
     """A request line, or a head, with `{token}` in it."""
     @case(SUITE, name)

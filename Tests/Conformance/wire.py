@@ -312,6 +312,8 @@ class Peer(Connection):
             frame = self.expect(
                 f"an answer on stream {stream}", lambda frame: frame.stream == stream
                 and frame.kind in (HEADERS, CONTINUATION, DATA))
+            if len(frame.payload) > 16384:
+                raise Failed(f"a frame of {len(frame.payload)} bytes, beyond our limit")
             if frame.kind == DATA:
                 content += frame.payload
                 if frame.payload and not until_head:
