@@ -1,12 +1,13 @@
 """Clients that take their time: each must be let go while it still has more to say."""
 
 import itertools
+import os
 import time
 
 from cases import case
 from wire import (
     CONTINUATION, END_STREAM, GOAWAY, HEADERS, INITIAL_WINDOW_SIZE, PREFACE, RST_STREAM, Closed,
-    Failed, Frame, block, data, ping, settings)
+    Failed, Frame, Peer, block, data, ping, settings, window_update)
 
 SUITE = "slow"
 # Between two bytes: less than the server's limit, so that only a bound on the whole ends it.
@@ -121,6 +122,7 @@ def later(site, first, pieces):
 
 @case(SUITE, "over TLS: nothing", None, [])
 @case(SUITE, "over TLS: a head, a byte at a time", None, forever(b"G"))
+@case(SUITE, "over TLS: a body that stops", BODY + b"Content-Length: 100000\r\n\r\nabc", [])
 @case(SUITE, "over TLS: a body, a byte at a time", BODY + b"Content-Length: 100000\r\n\r\n",
       forever(b"a"))
 def over_tls(site, first, pieces):
@@ -140,6 +142,8 @@ H2 = {
     "a frame, a byte at a time": lambda peer: single(
         bytes(peer.headers(1, more=[("x-a", "b" * 16000)]))),
     "a header block without its end": lambda peer: [bytes(peer.headers(1, end_headers=False))],
+    "trailers without their end": lambda peer: [
+        bytes(h2_open(peer)), bytes(peer.headers(1, fields=[("x-a", "b")], end_headers=False))],
     "CONTINUATION of a byte at a time": lambda peer: itertools.chain(
         [bytes(Frame(HEADERS, END_STREAM, 1, block(peer.fields()) + b"\0\x7f\xff\x7f"))],
         forever(bytes(Frame(CONTINUATION, 0, 1, b"a")))),
@@ -223,11 +227,21 @@ def unread(site, is_tls):
         until_let_go(connection, port, lambda: time.sleep(PAUSE))
 
 
-@case(SUITE, "HTTP/2: an answer that nobody reads")
-def h2_unread(site):
-    with site.peer(first=[(INITIAL_WINDOW_SIZE, 0x7FFFFFFF)], receive_buffer=4096) as peer:
-        peer.send(Frame(8, 0, 0, b"\x7f\xff\0\0"), peer.headers(1, path="/large/50000000"))
-        until_let_go(peer, site.h2_port, lambda: time.sleep(PAUSE))
+@case(SUITE, "HTTP/2: an answer that nobody reads", False)
+@case(SUITE, "HTTP/2 over TLS: an answer that nobody reads", True)
+def h2_unread(site, is_tls):
+    port = site.tls_port if is_tls else site.h2_port
+    with Peer(("127.0.0.1", port), tls=is_tls, first=[(INITIAL_WINDOW_SIZE, 0x7FFFFFFF)],
+              receive_buffer=4096) as peer:
+        peer.send(window_update(0, 0x7FFF0000), peer.headers(1, path="/large/50000000"))
+        until_let_go(peer, port, lambda: time.sleep(PAUSE))
+
+
+@case(SUITE, "over TLS: half a record")
+def half_record(site):
+    with site.connect(site.tls_port, tls=True, alpn=["http/1.1"]) as connection:
+        os.write(connection.socket.fileno(), b"\x17\x03\x03\x10\0" + bytes(100))
+        connection.receive_to_end(END)
 
 
 @case(SUITE, "pipelined requests whose answers nobody reads")
