@@ -16,6 +16,8 @@ import urllib.request
 
 APP = "ABCDE12345.com.example.bench"
 MIB = 1 << 20
+# HAProxy keeps all of them. Who keeps fewer than there are requests in flight connects anew.
+IDLE_UPSTREAM_CONNECTIONS = 256
 
 
 class Failure(Exception):
@@ -147,7 +149,7 @@ class Testbed:
         more = f"""
             upstream api {{
                 server 127.0.0.1:{upstream};
-                keepalive 64;
+                keepalive {IDLE_UPSTREAM_CONNECTIONS};
                 keepalive_requests 1000000000;
             }}
         """
@@ -211,7 +213,9 @@ counters: {counters}
 key_cache: {{ records: {key_cache} }}
 challenge: {{ ttl: {challenge_ttl} }}
 upstreams:
-  api: {{ servers: ["127.0.0.1:{upstream}"] }}
+  api:
+    servers: ["127.0.0.1:{upstream}"]
+    idle_connections_max: {IDLE_UPSTREAM_CONNECTIONS}
 routes:
   - name: verified
     path: /verified
