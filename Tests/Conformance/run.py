@@ -38,7 +38,7 @@ MODULES = [h2_generic, h2_protocol, h2_messages, http1, smuggling, downgrade, sl
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--server", choices=["sallyport", "nginx", "haproxy"], default="sallyport")
-    parser.add_argument("--program", default="sallyport", help="the built sallyport")
+    parser.add_argument("--program", default=".build/debug/sallyport", help="the built sallyport")
     parser.add_argument("--only", default="", help="cases with this in their names")
     parser.add_argument("suites", nargs="+", choices=list(SUITES))
     options = parser.parse_args()

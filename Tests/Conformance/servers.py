@@ -38,7 +38,8 @@ class Site:
     echoes = True
 
     def __init__(self, kind, program="sallyport", is_impatient=False):
-        self.kind, self.program = kind, program
+        # It runs in a folder of its own.
+        self.kind, self.program = kind, os.path.abspath(program)
         self.is_impatient = is_impatient
         self.is_tls = False
         self.process = None
