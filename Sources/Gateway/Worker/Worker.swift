@@ -296,6 +296,7 @@ final class Worker {
         }
         acceptors.removeAll { $0.isClosed }
         open(update.listeners)
+        _ = update.reports.post(.updated(worker: index, generation: update.site.generation))
     }
 
     /// Whether connections end with their next answer.
