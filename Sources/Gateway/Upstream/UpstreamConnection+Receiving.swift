@@ -112,6 +112,7 @@ extension UpstreamConnection {
     func complete(_ exchange: Exchange) {
         let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && !hasSurplus
         self.exchange = nil
+        keepSession()
         if mayLiveOn {
             input.release()
             pending.release()

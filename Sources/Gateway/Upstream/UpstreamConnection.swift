@@ -21,7 +21,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     let server: PooledServer
     /// From the start; ``transport`` takes it over.
     private(set) var watch: Watch?
-    /// Of the handshake under way.
+    /// Of the handshake under way, and then until it can be resumed.
     var session: TLSSession?
     /// Nil until it is connected, and once it is closed.
     var transport: Transport?

@@ -20,7 +20,7 @@ final class UpstreamPool {
     unowned(unsafe) let worker: Worker
     let settings: UpstreamSettings
     /// Where the settings want TLS.
-    let tls: TLSClientContext?
+    private let tls: TLSClientContext?
     let responseHeadLimits: HeadLimits
     let timeouts: UpstreamTimeouts
     private(set) var group: ServerGroup
@@ -64,7 +64,8 @@ final class UpstreamPool {
                 ?? PooledServer(
                     state,
                     meter: worker.meter.server(
-                        ServerLabel(upstream: settings.name, server: state.text)))
+                        ServerLabel(upstream: settings.name, server: state.text)),
+                    tls: tlsSessions(with: state))
         }
         loads = group.servers.map { state in
             ServerLoad(
@@ -78,6 +79,11 @@ final class UpstreamPool {
             server.closeIdle()
         }
         line?.wake()
+    }
+
+    private func tlsSessions(with state: ServerState) -> TLSClientSessions? {
+        guard let tls, let peer = settings.tls?.peer(at: state.entry.endpoint) else { return nil }
+        return TLSClientSessions(tls, serverName: peer.name, isAddress: peer.isAddress)
     }
 
     // MARK: leasing
