@@ -153,6 +153,10 @@ final class UpstreamPool {
         for (index, server) in servers.enumerated() {
             loads[index].activeCount = server.activeCount
             loads[index].isUsable = server.hasRoom && server.state.isUsable(now: now)
+            if timeouts.slowStart > 0 {
+                loads[index].weight = server.state.weight(
+                    now: now, slowStart: timeouts.slowStart)
+            }
         }
         let key = settings.balance == .hashKey ? exchange.balanceKey : 0
         let tried = exchange.triedServers.compactMap { tried in
@@ -253,6 +257,9 @@ struct UpstreamTimeouts {
     let response: UInt64
     let read: UInt64
     let idle: UInt64
+    /// 0 for none. Of no use where each key has its server: its weight moves keys, and each of
+    /// them twice.
+    let slowStart: UInt64
     /// For a try that another may follow.
     let attempt: UInt64?
 
@@ -262,6 +269,7 @@ struct UpstreamTimeouts {
         response = settings.responseTimeout.wholeNanoseconds
         read = settings.readTimeout.wholeNanoseconds
         idle = settings.idleTimeout.wholeNanoseconds
+        slowStart = settings.balance == .hashKey ? 0 : settings.slowStart.wholeNanoseconds
         attempt = settings.retries.timeout?.wholeNanoseconds
     }
 }
