@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -57,6 +58,11 @@ static inline int sallyport_bind_to_processor(unsigned processor) {
 // SIG_IGN is a cast, which Swift cannot import.
 static inline int sallyport_ignore_signal(int number) {
     return signal(number, SIG_IGN) == SIG_ERR ? errno : 0;
+}
+// ioctl is variadic. What was written to a socket and the other end has not taken; 0 where unknown.
+static inline int sallyport_queued(int fd) {
+    int count = 0;
+    return ioctl(fd, TIOCOUTQ, &count) == 0 ? count : 0;
 }
 static inline int sallyport_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 // prctl is variadic.

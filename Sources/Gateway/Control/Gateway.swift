@@ -19,7 +19,7 @@ public struct LoadedConfiguration: Sendable {
 
 /// The running gateway: worker threads, and the control thread that starts, reloads and stops them.
 public final class Gateway {
-    private let hub: Hub
+    let hub: Hub
     private var site: Site
     private let workerCount: Int
     /// The longest that the embedded counters were made for.

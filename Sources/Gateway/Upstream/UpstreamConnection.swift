@@ -51,6 +51,9 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     var interimCount = 0
     /// Bytes go both ways, and neither side's are HTTP any more.
     var isTunnel = false
+    /// Who sends no more through the tunnel.
+    enum TunnelEnd { case none, client, upstream }
+    var tunnelEnd = TunnelEnd.none
     /// Reads no more: the client is slower than the upstream.
     var isPaused = false
 

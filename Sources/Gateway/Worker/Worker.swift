@@ -46,6 +46,7 @@ final class Worker {
     private(set) var isHandingOver = false
     private var isRetiring = false
     private var drainDeadline: Timer?
+    private var tunnelDeadline: Timer?
     /// The control thread's alone.
     private var healthChecker: HealthChecker?
 
@@ -107,7 +108,9 @@ final class Worker {
         case .reload(let update): apply(update)
         case .serversChanged: takeServers()
         case .drain: drain(within: site.settings.timeouts.drain)
-        case .retire: isRetiring = true
+        case .retire:
+            isRetiring = true
+            endTunnels(after: site.settings.timeouts.tunnelDrain)
         case .handOver(let kept): handOver(to: kept)
         case .beat(let number, let reports):
             _ = reports.post(.beat(worker: index, number: number))
@@ -323,7 +326,17 @@ final class Worker {
         }
         timer.schedule(after: limit)
         drainDeadline = timer
+        // Those of a worker that hands over have had their time while it retired.
+        endTunnels(after: isHandingOver ? .zero : site.settings.timeouts.tunnelDrain)
         stopIfDrained()
+    }
+
+    private func endTunnels(after delay: Duration) {
+        let timer = Timer(loop: loop) { [unowned self] in
+            for connection in clients { connection.endTunnel() }
+        }
+        timer.schedule(after: delay)
+        tunnelDeadline = timer
     }
 
     private func stopIfDrained() {
