@@ -46,7 +46,7 @@ extension HeadLimits {
     static let tight = HeadLimits(
         headByteCountMax: 512, fieldCountMax: 12, targetByteCountMax: 128)
     /// For what is written anew, with more white space than it came with.
-    static let wide = HeadLimits(
+    static let rewritten = HeadLimits(
         headByteCountMax: 1 << 16, fieldCountMax: 12, targetByteCountMax: 1 << 16)
 }
 
@@ -72,7 +72,7 @@ extension HeadText {
         guard whole.outcome == .complete else { return nil }
         try Array(bytes[..<whole.byteCount]).checkHead()
         let written = whole.written
-        var again = read(written, [written.count], .wide)
+        var again = read(written, [written.count], .rewritten)
         again.byteCount = whole.byteCount
         try FuzzFinding.requireEqual(whole, again, "written anew, the head reads otherwise")
         return whole
