@@ -86,7 +86,7 @@ extension HTTP1Connection {
             exchange?.detail = "slow_reader"
             return lose()
         }
-        deadline?.set(afterNanoseconds: rest)
+        deadline?.set(at: readerPace.due)
     }
 
     /// Nothing waits for the client; where it has begun a request, its time for the rest starts.

@@ -281,7 +281,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         if !readerPace.isRunning { readerPace.begin(now: now, queued: queued) }
         let rest = readerPace.rest(
             site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: isDue)
-        if rest > 0 { deadline?.set(afterNanoseconds: rest) } else { lose() }
+        if rest > 0 { deadline?.set(at: readerPace.due) } else { lose() }
     }
 
     func deadlineExpired() {

@@ -123,7 +123,7 @@ final class HTTP2Stream: DeadlineHandler {
             exchange?.detail = "slow_reader"
             return abortResponse()
         }
-        deadline.set(afterNanoseconds: rest)
+        deadline.set(at: readerPace.due)
     }
 
     private func readerRest(isDue: Bool) -> UInt64 {

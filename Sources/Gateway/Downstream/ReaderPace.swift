@@ -13,7 +13,7 @@ struct ReaderPace {
     private var takenByteCount = 0
     private var takenAt = MonotonicInstant(nanoseconds: 0)
     /// When it would be late, as last found.
-    private var due = MonotonicInstant(nanoseconds: 0)
+    private(set) var due = MonotonicInstant(nanoseconds: 0)
 
     var isRunning: Bool { start != nil }
 
