@@ -21,9 +21,15 @@ public final class InheritedListeners {
 
     deinit { close() }
 
-    /// Closes those that nobody has taken.
+    /// Closes those that nobody has taken, and removes their files where they are ours.
     public func close() {
-        for entry in entries { Socket.close(entry.descriptor) }
+        for entry in entries {
+            Socket.close(entry.descriptor)
+            guard case .unix(let path) = entry.address.form, let file = SocketFile(path) else {
+                continue
+            }
+            if owns(file) { file.remove() }
+        }
         entries = []
     }
 

@@ -124,7 +124,10 @@ struct UpgradeTests {
         var configuration = GatewayConfiguration(upstreamPort: upstream.port)
         configuration.workers = 4
         let second = FreePort.find()
-        configuration.binds = ["127.0.0.1:\(second)", "unix:" + directory.path(of: "a.sock")]
+        let gone = directory.path(of: "b.sock")
+        configuration.binds = [
+            "127.0.0.1:\(second)", "unix:" + directory.path(of: "a.sock"), "unix:" + gone,
+        ]
         let gateway = try GatewayProcess(configuration, directory: directory)
         configuration.workers = 2
         configuration.binds = ["unix:" + directory.path(of: "a.sock")]
@@ -133,6 +136,7 @@ struct UpgradeTests {
         try directory.write(text, to: "sallyport-\(gateway.port).yaml")
         try upgrade(gateway)
         for _ in 0..<16 { #expect(try gateway.exchange("GET", "/").status == 200) }
+        #expect(!FileManager.default.fileExists(atPath: gone))
         #expect(throws: RawSocketError.self) { try RawClient(port: second) }
         // A reload goes on from there.
         configuration.binds.append("127.0.0.1:\(second)")
