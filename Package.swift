@@ -54,7 +54,7 @@ let package = Package(
         fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
         fence("Crypto", ["Bytes", "COpenSSL"]),
         fence("HTTP2", ["Bytes", "CNghttp2"]),
-        fence("TLS", ["Bytes", "EventLoop", "COpenSSL"]),
+        fence("TLS", ["Bytes", "Crypto", "EventLoop", "COpenSSL"]),
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),

@@ -143,6 +143,7 @@ struct Configuration {
             response_timeout: 100ms
             read_timeout: 24h
             idle_timeout: 1h
+            slow_start: 30s
             idle_connections_max: 0
             connections_max: 1
             requests_per_connection: 3
@@ -229,6 +230,7 @@ struct Configuration {
           client_data: 256B
           registry_queue: 1
           body_rate_min: 1KiB/s
+          response_rate_min: 0B/s
           http2:
             concurrent_streams: 10000
             stream_window: 64KiB
@@ -251,6 +253,8 @@ struct Configuration {
           registry: 1m
           http2_settings: 5m
           drain: 0s
+          tunnel_drain: 1h
+          response_grace: 2s
           upgrade: 0s
           tls_handshake: 2s
           request: 1h

@@ -93,7 +93,7 @@ extension GoldenCase {
                 upstream: api
                 attest: { mode: enfroce }
               - path: /a*
-                methods: [get, 'P OST', CONNECT, GET, GET]
+                methods: [get, 'P OST', CONNECT, GET, GET, TRACE]
                 upstream: apo
                 attest: off
               - name: c
@@ -121,6 +121,7 @@ extension GoldenCase {
                 7:20: routes[1].methods[1]: "P OST" is not a method in upper case
                 7:29: routes[1].methods[2]: CONNECT is not supported
                 7:43: routes[1].methods[4]: listed twice
+                7:48: routes[1].methods[5]: TRACE is not supported
                 8:15: routes[1].upstream: no upstream is named "apo": did you mean "api"?
                 9:13: routes[1].attest: expected a mapping, found the text "off"
                 11:11: routes[2].path: "/a/../b" is not a path that a request can have: \#

@@ -33,6 +33,7 @@ public final class Site: Sendable {
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
     let bodyPace: BodyPace
+    let responsePace: BodyPace
     let tls: TLSContexts
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
@@ -86,7 +87,9 @@ public final class Site: Sendable {
         endpointPaths = EndpointPaths(
             base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty)
         timeouts = TimeoutNanoseconds(settings.timeouts)
-        bodyPace = BodyPace(settings, timeouts)
+        bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
+        responsePace = BodyPace(
+            byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
     }
 }
@@ -98,6 +101,7 @@ struct TimeoutNanoseconds: Sendable {
     let idle: UInt64
     let send: UInt64
     let bodyGrace: UInt64
+    let responseGrace: UInt64
     let settings: UInt64
     /// 0 for none.
     let request: UInt64
@@ -110,6 +114,7 @@ struct TimeoutNanoseconds: Sendable {
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        responseGrace = timeouts.responseGrace.wholeNanoseconds
         bodyGrace = timeouts.bodyGrace.wholeNanoseconds
         settings = timeouts.settings.wholeNanoseconds
         request = timeouts.request.wholeNanoseconds

@@ -60,7 +60,7 @@ extension Exchange {
         let target = bytes.extracting(head.originTarget)
         let pathCount = TargetRewrite.pathByteCount(target)
         switch variable {
-        case .clientAddress: if let downstream { output.append(downstream.peerBytes) }
+        case .clientAddress: appendClientAddress(to: &output)
         case .requestID: appendRequestID(to: &output)
         case .host:
             guard let host = head.host else { return output.append("localhost") }

@@ -11,6 +11,12 @@ extension Exchange {
     func rewriteHeaders() throws(Refusal) -> Step {
         let treatment = treatment
         if treatment != nil, let step = answerRoute() { return step }
+        var forwardsLeft: UInt64?
+        if head.methodKind == .options, let count = try forwardsAllowed() {
+            // The last hop that may answer is this one.
+            if count == 0 { return answer(LocalResponse(status: 200)) }
+            forwardsLeft = count - 1
+        }
         let headBytes = headBytes
         let bytes = headBytes.span
         upstreamHead.reserve(bytes.count + 512)
@@ -35,6 +41,11 @@ extension Exchange {
             upstreamHead.append("Host: localhost\r\n")
         }
         appendClientFields(treatment?.requestEdits)
+        if let forwardsLeft {
+            upstreamHead.append("Max-Forwards: ")
+            upstreamHead.append(decimal: forwardsLeft)
+            upstreamHead.append("\r\n")
+        }
         if let edits = treatment?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
         appendVerdict()
@@ -71,6 +82,7 @@ extension Exchange {
             switch field.known.forwarding {
             case .never: continue
             case .ifTrusted: if !keepsForwarding { continue }
+            case .counted: if head.methodKind == .options { continue }
             case .always:
                 if site.reservedNames.contains(name) || isWithheld(name) { continue }
             }
@@ -155,6 +167,8 @@ extension KnownField {
         case never
         /// Says who the client is: kept from trusted peers only.
         case ifTrusted
+        /// One less at each hop of OPTIONS; of no meaning elsewhere.
+        case counted
     }
 
     var forwarding: Forwarding {
@@ -170,6 +184,7 @@ extension KnownField {
         case .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
             .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRealIP:
             .ifTrusted
+        case .maxForwards: .counted
         default: .always
         }
     }

@@ -21,6 +21,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var queue = QueueSettings()
     public var ejection = EjectionSettings()
     public var healthCheck: HealthCheckSettings?
+    /// How long a server that comes back takes to get its whole share; zero: it gets it at once.
+    public var slowStart: Duration = .zero
     public var retries = RetrySettings()
     /// How often names are resolved again; zero for never.
     public var resolveInterval: Duration = .seconds(30)
