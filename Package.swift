@@ -160,6 +160,7 @@ let package = Package(
         tests(
             "RequestPathTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
+        tests("ConformanceTests", ["GatewayTesting"]),
         tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6]

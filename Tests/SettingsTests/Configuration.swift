@@ -129,7 +129,8 @@ struct Configuration {
           base: /device
           body_max: 12KiB
           rate_limit: { challenge: off, attestation: [challenge, first_limit] }
-        headers: { assertion: X-A, client_data: X-B, key_id: X-C }
+        session_tokens: { ttl: 10s, bind_to: Authorization }
+        headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T }
         upstreams:
           first.one-1_:
             servers:
@@ -172,7 +173,8 @@ struct Configuration {
               challenge: off
               replay: durable
               rollout: 0%
-              on_store_failure: pass
+              accept: [token, assertion]
+              on_store_failure: tokens_only
               challenge_member: c
               key_id_member: k
           - name: b

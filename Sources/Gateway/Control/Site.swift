@@ -22,6 +22,10 @@ public final class Site: Sendable {
     let assertionName: FieldNameSet
     let clientDataName: FieldNameSet
     let keyIDName: FieldNameSet
+    let tokenName: FieldNameSet
+    let tokens: SessionTokenSealer
+    /// Names of the routes that take session tokens.
+    let tokenRoutes: [String]
     let headLimits: HeadLimits
     let responseHeadLimits: HeadLimits
     let challengeLifeMilliseconds: Int64
@@ -39,7 +43,9 @@ public final class Site: Sendable {
         settings: Settings, challengeKeys: [[UInt8]], generation: Int,
         ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
-        guard let sealer = ChallengeSealer(keys: challengeKeys) else {
+        guard let sealer = ChallengeSealer(keys: challengeKeys),
+            let tokens = SessionTokenSealer(keys: challengeKeys)
+        else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
         }
         var roots: [Certificate] = [AppleRoots.appAttestation]
@@ -51,6 +57,7 @@ public final class Site: Sendable {
         }
         self.settings = settings
         self.sealer = sealer
+        self.tokens = tokens
         self.generation = generation
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)
@@ -61,11 +68,13 @@ public final class Site: Sendable {
         receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
         let names = settings.headers
         reservedNames = FieldNameSet(
-            exact: [names.assertion, names.clientData, names.keyID],
+            exact: [names.assertion, names.clientData, names.keyID, names.token],
             prefixes: ["x-app-attest-", "x-attest-"])
         assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
         clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
         keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])
+        tokenName = FieldNameSet(exact: [names.token], prefixes: [])
+        tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
         headLimits = HeadLimits(
             headByteCountMax: settings.limits.headByteCountMax,
             fieldCountMax: settings.limits.fieldCountMax,
@@ -75,7 +84,8 @@ public final class Site: Sendable {
             fieldCountMax: settings.limits.fieldCountMax * 2, targetByteCountMax: 0)
         challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
-        endpointPaths = EndpointPaths(base: settings.endpoints.base)
+        endpointPaths = EndpointPaths(
+            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty)
         timeouts = TimeoutNanoseconds(settings.timeouts)
         bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
         responsePace = BodyPace(

@@ -126,6 +126,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
                 }
                 if let refusal { stream?.refuse(refusal) }
             case .end(let id): streams[id]?.endBody()
+            case .answeredEarly(let id): streams[id]?.answeredEarly()
             case .closed(let id, _): streams.removeValue(forKey: id)?.close()
             case .malformed: refuseMalformed()
             case .settingsAcknowledged:

@@ -15,7 +15,8 @@ final class HTTP2Stream: DeadlineHandler {
     private var isUpstreamPaused = false
     /// The answer has been submitted as far as it has come.
     private var hasAnswer = false
-    private var isAnswerComplete = false
+    /// The answer is on its way whole; what still comes of the request is thrown away.
+    private var isAnsweredEarly = false
     /// How fast the client takes what waits for it on this stream.
     private var readerPace = ReaderPace()
 
@@ -98,6 +99,14 @@ final class HTTP2Stream: DeadlineHandler {
 
     // MARK: its end
 
+    /// The answer is whole and the request is not. The client gets the time to read the one before
+    /// it is told to stop the other: some throw away what came before RST_STREAM (curl before
+    /// version 8). Its window is not opened again.
+    func answeredEarly() {
+        isAnsweredEarly = true
+        deadline.set(afterNanoseconds: HTTP1Connection.lingerTimeout.wholeNanoseconds)
+    }
+
     /// The stream is gone. Where its answer was not complete, nobody waits for it any more.
     func close() {
         deadline.clear()
@@ -107,7 +116,10 @@ final class HTTP2Stream: DeadlineHandler {
     }
 
     func deadlineExpired() {
-        if hasAnswer {
+        if isAnsweredEarly {
+            session.stopRequest(stream: id)
+            connection.scheduleFlush()
+        } else if hasAnswer {
             checkClient()
         } else if !isBodyComplete {
             exchange?.refuse(Refusal(.requestTimeout))

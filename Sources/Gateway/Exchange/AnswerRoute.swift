@@ -67,8 +67,8 @@ extension Exchange {
             let authority = bytes.extracting(host)
             output.append(authority.extracting(first: RequestHost.nameByteCount(authority)))
         case .keyID:
-            guard decision == .verified, let evidence else { return }
-            output.append(evidence.keyID.base64Bytes)
+            guard let provenKeyID else { return }
+            output.append(provenKeyID.base64Bytes)
         case .target: output.append(target)
         case .path: output.append(target.extracting(first: pathCount))
         case .query: output.append(target.extracting(pathCount..<target.count))

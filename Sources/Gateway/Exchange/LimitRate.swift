@@ -13,7 +13,7 @@ extension Exchange {
     /// Counts it against those of its route or endpoint, before its body is read.
     func limitRate() throws(Refusal) {
         switch endpoint {
-        case .attestChallenge, .assertChallenge: try take(site.rateLimits.challenge)
+        case .attestChallenge, .assertChallenge, .assertToken: try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
             guard let routeIndex else { return }
@@ -57,7 +57,7 @@ extension Exchange {
         switch limit.subject {
         case .global: return Bytes16(word0: 0, word1: 0)
         case .key:
-            guard let digest = evidence?.keyID.digest else { return nil }
+            guard let digest = claimedKeyID?.digest else { return nil }
             return Bytes16(word0: digest.word0, word1: digest.word1)
         case .address:
             // Nil for a unix socket.

@@ -111,30 +111,41 @@ extension Exchange {
     /// What the gateway found out. Only on routes with a mode other than `off`.
     private func appendVerdict() {
         guard policy.mode != .off else { return }
-        guard decision == .verified, let evidence, let key, let app else {
+        // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
+        guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
+            let environment = key?.environment ?? token?.environment
+        else {
             upstreamHead.append("X-Attest-Result: unverified\r\n")
             return
         }
         upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
-        upstreamHead.append(evidence.keyID.base64Bytes)
+        upstreamHead.append(keyID.base64Bytes)
         upstreamHead.append("\r\nX-Attest-App: ")
-        upstreamHead.append(app.id)
+        upstreamHead.append(appID)
         upstreamHead.append("\r\nX-Attest-Environment: ")
-        upstreamHead.append(key.environment.rawValue)
-        upstreamHead.append("\r\nX-Attest-Tier: attested\r\n")
-        // The assertion's own map is fresher than the one kept from the attestation.
-        if let version = verified?.extensions?.bundleVersion ?? key.bundleVersion,
-            version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        {
+        upstreamHead.append(environment.rawValue)
+        upstreamHead.append(
+            token == nil ? "\r\nX-Attest-Tier: attested\r\n" : "\r\nX-Attest-Tier: token\r\n")
+        if let version = bundleVersion, version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
             upstreamHead.append("X-Attest-Version: ")
             upstreamHead.append(version)
             upstreamHead.append("\r\n")
         }
-        if let category = verified?.extensions?.validationCategory ?? key.validationCategory {
+        if let category = validationCategory {
             upstreamHead.append("X-Attest-Category: ")
             upstreamHead.append(decimal: UInt64(category))
             upstreamHead.append("\r\n")
         }
+    }
+
+    /// The assertion's own map is fresher than the one kept from the attestation.
+    var bundleVersion: String? {
+        verified?.extensions?.bundleVersion ?? token?.bundleVersion ?? key?.bundleVersion
+    }
+
+    var validationCategory: UInt32? {
+        verified?.extensions?.validationCategory ?? token?.validationCategory
+            ?? key?.validationCategory
     }
 
     /// The request id: the trusted peer's own where it sent a usable one, else ours.

@@ -107,6 +107,10 @@ public struct SettingsPrinter {
             yaml.entry(
                 "attestation_ttl", Quantity.describe(settings.challenge.attestationTimeToLive))
         }
+        yaml.mapping("session_tokens") { yaml in
+            yaml.entry("ttl", Quantity.describe(settings.sessionTokens.timeToLive))
+            if let name = settings.sessionTokens.boundHeader { yaml.entry("bind_to", text: name) }
+        }
         if let file = settings.secrets.challengeKeyFile {
             yaml.mapping("secrets") { $0.entry("challenge_key_file", text: file) }
         }
@@ -126,6 +130,7 @@ public struct SettingsPrinter {
             yaml.entry("assertion", text: settings.headers.assertion)
             yaml.entry("client_data", text: settings.headers.clientData)
             yaml.entry("key_id", text: settings.headers.keyID)
+            yaml.entry("token", text: settings.headers.token)
         }
     }
 

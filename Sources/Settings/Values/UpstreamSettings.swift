@@ -13,7 +13,7 @@ public struct UpstreamSettings: Hashable, Sendable {
     /// How long an idle connection is kept.
     public var idleTimeout: Duration = .seconds(60)
     /// Idle connections kept by each worker.
-    public var idleConnectionCountMax = 64
+    public var idleConnectionCountMax = 256
     /// Connections of each worker, busy or idle; what comes beyond waits in ``queue``.
     public var connectionCountMax = 1024
     /// After so many requests a connection is closed.
