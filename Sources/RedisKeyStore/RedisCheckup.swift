@@ -43,7 +43,7 @@ public struct RedisCheckup {
             let dialogue = try RedisDialogue(bare)
             var checkup = RedisCheckup(
                 configuration: configuration, report: report, dialogue: dialogue)
-            checkup.tell(.ok, "\(bare.endpoint)")
+            checkup.tell(.ok, "\(bare.endpoints[0])")
             checkup.run()
         } catch {
             report(
@@ -176,7 +176,7 @@ public struct RedisCheckup {
         stepName = "incarnation"
         let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
         var command = RedisCommand("GET")
-        command.append(layout.incarnation)
+        command.append(layout.record(tag: nil))
         switch try ask(command, as: "GET") {
         case nil: return
         case .null: tell(.ok, "none yet: the first gateway begins one")
@@ -197,14 +197,15 @@ public struct RedisCheckup {
         stepName = "script loading"
         let load = RedisCommand("SCRIPT", "LOAD", CounterScript.source)
         let reply = try ask(load, as: "SCRIPT LOAD")
-        let digest = reply.flatMap { RedisCounters.digest($0) }
+        let digest = reply.flatMap { CounterNode.digest($0) }
         if digest != nil {
             tell(.ok, "the counter script is loaded")
         } else if reply != nil {
             tellUnexpected("SCRIPT LOAD")
         }
         guard let identity else { return }
-        let trial = CounterTrial(prefix: configuration.keyPrefix, identity: identity)
+        let trial = CounterTrial(
+            prefix: configuration.keyPrefix, identity: identity, isCluster: false)
         stepName = "writing"
         guard let reply = try ask(trial.record, as: "SET") else { return }
         guard reply == .simpleString("OK") else { return tellUnexpected("SET") }

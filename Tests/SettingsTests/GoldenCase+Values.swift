@@ -192,12 +192,9 @@ extension GoldenCase {
             "what comes with a later version",
             #"""
             registry: { postgres: postgresql://x }
-            counters: { redis: rediss://h }
             """#,
             expects: #"""
                 1:13: registry.postgres: a PostgreSQL registry is not part of this version
-                2:20: counters.redis: the URL asks for TLS: TLS to Redis is not part of this \#
-                version
                 """#),
         GoldenCase(
             "one address bound twice",

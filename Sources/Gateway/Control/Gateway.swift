@@ -252,7 +252,7 @@ public final class Gateway {
         let fixed = [
             ("workers", next.workerCount == current.workerCount),
             ("registry", next.registry == current.registry),
-            ("counters", next.counters == current.counters),
+            ("counters", current.counters.mayBecome(next.counters)),
             ("log", next.log == current.log),
             ("key_cache", next.keyCache == current.keyCache),
             (

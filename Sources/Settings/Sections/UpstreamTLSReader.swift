@@ -57,6 +57,18 @@ enum UpstreamTLSReader {
             settings.authoritiesPath = path
             return authorities
         }
+        return systemAuthorities(field)
+    }
+
+    /// TLS by the system's authorities, where nothing else is said.
+    static func standard(_ field: Field) -> UpstreamTLSSettings? {
+        systemAuthorities(field).map { authorities in
+            UpstreamTLSSettings(
+                configuration: TLSClientConfiguration(authorities: authorities))
+        }
+    }
+
+    private static func systemAuthorities(_ field: Field) -> TLSAuthorities? {
         for path in TLSAuthorities.systemBundlePaths {
             guard case .success(let bytes) = field.context.readFile(path) else { continue }
             if let authorities = try? TLSAuthorities(pem: bytes) { return authorities }
