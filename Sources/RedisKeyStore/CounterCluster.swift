@@ -57,6 +57,10 @@ final class CounterCluster {
         for (endpoint, node) in nodes { node.update(configuration(of: endpoint)) }
     }
 
+    var isWhole: Bool {
+        map.isComplete && map.masters.allSatisfy { nodes[$0]?.isConnected == true }
+    }
+
     var isConnected: Bool { nodes.values.contains { $0.isConnected } }
 
     func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
@@ -87,6 +91,12 @@ final class CounterCluster {
         _ call: CounterScript.Call, in slot: RedisSlot, reply: @escaping (CounterVerdict) -> Void
     ) {
         run(call, in: slot, Course(), reply: reply)
+    }
+
+    /// Gives back a challenge with which nothing was accepted. Nobody else can have spent it: its
+    /// mark has been there all the time.
+    func forget(_ spentMark: [UInt8], in slot: RedisSlot) {
+        map[slot].flatMap { nodes[$0] }?.remove(spentMark)
     }
 
     private func run(

@@ -138,6 +138,13 @@ final class CounterNode {
         }
     }
 
+    /// Nobody waits for it: what stays goes by itself.
+    func remove(_ name: [UInt8]) {
+        var command = RedisCommand("DEL")
+        command.append(name)
+        connection?.send(command) { _ in }
+    }
+
     private func settleError(
         _ line: String, _ call: CounterScript.Call, isAsking: Bool, isAgain: Bool,
         reply: @escaping (Outcome) -> Void

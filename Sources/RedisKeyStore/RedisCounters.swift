@@ -80,6 +80,14 @@ public final class RedisCounters {
         }
     }
 
+    /// Whether every key's master can be asked.
+    package var isWhole: Bool {
+        switch masters {
+        case .one(let node): node.isConnected
+        case .cluster(let cluster): cluster.isWhole
+        }
+    }
+
     /// Why there is no connection, or was none before the present one.
     public var lastFailure: RedisFailure? {
         switch masters {
@@ -108,7 +116,11 @@ public final class RedisCounters {
             cluster.run(call(request, .spend), in: challengeSlot) { [weak cluster] verdict in
                 guard verdict == .accepted else { return reply(verdict) }
                 guard let cluster else { return reply(.unknown) }
-                cluster.run(count, in: keySlot) { verdict in
+                cluster.run(count, in: keySlot) { [weak cluster] verdict in
+                    // Whoever is too fast may send the same request again later.
+                    if case .rateLimited = verdict {
+                        cluster?.forget(count.names.spent, in: challengeSlot)
+                    }
                     // The challenge is spent: the same assertion cannot come again.
                     reply(verdict == .unavailable ? .unknown : verdict)
                 }

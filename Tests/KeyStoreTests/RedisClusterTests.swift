@@ -18,7 +18,7 @@ struct RedisClusterTests {
         return configuration
     }
 
-    /// Workers that know the incarnation of every master.
+    /// Workers that reach every master.
     private func bench(
         _ cluster: RedisCluster, workerCount: Int = 2,
         checkInterval: Duration = .milliseconds(100)
@@ -26,15 +26,7 @@ struct RedisClusterTests {
         var configuration = configuration(cluster)
         configuration.checkInterval = checkInterval
         let bench = try RedisCounterBench(configuration, workerCount: workerCount)
-        try bench.run {
-            bench.workers.allSatisfy { worker in
-                (0..<64).allSatisfy {
-                    worker.incarnation(
-                        keyID: RedisCounterBench.key($0), challenge: Bytes16(word0: 0, word1: 0))
-                        != nil
-                }
-            }
-        }
+        try bench.run { bench.workers.allSatisfy(\.isWhole) }
         return bench
     }
 
@@ -69,7 +61,8 @@ struct RedisClusterTests {
                     key: key, counter: isBound ? 1 : 2, challenge: isBound ? 1 : 1000 + key,
                     isBound: isBound)
             }
-            #expect(try bench.verdicts(requests).allSatisfy { $0 == .accepted })
+            let verdicts = try bench.verdicts(requests)
+            #expect(verdicts.allSatisfy { $0 == .accepted }, "\(verdicts.map { "\($0)" }.sorted())")
             #expect(try bench.verdicts(requests).allSatisfy { $0 == .replayed })
         }
         // Each challenge once for a key, each counter once, whoever keeps the challenge.
@@ -95,9 +88,31 @@ struct RedisClusterTests {
                     counter: round + (isBound ? 0 : 100), challenge: UInt64(round),
                     isBound: isBound)
                 let verdicts = try bench.verdicts([CounterAdvance](repeating: request, count: 16))
-                #expect(verdicts.filter { $0 == .accepted }.count == 1)
+                #expect(verdicts.filter { $0 == .accepted }.count == 1, "\(verdicts)")
                 #expect(verdicts.filter { $0 == .replayed }.count == 15)
             }
+        }
+    }
+
+    @Test("limit the rate of a key, and let the same request come again")
+    func rates() throws {
+        let cluster = try RedisCluster(replicasPerMaster: 0)
+        let bench = try bench(cluster)
+        let hour = 3_600_000_000
+        let rate = CounterRate(identity: 1, intervalMicroseconds: hour, depthMicroseconds: hour)
+        for (key, isBound) in [(1, true), (2, false)] as [(UInt64, Bool)] {
+            func request(_ counter: UInt32, _ rates: [CounterRate]) -> CounterAdvance {
+                bench.request(
+                    key: key, counter: counter, challenge: key * 100 + UInt64(counter),
+                    rates: rates, isBound: isBound)
+            }
+            #expect(try bench.verdict(request(1, [rate])) == .accepted)
+            guard case .rateLimited(0, _) = try bench.verdict(request(2, [rate])) else {
+                Issue.record("not limited")
+                continue
+            }
+            #expect(try bench.verdict(request(2, [])) == .accepted)
+            #expect(try bench.verdict(request(2, [])) == .replayed)
         }
     }
 
@@ -134,7 +149,7 @@ struct RedisClusterTests {
         let second = try resume(bench, key: 7, from: 10)
         // The counter came along with its slot.
         let old = bench.request(key: 7, counter: 1, challenge: 99)
-        #expect(try bench.verdict(old) == .counterTooLow)
+        #expect(try bench.verdict(old) == .counterUsed)
         for request in [first, second] { #expect(try bench.verdict(request) != .accepted) }
         // And back again: what its first master accepted once stays refused there.
         try cluster.move(slot: slot.number, from: target, to: source)

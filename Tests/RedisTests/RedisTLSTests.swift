@@ -113,6 +113,7 @@ struct RedisTLSTests {
         let server = try RedisServer(certificate: certificate(["127.0.0.1"]))
         var configuration = try configuration(server, trusting: authority)
         configuration.endpoints = [.tcp(host: "127.0.0.1", port: server.port)]
+        configuration.connectTimeout = .milliseconds(300)
         let bench = try ConnectionBench(configuration)
         bench.connection?.open()
         try bench.run { !bench.failures.isEmpty }

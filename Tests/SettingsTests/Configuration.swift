@@ -59,7 +59,7 @@ struct Configuration {
 
     static let golden = Configuration(
         files: [
-            "/secret": "hunter2", "/empty.pem": "",
+            "/secret": "hunter2", "/two-lines": "hunter2\nhunter3\n", "/empty.pem": "",
             "/garbage.pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
         ])
 

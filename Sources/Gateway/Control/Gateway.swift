@@ -111,6 +111,7 @@ public final class Gateway {
     var workerMailboxes: [Mailbox<WorkerMessage>] { Array(mailboxes.dropLast()) }
     var isDraining: Bool { hub.health.isDraining }
     var currentSite: Site { site }
+    var logs: LogWriters { hub.logs }
 
     private var servingText: String {
         "serving with \(Self.count(workerCount, "worker")), generation \(site.generation)"
@@ -171,6 +172,7 @@ public final class Gateway {
                 "trust.extra_roots is set: keys vouched for by these roots are accepted as if"
                     + " Apple had; for tests only")
         }
+        examineRedis()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
     }

@@ -14,7 +14,7 @@ public final class RedisCluster: Sendable {
         let count = masterCount * (1 + replicasPerMaster)
         servers = try (0..<count).map { _ in
             try RedisServer([
-                "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                "--cluster-enabled", "yes", "--cluster-node-timeout", "3000",
                 "--cluster-port", "\(FreePort.find())", "--cluster-replica-validity-factor", "0",
             ])
         }
