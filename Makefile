@@ -6,7 +6,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz bench idle soak clean
+.PHONY: help build demo test lint format fuzz models simulation bench idle soak clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -15,6 +15,8 @@ help:
 	@echo 'make build         optimised commands, in $(RELEASE)'
 	@echo 'make lint          what the formatter finds; make format lets it mend that'
 	@echo 'make fuzz          each parser under libFuzzer for SECONDS=10 (TARGETS="a b" for some)'
+	@echo 'make models        the incarnation protocol under spin (FAULTS=4)'
+	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
 	@echo 'make bench         requests per second beside nginx and HAProxy (about 5 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
@@ -36,12 +38,22 @@ test:
 	@scripts/install.sh test
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
 	swift build --build-tests $(SWIFT_FLAGS)
+	@docs/models/check.sh 2
 	@Fuzz/run.sh 1
 	swift test --skip-build --parallel $(SWIFT_FLAGS)
 
 fuzz:
 	@scripts/install.sh build
 	@Fuzz/run.sh $(or $(SECONDS),10) $(TARGETS)
+
+models:
+	@scripts/install.sh models
+	@docs/models/check.sh $(or $(FAULTS),4)
+
+simulation:
+	@scripts/install.sh build
+	swift build --build-tests $(SWIFT_FLAGS)
+	SIMULATION_SEEDS=$(or $(SEEDS),5000) swift test --skip-build --filter SimulationTests
 
 lint:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)

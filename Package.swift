@@ -152,6 +152,12 @@ let package = Package(
                 "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "Settings", "TLS", "Telemetry",
             ]),
         tests(
+            "SimulationTests",
+            [
+                "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "EventLoop",
+                "KeyStore", "Policy", "RedisKeyStore", "Settings",
+            ]),
+        tests(
             "RequestPathTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
         tests("TidyTests", []),

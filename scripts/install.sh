@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a task needs: scripts/install.sh [build|demo|test|bench]...
+# Installs the Debian packages that a task needs:
+# scripts/install.sh [build|demo|test|bench|models]...
 # Without a task: all of them. Asks nothing, and does nothing where every package is there.
 set -euo pipefail
 
 build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
     libnghttp2-dev pkg-config)
 demo=(nginx-light curl)
-test=(nginx-light redis-server curl nghttp2-client openssl python3 python3-websockets)
+models=(gcc libc6-dev spin)
+test=("${models[@]}" nginx-light redis-server curl nghttp2-client openssl python3
+    python3-websockets)
 bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
 
 wanted=()
@@ -16,9 +19,10 @@ for task in "${@:-all}"; do
         demo) wanted+=("${build[@]}" "${demo[@]}") ;;
         test) wanted+=("${build[@]}" "${test[@]}") ;;
         bench) wanted+=("${build[@]}" "${bench[@]}") ;;
+        models) wanted+=("${models[@]}") ;;
         all) wanted+=("${build[@]}" "${demo[@]}" "${test[@]}" "${bench[@]}") ;;
         *)
-            echo "usage: scripts/install.sh [build|demo|test|bench]..." >&2
+            echo "usage: scripts/install.sh [build|demo|test|bench|models]..." >&2
             exit 2
             ;;
     esac

@@ -23,7 +23,14 @@ public final class EventLoop {
     /// requests in one batch must not make the first one wait for the flush that sends it on.
     static let callbackCountMax = 64
 
-    public init() throws(EventLoopError) {
+    /// Nil where time passes by itself.
+    let manualClock: ManualClock?
+
+    public convenience init() throws(EventLoopError) { try self.init(clock: nil) }
+
+    /// With a clock the loop is stepped, by ``runUntilIdle()``.
+    package init(clock: ManualClock?) throws(EventLoopError) {
+        manualClock = clock
         try Self.requireDescriptors()
         guard let config = unsafe event_config_new() else { throw .outOfMemory }
         defer { unsafe event_config_free(config) }
@@ -93,9 +100,30 @@ public final class EventLoop {
     /// The time, read at most once in each callback.
     public var now: MonotonicInstant {
         if callbackTime != 0 { return MonotonicInstant(nanoseconds: callbackTime) }
+        if let manualClock { return manualClock.now }
         let instant = MonotonicInstant.now()
         if isRunning { callbackTime = instant.nanoseconds }
         return instant
+    }
+
+    /// Milliseconds since 1970-01-01T00:00:00Z, by a clock that may step.
+    public var wallMilliseconds: Int64 {
+        if let manualClock { return manualClock.wallMilliseconds }
+        let now = WallClock.now()
+        return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
+    }
+
+    /// Between 0 and 1: so that many who wait for the same thing do not all come back at once.
+    public var jitter: Double { manualClock == nil ? Double.random(in: 0...1) : 0.5 }
+
+    /// Handles what is ready now, and the hooks of that turn. False where there was nothing.
+    func turn() -> Bool {
+        endTurn()
+        let result = unsafe event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK)
+        precondition(result >= 0, "event_base_loop failed")
+        let isHandled = callbackCount > 0 || !hooks.isEmpty
+        endTurn()
+        return isHandled
     }
 
     /// Every callback from libevent starts with this.

@@ -8,7 +8,7 @@ import CLibevent
 public final class Timer {
     private let event: LoopEvent
     private let handler: () -> Void
-    private var due = MonotonicInstant.distantFuture
+    private(set) var due = MonotonicInstant.distantFuture
     /// Nanoseconds, 0 for a timer that fires once.
     private var period: UInt64 = 0
 
@@ -36,20 +36,24 @@ public final class Timer {
     public func cancel() {
         guard isScheduled else { return }
         due = .distantFuture
+        event.loop.manualClock?.remove(self)
         event.remove()
     }
+
+    deinit { event.loop.manualClock?.remove(self) }
 
     public var isScheduled: Bool { due != .distantFuture }
 
     private func arm(at instant: MonotonicInstant) {
         due = instant
+        if let clock = event.loop.manualClock { return clock.insert(self) }
         let now = event.loop.now
         // A hundred years, far below what a timeval takes.
         let wait = min(instant.nanoseconds(since: now), 100 * 366 * 86_400 * 1_000_000_000)
         event.add(afterNanoseconds: wait)
     }
 
-    fileprivate func fire() {
+    func fire() {
         let loop = event.loop
         loop.callbackStarts()
         let now = loop.now

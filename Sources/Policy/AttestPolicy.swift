@@ -34,6 +34,14 @@ public enum ChallengeRequirement: String, Sendable, CaseIterable {
     case off
 }
 
+/// What becomes of a request that `enforce` could not judge because a store did not answer.
+public enum StoreFailurePolicy: String, Sendable, CaseIterable {
+    /// Refused with 503: it may be signed again when the store is back.
+    case deny
+    /// Forwarded as unverified, counted and logged: for routes that would rather be open.
+    case pass
+}
+
 /// What a route demands of a request.
 public struct AttestPolicy: Hashable, Sendable {
     public var mode = AttestMode.off
@@ -42,6 +50,7 @@ public struct AttestPolicy: Hashable, Sendable {
     public var replay = ReplayPolicy.strict
     /// The share of keys, 0 to 100, for which `enforce` refuses; the others are observed.
     public var rolloutPercent = 100
+    public var onStoreFailure = StoreFailurePolicy.deny
     /// In the `body` shape: the top-level JSON member of the body that holds the challenge.
     public var challengeMember = "challenge"
     /// In the `body` shape: the JSON member of the body that may hold the key id; nil to not look.

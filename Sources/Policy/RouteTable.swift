@@ -170,12 +170,12 @@ public final class RouteTable: Sendable {
 }
 
 extension AttestPolicy {
-    /// Orders policies by what they refuse.
+    /// Orders policies by what they refuse: mode, then rollout, then a store's failure.
     var demand: Int {
         switch mode {
         case .off: 0
         case .observe: 1
-        case .enforce: 1 + rolloutPercent
+        case .enforce: 2 + 2 * rolloutPercent + (onStoreFailure == .deny ? 1 : 0)
         }
     }
 }

@@ -112,8 +112,7 @@ public final class RedisConnection: ReadinessHandler {
     /// Closes the socket at once, settles the commands in flight, and connects anew.
     public func drop(because reason: RedisFailure) {
         lastFailure = reason
-        // Seeding a generator of our own would buy nothing: this runs at most a few times a second.
-        perform(session.failed(jitter: Double.random(in: 0...1)))
+        perform(session.failed(jitter: loop.jitter))
     }
 
     /// Closes for good. Commands in flight are settled first.

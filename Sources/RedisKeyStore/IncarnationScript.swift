@@ -25,7 +25,8 @@ import Redis
 enum IncarnationScript {
     static let digitCount = 16
 
-    /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation, 2 `cluster` or nothing. Answers with the one that is valid.
+    /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation, 2 `cluster` or nothing. Answers with
+    /// the one that is valid.
     static let source = """
         local server = redis.call('INFO', 'server')
         local replication = redis.call('INFO', 'replication')

@@ -78,7 +78,8 @@ struct RouteReport {
         guard attest.mode != .off else { return }
         Console.print(
             "  client data \(attest.clientData.rawValue), challenge \(attest.challenge.rawValue),"
-                + " replay \(attest.replay), rollout \(attest.rolloutPercent)%")
+                + " replay \(attest.replay), rollout \(attest.rolloutPercent)%,"
+                + " on store failure \(attest.onStoreFailure.rawValue)")
     }
 
     private func describeAction(of route: Route) {

@@ -5,6 +5,7 @@ import Crypto
 import GatewayTesting
 import JSON
 import KeyStore
+import Policy
 import Settings
 import Testing
 
@@ -44,6 +45,36 @@ struct PolicyModeTests {
                 "observed assertion_required": 1, "observed assertion_invalid": 1,
                 "observed challenge_expired": 1, "observed key_unknown": 1,
                 "observed store_unavailable": 1,
+            ])
+    }
+
+    @Test("what a store failed to judge passes where the route says so, and nothing else")
+    func unjudged() throws {
+        let gateway = try GatewayUnderTest { settings in
+            let index = settings.routes.firstIndex { $0.name == "attested" }
+            if let index { settings.routes[index].attest.onStoreFailure = .pass }
+        }
+        let known = try EnrolledDevice(gateway)
+        func result() -> String? { gateway.upstream.requests.last?["X-Attest-Result"] }
+        #expect(try known.request("GET", "/attested/x").status == 200)
+        #expect(result() == "verified")
+        gateway.registry.fail("down")
+        // Its key is in the cache: the registry is not asked.
+        #expect(try known.request("GET", "/attested/x").status == 200)
+        #expect(result() == "verified")
+        let other = try EnrolledDevice(gateway)
+        #expect(try other.request("GET", "/attested/x").status == 200)
+        #expect(result() == "unverified")
+        #expect(gateway.upstream.requests.last?["X-Attest-Key"] == nil)
+        #expect(try known.send("GET", "/attested/x").code == "assertion_required")
+        #expect(
+            try known.request("GET", "/attested/x", fault: .otherKey).code == "assertion_invalid")
+        #expect(try other.request("GET", "/window/x").code == "store_unavailable")
+        gateway.stop()
+        #expect(
+            gateway.outcomes(of: "attested") == [
+                "verified ok": 2, "unjudged store_unavailable": 1,
+                "refused assertion_required": 1, "refused assertion_invalid": 1,
             ])
     }
 

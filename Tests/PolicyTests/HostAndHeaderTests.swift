@@ -209,6 +209,15 @@ struct RouteWeaknessTests {
         [RouteProblem(routeIndex: index, kind: .weaker(than: strict, path: path))]
     }
 
+    @Test("is one that passes what a store failed to judge")
+    func storeFailure() {
+        let strict = route(.exact("/t"), [], .enforce, hosts: ["a.org"])
+        var passing = route(.prefix("/"), [], .enforce)
+        #expect(problems([strict, passing]).isEmpty)
+        passing.attest.onStoreFailure = .pass
+        #expect(problems([strict, passing]) == weaker(1, than: 0, "/t"))
+    }
+
     @Test("is found behind another host")
     func hosts() {
         let strict = route(.exact("/t"), ["POST"], .enforce, hosts: ["a.org"])

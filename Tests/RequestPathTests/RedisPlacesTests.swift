@@ -195,7 +195,7 @@ struct RedisPlacesTests {
 
     @Test("a cluster: keys on all masters, one of which dies; nothing passes twice")
     func cluster() throws {
-        let cluster = try RedisCluster()
+        let cluster = try RedisCluster(nodeTimeout: 2000)
         let addresses = cluster.addresses.prefix(2).map { "\"\($0)\"" }.joined(separator: ", ")
         let gateway = try GatewayProcess(
             configuration("{ cluster: { addresses: [\(addresses)] }, command_timeout: 5s }"))

@@ -177,6 +177,7 @@ struct Configuration {
               challenge: off
               replay: durable
               rollout: 0%
+              on_store_failure: pass
               challenge_member: c
               key_id_member: k
           - name: b

@@ -230,7 +230,7 @@ extension GoldenCase {
               - name: d
                 path: /d
                 upstream: api
-                attest: { mode: enforce, replay: { window: 1025 }, challenge: off }
+                attest: { mode: enforce, replay: { window: 1025 }, on_store_failure: fail }
             """#,
             expects: #"""
                 5:48: routes[0].attest.replay.window: "0" is outside 1 to 1024: the stores \#
@@ -246,6 +246,7 @@ extension GoldenCase {
                 13:77: routes[2].attest.challenge: "no" is not one of required, off
                 17:48: routes[3].attest.replay.window: "1025" is outside 1 to 1024: the stores \#
                 remember that many counters a key
+                17:74: routes[3].attest.on_store_failure: "fail" is not one of deny, pass
                 """#),
         GoldenCase(
             "attestation without an app",

@@ -46,9 +46,10 @@ final class Hub: Sendable {
 
     /// The stores without which the routes of `site` cannot be served.
     func missingStores(for site: Site) -> [String] {
-        guard site.settings.routes.contains(where: { $0.attest.mode == .enforce }) else {
-            return []
+        let needsStores = site.settings.routes.contains {
+            $0.attest.mode == .enforce && $0.attest.onStoreFailure == .deny
         }
+        guard needsStores else { return [] }
         var missing: [String] = []
         if !health.isRegistryReady { missing.append("registry") }
         // Each worker has a connection of its own; the embedded store is there from the start.

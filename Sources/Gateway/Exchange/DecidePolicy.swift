@@ -43,8 +43,13 @@ extension Exchange {
 
     /// Throws where the route enforces; otherwise notes what would have been refused and why.
     func refuseOrObserve(_ refusal: Refusal) throws(Refusal) {
-        guard policy.mode == .observe || !isInRollout else { throw refusal }
-        decision = .observed
+        if policy.mode == .observe || !isInRollout {
+            decision = .observed
+        } else if policy.onStoreFailure == .pass, refusal.reason == .storeUnavailable {
+            decision = .unjudged
+        } else {
+            throw refusal
+        }
         reason = refusal.reason
         detail = refusal.detail
         verified = nil

@@ -35,6 +35,8 @@ enum Decision: UInt8, CaseIterable, Sendable {
     case verified
     /// Would have been refused; forwarded because the route (or the key's cohort) only observes.
     case observed
+    /// Could not be judged, since a store did not answer; forwarded because the route says `pass`.
+    case unjudged
     /// Not forwarded, or the upstream's answer could not be had.
     case refused
     /// Answered by one of the gateway's own endpoints.
@@ -46,6 +48,7 @@ enum Decision: UInt8, CaseIterable, Sendable {
         case .passed: "passed"
         case .verified: "verified"
         case .observed: "observed"
+        case .unjudged: "unjudged"
         case .refused: "refused"
         case .answered: "answered"
         }

@@ -34,6 +34,8 @@ final class WaitingExchanges {
         waits[exchange.number] = Wait(exchange, owner: self, nanoseconds: nanoseconds)
     }
 
+    func contains(_ number: UInt64) -> Bool { waits[number] != nil }
+
     /// The exchange that waits under `number`, once; nil where it was answered, its time was over,
     /// or it has ended meanwhile and serves another request.
     func take(_ number: UInt64) -> Exchange? {

@@ -34,6 +34,8 @@ final class Worker {
     private var floors = FloorBook()
     private var floorTimer: Timer?
     private let waiting: WaitingExchanges
+    /// Changes of keys that the worker has heard of.
+    private var changeCount: UInt64 = 0
     private var receiver: MailboxReceiver<WorkerMessage>?
     private var random = RandomPool()
 
@@ -62,12 +64,16 @@ final class Worker {
         ], prefixes: [])
     let responseReservedNames = FieldNameSet(exact: ["x-app-attest-challenge"], prefixes: [])
 
-    init(index: Int, site: Site, hub: Hub, mailbox: Mailbox<WorkerMessage>) throws {
+    /// `clock`: for a worker that is stepped instead of run.
+    init(
+        index: Int, site: Site, hub: Hub, mailbox: Mailbox<WorkerMessage>,
+        clock: ManualClock? = nil
+    ) throws {
         self.index = index
         self.site = site
         self.hub = hub
         self.mailbox = mailbox
-        loop = try EventLoop()
+        loop = try EventLoop(clock: clock)
         deadlines = DeadlineWheel(loop: loop)
         outbox = Outbox(loop: loop)
         waiting = WaitingExchanges(deadlines: deadlines)
@@ -85,10 +91,14 @@ final class Worker {
 
     /// Runs until the worker has drained.
     func run() {
-        receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
+        attachMailbox()
         loop.run()
         log.flush()
         counters.close()
+    }
+
+    func attachMailbox() {
+        receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
     }
 
     /// Checks upstream servers from now on, for all workers.
@@ -96,16 +106,19 @@ final class Worker {
 
     func receive(_ message: WorkerMessage) {
         switch message {
-        case .keyLookedUp(let number, let result): keyWasLookedUp(number, result)
+        case .keyLookedUp(let lookup): keyWasLookedUp(lookup)
         case .enrolled(let number, let result):
             waiting.take(number)?.enrolmentEnded(result, number: number)
         case .advancedDurably(let number, let outcome):
             guard let exchange = waiting.take(number) else { return }
             exchange.durableOutcome = outcome
             exchange.resume()
-        case .keysChanged(.keys(let keyIDs)):
-            keyCache.invalidate(keyIDs)
-        case .keysChanged(.everything): keyCache.clear()
+        case .keysChanged(let change):
+            changeCount += 1
+            switch change {
+            case .keys(let keyIDs): keyCache.invalidate(keyIDs)
+            case .everything: keyCache.clear()
+            }
         case .listen(let listeners): open(listeners)
         case .reload(let update): apply(update)
         case .serversChanged: takeServers()
@@ -128,16 +141,29 @@ final class Worker {
 
     func lookUpKey(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
         try waitForRegistry(exchange)
-        let number = exchange.number
+        find(keyID, for: exchange.number)
+    }
+
+    private func find(_ keyID: KeyID, for number: UInt64) {
         let mailbox = mailbox
+        let changeCount = changeCount
         registry.find(keyID) { result in
-            _ = mailbox.post(.keyLookedUp(number, result))
+            let lookup = KeyLookup(
+                number: number, keyID: keyID, changeCount: changeCount, result: result)
+            _ = mailbox.post(.keyLookedUp(lookup))
         }
     }
 
-    private func keyWasLookedUp(_ number: UInt64, _ result: Result<KeyRecord?, StoreError>) {
+    private func keyWasLookedUp(_ lookup: KeyLookup) {
+        let number = lookup.number
+        // A record read before a change that was heard of meanwhile may be that key's old one, and
+        // nothing would ever drop it from the cache.
+        guard lookup.changeCount == changeCount else {
+            if waiting.contains(number) { find(lookup.keyID, for: number) }
+            return
+        }
         let record: KeyRecord?
-        switch result {
+        switch lookup.result {
         case .success(let found): record = found
         case .failure(let error):
             log.event("registry_failed", error.description)
@@ -207,10 +233,7 @@ final class Worker {
     // MARK: challenges and ids
 
     /// Milliseconds since 1970-01-01T00:00:00Z.
-    var wallMilliseconds: Int64 {
-        let now = WallClock.now()
-        return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
-    }
+    var wallMilliseconds: Int64 { loop.wallMilliseconds }
 
     /// A fresh challenge, nil while the counter store has never been reached.
     func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> [UInt8]? {

@@ -1,9 +1,10 @@
+import AppAttest
 import EventLoop
 import KeyStore
 
 /// What other threads tell a worker.
 enum WorkerMessage: Sendable {
-    case keyLookedUp(UInt64, Result<KeyRecord?, StoreError>)
+    case keyLookedUp(KeyLookup)
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
     case keysChanged(RegistryChange)
@@ -19,6 +20,16 @@ enum WorkerMessage: Sendable {
     case handOver(KeptListeners)
     /// A question to be answered at once, by a worker that is not stuck.
     case beat(UInt64, Mailbox<WorkerReport>)
+}
+
+/// What the registry knows of a key.
+struct KeyLookup: Sendable {
+    /// Of the exchange that asks.
+    let number: UInt64
+    let keyID: KeyID
+    /// Of how many changes the worker had heard when it asked.
+    let changeCount: UInt64
+    let result: Result<KeyRecord?, StoreError>
 }
 
 /// What the control thread is told.

@@ -30,6 +30,7 @@ extension SettingsPrinter {
             case .window(let size): yaml.entry("replay", "{ window: \(size) }")
             }
             yaml.entry("rollout", "\(attest.rolloutPercent)%")
+            yaml.entry("on_store_failure", attest.onStoreFailure.rawValue)
             if attest.clientData == .body {
                 yaml.entry("challenge_member", text: attest.challengeMember)
                 if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }

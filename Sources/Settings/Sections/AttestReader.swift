@@ -26,6 +26,9 @@ enum AttestReader {
                 policy.replay = replay ?? .strict
             }
             section.set("rollout", &policy.rolloutPercent) { $0.percent() }
+            section.set("on_store_failure", &policy.onStoreFailure) {
+                $0.choice(StoreFailurePolicy.self)
+            }
             let bodyMembers = [section.field("challenge_member"), section.field("key_id_member")]
             if let name = bodyMembers[0].flatMap(member) { policy.challengeMember = name }
             policy.keyIDMember = bodyMembers[1].flatMap(member)

@@ -9,12 +9,16 @@ public final class RedisCluster: Sendable {
     public static let slotCount = 16_384
 
     /// Returns when every server knows which slots are whose.
-    public init(masterCount: Int = 3, replicasPerMaster: Int = 1) throws {
+    /// A server that is silent for `nodeTimeout` milliseconds is replaced; on a busy machine a short
+    /// one replaces servers that are well.
+    public init(
+        masterCount: Int = 3, replicasPerMaster: Int = 1, nodeTimeout: Int = 15_000
+    ) throws {
         self.masterCount = masterCount
         let count = masterCount * (1 + replicasPerMaster)
         servers = try (0..<count).map { _ in
             try RedisServer([
-                "--cluster-enabled", "yes", "--cluster-node-timeout", "3000",
+                "--cluster-enabled", "yes", "--cluster-node-timeout", "\(nodeTimeout)",
                 "--cluster-port", "\(FreePort.find())", "--cluster-replica-validity-factor", "0",
             ])
         }

@@ -1,0 +1,196 @@
+import AppAttest
+import Bytes
+import EventLoop
+import Foundation
+import GatewayTesting
+import KeyStore
+import Policy
+import Settings
+import Testing
+
+@testable import Gateway
+
+/// One worker of the gateway, all of its own code, stepped by the simulation: its clocks, the other
+/// ends of its sockets and its registry are the simulation's.
+final class SimulatedGateway {
+    static let appID = "ABCDE12345.com.example.app"
+    /// Asked for strictly increasing counters, and for those within a window.
+    static let strictPath = "/strict"
+    static let windowPath = "/window"
+
+    let clock: ManualClock
+    let worker: Worker
+    let counters: EmbeddedCounters?
+    private let storeListener: Int32
+    private let upstreamListener: Int32
+    private(set) var storeConnections: [StoreConnection] = []
+    private var upstreamConnections: [UpstreamEnd] = []
+    private let idle: ListenerContext
+
+    /// - `directory`: for its unix sockets; each life of each gateway has one of its own.
+    /// - `embedded`: the counters inside, nil for those of a simulated Redis.
+    init(
+        clock: ManualClock, registry: SimulatedRegistry, directory: String,
+        embedded: EmbeddedCounters?
+    ) throws {
+        self.clock = clock
+        counters = embedded
+        let storePath = directory + "/store"
+        let upstreamPath = directory + "/upstream"
+        storeListener = try Socket.listen(on: try #require(SocketAddress.unix(storePath)))
+        upstreamListener = try Socket.listen(on: try #require(SocketAddress.unix(upstreamPath)))
+        var settings = Settings()
+        settings.log.access = .off
+        settings.log.events = .off
+        settings.apps = [AppIdentity(id: Self.appID, environments: [.production])]
+        if embedded == nil {
+            settings.counters = .redis(RedisSettings(endpoint: .unix(path: storePath)))
+        }
+        settings.upstreams = [
+            UpstreamSettings(name: "api", servers: [.unix(path: upstreamPath)])
+        ]
+        settings.routes = [
+            Self.route("strict", Self.strictPath, .strict),
+            Self.route("window", Self.windowPath, .window(64)),
+        ]
+        let site = try Site(
+            settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)], generation: 0)
+        let hub = Hub(
+            registry: registry, embeddedCounters: embedded, meters: [WorkerMeter()],
+            logs: try LogWriters(settings.log))
+        try hub.resolve(settings.upstreams)
+        let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 12)
+        worker = try Worker(index: 0, site: site, hub: hub, mailbox: mailbox, clock: clock)
+        worker.attachMailbox()
+        registry.onChange { _ = mailbox.post(.keysChanged($0)) }
+        idle = worker.idleListener
+    }
+
+    private static func route(_ name: String, _ path: String, _ replay: ReplayPolicy) -> Route {
+        var policy = AttestPolicy()
+        policy.mode = .enforce
+        policy.replay = replay
+        return Route(
+            name: name, path: .exact(path), methods: [], upstream: 0, attest: policy,
+            bodyByteCountMax: 64 * 1024)
+    }
+
+    deinit {
+        for connection in worker.clients { connection.lose() }
+        worker.counters.close()
+        Socket.close(storeListener)
+        Socket.close(upstreamListener)
+    }
+
+    /// The clients' ends of connections are theirs to close.
+    func connect() throws -> Int32 {
+        let (ours, clients) = try Socket.pair()
+        let peer = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 1))
+        worker.accepted(ours, peer, idle)
+        return clients
+    }
+
+    /// Lets the worker do all that it can, takes in what it has sent, and hands each request that
+    /// reached the upstream to `upstream`, which says whether it is answered.
+    func step(store: () -> StoreProcess?, upstream: (String) -> Bool) {
+        worker.loop.runUntilIdle()
+        while case .accepted(let descriptor, _) = Socket.accept(storeListener) {
+            if let process = store() {
+                storeConnections.append(StoreConnection(descriptor, to: process))
+            } else {
+                Socket.close(descriptor)
+            }
+        }
+        for connection in storeConnections { connection.receive() }
+        storeConnections.removeAll { !$0.isOpen }
+        while case .accepted(let descriptor, _) = Socket.accept(upstreamListener) {
+            upstreamConnections.append(UpstreamEnd(descriptor))
+        }
+        var isAnswered = false
+        for connection in upstreamConnections where connection.serve(upstream) { isAnswered = true }
+        upstreamConnections.removeAll { !$0.isOpen }
+        if isAnswered { worker.loop.runUntilIdle() }
+    }
+}
+
+/// The upstream's end of one connection.
+private final class UpstreamEnd {
+    private let descriptor: Int32
+    private var received: [UInt8] = []
+    private(set) var isOpen = true
+
+    init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close() }
+
+    private func close() {
+        guard isOpen else { return }
+        isOpen = false
+        Socket.close(descriptor)
+    }
+
+    /// True where something was sent to the gateway.
+    func serve(_ upstream: (String) -> Bool) -> Bool {
+        var chunk = ByteBuffer()
+        reading: while true {
+            switch Socket.read(descriptor, into: &chunk, atMost: 1 << 16) {
+            case .bytes: continue
+            case .wouldBlock: break reading
+            case .endOfFile, .failed:
+                close()
+                return false
+            }
+        }
+        received += chunk.readable.array
+        guard let message = WholeMessage(received) else { return false }
+        received.removeFirst(message.byteCount)
+        guard upstream(message.body) else {
+            close()
+            return true
+        }
+        let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8)
+        _ = Socket.write(descriptor, answer.span)
+        return true
+    }
+}
+
+/// One message with `Content-Length` off the front of what was received; nil where it is not whole.
+struct WholeMessage {
+    let byteCount: Int
+    let head: String
+    let body: String
+
+    init?(_ received: [UInt8]) {
+        let text = String(decoding: received, as: UTF8.self)
+        guard let end = text.range(of: "\r\n\r\n") else { return nil }
+        head = String(text[..<end.lowerBound])
+        var length = 0
+        for line in head.split(separator: "\r\n")
+        where line.lowercased().hasPrefix("content-length:") {
+            length = Int(line.split(separator: ":")[1].trimming()) ?? 0
+        }
+        let start = text[..<end.upperBound].utf8.count
+        guard received.count >= start + length else { return nil }
+        byteCount = start + length
+        body = String(decoding: received[start..<byteCount], as: UTF8.self)
+    }
+
+    /// The value of the field `name`, in lower case.
+    func field(_ name: String) -> String? {
+        for line in head.split(separator: "\r\n") where line.lowercased().hasPrefix(name + ":") {
+            return String(line.dropFirst(name.utf8.count + 1).trimming())
+        }
+        return nil
+    }
+
+    var status: Int { Int(head.split(separator: " ").dropFirst().first ?? "") ?? 0 }
+}
+
+extension Substring {
+    func trimming() -> Substring {
+        var text = self
+        while text.first == " " { text.removeFirst() }
+        while text.last == " " { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,95 @@
+import AppAttest
+import Bytes
+import EventLoop
+import KeyStore
+
+/// A registry whose answers wait until the simulation sends them.
+final class SimulatedRegistry: Registry, Sendable {
+    private struct State {
+        var records: [KeyID: KeyRecord] = [:]
+        var answers: [@Sendable () -> Void] = []
+        var handlers: [@Sendable (RegistryChange) -> Void] = []
+        var isFailing = false
+    }
+
+    private let state = Locked(State())
+
+    var waitingCount: Int { state.withLock { $0.answers.count } }
+
+    /// Sends one of the answers that wait.
+    func answer(_ index: Int) {
+        let answer = state.withLock { $0.answers.remove(at: index) }
+        answer()
+    }
+
+    func insert(_ record: KeyRecord) { state.withLock { $0.records[record.keyID] = record } }
+
+    /// From here on no cache holds the key as active.
+    func revoke(_ keyID: KeyID) {
+        let handlers = state.withLock {
+            $0.records[keyID]?.status = .revoked
+            return $0.handlers
+        }
+        for handler in handlers { handler(.keys([keyID])) }
+    }
+
+    /// Whether calls made from now on fail.
+    func setFailing(_ isFailing: Bool) { state.withLock { $0.isFailing = isFailing } }
+
+    /// Forgets the gateways that heard of changes: theirs do not hear any more.
+    func forgetHandler(_ index: Int) { state.withLock { $0.handlers[index] = { _ in } } }
+
+    private func ask<Value: Sendable>(
+        _ reply: @escaping @Sendable (Result<Value, StoreError>) -> Void,
+        _ work: @escaping @Sendable (inout State) -> Value
+    ) {
+        state.withLock { state in
+            // What a store does, it does before it answers.
+            let result: Result<Value, StoreError> =
+                state.isFailing ? .failure(StoreError("down")) : .success(work(&state))
+            state.answers.append { reply(result) }
+        }
+    }
+
+    // MARK: Registry
+
+    func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void) {
+        ask(reply) { $0.records[keyID] }
+    }
+
+    func enrol(
+        _ record: KeyRecord, challenge: Bytes16,
+        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
+    ) {
+        ask(reply) { state in
+            guard state.records[record.keyID] == nil else { return .alreadyEnrolled }
+            state.records[record.keyID] = record
+            return .enrolled
+        }
+    }
+
+    func advanceDurably(
+        _ keyID: KeyID, counter: UInt32,
+        reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void
+    ) {
+        ask(reply) { state in
+            guard let record = state.records[keyID] else { return .unknownKey }
+            guard record.status == .active else { return .revoked }
+            guard counter > record.counterFloor else { return .replayed }
+            state.records[keyID]?.counterFloor = counter
+            return .advanced
+        }
+    }
+
+    func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}
+
+    func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
+        ask(reply) { _ in }
+    }
+
+    func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
+        state.withLock { $0.handlers.append(handler) }
+    }
+
+    func close() {}
+}
