@@ -54,7 +54,8 @@ private struct SessionTrace: Equatable {
                 let body = session.takeBody(stream: stream, byteCount: byteCount) { $0.array }
                 bodies[stream, default: []] += body
             case .end(let stream): ends.append(stream)
-            case .closed, .malformed, .settingsAcknowledged, .pingAcknowledged: break
+            case .answeredEarly, .closed, .malformed, .settingsAcknowledged, .pingAcknowledged:
+                break
             }
         }
     }

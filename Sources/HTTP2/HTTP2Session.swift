@@ -32,6 +32,8 @@ public final class HTTP2Session {
     var head: RequestHeadText
     /// The stream whose header block is being read.
     var headStream: Int32 = 0
+    /// SETTINGS have changed the windows of all streams, and what nghttp2 made of it is not sent.
+    var hasWindowChanged = false
     /// The highest stream that the client has opened.
     var lastStream: Int32 = 0
     /// Nanoseconds, as the caller gave it last.
@@ -158,7 +160,8 @@ public final class HTTP2Session {
         return events[nextEvent]
     }
 
-    /// Gives the bytes of a `body` event to `use`; then the client may send as many again.
+    /// Gives the bytes of a `body` event to `use`; then the client may send as many again, unless
+    /// the request has been answered.
     public func takeBody<Result>(
         stream: Int32, byteCount: Int, _ use: (Span<UInt8>) -> Result
     ) -> Result {
@@ -167,7 +170,11 @@ public final class HTTP2Session {
         let result = use(taken.readable.extracting(0..<byteCount))
         taken.consume(byteCount)
         swap(&taken, &received)
-        _ = unsafe nghttp2_session_consume(library, stream, byteCount)
+        if streams[stream]?.isAnswered == true {
+            _ = unsafe nghttp2_session_consume_connection(library, byteCount)
+        } else {
+            _ = unsafe nghttp2_session_consume(library, stream, byteCount)
+        }
         return result
     }
 
@@ -179,6 +186,7 @@ public final class HTTP2Session {
             switch fault {
             case .protocolError: NGHTTP2_PROTOCOL_ERROR
             case .streamClosed: NGHTTP2_STREAM_CLOSED
+            case .flowControl: NGHTTP2_FLOW_CONTROL_ERROR
             case .settingsTimeout: NGHTTP2_SETTINGS_TIMEOUT
             default: NGHTTP2_ENHANCE_YOUR_CALM
             }
@@ -196,8 +204,8 @@ public final class HTTP2Session {
             guard count > 0, let frame = unsafe frame else { break }
             unsafe output.append(Span(_unsafeStart: frame, count: count))
         }
+        if !isOutputFull { hasWindowChanged = false }
     }
-
     var isOutputFull: Bool { output.count >= outputByteCountMax }
 
     public var hasOutput: Bool { !output.isEmpty }
@@ -282,6 +290,9 @@ public final class HTTP2Session {
         streams[stream]?.isResetByGateway = true
         submitReset(stream, NGHTTP2_INTERNAL_ERROR)
     }
+
+    /// Has the client stop sending a request that was answered (RFC 9113 section 8.1).
+    public func stopRequest(stream: Int32) { submitReset(stream, NGHTTP2_NO_ERROR) }
 
     func submitReset(_ stream: Int32, _ code: nghttp2_error_code) {
         _ = unsafe nghttp2_submit_rst_stream(

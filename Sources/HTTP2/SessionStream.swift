@@ -11,6 +11,8 @@ final class SessionStream {
     var isRemoteEnded = false
     /// The answer's content is complete.
     var isEnded = false
+    /// The answer has been made into frames whole.
+    var isAnswered = false
     /// Ended by us for a reason that is not the client's.
     var isResetByGateway = false
     /// Content bytes framed so far: tells whether the client takes any.

@@ -102,6 +102,9 @@ public struct Transport {
     /// Whether nobody will take what is sent (``Socket/isGone(_:)``).
     public var isGone: Bool { Socket.isGone(descriptor) }
 
+    /// What was written and the peer has not taken (``Socket/queuedByteCount(_:)``).
+    public var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
+
     public func enableWriting() {
         if let tls { tls.isWriting = true } else { watch.enableWriting() }
     }

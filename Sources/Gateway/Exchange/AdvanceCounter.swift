@@ -31,6 +31,7 @@ extension Exchange {
         } catch {
             try refuseOrObserve(error)
         }
+        if endpoint == .assertToken { return try answerToken() }
         return .next
     }
 

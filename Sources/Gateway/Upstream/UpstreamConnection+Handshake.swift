@@ -9,16 +9,13 @@ extension UpstreamConnection {
     func connected() {
         guard let watch else { return }
         watch.disableWriting()
-        guard let tls = pool.settings.tls else { return open(Transport(watch: watch)) }
-        guard let context = pool.tls else {
+        guard pool.settings.tls != nil else { return open(Transport(watch: watch)) }
+        guard let tls = server.tls else {
             connectFailure = "TLS: not configured"
             return
         }
-        let peer = tls.peer(at: server.state.entry.endpoint)
         do throws(TLSError) {
-            session = try TLSSession(
-                client: context, serverName: peer.name, isAddress: peer.isAddress,
-                descriptor: watch.descriptor)
+            session = try tls.connect(watch.descriptor, now: pool.worker.loop.now)
         } catch {
             connectFailure = "TLS: \(error)"
             return
@@ -46,6 +43,13 @@ extension UpstreamConnection {
             connectFailure = "TLS: \(failure)"
             if exchange != nil { failToConnect() }
         }
+    }
+
+    /// Has further connections resume the session, once, when the server's tickets must have come.
+    func keepSession() {
+        guard let session else { return }
+        self.session = nil
+        server.tls?.keep(session)
     }
 
     private func open(_ transport: Transport) {

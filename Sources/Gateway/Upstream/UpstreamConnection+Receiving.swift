@@ -8,6 +8,7 @@ extension UpstreamConnection {
     func descriptorIsReadable() {
         if state == .handshaking { return proceed() }
         guard let transport else { return }
+        if tunnelEnd == .upstream { return checkTunnel() }
         let byteCountMax = state == .readingBody ? Self.streamByteCount : Self.readByteCount
         switch transport.read(into: &input, atMost: byteCountMax) {
         case .bytes(let count):
@@ -113,6 +114,7 @@ extension UpstreamConnection {
     func complete(_ exchange: Exchange) {
         let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && !hasSurplus
         self.exchange = nil
+        keepSession()
         if mayLiveOn {
             input.release()
             pending.release()
@@ -136,7 +138,9 @@ extension UpstreamConnection {
 
     func ended() {
         guard let exchange else { return close() }
-        if state == .readingBody, bodyReader.endsAtClose {
+        if isTunnel, tunnelEnd == .none {
+            endTunnelOutput(exchange)
+        } else if state == .readingBody, bodyReader.endsAtClose {
             complete(exchange)
         } else {
             fail(.broken(description: writeFailure ?? "closed before the answer was complete"))

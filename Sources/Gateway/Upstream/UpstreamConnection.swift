@@ -21,7 +21,7 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     let server: PooledServer
     /// From the start; ``transport`` takes it over.
     private(set) var watch: Watch?
-    /// Of the handshake under way.
+    /// Of the handshake under way, and then until it can be resumed.
     var session: TLSSession?
     /// Nil until it is connected, and once it is closed.
     var transport: Transport?
@@ -51,6 +51,9 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     var interimCount = 0
     /// Bytes go both ways, and neither side's are HTTP any more.
     var isTunnel = false
+    /// Who sends no more through the tunnel.
+    enum TunnelEnd { case none, client, upstream }
+    var tunnelEnd = TunnelEnd.none
     /// Reads no more: the client is slower than the upstream.
     var isPaused = false
 

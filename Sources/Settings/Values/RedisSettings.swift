@@ -106,6 +106,7 @@ extension UpstreamTLSSettings {
     fileprivate var fixedPart: UpstreamTLSSettings {
         var fixed = self
         fixed.authoritiesPath = nil
+        fixed.revocationsPath = nil
         fixed.files = nil
         fixed.configuration.authorities = nil
         fixed.configuration.identity = nil
