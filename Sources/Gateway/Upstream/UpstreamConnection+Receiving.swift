@@ -5,7 +5,6 @@ import HTTP
 /// Receiving an answer: interim ones, the head, the body piece by piece.
 extension UpstreamConnection {
     func descriptorIsReadable() {
-        if state == .handshaking { return proceed() }
         guard let transport else { return }
         let byteCountMax = state == .readingBody ? Self.streamByteCount : Self.readByteCount
         switch transport.read(into: &input, atMost: byteCountMax) {
@@ -121,7 +120,7 @@ extension UpstreamConnection {
         } else {
             close()
         }
-        exchange.upstreamEnded(bodyReader)
+        exchange.upstreamEnded(bodyReader.trailers)
     }
 
     /// Whether more came than the answer: the next request on the connection would take it for
