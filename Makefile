@@ -6,7 +6,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz models simulation bench idle soak clean
+.PHONY: help build demo test lint format fuzz models simulation bench bench-h2 idle soak clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -18,6 +18,7 @@ help:
 	@echo 'make models        the incarnation protocol under spin (FAULTS=4)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
 	@echo 'make bench         requests per second beside nginx and HAProxy (about 5 minutes)'
+	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
 	@echo 'make clean         remove what was built'
@@ -65,6 +66,11 @@ bench:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/bench.sh $(RELEASE)
+
+bench-h2:
+	@scripts/install.sh bench
+	swift build $(RELEASE_FLAGS)
+	@Benchmarks/h2.sh $(RELEASE)
 
 idle:
 	@scripts/install.sh bench

@@ -54,7 +54,7 @@ let package = Package(
         fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
         fence("Crypto", ["Bytes", "COpenSSL"]),
         fence("HTTP2", ["Bytes", "CNghttp2"]),
-        fence("TLS", ["Bytes", "EventLoop", "COpenSSL"]),
+        fence("TLS", ["Bytes", "Crypto", "EventLoop", "COpenSSL"]),
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),
@@ -160,6 +160,7 @@ let package = Package(
         tests(
             "RequestPathTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
+        tests("ConformanceTests", ["GatewayTesting"]),
         tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6]

@@ -16,6 +16,8 @@ import urllib.request
 
 APP = "ABCDE12345.com.example.bench"
 MIB = 1 << 20
+# HAProxy keeps all of them. Who keeps fewer than there are requests in flight connects anew.
+IDLE_UPSTREAM_CONNECTIONS = 256
 
 
 class Failure(Exception):
@@ -141,16 +143,17 @@ class Testbed:
         command = ["nginx", "-e", "stderr", "-p", self.folder, "-c", path]
         return self.start(name, command, cpu)
 
-    def start_nginx_proxy(self, port, upstream, cpu=None):
-        """nginx as a reverse proxy with kept-alive connections to the upstream."""
+    def start_nginx_proxy(self, port, upstream, cpu=None, listen=""):
+        """nginx as a reverse proxy with kept-alive connections to the upstream; `listen` are
+        further directives of its server."""
         more = f"""
             upstream api {{
                 server 127.0.0.1:{upstream};
-                keepalive 64;
+                keepalive {IDLE_UPSTREAM_CONNECTIONS};
                 keepalive_requests 1000000000;
             }}
         """
-        server = """
+        server = listen + """
             location / {
                 proxy_pass http://api;
                 proxy_http_version 1.1;
@@ -161,8 +164,8 @@ class Testbed:
         self.await_answer(process, f"http://127.0.0.1:{port}/")
         return process
 
-    def start_haproxy(self, port, upstream, cpu=None):
-        """The same with HAProxy, one thread."""
+    def start_haproxy(self, port, upstream, cpu=None, listen=""):
+        """The same with HAProxy, one thread; `listen` are further lines of its frontend."""
         path = self.write("haproxy.cfg", f"""
 global
     nbthread 1
@@ -175,6 +178,7 @@ defaults
     timeout server 1m
 frontend measured
     bind 127.0.0.1:{port}
+    {listen}
     default_backend api
 backend api
     server api 127.0.0.1:{upstream}
@@ -194,11 +198,13 @@ backend api
         return process
 
     def configure_gateway(self, name, port, admin, upstream, counters="embedded",
-                          workers="1", challenge_ttl="2m", key_cache=100_000):
+                          workers="1", challenge_ttl="2m", key_cache=100_000, listeners=""):
+        """`listeners` are further entries of `listeners`, each a line."""
         return self.write(name + ".yaml", f"""
 workers: {workers}
 listeners:
   - bind: 127.0.0.1:{port}
+{listeners}
 apps:
   - id: {APP}
     environments: [production]
@@ -207,7 +213,9 @@ counters: {counters}
 key_cache: {{ records: {key_cache} }}
 challenge: {{ ttl: {challenge_ttl} }}
 upstreams:
-  api: {{ servers: ["127.0.0.1:{upstream}"] }}
+  api:
+    servers: ["127.0.0.1:{upstream}"]
+    idle_connections_max: {IDLE_UPSTREAM_CONNECTIONS}
 routes:
   - name: verified
     path: /verified

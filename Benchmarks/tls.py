@@ -55,12 +55,10 @@ def start(bed, key, version):
     name = f"{key}-{version.name}"
     upstream, clear, gateway, admin, other, nginx = testbed.free_ports(6)
     bed.start_upstream(upstream, bed.load_cpu)
-    path = bed.configure_gateway("gateway-" + name, clear, admin, upstream)
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
     files = f"certificate: {bed.path(key)}.crt, key: {bed.path(key)}.key"
-    bed.write("gateway-" + name + ".yaml", text.replace(
-        "apps:", f"  - {{ bind: 127.0.0.1:{gateway}, tls: {{ {files} }} }}\napps:", 1))
+    bed.configure_gateway(
+        "gateway-" + name, clear, admin, upstream,
+        listeners=f"  - {{ bind: 127.0.0.1:{gateway}, tls: {{ {files} }} }}")
     ours = bed.start_gateway("gateway-" + name, admin, bed.server_cpu)[0]
     theirs = bed.start_nginx("nginx-" + name, other, f"""
         listen 127.0.0.1:{nginx} ssl;

@@ -58,7 +58,8 @@ private struct SessionTrace: Equatable {
             case .end(let stream): ends.append(stream)
             case .trailers(_, let bytes): _ = try? TrailerSection(parsing: bytes)
             case .failed, .ready, .goAway: throw FuzzFinding("a server's event: \(event)")
-            case .closed, .malformed, .settingsAcknowledged, .pingAcknowledged: break
+            case .answeredEarly, .closed, .malformed, .settingsAcknowledged, .pingAcknowledged:
+                break
             }
         }
     }

@@ -45,4 +45,36 @@ extension HeadLimits {
     /// Small, so that short inputs reach them.
     static let tight = HeadLimits(
         headByteCountMax: 512, fieldCountMax: 12, targetByteCountMax: 128)
+    /// For what is written anew, with more white space than it came with.
+    static let rewritten = HeadLimits(
+        headByteCountMax: 1 << 16, fieldCountMax: 12, targetByteCountMax: 1 << 16)
+}
+
+/// Everything that a parser says of a head, as bytes.
+protocol HeadText: Equatable {
+    var outcome: HeadOutcome { get }
+    var byteCount: Int { get set }
+    /// The same head anew.
+    var written: [UInt8] { get }
+}
+
+extension HeadText {
+    /// A head is read alike however it is cut; written anew from what was read, it reads the same.
+    /// Returns it where it is complete. `read` reads bytes in pieces that end at `cuts`.
+    static func checked(
+        _ bytes: [UInt8], read: (_ bytes: [UInt8], _ cuts: [Int], HeadLimits) -> Self
+    ) throws -> Self? {
+        let whole = read(bytes, [bytes.count], .tight)
+        for cuts in Cuts.all(of: bytes) {
+            try FuzzFinding.requireEqual(
+                whole, read(bytes, cuts, .tight), "cut otherwise, the head reads otherwise")
+        }
+        guard whole.outcome == .complete else { return nil }
+        try Array(bytes[..<whole.byteCount]).checkHead()
+        let written = whole.written
+        var again = read(written, [written.count], .rewritten)
+        again.byteCount = whole.byteCount
+        try FuzzFinding.requireEqual(whole, again, "written anew, the head reads otherwise")
+        return whole
+    }
 }

@@ -5,28 +5,13 @@ extension FuzzTarget {
     /// A request's head is read alike however it is cut; written anew from what was read, it reads
     /// the same.
     static let requestHead = FuzzTarget("request-head", byteCountMax: 1024) { bytes in
-        let whole = RequestText(bytes, cuts: [bytes.count])
-        for cuts in Cuts.all(of: bytes) {
-            try FuzzFinding.requireEqual(
-                whole, RequestText(bytes, cuts: cuts), "cut otherwise, the head reads otherwise")
-        }
-        guard whole.outcome == .complete else { return }
-        try Array(bytes[..<whole.byteCount]).checkHead()
-        try whole.checkMeaning()
-        let written = whole.written
-        var again = RequestText(written, cuts: [written.count], limits: .wide)
-        again.byteCount = whole.byteCount
-        try FuzzFinding.requireEqual(whole, again, "written anew, the head reads otherwise")
+        let read = try RequestText.checked(bytes) { RequestText($0, cuts: $1, limits: $2) }
+        try read?.checkMeaning()
     }
 }
 
-extension HeadLimits {
-    fileprivate static let wide = HeadLimits(
-        headByteCountMax: 1 << 16, fieldCountMax: 12, targetByteCountMax: 1 << 16)
-}
-
 /// Everything that ``RequestHead`` says, as bytes.
-private struct RequestText: Equatable {
+private struct RequestText: HeadText {
     var outcome: HeadOutcome
     var byteCount = 0
     var method: [UInt8] = []
@@ -43,7 +28,7 @@ private struct RequestText: Equatable {
     var fields: [FieldText] = []
     var tokens: [[UInt8]] = []
 
-    init(_ bytes: [UInt8], cuts: [Int], limits: HeadLimits = .tight) {
+    init(_ bytes: [UInt8], cuts: [Int], limits: HeadLimits) {
         var head = RequestHead()
         outcome = .incomplete
         for end in cuts where outcome == .incomplete {

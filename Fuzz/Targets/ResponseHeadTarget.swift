@@ -7,28 +7,12 @@ extension FuzzTarget {
         guard let first = input.first else { return }
         let method: Method = first == UInt8(ascii: "H") ? .head : .get
         let bytes = Array(input.dropFirst())
-        let whole = ResponseText(bytes, cuts: [bytes.count], method)
-        for cuts in Cuts.all(of: bytes) {
-            try FuzzFinding.requireEqual(
-                whole, ResponseText(bytes, cuts: cuts, method),
-                "cut otherwise, the head reads otherwise")
-        }
-        guard whole.outcome == .complete else { return }
-        try Array(bytes[..<whole.byteCount]).checkHead()
-        let written = whole.written
-        var again = ResponseText(written, cuts: [written.count], method, limits: .wide)
-        again.byteCount = whole.byteCount
-        try FuzzFinding.requireEqual(whole, again, "written anew, the head reads otherwise")
+        _ = try ResponseText.checked(bytes) { ResponseText($0, cuts: $1, method, limits: $2) }
     }
 }
 
-extension HeadLimits {
-    fileprivate static let wide = HeadLimits(
-        headByteCountMax: 1 << 16, fieldCountMax: 12, targetByteCountMax: 1)
-}
-
 /// Everything that ``ResponseHead`` says, as bytes.
-private struct ResponseText: Equatable {
+private struct ResponseText: HeadText {
     var outcome: HeadOutcome
     var byteCount = 0
     var status: UInt16 = 0
@@ -41,7 +25,7 @@ private struct ResponseText: Equatable {
     var fields: [FieldText] = []
     var tokens: [[UInt8]] = []
 
-    init(_ bytes: [UInt8], cuts: [Int], _ method: Method, limits: HeadLimits = .tight) {
+    init(_ bytes: [UInt8], cuts: [Int], _ method: Method, limits: HeadLimits) {
         var head = ResponseHead()
         outcome = .incomplete
         for end in cuts where outcome == .incomplete {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -57,6 +58,11 @@ static inline int sallyport_bind_to_processor(unsigned processor) {
 // SIG_IGN is a cast, which Swift cannot import.
 static inline int sallyport_ignore_signal(int number) {
     return signal(number, SIG_IGN) == SIG_ERR ? errno : 0;
+}
+// ioctl is variadic. What was written to a socket and the other end has not taken; 0 where unknown.
+static inline int sallyport_queued(int fd) {
+    int count = 0;
+    return ioctl(fd, TIOCOUTQ, &count) == 0 ? count : 0;
 }
 static inline int sallyport_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 // prctl is variadic.
@@ -100,4 +106,20 @@ static inline int sallyport_spawn(pid_t *id, char *const words[], int output) {
 static inline int sallyport_exit_code(int status) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
-static inline int sallyport_become(char *const words[]) { return execvp(words[0], words); }
+// Declared under _GNU_SOURCE only.
+extern int execvpe(const char *file, char *const words[], char *const environment[]);
+// Our environment with `added` before it: of two that have one name, the first counts. setenv would
+// move it under the eyes of other threads. Returns an errno.
+static inline int sallyport_become(char *const words[], char *const added[]) {
+    size_t added_count = 0, count = 0;
+    while (added[added_count] != NULL) added_count++;
+    while (__environ[count] != NULL) count++;
+    char **environment = (char **)calloc(added_count + count + 1, sizeof *environment);
+    if (environment == NULL) return ENOMEM;
+    memcpy(environment, added, added_count * sizeof *environment);
+    memcpy(environment + added_count, __environ, count * sizeof *environment);
+    execvpe(words[0], words, environment);
+    int code = errno;
+    free(environment);
+    return code;
+}

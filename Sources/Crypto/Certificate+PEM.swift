@@ -35,11 +35,7 @@ extension Certificate {
         var contents: UnsafeMutablePointer<UInt8>?
         var byteCount = 0
         guard unsafe PEM_read_bio(bio.handle, &name, &header, &contents, &byteCount) == 1 else {
-            let code = ERR_peek_last_error()
-            if ERR_GET_LIB(code) == ERR_LIB_PEM, ERR_GET_REASON(code) == PEM_R_NO_START_LINE {
-                ErrorQueue.clear()
-                return nil
-            }
+            if ErrorQueue.isEndOfPEM() { return nil }
             throw .malformed(ErrorQueue.drain("PEM"))
         }
         defer {

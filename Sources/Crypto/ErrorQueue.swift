@@ -1,15 +1,21 @@
 import COpenSSL
 
-/// OpenSSL's error queue of this thread.
+/// OpenSSL's error queue of this thread, also for the targets that use OpenSSL beside this one.
 ///
 /// Every call that reports through the queue starts with ``clear()``, so that what ``drain(_:)``
-/// finds belongs to that call; whatever is left would confuse TLS on the same thread.
-enum ErrorQueue {
-    @inline(always)
-    static func clear() { ERR_clear_error() }
+/// finds belongs to that call; whatever is left would be taken for the next call's, also of another
+/// TLS session on the same thread.
+package enum ErrorQueue {
+    package static func clear() { ERR_clear_error() }
 
-    /// `step` with the queued reasons behind it, oldest first; empties the queue.
-    static func drain(_ step: String) -> String {
+    /// `step` with the queued reasons behind it; empties the queue.
+    package static func drain(_ step: String) -> String {
+        let text = drainReasons()
+        return text.isEmpty ? step : "\(step) (\(text))"
+    }
+
+    /// The queued reasons, oldest first; empties the queue.
+    package static func drainReasons() -> String {
         var reasons: [String] = []
         while true {
             let code = ERR_get_error()
@@ -20,6 +26,17 @@ enum ErrorQueue {
                 reasons.append("error \(String(code, radix: 16))")
             }
         }
-        return reasons.isEmpty ? step : step + " (" + reasons.joined(separator: "; ") + ")"
+        return reasons.joined(separator: "; ")
+    }
+
+    /// Whether a PEM reader stopped because only other text, or nothing, was left; empties the
+    /// queue then.
+    package static func isEndOfPEM() -> Bool {
+        let code = ERR_peek_last_error()
+        guard ERR_GET_LIB(code) == ERR_LIB_PEM, ERR_GET_REASON(code) == PEM_R_NO_START_LINE else {
+            return false
+        }
+        clear()
+        return true
     }
 }

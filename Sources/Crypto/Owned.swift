@@ -1,13 +1,16 @@
-/// One OpenSSL object and the function that frees it.
+/// One OpenSSL object and the function that frees it, also for the targets that use OpenSSL beside
+/// this one.
 ///
 /// Whoever reads ``pointer`` keeps the owner alive meanwhile.
 @safe
-struct Owned: ~Copyable {
-    let pointer: OpaquePointer
+package struct Owned: ~Copyable {
+    package let pointer: OpaquePointer
     private let free: @convention(c) (OpaquePointer?) -> Void
 
     /// Nil when OpenSSL gave none.
-    init?(_ pointer: OpaquePointer?, freedBy free: @convention(c) (OpaquePointer?) -> Void) {
+    package init?(
+        _ pointer: OpaquePointer?, freedBy free: @convention(c) (OpaquePointer?) -> Void
+    ) {
         guard let pointer = unsafe pointer else { return nil }
         unsafe self.pointer = pointer
         unsafe self.free = free

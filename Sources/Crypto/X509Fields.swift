@@ -1,10 +1,10 @@
 import Bytes
-import COpenSSL
+package import COpenSSL
 
 /// What OpenSSL keeps behind accessors, as values.
-enum X509Fields {
+package enum X509Fields {
     /// Seconds since 1970.
-    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+    package static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
         defer { unsafe ASN1_TIME_free(epoch) }
         var days: Int32 = 0
@@ -36,7 +36,7 @@ enum X509Fields {
         return try unsafe text(ofObject: object)
     }
 
-    static func text(of name: OpaquePointer?) throws(CryptoError) -> String {
+    package static func text(of name: OpaquePointer?) throws(CryptoError) -> String {
         let bio = try MemoryBIO()
         guard unsafe sallyport_name_print(bio.handle, name) >= 0 else {
             throw .malformed(ErrorQueue.drain("distinguished name"))

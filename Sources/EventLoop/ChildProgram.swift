@@ -65,10 +65,13 @@ public enum ChildProgram {
         return try File.read(output, into: &text, atMost: 4096) > 0
     }
 
-    /// Becomes another program, in the same process; returns only where that fails.
-    public static func become(_ words: [String]) -> IOError {
-        _ = unsafe withWords(words) { words in unsafe sallyport_become(words) }
-        return IOError(words[0], errno: sallyport_errno())
+    /// Becomes another program, in the same process, with `variables` (`NAME=VALUE`) before those
+    /// of this one's environment, which stays as it is; returns only where that fails.
+    public static func become(_ words: [String], adding variables: [String]) -> IOError {
+        let code = unsafe withWords(words) { words in
+            unsafe withWords(variables) { variables in unsafe sallyport_become(words, variables) }
+        }
+        return IOError(words[0], errno: code)
     }
 
     private static func withWords(

@@ -18,11 +18,6 @@ public enum HostSystem {
         return environment(name)
     }
 
-    /// Not safe beside other threads that read the environment.
-    static func setEnvironment(_ name: String, _ value: String) {
-        unsafe setenv(name, value, 1)
-    }
-
     /// Raises the number of descriptors to the hard limit; returns the number in force.
     public static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()

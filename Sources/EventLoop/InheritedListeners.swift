@@ -14,25 +14,34 @@ public final class InheritedListeners {
     }
 
     private var entries: [Entry] = []
+    /// Those unix sockets' files that this process made: ``SocketFile/identity``.
+    private var ownFiles: Set<String> = []
 
     public init() {}
 
     deinit { close() }
 
-    /// Closes those that nobody has taken.
+    /// Closes those that nobody has taken, and removes their files where they are ours.
     public func close() {
-        for entry in entries { Socket.close(entry.descriptor) }
+        for entry in entries {
+            Socket.close(entry.descriptor)
+            guard case .unix(let path) = entry.address.form, let file = SocketFile(path) else {
+                continue
+            }
+            if owns(file) { file.remove() }
+        }
         entries = []
     }
 
     /// Takes over what the environment announces to this very process, and removes the words from
     /// it, so that no child believes that they are its own.
     ///
-    /// The variables are `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`, and ``variable``. Throws
-    /// where one of the descriptors is not a listening stream socket that can be served.
+    /// The variables are `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`, ``variable`` and
+    /// ``filesVariable``. Throws where one of the descriptors is not a listening stream socket that
+    /// can be served.
     public static func take() throws(IOError) -> InheritedListeners {
         let listeners = InheritedListeners()
-        let words = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", variable].map {
+        let words = ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", variable, filesVariable].map {
             HostSystem.takeEnvironment($0)
         }
         let processID = String(HostSystem.processID)
@@ -46,21 +55,32 @@ public final class InheritedListeners {
                 try listeners.adopt(firstDescriptor + Int32(index), name: name)
             }
         }
-        if let text = words[3], let colon = text.utf8.firstIndex(of: 0x3A),
-            text[..<colon] == processID
-        {
-            for word in text[text.index(after: colon)...].split(separator: ",") {
-                guard let descriptor = Int32(word) else {
-                    throw IOError(variable, .unresolved("\(word) is not a descriptor"))
-                }
-                try listeners.adopt(descriptor, name: nil)
+        for word in list(words[3], for: processID) {
+            guard let descriptor = Int32(word) else {
+                throw IOError(variable, .unresolved("\(word) is not a descriptor"))
             }
+            try listeners.adopt(descriptor, name: nil)
         }
+        listeners.ownFiles.formUnion(list(words[4], for: processID))
         return listeners
+    }
+
+    /// The words of `PID:WORD,...`; none where it is meant for another process.
+    private static func list(_ text: String?, for processID: String) -> [String] {
+        guard let text, let colon = text.firstIndex(of: ":"), text[..<colon] == processID else {
+            return []
+        }
+        return text[text.index(after: colon)...].split(separator: ",").map(String.init)
     }
 
     /// Takes a listening socket of this process's own.
     public func add(_ descriptor: Int32) throws(IOError) { try adopt(descriptor, name: nil) }
+
+    /// `file` belongs to one of them, and to this process: whoever serves it last removes it.
+    public func own(_ file: SocketFile) { ownFiles.insert(file.identity) }
+
+    /// False of a file that a service manager made.
+    public func owns(_ file: SocketFile) -> Bool { ownFiles.contains(file.identity) }
 
     private func adopt(_ descriptor: Int32, name: String?) throws(IOError) {
         let subject =
@@ -117,21 +137,27 @@ public final class InheritedListeners {
         entries.compactMap { entry in entry.name.map { "\(entry.address) (\($0))" } }
     }
 
-    /// Announces them to the program that replaces this one in the same process, which finds them
-    /// with ``take()``. To be undone with ``revoke()`` where that did not come to pass.
-    public func announce() {
+    /// Keeps them open for the program that replaces this one in the same process. Returns what its
+    /// environment must hold for it to find them with ``take()``. To be undone with ``revoke()``
+    /// where that did not come to pass.
+    public func announce() -> [String] {
         for entry in entries { _ = sallyport_keep_on_exec(entry.descriptor, 1) }
-        let list = entries.map { String($0.descriptor) }.joined(separator: ",")
-        HostSystem.setEnvironment(Self.variable, "\(HostSystem.processID):\(list)")
+        let descriptors = entries.map { String($0.descriptor) }.joined(separator: ",")
+        let files = ownFiles.sorted().joined(separator: ",")
+        return [
+            "\(Self.variable)=\(HostSystem.processID):\(descriptors)",
+            "\(Self.filesVariable)=\(HostSystem.processID):\(files)",
+        ]
     }
 
     public func revoke() {
-        _ = HostSystem.takeEnvironment(Self.variable)
         for entry in entries { _ = sallyport_keep_on_exec(entry.descriptor, 0) }
     }
 
     /// `PID:DESCRIPTOR,...`, between two programs of one process.
     public static let variable = "SALLYPORT_LISTENERS"
+    /// `PID:DEVICE.NUMBER,...`: the files that are the process's own to remove.
+    public static let filesVariable = "SALLYPORT_SOCKET_FILES"
     /// SD_LISTEN_FDS_START.
     private static let firstDescriptor: Int32 = 3
     /// Far more than a gateway has addresses.

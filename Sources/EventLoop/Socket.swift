@@ -203,6 +203,11 @@ public enum Socket {
         return true
     }
 
+    /// Bytes that were written and that the peer's system has not acknowledged.
+    public static func queuedByteCount(_ descriptor: Int32) -> Int {
+        Int(sallyport_queued(descriptor))
+    }
+
     /// Tells the peer that no more bytes follow.
     public static func shutdownWrite(_ descriptor: Int32) {
         if shutdown(descriptor, Int32(SHUT_WR)) != 0 {

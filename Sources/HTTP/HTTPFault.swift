@@ -1,7 +1,7 @@
 /// What is wrong with a message. Each has a stable code for logs and metrics.
 public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
     // MARK: start line
-    case requestLineInvalid, methodInvalid, methodTooLong, connectNotSupported
+    case requestLineInvalid, methodInvalid, methodTooLong, connectNotSupported, traceNotSupported
     case targetInvalid, targetTooLong, fragmentInTarget
     case versionInvalid, versionNotSupported
     case statusLineInvalid
@@ -19,7 +19,7 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
     case transferCodingUnknown
     case connectionInvalid, connectionNominatesEndToEnd
     case expectationUnknown
-    /// A body announced where none can be: TRACE, 1xx and 204.
+    /// A body announced where none can be: 1xx and 204.
     case bodyNotAllowed
     // MARK: chunked bodies
     case chunkSizeInvalid, chunkSizeTooLarge, chunkExtensionInvalid, chunkExtensionsTooLong
@@ -37,7 +37,7 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
         switch self {
         case .targetTooLong: 414
         case .headTooLarge, .tooManyFields, .trailersTooLarge: 431
-        case .methodTooLong, .connectNotSupported, .transferCodingUnknown: 501
+        case .methodTooLong, .connectNotSupported, .traceNotSupported, .transferCodingUnknown: 501
         case .versionNotSupported: 505
         case .expectationUnknown: 417
         default: 400
@@ -51,6 +51,7 @@ public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
         case .methodInvalid: "method_invalid"
         case .methodTooLong: "method_too_long"
         case .connectNotSupported: "connect_not_supported"
+        case .traceNotSupported: "trace_not_supported"
         case .targetInvalid: "target_invalid"
         case .targetTooLong: "target_too_long"
         case .fragmentInTarget: "fragment_in_target"

@@ -7,7 +7,7 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
     // Who sent it, and through whom.
     case forwarded, xForwardedFor, xForwardedHost, xForwardedProto, xForwardedPort
     case xForwardedPrefix, xForwardedServer, xForwardedSsl, xForwardedScheme
-    case xRequestID, xRealIP, via
+    case xRequestID, xRealIP, via, maxForwards
     // Ask some servers to take another method or path than the one that was matched.
     case xHTTPMethod, xHTTPMethodOverride, xMethodOverride, xOriginalURL, xRewriteURL
     // Content and the rest.
@@ -43,6 +43,7 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         case .xRequestID: "x-request-id"
         case .xRealIP: "x-real-ip"
         case .via: "via"
+        case .maxForwards: "max-forwards"
         case .xHTTPMethod: "x-http-method"
         case .xHTTPMethodOverride: "x-http-method-override"
         case .xMethodOverride: "x-method-override"

@@ -36,8 +36,6 @@ extension RequestHead {
             }
         }
         if let fault = frame() ?? settleHost(hostField, bytes) { return fault }
-        // RFC 9110 section 9.3.8: a server that knows this takes the body for the next request.
-        guard methodKind != .trace || !hasBody else { return .bodyNotAllowed }
         keepAlive = message.keepAlive(in: version)
         hasUpgrade = hasUpgradeField && message.upgrades && version == .http11
         // RFC 9110 section 10.1.1: ignored in HTTP/1.0.

@@ -35,6 +35,9 @@ extension RequestHead {
         methodKind = Method(packed: methodPacked, byteCount: position - start)
         // A gateway is not a tunnel: RFC 9110 section 9.3.6.
         guard methodKind != .connect else { return .refused(.connectNotSupported) }
+        // Its answer would show the client what the gateway adds for the upstream's eyes, and a
+        // page what its browser keeps from it; and some servers take its body for a request.
+        guard methodKind != .trace else { return .refused(.traceNotSupported) }
         position += 1
         target = Range32(position, position)
         phase = .target

@@ -128,8 +128,8 @@ public class HTTP2Endpoint {
     }
 
     /// Gives the bytes of a `body` event to `use`; then the peer may send as many again, on this
-    /// stream unless `use` has a reason to wait (``giveWindow(stream:byteCount:)``), and on others
-    /// in any case.
+    /// stream unless `use` has a reason to wait (``giveWindow(stream:byteCount:)``) or the request
+    /// has been answered, and on others in any case.
     public func takeBody<Result>(
         stream: Int32, byteCount: Int, _ use: (Span<UInt8>) -> (Result, keepsWindow: Bool)
     ) -> Result {
@@ -138,7 +138,7 @@ public class HTTP2Endpoint {
         let (result, keepsWindow) = use(taken.readable.extracting(0..<byteCount))
         taken.consume(byteCount)
         swap(&taken, &received)
-        if keepsWindow {
+        if keepsWindow || streams[stream]?.isAnswered == true {
             _ = unsafe nghttp2_session_consume_connection(library, byteCount)
         } else {
             _ = unsafe nghttp2_session_consume(library, stream, byteCount)
@@ -159,6 +159,7 @@ public class HTTP2Endpoint {
             switch fault {
             case .protocolError: NGHTTP2_PROTOCOL_ERROR
             case .streamClosed: NGHTTP2_STREAM_CLOSED
+            case .flowControl: NGHTTP2_FLOW_CONTROL_ERROR
             case .settingsTimeout: NGHTTP2_SETTINGS_TIMEOUT
             default: NGHTTP2_ENHANCE_YOUR_CALM
             }

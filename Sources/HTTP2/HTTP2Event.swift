@@ -8,6 +8,8 @@ public enum HTTP2Event: Sendable {
     case trailers(stream: Int32, bytes: [UInt8])
     /// The peer's message is complete.
     case end(stream: Int32)
+    /// The answer has been made into frames whole, and the request has not ended.
+    case answeredEarly(stream: Int32)
     /// The stream is gone: answered whole, reset by either side, or lost with its connection.
     case closed(stream: Int32, wasReset: Bool)
     /// A header block that no head could be made of; its stream is being reset.
@@ -58,5 +60,7 @@ public enum HTTP2Fault: String, Error, Sendable {
     case headerBomb = "header_bomb"
     /// A frame for a stream that has ended (RFC 9113 section 5.1).
     case streamClosed = "stream_closed"
+    /// SETTINGS by which a window would be larger than the largest (RFC 9113 section 6.9.2).
+    case flowControl = "flow_control"
     case settingsTimeout = "settings_timeout"
 }

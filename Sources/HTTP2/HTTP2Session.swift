@@ -11,6 +11,8 @@ public final class HTTP2Session: HTTP2Endpoint {
     var watch: FrameWatch
     private var scanner = FrameScanner(prefaceByteCount: clientPreface.count)
     var head: RequestHeadText
+    /// SETTINGS have changed the windows of all streams, and what nghttp2 made of it is not sent.
+    private var hasWindowChanged = false
     /// The highest stream that the client has opened.
     var lastStream: Int32 = 0
 
@@ -116,6 +118,14 @@ public final class HTTP2Session: HTTP2Endpoint {
         submitReset(stream, NGHTTP2_INTERNAL_ERROR)
     }
 
+    /// Has the client stop sending a request that was answered (RFC 9113 section 8.1).
+    public func stopRequest(stream: Int32) { submitReset(stream, NGHTTP2_NO_ERROR) }
+
+    public override func fill(atMost byteCountMax: Int) {
+        super.fill(atMost: byteCountMax)
+        if !isOutputFull { hasWindowChanged = false }
+    }
+
     // MARK: the end of the connection
 
     /// Says that an end is near; requests that are under way are still served. The client's answer
@@ -182,11 +192,18 @@ public final class HTTP2Session: HTTP2Endpoint {
             if header.endsStream { requestEnded(header.stream_id) }
         case NGHTTP2_SETTINGS.rawValue:
             if header.isAck { events.append(.settingsAcknowledged) }
+            if unsafe changesWindows(frame.settings) { hasWindowChanged = true }
         case NGHTTP2_PING.rawValue:
             if header.isAck { events.append(.pingAcknowledged) }
         default: break
         }
         return 0
+    }
+
+    private func changesWindows(_ settings: nghttp2_settings) -> Bool {
+        let name = Int32(bitPattern: NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue)
+        return unsafe UnsafeBufferPointer(start: settings.iv, count: settings.niv)
+            .contains { $0.settings_id == name }
     }
 
     private func headEnded(_ header: nghttp2_frame_hd) {
@@ -233,13 +250,15 @@ public final class HTTP2Session: HTTP2Endpoint {
             guard code != NGHTTP2_NO_ERROR.rawValue, streams[id]?.isResetByGateway != true else {
                 return 0
             }
+            // nghttp2 resets the stream whose window SETTINGS have made too large; RFC 9113 section
+            // 6.9.2 has it that the connection ends.
+            if code == NGHTTP2_FLOW_CONTROL_ERROR.rawValue, hasWindowChanged { end(.flowControl) }
             if let fault = watch.wasReset(now: now) { end(fault) }
         case NGHTTP2_DATA.rawValue, NGHTTP2_HEADERS.rawValue:
             if UInt32(header.type) == NGHTTP2_DATA.rawValue { watch.sentData() }
-            // The answer is complete and the request is not: nobody wants the rest of it
-            // (RFC 9113 section 8.1).
             if header.endsStream, let stream = streams[id], !stream.isRemoteEnded {
-                submitReset(id, NGHTTP2_NO_ERROR)
+                stream.isAnswered = true
+                events.append(.answeredEarly(stream: id))
             }
         default: break
         }

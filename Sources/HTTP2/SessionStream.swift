@@ -11,6 +11,8 @@ final class SessionStream {
     var isRemoteEnded = false
     /// Our content is complete.
     var isEnded = false
+    /// The answer has been made into frames whole.
+    var isAnswered = false
     /// Ended by us, of our own accord towards a client, for a fault in the answer towards a server.
     var isResetByGateway = false
     /// Nobody waits for the answer.

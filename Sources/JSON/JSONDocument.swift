@@ -47,10 +47,17 @@ public struct JSONDocument: ~Copyable {
     var memberCount: Int { unsafe Int(clamping: json_object_size(tree)) }
 
     func member(_ name: UnsafeBufferPointer<UInt8>) -> UnsafeMutablePointer<json_t>? {
-        guard let base = name.baseAddress else { return nil }
-        return unsafe base.withMemoryRebound(to: CChar.self, capacity: name.count) { text in
-            unsafe json_object_getn(tree, text, name.count)
-        }
+        unsafe jsonMember(of: tree, name)
+    }
+}
+
+/// Nil for every value but an object with that member.
+func jsonMember(
+    of node: UnsafeMutablePointer<json_t>, _ name: UnsafeBufferPointer<UInt8>
+) -> UnsafeMutablePointer<json_t>? {
+    guard let base = name.baseAddress else { return nil }
+    return unsafe base.withMemoryRebound(to: CChar.self, capacity: name.count) { text in
+        unsafe json_object_getn(node, text, name.count)
     }
 }
 

@@ -59,6 +59,29 @@ public struct JSONObjectReader: ~Copyable {
         return unsafe Int64(json_integer_value(node))
     }
 
+    /// The UTF-8 bytes of the string member `name` of the object `object`.
+    public func string(_ name: StaticString, in object: StaticString) -> [UInt8]? {
+        guard let node = unsafe node(object) else { return nil }
+        return name.withUTF8Buffer { bytes in
+            guard let member = unsafe jsonMember(of: node, bytes) else { return nil }
+            return unsafe stringBytes(member).map { unsafe [UInt8]($0) }
+        }
+    }
+
+    /// Whether the array `name` holds the string `text`.
+    public func contains(_ text: String, inArray name: StaticString) -> Bool {
+        guard let node = unsafe node(name), unsafe node.pointee.type == JSON_ARRAY else {
+            return false
+        }
+        for index in unsafe 0..<json_array_size(node) {
+            guard let element = unsafe json_array_get(node, index),
+                let bytes = unsafe stringBytes(element)
+            else { continue }
+            if unsafe bytes.elementsEqual(text.utf8) { return true }
+        }
+        return false
+    }
+
     public func has(_ name: StaticString) -> Bool { unsafe node(name) != nil }
 
     public func has(named name: String) -> Bool {

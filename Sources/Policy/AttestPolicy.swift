@@ -38,8 +38,21 @@ public enum ChallengeRequirement: String, Sendable, CaseIterable {
 public enum StoreFailurePolicy: String, Sendable, CaseIterable {
     /// Refused with 503: it may be signed again when the store is back.
     case deny
+    /// As `deny`, but a session token counts although nobody can tell whether its key was revoked.
+    case tokensOnly = "tokens_only"
     /// Forwarded as unverified, counted and logged: for routes that would rather be open.
     case pass
+}
+
+/// What proves a request.
+public struct AcceptedProofs: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let assertion = AcceptedProofs(rawValue: 1)
+    /// A session token, which an assertion was exchanged for.
+    public static let token = AcceptedProofs(rawValue: 2)
 }
 
 /// What a route demands of a request.
@@ -50,6 +63,7 @@ public struct AttestPolicy: Hashable, Sendable {
     public var replay = ReplayPolicy.strict
     /// The share of keys, 0 to 100, for which `enforce` refuses; the others are observed.
     public var rolloutPercent = 100
+    public var accept = AcceptedProofs.assertion
     public var onStoreFailure = StoreFailurePolicy.deny
     /// In the `body` shape: the top-level JSON member of the body that holds the challenge.
     public var challengeMember = "challenge"

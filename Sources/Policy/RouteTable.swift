@@ -170,12 +170,21 @@ public final class RouteTable: Sendable {
 }
 
 extension AttestPolicy {
-    /// Orders policies by what they refuse: mode, then rollout, then a store's failure.
+    /// Orders policies by what they refuse: mode, then rollout, then whether a token will do, then
+    /// a store's failure.
     var demand: Int {
         switch mode {
         case .off: 0
         case .observe: 1
-        case .enforce: 2 + 2 * rolloutPercent + (onStoreFailure == .deny ? 1 : 0)
+        case .enforce: 2 + 6 * rolloutPercent + (accept == .assertion ? 3 : 0) + failureDemand
+        }
+    }
+
+    private var failureDemand: Int {
+        switch onStoreFailure {
+        case .pass: 0
+        case .tokensOnly: 1
+        case .deny: 2
         }
     }
 }

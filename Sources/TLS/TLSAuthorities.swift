@@ -1,4 +1,5 @@
 import COpenSSL
+import Crypto
 
 /// Certificate authorities that vouch for peers.
 ///
@@ -7,25 +8,47 @@ import COpenSSL
 public final class TLSAuthorities: @unchecked Sendable {
     let store: OpaquePointer
     let stack: CertificateStack
-    /// SHA-256 of the text they came from.
+    public let revocations: TLSRevocations?
+    /// SHA-256 of the texts they came from.
     let digest: [UInt8]
 
-    /// The certificates of a PEM text, at least one.
-    public init(pem: [UInt8]) throws(TLSError) {
+    /// The certificates of a PEM text, at least one. With `revocations` what they have taken back
+    /// is refused, and so is everything of an authority whose list is missing or out of date.
+    public init(pem: [UInt8], revocations: TLSRevocations? = nil) throws(TLSError) {
         let stack = try CertificateStack(pem: pem)
         guard let store = unsafe X509_STORE_new() else { throw TLSError("out of memory") }
         for index in 0..<stack.count {
             let certificate = unsafe sallyport_certificates_at(stack.pointer, Int32(index))
             guard unsafe X509_STORE_add_cert(store, certificate) == 1 else {
                 unsafe X509_STORE_free(store)
-                throw TLSError(TLSErrorQueue.drain("OpenSSL does not take a certificate"))
+                throw TLSError(ErrorQueue.drain("OpenSSL does not take a certificate"))
             }
+        }
+        do throws(TLSError) {
+            try unsafe revocations?.use(in: store)
+        } catch {
+            unsafe X509_STORE_free(store)
+            throw error
         }
         unsafe self.store = store
         self.stack = stack
+        self.revocations = revocations
+        // A text's length before it: no other two texts look the same.
+        let text = Array("\(pem.count):".utf8) + pem + (revocations?.pem ?? [])
         var digest = [UInt8](repeating: 0, count: 32)
-        unsafe SHA256(pem, pem.count, &digest)
+        unsafe SHA256(text, text.count, &digest)
         self.digest = digest
+    }
+
+    /// The subjects of those authorities whose certificates are refused because ``revocations`` has
+    /// no list of theirs.
+    public var withoutRevocations: [String] {
+        guard let revocations else { return [] }
+        return (0..<stack.count).compactMap { index in
+            let certificate = unsafe sallyport_certificates_at(stack.pointer, Int32(index))
+            guard unsafe !revocations.cover(certificate) else { return nil }
+            return (try? unsafe X509Fields.text(of: X509_get_subject_name(certificate))) ?? "?"
+        }
     }
 
     deinit { unsafe X509_STORE_free(store) }

@@ -1,4 +1,5 @@
 import COpenSSL
+import Crypto
 
 /// Asks OpenSSL about single settings, so that a configuration can say which one is wrong.
 public enum TLSCheck {
@@ -17,8 +18,8 @@ public enum TLSCheck {
     private static func check(
         _ list: String, _ set: (String, OpaquePointer) throws(TLSError) -> Void
     ) throws(TLSError) {
-        let context = unsafe TLSHandle(SSL_CTX_new(TLS_method()), freedBy: SSL_CTX_free)
-        guard let context else { throw TLSError(TLSErrorQueue.drain("TLS context")) }
+        let context = unsafe Owned(SSL_CTX_new(TLS_method()), freedBy: SSL_CTX_free)
+        guard let context else { throw TLSError(ErrorQueue.drain("TLS context")) }
         try unsafe set(list, context.pointer)
     }
 }

@@ -1,4 +1,5 @@
 import COpenSSL
+import Crypto
 
 /// What the gateway expects of servers that it connects to.
 public struct TLSClientConfiguration: Hashable, Sendable {
@@ -12,6 +13,8 @@ public struct TLSClientConfiguration: Hashable, Sendable {
     public var groups = TLSServerConfiguration.defaultGroups
     /// Application protocols in the order of preference (RFC 7301).
     public var protocols: [String] = []
+    /// Whether sessions may be resumed: ``TLSClientSessions``.
+    public var resumesSessions = true
 
     public init(authorities: TLSAuthorities?) { self.authorities = authorities }
 }
@@ -26,7 +29,8 @@ public final class TLSClientContext: @unchecked Sendable {
     public init(_ configuration: TLSClientConfiguration) throws(TLSError) {
         self.configuration = configuration
         unsafe context = try unsafe TLSParameters.make(
-            TLS_client_method(), minimumVersion: configuration.minimumVersion, hasTickets: false)
+            TLS_client_method(), minimumVersion: configuration.minimumVersion,
+            hasTickets: configuration.resumesSessions)
         try unsafe TLSParameters.setCiphers(configuration.ciphers, in: context)
         try unsafe TLSParameters.setCipherSuites(configuration.cipherSuites, in: context)
         try unsafe TLSParameters.setGroups(configuration.groups, in: context)
@@ -41,7 +45,7 @@ public final class TLSClientContext: @unchecked Sendable {
         guard
             unsafe protocols.isEmpty
                 || SSL_CTX_set_alpn_protos(context, protocols, UInt32(protocols.count)) == 0
-        else { throw TLSError(TLSErrorQueue.drain("application protocols")) }
+        else { throw TLSError(ErrorQueue.drain("application protocols")) }
     }
 
     deinit { unsafe SSL_CTX_free(context) }

@@ -1,19 +1,20 @@
 import COpenSSL
+import Crypto
 
 extension TLSFailure {
     /// What OpenSSL reports about a call that failed; empties its error queue.
     static func read(_ result: sallyport_tls_result, of session: OpaquePointer) -> TLSFailure {
         if result.error == SSL_ERROR_SYSCALL {
-            TLSErrorQueue.clear()
+            ErrorQueue.clear()
             guard result.system_error != 0 else { return .closedEarly }
             return TLSFailure(.network, unsafe String(cString: strerror(result.system_error)))
         }
-        let reason = TLSErrorQueue.oldestReason
+        let reason = oldestReason
         if reason == SSL_R_UNEXPECTED_EOF_WHILE_READING {
-            TLSErrorQueue.clear()
+            ErrorQueue.clear()
             return .closedEarly
         }
-        var text = TLSErrorQueue.drain("")
+        var text = ErrorQueue.drainReasons()
         if reason == SSL_R_CERTIFICATE_VERIFY_FAILED {
             let verdict = unsafe SSL_get_verify_result(session)
             text += unsafe ": \(String(cString: X509_verify_cert_error_string(verdict)))"
@@ -21,6 +22,12 @@ extension TLSFailure {
         return TLSFailure(
             kind(reason), text.isEmpty ? "unknown failure" : text,
             isHTTP: reason == SSL_R_HTTP_REQUEST)
+    }
+
+    /// The library's own number for the oldest reason, 0 where it is not libssl's.
+    private static var oldestReason: Int32 {
+        let code = ERR_peek_error()
+        return ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0
     }
 
     static let closedEarly = TLSFailure(.truncated, "closed without close_notify")

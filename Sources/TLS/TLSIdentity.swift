@@ -1,4 +1,5 @@
 import COpenSSL
+import Crypto
 
 /// A certificate chain and the private key of its first certificate.
 ///
@@ -29,7 +30,7 @@ public final class TLSIdentity: @unchecked Sendable {
     let certificate: OpaquePointer
     let key: OpaquePointer
     private let stack: CertificateStack
-    private let ownedKey: TLSHandle
+    private let ownedKey: Owned
 
     /// `certificatePEM` begins with the certificate of the key; its issuers follow in order. Both
     /// may be the same text.
@@ -40,10 +41,10 @@ public final class TLSIdentity: @unchecked Sendable {
             throw TLSError("holds no PEM certificate")
         }
         let key = unsafe ownedKey.pointer
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         guard unsafe X509_check_private_key(certificate, key) == 1 else {
             throw TLSError(
-                TLSErrorQueue.drain("the private key is not the one of the certificate"))
+                ErrorQueue.drain("the private key is not the one of the certificate"))
         }
         keyKind =
             switch unsafe EVP_PKEY_get_base_id(key) {
@@ -54,8 +55,8 @@ public final class TLSIdentity: @unchecked Sendable {
             }
         names = unsafe Self.names(of: certificate)
         serialNumber = unsafe Self.bytes(of: X509_get0_serialNumber(certificate))
-        guard let notBefore = unsafe Self.seconds(X509_get0_notBefore(certificate)),
-            let notAfter = unsafe Self.seconds(X509_get0_notAfter(certificate))
+        guard let notBefore = unsafe X509Fields.seconds(X509_get0_notBefore(certificate)),
+            let notAfter = unsafe X509Fields.seconds(X509_get0_notAfter(certificate))
         else { throw TLSError("the certificate's dates cannot be read") }
         self.notBefore = notBefore
         self.notAfter = notAfter
@@ -73,7 +74,7 @@ public final class TLSIdentity: @unchecked Sendable {
 
     /// Gives `context` the certificate, the key and the certificates between it and its root.
     func use(in context: OpaquePointer) throws(TLSError) {
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         // The issuers alone: the stack begins with the certificate itself.
         guard let issuers = unsafe sallyport_certificates_new() else {
             throw TLSError("out of memory")
@@ -84,7 +85,7 @@ public final class TLSIdentity: @unchecked Sendable {
                 issuers, sallyport_certificates_at(stack.pointer, Int32(index)))
         }
         guard unsafe SSL_CTX_use_cert_and_key(context, certificate, key, issuers, 1) == 1 else {
-            throw TLSError(TLSErrorQueue.drain("OpenSSL does not take the certificate"))
+            throw TLSError(ErrorQueue.drain("OpenSSL does not take the certificate"))
         }
     }
 
@@ -101,16 +102,16 @@ public final class TLSIdentity: @unchecked Sendable {
         return now > notAfter ? .expired : .valid
     }
 
-    private static func readKey(_ pem: [UInt8]) throws(TLSError) -> TLSHandle {
-        TLSErrorQueue.clear()
+    private static func readKey(_ pem: [UInt8]) throws(TLSError) -> Owned {
+        ErrorQueue.clear()
         guard
-            let bio = unsafe TLSHandle(
+            let bio = unsafe Owned(
                 BIO_new_mem_buf(pem, Int32(pem.count)), freedBy: { unsafe BIO_free_all($0) })
-        else { throw TLSError(TLSErrorQueue.drain("out of memory")) }
+        else { throw TLSError(ErrorQueue.drain("out of memory")) }
         // Without a callback OpenSSL would ask the terminal for an encrypted key's password.
         let key = unsafe PEM_read_bio_PrivateKey(bio.pointer, nil, { _, _, _, _ in -1 }, nil)
-        guard let owned = unsafe TLSHandle(key, freedBy: EVP_PKEY_free) else {
-            throw TLSError(TLSErrorQueue.drain("not an unencrypted PEM private key"))
+        guard let owned = unsafe Owned(key, freedBy: EVP_PKEY_free) else {
+            throw TLSError(ErrorQueue.drain("not an unencrypted PEM private key"))
         }
         return owned
     }
@@ -138,16 +139,6 @@ public final class TLSIdentity: @unchecked Sendable {
         guard count > 0 else { return nil }
         let bytes = text.prefix(Int(count)).map { UInt8(bitPattern: $0) }
         return String(decoding: bytes, as: UTF8.self).lowercased()
-    }
-
-    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
-        guard let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
-        defer { unsafe ASN1_TIME_free(epoch) }
-        var days: Int32 = 0
-        var seconds: Int32 = 0
-        guard let time = unsafe time, unsafe ASN1_TIME_diff(&days, &seconds, epoch, time) == 1
-        else { return nil }
-        return Int64(days) * 86_400 + Int64(seconds)
     }
 
     static func bytes(of number: UnsafePointer<ASN1_INTEGER>?) -> [UInt8] {

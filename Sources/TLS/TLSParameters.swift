@@ -1,53 +1,54 @@
 import COpenSSL
+import Crypto
 
 /// The parts of a context that servers and clients share: versions, ciphers, groups.
 enum TLSParameters {
     static func make(
         _ method: OpaquePointer?, minimumVersion: TLSVersion, hasTickets: Bool
     ) throws(TLSError) -> OpaquePointer {
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         guard let context = unsafe SSL_CTX_new(method) else {
-            throw TLSError(TLSErrorQueue.drain("TLS context"))
+            throw TLSError(ErrorQueue.drain("TLS context"))
         }
         unsafe sallyport_tls_harden(context, hasTickets ? 1 : 0)
         guard unsafe sallyport_tls_set_minimum(context, minimumVersion.number) == 1 else {
             unsafe SSL_CTX_free(context)
-            throw TLSError(TLSErrorQueue.drain("TLS \(minimumVersion.rawValue)"))
+            throw TLSError(ErrorQueue.drain("TLS \(minimumVersion.rawValue)"))
         }
         return unsafe context
     }
 
     /// Ciphers of TLS 1.2. OpenSSL passes over names that it does not know: here they are errors.
     static func setCiphers(_ list: String, in context: OpaquePointer) throws(TLSError) {
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         for name in list.split(separator: ":") where !"!-+@".contains(name.first ?? "!") {
             guard unsafe SSL_CTX_set_cipher_list(context, String(name)) == 1 else {
-                TLSErrorQueue.clear()
+                ErrorQueue.clear()
                 throw TLSError("OpenSSL has no cipher \(name)")
             }
         }
         guard unsafe SSL_CTX_set_cipher_list(context, list) == 1 else {
-            throw TLSError(TLSErrorQueue.drain("not a list of ciphers"))
+            throw TLSError(ErrorQueue.drain("not a list of ciphers"))
         }
     }
 
     static func setCipherSuites(_ list: String, in context: OpaquePointer) throws(TLSError) {
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         for name in list.split(separator: ":") {
             guard unsafe SSL_CTX_set_ciphersuites(context, String(name)) == 1 else {
-                TLSErrorQueue.clear()
+                ErrorQueue.clear()
                 throw TLSError("OpenSSL has no cipher suite \(name)")
             }
         }
         guard unsafe SSL_CTX_set_ciphersuites(context, list) == 1 else {
-            throw TLSError(TLSErrorQueue.drain("not a list of cipher suites"))
+            throw TLSError(ErrorQueue.drain("not a list of cipher suites"))
         }
     }
 
     /// Passes the list on to OpenSSL without the groups that are marked `?` and not there. OpenSSL
     /// reads the mark itself only from 3.5 on.
     static func setGroups(_ list: String, in context: OpaquePointer) throws(TLSError) {
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         var kept: [String] = []
         for tuple in list.split(separator: ":", omittingEmptySubsequences: false) {
             var names: [String] = []
@@ -57,16 +58,16 @@ enum TLSParameters {
                 if unsafe sallyport_tls_set_groups(context, name) == 1 {
                     names.append(marks.filter { $0 != "?" } + name)
                 } else if !marks.contains("?") {
-                    TLSErrorQueue.clear()
+                    ErrorQueue.clear()
                     throw TLSError(missing(name))
                 }
             }
             if !names.isEmpty { kept.append(names.joined(separator: "/")) }
         }
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         guard !kept.isEmpty else { throw TLSError("OpenSSL has none of the groups \(list)") }
         guard unsafe sallyport_tls_set_groups(context, kept.joined(separator: ":")) == 1 else {
-            throw TLSError(TLSErrorQueue.drain("not a list of groups"))
+            throw TLSError(ErrorQueue.drain("not a list of groups"))
         }
     }
 

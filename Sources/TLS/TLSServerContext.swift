@@ -1,4 +1,5 @@
 import COpenSSL
+import Crypto
 
 /// One listener's side of TLS, made at start and at reload and never changed: any number of threads
 /// may make sessions of it.
@@ -79,7 +80,7 @@ public final class TLSServerContext: @unchecked Sendable {
         var digest = [UInt8](repeating: 0, count: 32)
         unsafe SHA256(identifier, identifier.count, &digest)
         guard unsafe SSL_CTX_set_session_id_context(context, digest, 32) == 1 else {
-            throw TLSError(TLSErrorQueue.drain("session id context"))
+            throw TLSError(ErrorQueue.drain("session id context"))
         }
     }
 

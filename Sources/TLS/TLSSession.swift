@@ -1,5 +1,7 @@
 public import Bytes
 import COpenSSL
+import Crypto
+import EventLoop
 
 /// What came of one step of a handshake.
 public enum TLSHandshakeOutcome: Equatable, Sendable {
@@ -33,9 +35,13 @@ public enum TLSWriteOutcome: Equatable, Sendable {
 /// One TLS connection over a non-blocking descriptor, which stays the caller's. One thread's only.
 @safe
 public final class TLSSession {
-    private let session: OpaquePointer
+    let session: OpaquePointer
     /// Callbacks of the handshake refer to it.
-    private let context: AnyObject
+    let context: AnyObject
+    /// When the peer's certificate was looked at last, for ``TLSClientSessions``.
+    var checkedAt: MonotonicInstant?
+    /// The same of the session that it offered to resume.
+    var offeredAt: MonotonicInstant?
     private var isEstablished = false
     /// OpenSSL allows no call after one that failed.
     private var isBroken = false
@@ -63,26 +69,26 @@ public final class TLSSession {
         if isAddress {
             let parameters = unsafe SSL_get0_param(session)
             guard unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, serverName) == 1 else {
-                throw TLSError(TLSErrorQueue.drain("server address \(serverName)"))
+                throw TLSError(ErrorQueue.drain("server address \(serverName)"))
             }
         } else {
             unsafe SSL_set_hostflags(session, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
             guard unsafe sallyport_tls_set_server_name(session, serverName) == 1,
                 unsafe SSL_set1_host(session, serverName) == 1
-            else { throw TLSError(TLSErrorQueue.drain("server name \(serverName)")) }
+            else { throw TLSError(ErrorQueue.drain("server name \(serverName)")) }
         }
     }
 
     private static func make(
         _ context: OpaquePointer, _ descriptor: Int32
     ) throws(TLSError) -> OpaquePointer {
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         guard let session = unsafe SSL_new(context) else {
-            throw TLSError(TLSErrorQueue.drain("TLS session"))
+            throw TLSError(ErrorQueue.drain("TLS session"))
         }
         guard unsafe SSL_set_fd(session, descriptor) == 1 else {
             unsafe SSL_free(session)
-            throw TLSError(TLSErrorQueue.drain("TLS session"))
+            throw TLSError(ErrorQueue.drain("TLS session"))
         }
         return unsafe session
     }
@@ -171,9 +177,9 @@ public final class TLSSession {
     public func sendClose() {
         guard isEstablished, !isBroken, !hasSentClose else { return }
         hasSentClose = true
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         unsafe SSL_shutdown(session)
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
     }
 
     private func fail(_ result: sallyport_tls_result) -> TLSFailure {

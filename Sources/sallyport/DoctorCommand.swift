@@ -23,11 +23,17 @@ enum DoctorCommand {
         for listener in settings.listeners {
             guard let tls = listener.tls else { continue }
             report.check("TLS at \(listener.bind)") { try certificates(tls) }
+            revocations(
+                tls.clientRevocationsPath,
+                tls.configuration.clientCertificates?.authorities.revocations, report)
         }
         report.check("registry") { try registry(settings) }
         report.check("challenge keys") { try challengeKeys(settings) }
         counters(settings, report)
         for upstream in settings.upstreams {
+            revocations(
+                upstream.tls?.revocationsPath,
+                upstream.tls?.configuration.authorities?.revocations, report)
             report.check("upstream \(upstream.name)") { try reach(upstream) }
         }
         if report.hasFailures { Exit.with(.failed) }
@@ -42,6 +48,19 @@ enum DoctorCommand {
         let isGood = tls.configuration.certificates.allSatisfy { $0.identity.validity == .valid }
         guard isGood else { throw TLSError("not valid now: " + lines.joined(separator: ", ")) }
         return lines.joined(separator: ", ")
+    }
+
+    private static func revocations(
+        _ path: String?, _ revocations: TLSRevocations?, _ report: DoctorReport
+    ) {
+        guard let path, let revocations else { return }
+        report.check("revocation lists in \(path)") {
+            let until = "until \(RFC3339.text(revocations.nextUpdate))"
+            guard !revocations.isExpired else {
+                throw TLSError("\(until): certificates of their authorities are refused")
+            }
+            return until
+        }
     }
 
     private static func registry(_ settings: Settings) throws -> String {

@@ -19,9 +19,9 @@ enum Replacement {
     /// Becomes that program, with the same arguments, and gives it `listeners`. Returns only where
     /// that fails; the listeners are the caller's again then.
     static func start(with listeners: InheritedListeners) -> IOError {
-        listeners.announce()
+        let variables = listeners.announce()
         defer { listeners.revoke() }
-        return ChildProgram.become(CommandLine.arguments)
+        return ChildProgram.become(CommandLine.arguments, adding: variables)
     }
 
     /// A check reads a few files; a program that takes longer is none of ours.

@@ -79,7 +79,16 @@ struct RouteReport {
         Console.print(
             "  client data \(attest.clientData.rawValue), challenge \(attest.challenge.rawValue),"
                 + " replay \(attest.replay), rollout \(attest.rolloutPercent)%,"
+                + " accepts \(Self.proofs(attest.accept)),"
                 + " on store failure \(attest.onStoreFailure.rawValue)")
+    }
+
+    private static func proofs(_ accept: AcceptedProofs) -> String {
+        switch accept {
+        case .assertion: "assertions"
+        case .token: "tokens"
+        default: "assertions and tokens"
+        }
     }
 
     private func describeAction(of route: Route) {

@@ -58,8 +58,13 @@ struct BackPressureTests {
     }
 
     /// Answers to a client that takes nothing, up to where the kernel takes nothing either.
-    private func blocked() throws -> SteppedWorker {
-        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }
+    private func blocked(
+        _ configure: (inout Settings) -> Void = { _ in }
+    ) throws -> SteppedWorker {
+        let stepped = try SteppedWorker {
+            $0.limits.responseBufferByteCountMax = 1 << 20
+            configure(&$0)
+        }
         try stepped.begin()
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let block = [UInt8](repeating: 0x2E, count: 8192)
@@ -97,6 +102,30 @@ struct BackPressureTests {
         connection.descriptorIsWritable()
         #expect(stepped.waitingByteCount > 0)
         #expect(deadline.due > due)
+    }
+
+    @Test("a client that takes too little on average is cut off, counted by what its system took")
+    func responseRate() throws {
+        let stepped = try blocked {
+            $0.timeouts.responseGrace = .seconds(10)
+            $0.limits.responseRateMin = 1 << 20
+        }
+        let connection = stepped.connection
+        let deadline = try #require(connection.deadline)
+        let leased = try #require(connection.exchange?.upstream)
+        let grace = deadline.due
+        // No event tells the gateway of it: no loop runs here.
+        #expect(stepped.drainClient() > 0)
+        func expire() {
+            stepped.worker.deadlines.advance(
+                to: MonotonicInstant(nanoseconds: deadline.due) + DeadlineWheel.granularity)
+        }
+        expire()
+        #expect(connection.state == .exchanging)
+        #expect(deadline.due > grace)
+        expire()
+        #expect(connection.state == .closed)
+        #expect(leased.state == .closed)
     }
 
     @Test("a client that takes nothing gets no more time for what it sends itself")

@@ -67,16 +67,12 @@ struct DownstreamTests {
 
     @Test("each byte of a body buys it time, as much as the slowest pace allows")
     func pace() {
-        var settings = Settings()
-        settings.limits.bodyRateMin = 500
-        let timeouts = TimeoutNanoseconds(settings.timeouts)
         let start = MonotonicInstant(nanoseconds: 7_000_000_000)
-        let pace = BodyPace(settings, timeouts)
+        let pace = BodyPace(byteRate: 500, grace: 20_000_000_000)
         #expect(pace.deadline(since: start, byteCount: 0).nanoseconds == 27_000_000_000)
         #expect(pace.deadline(since: start, byteCount: 1000).nanoseconds == 29_000_000_000)
         #expect(pace.deadline(since: start, byteCount: .max) == .distantFuture)
-        settings.limits.bodyRateMin = 0
-        let any = BodyPace(settings, timeouts)
+        let any = BodyPace(byteRate: 0, grace: 20_000_000_000)
         #expect(any.deadline(since: start, byteCount: 0) == .distantFuture)
     }
 

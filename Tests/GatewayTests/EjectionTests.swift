@@ -1,3 +1,4 @@
+import EventLoop
 import Settings
 import Testing
 
@@ -92,6 +93,24 @@ struct EjectionTests {
         #expect(carried.ejectedUntil(0) == 0)
         #expect(carried.ejectedUntil(1) == 11 * second)
         #expect(carried.ejectedUntil(2) == 0)
+    }
+}
+
+@Suite("Slow start")
+struct SlowStartTests {
+    @Test("the weight of a server that came back grows to the whole")
+    func weight() throws {
+        var entry = UpstreamServer(.tcp(host: "10.0.0.1", port: 80), weight: 2)
+        let address = try #require(SocketAddress.numeric(host: "10.0.0.1", port: 80))
+        let server = ServerState(entry, address: address)
+        #expect(server.weight(now: 1, slowStart: 100) == 512)
+        server.returned(now: 1000)
+        let weights = [900, 1000, 1001, 1025, 1050, 1099, 1100, 5000].map {
+            server.weight(now: $0, slowStart: 100)
+        }
+        #expect(weights == [1, 1, 5, 128, 256, 506, 512, 512])
+        entry.weight = 1
+        #expect(ServerState(entry, address: address).weight(now: 1, slowStart: 100) == 256)
     }
 }
 

@@ -90,6 +90,60 @@ struct RateLimitTests {
         }
     }
 
+    /// `Forwarded` of three requests, and the status of the third: 429 where all count as one.
+    static let forwardedForms: [(values: [String], last: Int)] = [
+        (["for=203.0.113.1", "FOR=203.0.113.1;proto=https", #"for="203.0.113.1:80""#], 429),
+        (["for=203.0.113.1", "for=203.0.113.2", "for=203.0.113.3"], 200),
+        (["for=1.1.1.1, for=203.0.113.1", "for=2.2.2.2,for=203.0.113.1", "for=203.0.113.1"], 429),
+        (["for=203.0.113.1, for=127.0.0.9", "for=203.0.113.1", "by=a ; for=203.0.113.1"], 429),
+        (
+            [
+                #"for="[2001:db8::1]:80""#, #"for="[2001:db8::2]:_p""#,
+                #"for="[2001:db8:0:0:1::]""#,
+            ], 429
+        ),
+        // No addresses, in ways that the grammar has and that it has not.
+        (["for=9.9.9.1, for=unknown", "for=9.9.9.2, for=_a, for=127.0.0.1", "by=9.9.9.3"], 429),
+        (["for=9.9.9.1;for=9.9.9.1", #"for="9.9.9.2"#, "for= 9.9.9.3"], 429),
+        ([#"for="2001:db8::1""#, #"for="2001:db8:0:1::1""#, #"for="[9.9.9.3]""#], 429),
+    ]
+
+    @Test("Forwarded names the client as X-Forwarded-For does", arguments: forwardedForms)
+    func forwarded(values: [String], last: Int) throws {
+        let gateway = try GatewayUnderTest { settings in
+            settings.rateLimits.append(Self.limit("few", by: .address))
+            limit("few", on: "open", in: &settings)
+        }
+        let client = try RawClient(port: gateway.trustedPort)
+        for (value, status) in zip(values, [200, 200, last]) {
+            let fields = [("Forwarded", value)]
+            #expect(try client.exchange("GET", "/x", fields: fields).status == status, "\(value)")
+        }
+    }
+
+    /// `X-Forwarded-For` and `Forwarded` of three requests, and the status of the third.
+    static let bothForms: [(old: [String], new: [String], last: Int)] = [
+        (["1.1.1.1", "1.1.1.2", "1.1.1.3"], ["for=1.1.1.1", "for=1.1.1.2", "for=1.1.1.3"], 200),
+        (["1.1.1.1", "1.1.1.1", "1.1.1.1"], ["for=9.9.9.1", "for=9.9.9.2", "for=9.9.9.3"], 429),
+        (["9.9.9.1", "9.9.9.2", "9.9.9.3"], ["for=1.1.1.1", "for=1.1.1.1", "for=1.1.1.1"], 429),
+        (["9.9.9.1", "9.9.9.2", "9.9.9.3"], ["for=_a", "for=_b", "for=_c"], 429),
+    ]
+
+    @Test("where the two name two clients neither is believed", arguments: bothForms)
+    func contradiction(old: [String], new: [String], last: Int) throws {
+        // The proxy is exempt: a contradiction must not be a way to be taken for it.
+        let proxies = AddressBlock(address: [127, 0, 0, 0], prefixBitCount: 8)
+        let gateway = try GatewayUnderTest { settings in
+            settings.rateLimits.append(Self.limit("few", by: .address, except: [proxies]))
+            limit("few", on: "open", in: &settings)
+        }
+        let client = try RawClient(port: gateway.trustedPort)
+        for (index, status) in [200, 200, last].enumerated() {
+            let fields = [("X-Forwarded-For", old[index]), ("Forwarded", new[index])]
+            #expect(try client.exchange("GET", "/x", fields: fields).status == status)
+        }
+    }
+
     @Test("a stranger's X-Forwarded-For changes nothing")
     func stranger() throws {
         let gateway = try GatewayUnderTest { settings in

@@ -87,7 +87,8 @@ struct ReloadTests {
             .reload(
                 WorkerUpdate(
                     site: stepped.worker.site,
-                    listeners: [BoundListener(context: context, descriptor: descriptor)])))
+                    listeners: [BoundListener(context: context, descriptor: descriptor)],
+                    reports: try Mailbox(countMax: 1))))
         #expect(throws: RawSocketError.self) { try RawClient(port: port) }
     }
 

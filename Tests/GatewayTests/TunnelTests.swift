@@ -159,6 +159,36 @@ struct TunnelTests {
         #expect(answer.status == 502)
     }
 
+    @Test("an upstream that sends no more still hears the client")
+    func upstreamEndsFirst() throws {
+        let upstream = try EchoUpstream(endsFirst: true)
+        let gateway = try gateway(upstream)
+        let client = try gateway.client()
+        try client.send("GET", "/ws", fields: Self.upgrade)
+        #expect(try client.receive().status == 101)
+        #expect(try client.receiveToEnd() == Array("bye".utf8))
+        try client.send("one more ")
+        try client.send("word")
+        client.socket.shutdownSending()
+        #expect(upstream.waitForRest() == Array("one more word".utf8))
+        let lines = try gateway.logLines()
+        #expect(lines.first?.contains("\"reason\":\"ok\"") == true)
+        #expect(lines.first?.contains("detail") == false)
+    }
+
+    @Test("a client that does not follow its upstream's end is given the tunnel's time-out")
+    func halfIdle() throws {
+        let upstream = try EchoUpstream(endsFirst: true)
+        let gateway = try gateway(upstream) { $0.timeouts.tunnel = .milliseconds(100) }
+        let client = try gateway.client()
+        try client.send("GET", "/ws", fields: Self.upgrade)
+        #expect(try client.receive().status == 101)
+        #expect(upstream.waitForRest().isEmpty)
+        #expect(try client.receiveToEnd() == Array("bye".utf8))
+        let lines = try gateway.logLines()
+        #expect(lines.first?.contains("\"detail\":\"tunnel_timeout\"") == true)
+    }
+
     @Test("a tunnel without traffic ends after its time-out")
     func idle() throws {
         let upstream = try EchoUpstream()

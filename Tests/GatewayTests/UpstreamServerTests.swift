@@ -101,6 +101,32 @@ struct UpstreamServerTests {
         #expect(gateway.hub.currentGroups[0].servers.map(\.isEjected) == [false, false, false])
     }
 
+    @Test(
+        "a server that comes back gets its share step by step",
+        arguments: [BalancePolicy.roundRobin, .leastConnections])
+    func slowStart(balance: BalancePolicy) throws {
+        let upstreams = try Array(three()[..<2])
+        let gateway = try gateway(upstreams) {
+            $0.balance = balance
+            $0.slowStart = .seconds(3600)
+            $0.ejection.failureCount = 1
+            $0.ejection.time = .milliseconds(1)
+            $0.ejection.timeMax = .milliseconds(2)
+        }
+        let client = try gateway.client()
+        for _ in 0..<20 { #expect(try client.exchange("GET", "/x").status == 200) }
+        #expect(upstreams[1].requests.count == 10)
+        upstreams[1].stop()
+        let state = gateway.hub.currentGroups[0].servers[1]
+        while !state.isEjected { #expect(try client.exchange("GET", "/x").status == 200) }
+        let back = try RecordingUpstream(port: upstreams[1].port) { _ in .response() }
+        while state.isEjected { #expect(try client.exchange("GET", "/x").status == 200) }
+        let trialCount = back.requests.count
+        for _ in 0..<40 { #expect(try client.exchange("GET", "/x").status == 200) }
+        // One turn may be left over from before.
+        #expect(back.requests.count - trialCount <= 1)
+    }
+
     @Test("where every server is out, all are tried")
     func allOut() throws {
         let upstreams = try three()

@@ -47,6 +47,7 @@ struct HTTP2SessionTests {
                     texts.append("body \(stream) \(text)")
                 }
             case .end(let stream): texts.append("end \(stream)")
+            case .answeredEarly(let stream): texts.append("answered early \(stream)")
             case .closed(let stream, let wasReset): texts.append("closed \(stream) \(wasReset)")
             case .malformed(let stream): texts.append("malformed \(stream)")
             case .trailers(let stream, let bytes):
@@ -112,7 +113,16 @@ struct HTTP2SessionTests {
         _ = output(session)
         session.fields.append(":status", decimal: 413)
         session.submitHead(stream: 1, hasContent: false)
-        #expect(output(session).suffix(13) == Self.frame(3, stream: 1, [0, 0, 0, 0])[...])
+        #expect(Array(output(session)[3...4]) == [1, 5])
+        #expect(events(session).last == "answered early 1")
+        // What is under way is taken, and makes no room for more.
+        let content = [UInt8](repeating: 0, count: 16_384)
+        for _ in 0..<3 { receive(session, Self.frame(0, stream: 1, content)) }
+        _ = events(session)
+        #expect(output(session).isEmpty)
+        session.stopRequest(stream: 1)
+        #expect(output(session) == Self.frame(3, stream: 1, [0, 0, 0, 0]))
+        #expect(events(session) == ["closed 1 false"])
     }
 
     static let floods: [(HTTP2Fault, [UInt8], Int)] = [
@@ -182,6 +192,26 @@ struct HTTP2SessionTests {
         }
         for _ in 0..<20 { receive(session, Self.frame(6, [0, 0, 0, 0, 0, 0, 0, 0])) }
         #expect(session.fault == .ackFlood)
+    }
+
+    @Test("ends where SETTINGS make a window too large, and a stream where its own update does")
+    func windows() {
+        let largest: [UInt8] = [0x7F, 0xFF, 0xFF, 0xFF]
+        let stream = session()
+        receive(stream, Self.request(1, flags: 4) + Self.frame(8, stream: 1, largest))
+        #expect(output(stream).suffix(4) == [0, 0, 0, 3])
+        #expect(stream.fault == nil)
+
+        let whole = session()
+        // To the largest, then one more by SETTINGS.
+        let update = Self.frame(8, stream: 1, [0x7F, 0xFF, 0, 0])
+        receive(whole, Self.request(1, flags: 4) + update)
+        _ = output(whole)
+        #expect(whole.fault == nil)
+        receive(whole, Self.frame(4, [0, 4, 0, 1, 0, 0]))
+        #expect(output(whole).suffix(4) == [0, 0, 0, 3])
+        #expect(whole.fault == .flowControl)
+        #expect(whole.isFinished)
     }
 
     @Test("survives bytes of any kind")

@@ -51,6 +51,7 @@ private let requestLines: [MalformedRequest] = [
     .init(line: "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG / HTTP/1.1", .methodTooLong),
     .init(line: "CONNECT a.example:443 HTTP/1.1", .connectNotSupported),
     .init(line: "CONNECT / HTTP/1.1", .connectNotSupported),
+    .init(line: "TRACE / HTTP/1.1", .traceNotSupported),
     .init(line: "GET a.example:443 HTTP/1.1", .targetInvalid),
     .init(line: "GET path HTTP/1.1", .targetInvalid),
     .init(line: "GET ?q HTTP/1.1", .targetInvalid),
@@ -187,7 +188,6 @@ private let framing: [MalformedRequest] = [
     .init(
         "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
         .transferEncodingNotAllowed),
-    .init("TRACE / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n", .bodyNotAllowed),
 ]
 
 private let hosts: [MalformedRequest] =

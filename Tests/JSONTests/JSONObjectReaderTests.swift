@@ -22,6 +22,21 @@ struct JSONObjectReaderTests {
         #expect(reader.span("challenge")?.count == 6)
     }
 
+    @Test("looks into objects and arrays one level down")
+    func nested() throws {
+        let text = Array(#"{"o":{"k":"v","n":1},"a":["x","y",3],"s":"x"}"#.utf8)
+        let reader = try JSONObjectReader(parsing: text.span, byteCountMax: 1024)
+        #expect(reader.string("k", in: "o") == Array("v".utf8))
+        #expect(reader.string("n", in: "o") == nil)
+        #expect(reader.string("k", in: "a") == nil)
+        #expect(reader.string("k", in: "s") == nil)
+        #expect(reader.string("k", in: "absent") == nil)
+        #expect(reader.contains("y", inArray: "a") == true)
+        #expect(reader.contains("z", inArray: "a") == false)
+        #expect(reader.contains("x", inArray: "s") == false)
+        #expect(reader.contains("x", inArray: "absent") == false)
+    }
+
     @Test("tells why it refuses", arguments: refusals)
     func refuses(text: String, error: JSONError) {
         #expect(throws: error) {

@@ -108,6 +108,29 @@ struct HTTP2FlowTests {
         #expect(try client.exchange(3).status == 200)
     }
 
+    @Test("a stream whose client takes a byte now and then ends, the connection goes on")
+    func slowStream() throws {
+        upstream.answer { request in
+            request.target == "/large" ? .large(byteCount: 1 << 20) : .response()
+        }
+        let gateway = try gateway([
+            "limits: { response_rate_min: 16MiB/s }", "timeouts: { response_grace: 200ms }",
+        ])
+        let client = try HTTP2Client(port: gateway.port)
+        client.opensWindows = false
+        try client.request(1, "GET", "/large")
+        try client.send(.windowUpdate(0, 1 << 20))
+        while client.answers[1]?.isOver != true {
+            try client.send(.windowUpdate(1, 1))
+            _ = try client.receive()
+        }
+        #expect(client.answers[1]?.resetCode != nil)
+        let line = try gateway.accessLine()
+        #expect(line["detail"]?.stringValue == "slow_reader")
+        client.opensWindows = true
+        #expect(try client.exchange(3).status == 200)
+    }
+
     @Test("an upload waits for windows, and arrives whole")
     func upload() throws {
         var configuration = GatewayConfiguration.http2(

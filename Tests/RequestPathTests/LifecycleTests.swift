@@ -105,6 +105,27 @@ struct LifecycleTests {
         }
     }
 
+    @Test("the file of a unix socket goes with its listener, unless another has taken its name")
+    func socketFile() throws {
+        let directory = try ScratchDirectory()
+        let paths = ["kept", "dropped", "taken"].map { directory.path(of: $0) }
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.binds = paths.map { "unix:" + $0 }
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        func exists() -> [Bool] { paths.map { FileManager.default.fileExists(atPath: $0) } }
+        #expect(exists() == [true, true, true])
+        configuration.binds.remove(at: 1)
+        #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
+        #expect(exists() == [true, false, true])
+        try FileManager.default.removeItem(atPath: paths[2])
+        let other = try ChildProcess(
+            "python3",
+            ["-c", "import socket, sys; socket.socket(1).bind(sys.argv[1])", paths[2]])
+        #expect(try other.waitForExit() == .exited(0))
+        #expect(try gateway.terminate() == .exited(0))
+        #expect(exists() == [false, false, true])
+    }
+
     @Test("SIGHUP: a unix socket that would move between the two is refused, and all stays")
     func movedSocket() throws {
         let directory = try ScratchDirectory()

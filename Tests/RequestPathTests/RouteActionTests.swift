@@ -167,6 +167,35 @@ struct RouteActionTests {
 
     // MARK: headers
 
+    @Test("the client's address is the one that trusted proxies name")
+    func clientAddress() throws {
+        let gateway = try start([
+            .init(
+                "all", path: "/*",
+                more: [#"request_headers: { set: { X-Client: "{client_address}" } }"#])
+        ]) { $0.listenerMore = ["trusted_proxies: [127.0.0.0/8]"] }
+        let cases = [
+            ([], "127.0.0.1"),
+            (["X-Forwarded-For: 1.1.1.1, 2001:db8::1, 127.0.0.9"], "2001:db8::1"),
+            ([#"Forwarded: for=1.1.1.1, for="[2001:db8::1]:80""#], "2001:db8::1"),
+            (["X-Forwarded-For: 1.1.1.1", "Forwarded: for=2.2.2.2"], "127.0.0.1"),
+        ]
+        for (lines, _) in cases {
+            #expect(try answer(gateway, "/x", lines: lines).status == 200)
+        }
+        #expect(upstream.requests.map { $0.message["X-Client"] } == cases.map(\.1))
+    }
+
+    @Test("Max-Forwards of OPTIONS is counted down, and ends here at nothing")
+    func maxForwards() throws {
+        let gateway = try start([.init("all", path: "/*")])
+        for (method, count) in [("OPTIONS", "3"), ("GET", "3"), ("OPTIONS", "0"), ("GET", "0")] {
+            let lines = ["Max-Forwards: \(count)"]
+            #expect(try answer(gateway, "/x", method: method, lines: lines).status == 200)
+        }
+        #expect(upstream.requests.map { $0.message["Max-Forwards"] } == ["2", "3", "0"])
+    }
+
     @Test("headers are set, added and removed on their way to the upstream")
     func requestHeaders() throws {
         let gateway = try start([

@@ -125,7 +125,12 @@ struct SupervisionTests {
             contentsOfFile: "/proc/\(gateway.current.processID)/environ", encoding: .utf8)
         #expect(environment.contains("LISTEN_PID="), "as it was when it began")
         #expect(gateway.alarms.isEmpty)
+        let index = gateway.current.lines(on: .standardError).count
+        gateway.current.send(signal: SIGUSR2)
+        try gateway.waitForEvent("ready", from: index)
         #expect(try gateway.terminate() == .exited(0))
+        // The manager made it, and serves it on.
+        #expect(FileManager.default.fileExists(atPath: path))
     }
 
     @Test("opens what it was not given")

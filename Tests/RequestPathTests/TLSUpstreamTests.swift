@@ -1,3 +1,4 @@
+import Foundation
 import GatewayTesting
 import JSON
 import Testing
@@ -20,10 +21,14 @@ struct TLSUpstreamTests {
         return server
     }
 
-    private func gateway(_ tls: String) throws -> GatewayProcess {
+    private func configuration(_ tls: String) -> GatewayConfiguration {
         var configuration = GatewayConfiguration(upstreamPort: port)
         configuration.upstreams["api"] = "servers: [\"127.0.0.1:\(port)\"], tls: { \(tls) }"
-        return try GatewayProcess(configuration)
+        return configuration
+    }
+
+    private func gateway(_ tls: String) throws -> GatewayProcess {
+        try GatewayProcess(configuration(tls))
     }
 
     private var authority: String { "ca: \(site.authority.certificatePath)" }
@@ -116,6 +121,38 @@ struct TLSUpstreamTests {
             let detail = line["detail"]?.stringValue
             #expect(detail == (saysClose ? nil : "broken: closed without close_notify"))
         }
+    }
+
+    @Test(
+        "sessions are resumed with nginx, unless switched off or the trust has changed",
+        .enabled(if: NginxServer.isInstalled), arguments: ["TLSv1.2", "TLSv1.3"])
+    func resumption(version: String) throws {
+        let nginx = try NginxServer(
+            locations: """
+                listen 127.0.0.1:\(port) ssl;
+                ssl_certificate \(site.leaf.certificatePath);
+                ssl_certificate_key \(site.leaf.keyPath);
+                ssl_protocols \(version);
+                ssl_session_cache shared:sessions:1m;
+                keepalive_timeout 0;
+                location / { return 200 "$ssl_protocol $ssl_session_reused"; }
+                """)
+        let trust = "\(authority), server_name: a.example"
+        let gateway = try gateway(trust)
+        func answers() throws -> [String] {
+            try (0..<3).map { _ in try gateway.exchange("GET", "/").bodyText }
+        }
+        let (fresh, resumed) = ("\(version) .", "\(version) r")
+        #expect(try answers() == [fresh, resumed, resumed])
+        // The same authority by another text is another rule: nothing of before is resumed.
+        let text = try String(contentsOfFile: site.authority.certificatePath, encoding: .utf8)
+        let other = try site.directory.write("another text\n" + text, to: "other.pem")
+        try gateway.reload(configuration("ca: \(other), server_name: a.example"))
+        #expect(try answers() == [fresh, resumed, resumed])
+        try gateway.reload(configuration("\(trust), session_reuse: off"))
+        #expect(try answers() == [fresh, fresh, fresh])
+        #expect(gateway.alarms.isEmpty)
+        withExtendedLifetime(nginx) {}
     }
 
     @Test("connections to nginx are kept", .enabled(if: NginxServer.isInstalled))

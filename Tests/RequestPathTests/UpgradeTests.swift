@@ -16,9 +16,43 @@ struct UpgradeTests {
         try gateway.waitForEvent("ready", from: index)
     }
 
-    private func waitUntilConnectionsWait(_ gateway: GatewayProcess, from index: Int) throws {
+    /// Sends the signal; returns, when new connections wait for the next program, from which line
+    /// on the events of this upgrade are found.
+    private func beginUpgrade(_ gateway: GatewayProcess) throws -> Int {
+        let index = gateway.current.lines(on: .standardError).count
+        gateway.current.send(signal: SIGUSR2)
         try gateway.current.waitForLine(
             on: .standardError, from: index, containing: "new connections wait")
+        return index
+    }
+
+    /// A request for what the upstream answers when `gate` opens; anything else it answers at once.
+    private func beginSlow(_ gateway: GatewayProcess, until gate: Gate) throws -> RawClient {
+        upstream.answer { $0.target == "/slow" ? .response(after: gate) : .response(body: "new") }
+        let busy = try gateway.connect()
+        try busy.send("GET", "/slow")
+        try upstream.waitForRequests(1)
+        return busy
+    }
+
+    /// A program that can be made to vanish while it runs.
+    private struct LinkedProgram {
+        let path: String
+
+        init(in directory: ScratchDirectory) throws {
+            path = directory.path(of: "gateway")
+            try appear()
+        }
+
+        /// For ``GatewayProcess``.
+        var launcher: [String] { ["bash", "-c", "exec \(path) \"$@\""] }
+
+        func appear() throws {
+            try FileManager.default.createSymbolicLink(
+                atPath: path, withDestinationPath: BuiltProgram.sallyport)
+        }
+
+        func vanish() throws { try FileManager.default.removeItem(atPath: path) }
     }
 
     @Test("under load refuses no connection and fails no request", arguments: [1, 3])
@@ -57,15 +91,10 @@ struct UpgradeTests {
     @Test("lets what is in flight end, and new connections wait for the next program")
     func inFlight() throws {
         let gate = Gate()
-        upstream.answer { $0.target == "/slow" ? .response(after: gate) : .response(body: "new") }
         let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
         let silent = try gateway.connect()
-        let busy = try gateway.connect()
-        try busy.send("GET", "/slow")
-        try upstream.waitForRequests(1)
-        let index = gateway.current.lines(on: .standardError).count
-        gateway.current.send(signal: SIGUSR2)
-        try waitUntilConnectionsWait(gateway, from: index)
+        let busy = try beginSlow(gateway, until: gate)
+        _ = try beginUpgrade(gateway)
         let waiting = try gateway.connect()
         try waiting.send("GET", "/new")
         gate.open()
@@ -79,15 +108,13 @@ struct UpgradeTests {
     @Test("ends what is in flight after timeouts.upgrade")
     func timeout() throws {
         let gate = Gate()
-        upstream.answer { $0.target == "/slow" ? .response(after: gate) : .response(body: "new") }
         var configuration = GatewayConfiguration(upstreamPort: upstream.port)
         configuration.more = ["timeouts: { upgrade: 100ms }"]
         let gateway = try GatewayProcess(configuration)
-        let busy = try gateway.connect()
-        try busy.send("GET", "/slow")
-        try upstream.waitForRequests(1)
+        let busy = try beginSlow(gateway, until: gate)
         try upgrade(gateway)
         #expect(try gateway.exchange("GET", "/").bodyText == "new")
+        #expect(try busy.receiveToEnd().isEmpty)
         gate.open()
     }
 
@@ -97,7 +124,10 @@ struct UpgradeTests {
         var configuration = GatewayConfiguration(upstreamPort: upstream.port)
         configuration.workers = 4
         let second = FreePort.find()
-        configuration.binds = ["127.0.0.1:\(second)", "unix:" + directory.path(of: "a.sock")]
+        let gone = directory.path(of: "b.sock")
+        configuration.binds = [
+            "127.0.0.1:\(second)", "unix:" + directory.path(of: "a.sock"), "unix:" + gone,
+        ]
         let gateway = try GatewayProcess(configuration, directory: directory)
         configuration.workers = 2
         configuration.binds = ["unix:" + directory.path(of: "a.sock")]
@@ -106,6 +136,7 @@ struct UpgradeTests {
         try directory.write(text, to: "sallyport-\(gateway.port).yaml")
         try upgrade(gateway)
         for _ in 0..<16 { #expect(try gateway.exchange("GET", "/").status == 200) }
+        #expect(!FileManager.default.fileExists(atPath: gone))
         #expect(throws: RawSocketError.self) { try RawClient(port: second) }
         // A reload goes on from there.
         configuration.binds.append("127.0.0.1:\(second)")
@@ -116,23 +147,20 @@ struct UpgradeTests {
     @Test("changes nothing where the next program refuses the configuration, or is not there")
     func refusal() throws {
         let directory = try ScratchDirectory()
-        let program = directory.path(of: "gateway")
-        try FileManager.default.createSymbolicLink(
-            atPath: program, withDestinationPath: BuiltProgram.sallyport)
+        let program = try LinkedProgram(in: directory)
         let gateway = try GatewayProcess(
             GatewayConfiguration(upstreamPort: upstream.port), directory: directory,
-            launcher: ["bash", "-c", "exec \(program) \"$@\""])
+            launcher: program.launcher)
         let kept = try gateway.connect()
         let good = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
         try directory.write("nonsense: 1\n", to: "sallyport-\(gateway.port).yaml")
         try refused(gateway, because: "nonsense")
         try directory.write(good, to: "sallyport-\(gateway.port).yaml")
-        try FileManager.default.removeItem(atPath: program)
+        try program.vanish()
         try refused(gateway, because: "no such file or directory")
         #expect(try kept.exchange("GET", "/").status == 200)
         #expect(try kept.exchange("GET", "/").status == 200)
-        try FileManager.default.createSymbolicLink(
-            atPath: program, withDestinationPath: BuiltProgram.sallyport)
+        try program.appear()
         try upgrade(gateway)
         #expect(try gateway.exchange("GET", "/").status == 200)
     }
@@ -147,21 +175,18 @@ struct UpgradeTests {
     @Test("serves on where the next program cannot be started after all")
     func vanished() throws {
         let gate = Gate()
-        upstream.answer { $0.target == "/slow" ? .response(after: gate) : .response(body: "new") }
         let directory = try ScratchDirectory()
-        let program = directory.path(of: "gateway")
-        try FileManager.default.createSymbolicLink(
-            atPath: program, withDestinationPath: BuiltProgram.sallyport)
+        let program = try LinkedProgram(in: directory)
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        // A name, so that there is a thread that resolves it anew.
+        configuration.upstreams["api"] = "servers: [\"localhost:\(upstream.port)\"]"
+        let socket = directory.path(of: "api.sock")
+        configuration.binds = ["unix:" + socket]
         let gateway = try GatewayProcess(
-            GatewayConfiguration(upstreamPort: upstream.port), directory: directory,
-            launcher: ["bash", "-c", "exec \(program) \"$@\""])
-        let busy = try gateway.connect()
-        try busy.send("GET", "/slow")
-        try upstream.waitForRequests(1)
-        let index = gateway.current.lines(on: .standardError).count
-        gateway.current.send(signal: SIGUSR2)
-        try waitUntilConnectionsWait(gateway, from: index)
-        try FileManager.default.removeItem(atPath: program)
+            configuration, directory: directory, launcher: program.launcher)
+        let busy = try beginSlow(gateway, until: gate)
+        let index = try beginUpgrade(gateway)
+        try program.vanish()
         let waiting = try gateway.connect()
         try waiting.send("GET", "/new")
         gate.open()
@@ -169,20 +194,49 @@ struct UpgradeTests {
         #expect(try waiting.receive().bodyText == "new")
         try gateway.current.waitForLine(
             on: .standardError, from: index, containing: "no such file or directory; serving on")
+        try waitUntilOneResolves(gateway)
         #expect(try gateway.terminate() == .exited(0))
+        #expect(!FileManager.default.fileExists(atPath: socket))
+    }
+
+    /// The threads of the gateway that served before end; no event tells.
+    private func waitUntilOneResolves(_ gateway: GatewayProcess) throws {
+        let folder = "/proc/\(gateway.current.processID)/task"
+        let limit = Date(timeIntervalSinceNow: 60)
+        while Date() < limit {
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder).compactMap {
+                try? String(contentsOfFile: "\(folder)/\($0)/comm", encoding: .utf8)
+            }
+            if names.count(where: { $0 == "resolver\n" }) == 1 { return }
+            _ = poll(nil, 0, 20)
+        }
+        Issue.record("a thread of the gateway that was to be replaced goes on")
+    }
+
+    @Test("the file of a unix socket stays with the next program, which removes it in the end")
+    func socketFile() throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path(of: "api.sock")
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.binds = ["unix:" + path]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        for _ in 0..<2 {
+            try upgrade(gateway)
+            #expect(FileManager.default.fileExists(atPath: path))
+        }
+        let environment = try String(
+            contentsOfFile: "/proc/\(gateway.current.processID)/environ", encoding: .utf8)
+        #expect(environment.components(separatedBy: "SALLYPORT_LISTENERS=").count == 2)
+        #expect(try gateway.terminate() == .exited(0))
+        #expect(!FileManager.default.fileExists(atPath: path))
     }
 
     @Test("SIGTERM meanwhile stops the gateway")
     func stopped() throws {
         let gate = Gate()
-        upstream.answer { _ in .response(after: gate) }
         let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
-        let busy = try gateway.connect()
-        try busy.send("GET", "/")
-        try upstream.waitForRequests(1)
-        let index = gateway.current.lines(on: .standardError).count
-        gateway.current.send(signal: SIGUSR2)
-        try waitUntilConnectionsWait(gateway, from: index)
+        let busy = try beginSlow(gateway, until: gate)
+        let index = try beginUpgrade(gateway)
         gateway.current.terminate()
         try gateway.waitForEvent("draining", from: index)
         gate.open()

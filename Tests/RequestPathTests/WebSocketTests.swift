@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 /// A real WebSocket client and server, with the built gateway between them.
@@ -42,6 +43,43 @@ struct WebSocketTests {
             print("done")
         asyncio.run(main())
         """
+
+    @Test("a stop and an upgrade wait for a tunnel as long as they are told to, not longer")
+    func drain() throws {
+        let gate = Gate()
+        let agreement = "HTTP/1.1 101 OK\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        let upstream = try RecordingUpstream { request in
+            guard request.target == "/ws" else { return .response(body: "new") }
+            return UpstreamAnswer([.send(Array(agreement.utf8)), .wait(gate)])
+        }
+        defer { gate.open() }
+        var configuration = GatewayConfiguration(
+            upstreamPort: upstream.port,
+            routes: [
+                .init("ws", path: "/ws", more: ["upgrade: [websocket]"]), .init("all", path: "/*"),
+            ])
+        configuration.more = ["timeouts: { tunnel_drain: 100ms, drain: 1h, upgrade: 1m }"]
+        let gateway = try GatewayProcess(configuration)
+        func open() throws -> RawClient {
+            let client = try gateway.connect()
+            try client.send(
+                "GET", "/ws", fields: [("Connection", "Upgrade"), ("Upgrade", "websocket")])
+            #expect(try client.receiveHead().status == 101)
+            return client
+        }
+        let first = try open()
+        let index = gateway.current.lines(on: .standardError).count
+        gateway.current.send(signal: SIGUSR2)
+        #expect(try first.receiveToEnd().isEmpty)
+        try gateway.waitForEvent("ready", from: index)
+        #expect(try gateway.exchange("GET", "/").bodyText == "new")
+        let second = try open()
+        gateway.current.terminate()
+        #expect(try second.receiveToEnd().isEmpty)
+        #expect(try gateway.current.waitForExit() == .exited(0))
+        let details = try gateway.accessLines(3).map { $0["detail"]?.stringValue }
+        #expect(details == ["tunnel_drained", nil, "tunnel_drained"])
+    }
 
     @Test(
         "messages of every size, pings and the closing handshake pass",

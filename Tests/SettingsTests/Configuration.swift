@@ -129,7 +129,8 @@ struct Configuration {
           base: /device
           body_max: 12KiB
           rate_limit: { challenge: off, attestation: [challenge, first_limit] }
-        headers: { assertion: X-A, client_data: X-B, key_id: X-C }
+        session_tokens: { ttl: 10s, bind_to: Authorization }
+        headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T }
         upstreams:
           first.one-1_:
             servers:
@@ -142,6 +143,7 @@ struct Configuration {
             response_timeout: 100ms
             read_timeout: 24h
             idle_timeout: 1h
+            slow_start: 30s
             idle_connections_max: 0
             connections_max: 1
             requests_per_connection: 3
@@ -178,7 +180,8 @@ struct Configuration {
               challenge: off
               replay: durable
               rollout: 0%
-              on_store_failure: pass
+              accept: [token, assertion]
+              on_store_failure: tokens_only
               challenge_member: c
               key_id_member: k
           - name: b
@@ -235,6 +238,7 @@ struct Configuration {
           client_data: 256B
           registry_queue: 1
           body_rate_min: 1KiB/s
+          response_rate_min: 0B/s
           http2:
             concurrent_streams: 10000
             stream_window: 64KiB
@@ -257,6 +261,8 @@ struct Configuration {
           registry: 1m
           http2_settings: 5m
           drain: 0s
+          tunnel_drain: 1h
+          response_grace: 2s
           upgrade: 0s
           tls_handshake: 2s
           request: 1h

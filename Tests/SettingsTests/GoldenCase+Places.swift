@@ -107,6 +107,76 @@ extension GoldenCase {
                 1:9: limits: target is larger than head, of which the target is a part
                 """#),
         GoldenCase(
+            "limits of HTTP/2",
+            #"""
+            limits:
+              http2:
+                concurrent_streams: 0
+                stream_window: 63KiB
+                connection_window: 17MiB
+                continuations: 1001
+                resets: 0
+                pings: 1000001
+                settings: many
+                priorities: 0
+                empty_data: 0
+                window_updates: 0
+                unknown_frames: 0
+                unsent_acks: 10001
+                ping: 1
+            """#,
+            expects: #"""
+                3:25: limits.http2.concurrent_streams: "0" is outside 1 to 10000: each stream is \#
+                a request under way
+                4:20: limits.http2.stream_window: "63KiB" is outside 64KiB to 16MiB: HTTP/2 \#
+                begins with 64KiB, and what is under way has to be taken
+                5:24: limits.http2.connection_window: "17MiB" is outside 64KiB to 16MiB: HTTP/2 \#
+                begins with 64KiB, and what is under way has to be taken
+                6:20: limits.http2.continuations: "1001" is outside 0 to 1000: limits.head fits \#
+                in a few frames
+                7:13: limits.http2.resets: "0" is outside 1 to 1000000: a flood of them costs \#
+                more here than there
+                8:12: limits.http2.pings: "1000001" is outside 1 to 1000000: a flood of them \#
+                costs more here than there
+                9:15: limits.http2.settings: "many" is not a whole number without unit
+                10:17: limits.http2.priorities: "0" is outside 1 to 1000000: a flood of them \#
+                costs more here than there
+                11:17: limits.http2.empty_data: "0" is outside 1 to 1000000: a flood of them \#
+                costs more here than there
+                12:21: limits.http2.window_updates: "0" is outside 1 to 1000000: a flood of them \#
+                costs more here than there
+                13:21: limits.http2.unknown_frames: "0" is outside 1 to 1000000: a flood of them \#
+                costs more here than there
+                14:18: limits.http2.unsent_acks: "10001" is outside 1 to 10000: each holds memory \#
+                until the client reads
+                15:5: unknown key "ping" in limits.http2: did you mean "pings"?
+                """#),
+        GoldenCase(
+            "windows of HTTP/2 that contradict each other",
+            #"""
+            limits: { http2: { stream_window: 2MiB } }
+            """#,
+            expects: #"""
+                1:18: limits.http2: connection_window is smaller than stream_window
+                """#),
+        GoldenCase(
+            "slow readers, tunnels and servers that come back",
+            #"""
+            limits: { response_rate_min: 17MiB/s }
+            timeouts: { response_grace: 11m, tunnel_drain: 2h }
+            upstreams: { api: { servers: ['127.0.0.1:1'], slow_start: 0s } }
+            """#,
+            expects: #"""
+                1:30: limits.response_rate_min: "17MiB/s" is outside 0B/s to 16MiB/s: slower \#
+                clients are cut off
+                2:29: timeouts.response_grace: "11m" is outside 100ms to 10m: clients that do not \#
+                read hold memory
+                2:48: timeouts.tunnel_drain: "2h" is outside 0s to 1h: a stopping process must \#
+                end some time
+                3:59: upstreams.api.slow_start: "0s" is outside 1s to 1h: the other servers bear \#
+                the rest
+                """#),
+        GoldenCase(
             "unset variables and unreadable files",
             #"""
             listeners:

@@ -136,7 +136,7 @@ extension GoldenCase {
                 upstream: api
                 attest: { mode: enfroce }
               - path: /a*
-                methods: [get, 'P OST', CONNECT, GET, GET]
+                methods: [get, 'P OST', CONNECT, GET, GET, TRACE]
                 upstream: apo
                 attest: off
               - name: c
@@ -164,6 +164,7 @@ extension GoldenCase {
                 7:20: routes[1].methods[1]: "P OST" is not a method in upper case
                 7:29: routes[1].methods[2]: CONNECT is not supported
                 7:43: routes[1].methods[4]: listed twice
+                7:48: routes[1].methods[5]: TRACE is not supported
                 8:15: routes[1].upstream: no upstream is named "apo": did you mean "api"?
                 9:13: routes[1].attest: expected a mapping, found the text "off"
                 11:11: routes[2].path: "/a/../b" is not a path that a request can have: \#
@@ -274,6 +275,18 @@ extension GoldenCase {
                 path: /d
                 upstream: api
                 attest: { mode: enforce, replay: { window: 1025 }, on_store_failure: fail }
+              - name: e
+                path: /e
+                upstream: api
+                attest: { mode: enforce, accept: [tokens] }
+              - name: f
+                path: /f
+                upstream: api
+                attest: { mode: enforce, accept: [] }
+              - name: g
+                path: /g
+                upstream: api
+                attest: { mode: enforce, on_store_failure: tokens_only }
             """#,
             expects: #"""
                 5:48: routes[0].attest.replay.window: "0" is outside 1 to 1024: the stores \#
@@ -289,7 +302,14 @@ extension GoldenCase {
                 13:77: routes[2].attest.challenge: "no" is not one of required, off
                 17:48: routes[3].attest.replay.window: "1025" is outside 1 to 1024: the stores \#
                 remember that many counters a key
-                17:74: routes[3].attest.on_store_failure: "fail" is not one of deny, pass
+                17:74: routes[3].attest.on_store_failure: "fail" is not one of deny, tokens_only, \#
+                pass
+                21:39: routes[4].attest.accept[0]: "tokens" is not one of assertion, token: did \#
+                you mean "token"?
+                25:38: routes[5].attest.accept: is empty: name what proves a request, or set \#
+                mode: off
+                29:48: routes[6].attest.on_store_failure: tokens_only needs accept: [assertion, \#
+                token]
                 """#),
         GoldenCase(
             "attestation without an app",

@@ -21,6 +21,16 @@ struct TLSSettingsTests {
         )
     }
 
+    /// Of an authority `CN=listed`, until 2020-02-01.
+    static let expiredList = """
+        -----BEGIN X509 CRL-----
+        MIGUMD0wCgYIKoZIzj0EAwIwETEPMA0GA1UEAwwGbGlzdGVkFw0yMDAxMDEwMDAw
+        MDBaFw0yMDAyMDEwMDAwMDBaMAoGCCqGSM49BAMCA0cAMEQCIBmvbA45ajEk0zpv
+        km005tRNZRrwnnGzKnx9WmWALp31AiBmmpcjgSMgdHLZpIeJGZs8SdSLe9O9uISk
+        TeBIkNjToQ==
+        -----END X509 CRL-----
+        """
+
     private func configuration() throws -> Configuration {
         let (first, second, old) = try (
             Self.pair(), Self.pair("b.example"), Self.pair("c.example", until: 1_100_000_000)
@@ -30,7 +40,7 @@ struct TLSSettingsTests {
             "/b.crt": second.certificate, "/b.key": second.key,
             "/old.crt": old.certificate, "/old.key": old.key,
             "/ticket": String(repeating: "t", count: 80), "/short": "t",
-            "/etc/ssl/cert.pem": first.certificate,
+            "/etc/ssl/cert.pem": first.certificate, "/a.crl": Self.expiredList,
         ])
     }
 
@@ -63,12 +73,14 @@ struct TLSSettingsTests {
                   cipher_suites: TLS_AES_256_GCM_SHA384
                   groups: "?NOSUCH:X25519"
                   session_tickets: { keys: [/ticket], lifetime: 1h }
-                  client_certificates: { mode: require, ca: /a.crt, depth: 1 }
+                  client_certificates: { mode: require, ca: /a.crt, crl: /a.crl, depth: 1 }
               - { bind: 'a:2', tls: { certificate: /a.crt, key: /a.key, session_tickets: off } }
             upstreams:
               api:
                 servers: ['u.example:1']
-                tls: { ca: /a.crt, server_name: S.example, certificate: /b.crt, key: /b.key }
+                tls:
+                  { ca: /a.crt, crl: /a.crl, server_name: S.example, certificate: /b.crt,
+                    key: /b.key, session_reuse: off }
               open: { servers: ['u.example:2'], tls: { verify: off } }
               system: { servers: ['192.0.2.1:2'], tls: {} }
             """)
@@ -82,6 +94,8 @@ struct TLSSettingsTests {
         #expect(
             upstream.peer(at: settings.upstreams[0].servers[0].endpoint) == ("s.example", false))
         #expect(upstream.configuration.identity?.names == ["b.example"])
+        #expect(!upstream.configuration.resumesSessions)
+        #expect(upstream.configuration.authorities?.revocations?.nextUpdate == 1_580_515_200)
         #expect(settings.upstreams[1].tls?.configuration.authorities == nil)
         let system = try #require(settings.upstreams[2].tls)
         #expect(system.configuration.authorities != nil)
@@ -112,6 +126,9 @@ struct TLSSettingsTests {
                 tls: { certificates: [] }
             upstreams:
               api: { servers: [unix:/s], tls: { verify: on, certificate: /a.crt } }
+              b: { servers: ['h:1'], tls: { crl: /a.crl, session_reuse: never } }
+              c: { servers: ['h:2'], tls: { crl: /a.crl, verify: off } }
+              d: { servers: ['h:3'], tls: { crl: /a.crt, ca: /a.crt } }
             """
         let library = try #require(
             try configuration().problems(text).first { $0.contains("no group") })
@@ -122,7 +139,7 @@ struct TLSSettingsTests {
         #expect(
             others == [
                 #"3:25: listeners[0].tls.certificate: "/a.crt" with "/b.key": the private key is "#
-                    + "not the one of the certificate: key values mismatch",
+                    + "not the one of the certificate (key values mismatch)",
                 #"5:10: listeners[1].tls: required key "key" is missing"#,
                 #"8:20: listeners[2].tls.certificate: "/none" cannot be read: No such file or "#
                     + "directory",
@@ -137,6 +154,11 @@ struct TLSSettingsTests {
                 #"18:35: upstreams.api.tls: required key "key" is missing"#,
                 "18:35: upstreams.api.tls: a server at a unix socket needs a server_name to be "
                     + "checked against",
+                "19:38: upstreams.b.tls.crl: needs ca: nobody has the lists of all that the "
+                    + "system trusts",
+                #"19:61: upstreams.b.tls.session_reuse: "never" is not one of on, off"#,
+                "20:38: upstreams.c.tls.crl: has no use with verify: off",
+                #"21:38: upstreams.d.tls.crl: "/a.crt": holds no PEM revocation list"#,
             ])
     }
 
@@ -150,7 +172,9 @@ struct TLSSettingsTests {
                     - { certificate: /old.crt, key: /old.key }
                     - { certificate: /a.crt, key: /a.key }
                     - { certificate: /a.crt, key: /a.key }
-            upstreams: { api: { servers: ['h:1'], tls: { verify: off } } }
+            upstreams:
+              api: { servers: ['h:1'], tls: { verify: off } }
+              b: { servers: ['h:2'], tls: { ca: /b.crt, crl: /a.crl } }
             """
         let warnings = try configuration().warnings(text)
         #expect(
@@ -158,8 +182,13 @@ struct TLSSettingsTests {
                 #"4:7: listeners[0].tls: "/a.crt" is never used: certificates of the same kind "#
                     + "before it have all its names",
                 #"5:26: listeners[0].tls.certificates[0].certificate: "/old.crt" HAS EXPIRED"#,
-                "8:44: upstreams.api.tls: verify is off: whoever answers is believed and reads "
+                "9:33: upstreams.api.tls: verify is off: whoever answers is believed and reads "
                     + "every request",
+                "10:3: upstreams.b: no route uses it",
+                #"10:50: upstreams.b.tls.crl: "/a.crl" HAS EXPIRED: certificates of its "#
+                    + "authorities are refused",
+                "10:50: upstreams.b.tls.crl: has no list of CN=b.example: all its certificates "
+                    + "are refused",
             ])
     }
 }

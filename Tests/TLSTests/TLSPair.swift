@@ -47,17 +47,22 @@ final class TLSPair {
     let ends: (client: Int32, server: Int32)
     private var isClientOpen = true
 
-    init(
+    convenience init(
         server: TLSServerConfiguration, client: TLSClientConfiguration,
         name: String = "a.example", keys: TLSTicketKeys = TLSTicketKeys(lifetime: .seconds(60))
     ) throws {
+        try self.init(server: TLSServerContext(server, ticketKeys: keys)) { descriptor in
+            try TLSSession(
+                client: TLSClientContext(client), serverName: name,
+                isAddress: name.allSatisfy { $0.isNumber || $0 == "." }, descriptor: descriptor)
+        }
+    }
+
+    init(server: TLSServerContext, makeClient: (Int32) throws -> TLSSession) throws {
         let (left, right) = try Socket.pair()
         ends = (left, right)
-        self.server = try TLSSession(
-            server: TLSServerContext(server, ticketKeys: keys), descriptor: right)
-        self.client = try TLSSession(
-            client: TLSClientContext(client), serverName: name,
-            isAddress: name.allSatisfy { $0.isNumber || $0 == "." }, descriptor: left)
+        self.server = try TLSSession(server: server, descriptor: right)
+        client = try makeClient(left)
     }
 
     deinit {

@@ -12,7 +12,7 @@ struct LayerTests {
         "ProxyProtocol": ["Bytes"],
         "Telemetry": ["Bytes"],
         "Redis": ["EventLoop"],
-        "TLS": ["EventLoop"],
+        "TLS": ["Crypto", "EventLoop"],
         "AppAttestTesting": ["AppAttest"],
         "KeyStore": ["AppAttest"],
         "SQLiteKeyStore": ["KeyStore", "AppAttest"],

@@ -69,6 +69,7 @@ enum MetricsPage {
         let counters: [(WorkerMeter.Count, String, String)] = [
             (.requests, "sallyport_requests_started_total", "Requests whose head was read."),
             (.challenges, "sallyport_challenges_issued_total", "Challenges sealed."),
+            (.tokens, "sallyport_session_tokens_issued_total", "Session tokens issued."),
             (
                 .retries, "sallyport_upstream_retries_total",
                 "Requests sent again: a reused connection had died, or none could be made."

@@ -53,7 +53,10 @@ extension Gateway {
         supervision?.changeBegins("upgrading")
         for mailbox in workerMailboxes { _ = mailbox.post(.retire) }
         let timer = Timer(loop: control.loop) { [unowned self] in handOver() }
-        timer.schedule(after: min(Self.farewell, currentSite.settings.timeouts.upgrade))
+        let timeouts = currentSite.settings.timeouts
+        let farewell = min(Self.farewell, timeouts.upgrade)
+        // Meanwhile everybody is served: later new connections would wait for them.
+        timer.schedule(after: hub.hasTunnels ? max(farewell, timeouts.tunnelDrain) : farewell)
         upgradeTimer = timer
     }
 

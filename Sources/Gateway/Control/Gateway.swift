@@ -19,7 +19,7 @@ public struct LoadedConfiguration: Sendable {
 
 /// The running gateway: worker threads, and the control thread that starts, reloads and stops them.
 public final class Gateway {
-    private let hub: Hub
+    let hub: Hub
     private var site: Site
     private let workerCount: Int
     /// The longest that the embedded counters were made for.
@@ -30,6 +30,8 @@ public final class Gateway {
     let reports: Mailbox<WorkerReport>
     private var reportReceiver: MailboxReceiver<WorkerReport>?
     private var runningCount = 0
+    /// In force, by worker.
+    private var generations: [Int]
     private let supervisor: Supervisor
     private(set) var supervision: Supervision?
     /// Blocks, and says why the next program cannot take over; nil where there is none.
@@ -63,6 +65,7 @@ public final class Gateway {
         self.listeners = listeners
         self.version = version
         self.reload = reload
+        generations = Array(repeating: 0, count: workerCount + 1)
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
             meters: (0...workerCount).map { _ in WorkerMeter() },
@@ -104,7 +107,14 @@ public final class Gateway {
         supervision.workersChange(status: servingText)
         control.run()
         for thread in threads { thread.join() }
-        return upgradeStep == .handingOver ? try kept.take() : nil
+        nameRefresher?.stop()
+        guard upgradeStep == .handingOver else {
+            listeners.removeFiles()
+            return nil
+        }
+        let next = try kept.take()
+        listeners.handOverFiles(to: next)
+        return next
     }
 
     /// Without the control thread's.
@@ -121,6 +131,9 @@ public final class Gateway {
         case .stopped: workerStopped()
         case .beat(let worker, let number):
             supervision?.workerAnswered(worker, number, site: site)
+        case .updated(let worker, let generation):
+            generations[worker] = generation
+            listeners.closed(upTo: generations.min() ?? 0)
         case .upgradeChecked(let problem): upgradeChecked(problem: problem)
         }
     }
@@ -228,10 +241,11 @@ public final class Gateway {
                 settings: loaded.settings, challengeKeys: loaded.challengeKeys,
                 generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
-            let bound = try listeners.bind(loaded.settings)
+            let bound = try listeners.bind(loaded.settings, generation: next.generation)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {
-                _ = mailbox.post(.reload(WorkerUpdate(site: next, listeners: bound[index])))
+                _ = mailbox.post(
+                    .reload(WorkerUpdate(site: next, listeners: bound[index], reports: reports)))
             }
             try startNameRefresher()
             supervision?.workersChange(status: servingText)

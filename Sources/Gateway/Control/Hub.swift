@@ -44,6 +44,9 @@ final class Hub: Sendable {
     /// Of the configuration that was resolved last.
     var currentGroups: [ServerGroup] { upstreams.current }
 
+    /// Whether any worker carries one.
+    var hasTunnels: Bool { meters.contains { $0.tunnelCount > 0 } }
+
     /// The stores without which the routes of `site` cannot be served.
     func missingStores(for site: Site) -> [String] {
         let needsStores = site.settings.routes.contains {

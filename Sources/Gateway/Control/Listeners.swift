@@ -13,8 +13,10 @@ public final class Listeners {
     /// Of the start, until the workers are there to take them.
     private var initial: [[BoundListener]] = []
     private let inherited: InheritedListeners
-    /// Nobody's to remove but the one's who opened it.
-    private var inheritedPlaces: Set<Place> = []
+    /// Those of unix sockets that are not a service manager's.
+    private var files: [Endpoint: SocketFile] = [:]
+    /// Where workers may still have sockets that a reload dropped or moved, with its generation.
+    private var closing: [Endpoint: Int] = [:]
 
     /// Binds every address of `settings` that is not among the inherited listeners, of which the
     /// kernel accepts connections from now on.
@@ -25,7 +27,7 @@ public final class Listeners {
     public init(_ settings: Settings, inherited: InheritedListeners = InheritedListeners()) throws {
         workerCount = settings.workerCount
         self.inherited = inherited
-        initial = try bind(settings)
+        initial = try bind(settings, generation: 0)
         let strangers = inherited.strangers
         guard strangers.isEmpty else {
             closeUnserved()
@@ -41,8 +43,20 @@ public final class Listeners {
     public func closeUnserved() {
         guard !initial.isEmpty else { return }
         initial = []
-        Self.removeSocketFiles(open.subtracting(inheritedPlaces))
+        removeFiles()
         open = []
+    }
+
+    /// Removes the files of its unix sockets, which nobody serves any more.
+    func removeFiles() {
+        for file in files.values { file.remove() }
+        files = [:]
+    }
+
+    /// The next program serves them, and removes their files.
+    func handOverFiles(to next: InheritedListeners) {
+        for file in files.values { next.own(file) }
+        files = [:]
     }
 
     /// The sockets of the start by worker, the control thread's last; once.
@@ -52,8 +66,9 @@ public final class Listeners {
     }
 
     /// One socket for each worker and app listener, the control thread's for the admin listener;
-    /// none where the address is served already. Either all are opened or none.
-    func bind(_ settings: Settings) throws -> [[BoundListener]] {
+    /// none where the address is served already. Either all are opened or none. The workers are to
+    /// be told, and ``closed(upTo:)`` called when they have done as told.
+    func bind(_ settings: Settings, generation: Int) throws -> [[BoundListener]] {
         var bound = [[BoundListener]](repeating: [], count: workerCount + 1)
         var fresh: Set<Place> = []
         var all: Set<Place> = []
@@ -83,16 +98,25 @@ public final class Listeners {
                     workers: workerCount..<workerCount + 1)
             }
         } catch {
-            Self.removeSocketFiles(fresh.subtracting(inheritedPlaces))
+            for place in fresh { files.removeValue(forKey: place.bind)?.remove() }
             throw error
+        }
+        for place in self.open.subtracting(all) {
+            closing[place.bind] = generation
+            // Of a place that moves the file stays: only TCP ones do.
+            files.removeValue(forKey: place.bind)?.remove()
         }
         self.open = all
         return bound
     }
 
+    /// Every worker has closed what the reloads up to `generation` have dropped.
+    func closed(upTo generation: Int) { closing = closing.filter { $0.value > generation } }
+
     private func listen(at place: Place, count: Int) throws -> [Int32] {
         // Whoever serves it now closes its sockets when it gets to know that it has moved.
         let isMoving = open.contains(Place(bind: place.bind, isAdmin: !place.isAdmin))
+        let isOwn = isMoving || closing[place.bind] != nil
         if isMoving, case .unix = place.bind {
             throw ConfigurationFailure(
                 "\(place.bind) cannot move between listeners and admin without a restart")
@@ -100,19 +124,18 @@ public final class Listeners {
         let address = try place.bind.socketAddress()
         let open = try inherited.take(at: address, count: count)
         guard open.isEmpty else {
-            inheritedPlaces.insert(place)
+            if let file = file(at: place.bind), inherited.owns(file) { files[place.bind] = file }
             return open
         }
-        return try Socket.listeners(
-            on: address, count: count, backlog: Self.backlog, besideOwn: isMoving)
+        let opened = try Socket.listeners(
+            on: address, count: count, backlog: Self.backlog, besideOwn: isOwn)
+        files[place.bind] = file(at: place.bind)
+        return opened
     }
 
-    private static func removeSocketFiles(_ places: Set<Place>) {
-        for place in places {
-            guard case .unix(let path) = place.bind else { continue }
-            // One that stays harms nobody: the next start replaces it.
-            try? File.remove(path)
-        }
+    private func file(at bind: Endpoint) -> SocketFile? {
+        guard case .unix(let path) = bind else { return nil }
+        return SocketFile(path)
     }
 
     private static let backlog: Int32 = 4096

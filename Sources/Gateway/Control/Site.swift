@@ -22,6 +22,10 @@ public final class Site: Sendable {
     let assertionName: FieldNameSet
     let clientDataName: FieldNameSet
     let keyIDName: FieldNameSet
+    let tokenName: FieldNameSet
+    let tokens: SessionTokenSealer
+    /// Names of the routes that take session tokens.
+    let tokenRoutes: [String]
     let headLimits: HeadLimits
     let responseHeadLimits: HeadLimits
     let challengeLifeMilliseconds: Int64
@@ -29,6 +33,7 @@ public final class Site: Sendable {
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
     let bodyPace: BodyPace
+    let responsePace: BodyPace
     let tls: TLSContexts
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
@@ -38,7 +43,9 @@ public final class Site: Sendable {
         settings: Settings, challengeKeys: [[UInt8]], generation: Int,
         ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
-        guard let sealer = ChallengeSealer(keys: challengeKeys) else {
+        guard let sealer = ChallengeSealer(keys: challengeKeys),
+            let tokens = SessionTokenSealer(keys: challengeKeys)
+        else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
         }
         var roots: [Certificate] = [AppleRoots.appAttestation]
@@ -50,6 +57,7 @@ public final class Site: Sendable {
         }
         self.settings = settings
         self.sealer = sealer
+        self.tokens = tokens
         self.generation = generation
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)
@@ -60,11 +68,13 @@ public final class Site: Sendable {
         receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
         let names = settings.headers
         reservedNames = FieldNameSet(
-            exact: [names.assertion, names.clientData, names.keyID],
+            exact: [names.assertion, names.clientData, names.keyID, names.token],
             prefixes: ["x-app-attest-", "x-attest-"])
         assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
         clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
         keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])
+        tokenName = FieldNameSet(exact: [names.token], prefixes: [])
+        tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
         headLimits = HeadLimits(
             headByteCountMax: settings.limits.headByteCountMax,
             fieldCountMax: settings.limits.fieldCountMax,
@@ -74,9 +84,12 @@ public final class Site: Sendable {
             fieldCountMax: settings.limits.fieldCountMax * 2, targetByteCountMax: 0)
         challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
-        endpointPaths = EndpointPaths(base: settings.endpoints.base)
+        endpointPaths = EndpointPaths(
+            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty)
         timeouts = TimeoutNanoseconds(settings.timeouts)
-        bodyPace = BodyPace(settings, timeouts)
+        bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
+        responsePace = BodyPace(
+            byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
     }
 }
@@ -88,6 +101,7 @@ struct TimeoutNanoseconds: Sendable {
     let idle: UInt64
     let send: UInt64
     let bodyGrace: UInt64
+    let responseGrace: UInt64
     let settings: UInt64
     /// 0 for none.
     let request: UInt64
@@ -100,6 +114,7 @@ struct TimeoutNanoseconds: Sendable {
         requestBody = timeouts.requestBody.wholeNanoseconds
         idle = timeouts.idle.wholeNanoseconds
         send = timeouts.send.wholeNanoseconds
+        responseGrace = timeouts.responseGrace.wholeNanoseconds
         bodyGrace = timeouts.bodyGrace.wholeNanoseconds
         settings = timeouts.settings.wholeNanoseconds
         request = timeouts.request.wholeNanoseconds

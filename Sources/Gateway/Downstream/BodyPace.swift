@@ -1,21 +1,20 @@
 import EventLoop
 import Settings
 
-/// How slowly a request body may come. A bound on pauses alone lets a client hold a connection, a
-/// buffer and perhaps a file for a byte each half minute.
+/// How slowly a request body may come, or an answer be taken. A bound on pauses alone lets a client
+/// hold a connection, a buffer and perhaps a file for a byte each half minute.
 struct BodyPace: Sendable {
-    /// Nanoseconds from the head to the moment from which the average counts.
+    /// Nanoseconds from the start to the moment from which the average counts.
     let grace: UInt64
     /// What each byte of the body buys; nil where any pace will do.
     let nanosecondsPerByte: UInt64?
 
-    init(_ settings: Settings, _ timeouts: TimeoutNanoseconds) {
-        grace = timeouts.bodyGrace
-        let rate = settings.limits.bodyRateMin
+    init(byteRate rate: Int, grace: UInt64) {
+        self.grace = grace
         nanosecondsPerByte = rate > 0 ? 1_000_000_000 / UInt64(rate) : nil
     }
 
-    /// The moment at which `byteCount` bytes of a body that is awaited since `start` are too few.
+    /// The moment at which `byteCount` bytes, of all that could move since `start`, are too few.
     func deadline(since start: MonotonicInstant, byteCount: Int) -> MonotonicInstant {
         guard let nanosecondsPerByte else { return .distantFuture }
         let bought = UInt64(byteCount).multipliedReportingOverflow(by: nanosecondsPerByte)

@@ -6,6 +6,12 @@ protocol ClientConnection: AnyObject {
     var share: ConnectionShare? { get set }
     /// The worker is stopping: the connection ends after the answers to what it has sent.
     func drain()
+    /// The worker is stopping, and does not wait for a tunnel any longer.
+    func endTunnel()
     /// The client is gone, or must go, without another word.
     func lose()
+}
+
+extension ClientConnection {
+    func endTunnel() {}
 }

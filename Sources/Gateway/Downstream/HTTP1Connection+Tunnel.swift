@@ -12,6 +12,17 @@ extension HTTP1Connection: TunnelSink {
         if !input.isEmpty { transport?.watchChanges() }
     }
 
+    func endTunnelOutput() {
+        guard state == .exchanging else { return }
+        isTunnelOutputEnding = true
+        flush()
+    }
+
+    func endTunnel() {
+        guard let exchange, exchange.isTunnelling else { return }
+        exchange.upstream?.endTunnel(detail: "tunnel_drained")
+    }
+
     func resumeTunnel() {
         guard state == .exchanging, let exchange, exchange.isTunnelling else { return }
         sendThroughTunnel(exchange)

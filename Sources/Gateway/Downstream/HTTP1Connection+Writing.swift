@@ -23,13 +23,19 @@ extension HTTP1Connection {
             switch transport.write(output.readable) {
             case .bytes(let count):
                 output.consume(count)
+                readerPace.wrote(count)
                 hasProgress = true
             case .wouldBlock: return awaitClient(hasProgress: hasProgress)
             case .failed: return lose()
             }
         }
         clientTookAll()
-        if state == .finishing { linger() }
+        if state == .finishing {
+            linger()
+        } else if isTunnelOutputEnding {
+            isTunnelOutputEnding = false
+            transport.shutdownWrite()
+        }
     }
 
     /// Writes `bytes` after what waits, without copying what the kernel takes at once.
@@ -44,6 +50,7 @@ extension HTTP1Connection {
             switch transport.write(output.readable, bytes) {
             case .bytes(let count):
                 output.consume(min(count, waiting))
+                readerPace.wrote(count)
                 output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
             case .wouldBlock: output.append(bytes)
             case .failed:
@@ -63,13 +70,30 @@ extension HTTP1Connection {
     private func awaitClient(hasProgress: Bool) {
         guard let transport, hasProgress || !transport.isWriting else { return }
         transport.enableWriting()
-        deadline?.set(afterNanoseconds: worker.site.timeouts.send)
+        let (site, now, queued) = (worker.site, worker.loop.now, transport.queuedByteCount)
+        if !readerPace.isRunning { readerPace.begin(now: now, queued: queued) }
+        let rest = readerPace.rest(
+            site.responsePace, send: site.timeouts.send, now: now, queued: queued)
+        deadline?.set(afterNanoseconds: rest)
+    }
+
+    /// What waits for the client has waited for long.
+    func checkClient(_ transport: Transport) {
+        let (site, now, queued) = (worker.site, worker.loop.now, transport.queuedByteCount)
+        let rest = readerPace.rest(
+            site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: true)
+        guard rest > 0 else {
+            exchange?.detail = "slow_reader"
+            return lose()
+        }
+        deadline?.set(at: readerPace.due)
     }
 
     /// Nothing waits for the client; where it has begun a request, its time for the rest starts.
     private func clientTookAll() {
         guard let transport, transport.isWriting else { return }
         transport.disableWriting()
+        readerPace.end()
         switch state {
         case .readingHead: setDeadline(worker.site.timeouts.requestHead)
         case .exchanging where !bodyReader.isComplete: setBodyDeadline()

@@ -45,6 +45,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var isPersistent = true
     var isContinueOwed = false
     var isUpstreamPaused = false
+    /// Of a client that has to take something first.
+    var readerPace = ReaderPace()
+    /// The upstream of a tunnel has ended: so does our side, once the client took what waits.
+    var isTunnelOutputEnding = false
     private(set) var hasClientEnded = false
     private var isProcessing = false
     private var requestCount = 0
@@ -310,7 +314,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     func deadlineExpired() {
         // What waits for the client has waited for too long, whatever else goes on.
-        if transport?.isWriting == true { return lose() }
+        if let transport, transport.isWriting { return checkClient(transport) }
         switch state {
         case .idle, .lingering: close()
         case .readingHead:

@@ -44,6 +44,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private var pausedStreams: [Int32] = []
     var state = State.open
     private var wait = Wait.nothing
+    /// Of a client that takes no more for now.
+    private var readerPace = ReaderPace()
     private var deadline: Deadline?
     /// Until SETTINGS are acknowledged; then for the answer to the PING of an announced end.
     private var answerDue: DelayedCall?
@@ -128,6 +130,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
                 if let refusal { stream?.refuse(refusal) }
             case .trailers(let id, let bytes): streams[id]?.receiveTrailers(bytes)
             case .end(let id): streams[id]?.endBody()
+            case .answeredEarly(let id): streams[id]?.answeredEarly()
             case .closed(let id, _): streams.removeValue(forKey: id)?.close()
             case .malformed: refuseMalformed()
             // A server's words, which clients do not have.
@@ -202,10 +205,13 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private func write() -> Bool {
         guard let transport else { return true }
         switch session.write(to: transport, atMost: Self.writeByteCount) {
-        case .all: return true
-        case .blocked(let hasProgress):
+        case .all(let byteCount):
+            readerPace.wrote(byteCount)
+            return true
+        case .blocked(let byteCount):
+            readerPace.wrote(byteCount)
             // Progress: the time to take the next byte begins anew.
-            if hasProgress, wait == .send { wait = .nothing }
+            if byteCount > 0, wait == .send { wait = .nothing }
             transport.enableWriting()
         case .broken: lose()
         }
@@ -247,6 +253,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             } else {
                 streams.isEmpty ? .idle : .nothing
             }
+        if !isBlocked { readerPace.end() }
         guard next != wait, state != .closed else { return }
         wait = next
         let timeouts = worker.site.timeouts
@@ -254,14 +261,23 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         case .nothing: deadline?.clear()
         case .head: deadline?.set(afterNanoseconds: timeouts.requestHead)
         case .idle: deadline?.set(afterNanoseconds: timeouts.idle)
-        case .send: deadline?.set(afterNanoseconds: timeouts.send)
+        case .send: awaitClient()
         }
+    }
+
+    private func awaitClient(isDue: Bool = false) {
+        guard let transport else { return }
+        let (site, now, queued) = (worker.site, worker.loop.now, transport.queuedByteCount)
+        if !readerPace.isRunning { readerPace.begin(now: now, queued: queued) }
+        let rest = readerPace.rest(
+            site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: isDue)
+        if rest > 0 { deadline?.set(at: readerPace.due) } else { lose() }
     }
 
     func deadlineExpired() {
         switch (state, wait) {
         case (.lingering, _): close()
-        case (_, .send): lose()
+        case (_, .send): awaitClient(isDue: true)
         case (_, .head) where session.isInHeaderBlock: lose()
         case (_, .head), (_, .idle): refuseNewStreams()
         case (_, .nothing): break

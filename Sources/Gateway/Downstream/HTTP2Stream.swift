@@ -18,9 +18,10 @@ final class HTTP2Stream: DeadlineHandler {
     private var keptByteCount = 0
     /// The answer has been submitted as far as it has come.
     private var hasAnswer = false
-    private var isAnswerComplete = false
-    /// What the client had taken when it was last looked at.
-    private var takenByteCount = 0
+    /// The answer is on its way whole; what still comes of the request is thrown away.
+    private var isAnsweredEarly = false
+    /// How fast the client takes what waits for it on this stream.
+    private var readerPace = ReaderPace()
 
     private var session: HTTP2Session { connection.session }
     private var worker: Worker { connection.worker }
@@ -124,6 +125,14 @@ final class HTTP2Stream: DeadlineHandler {
 
     // MARK: its end
 
+    /// The answer is whole and the request is not. The client gets the time to read the one before
+    /// it is told to stop the other: some throw away what came before RST_STREAM (curl before
+    /// version 8). Its window is not opened again.
+    func answeredEarly() {
+        isAnsweredEarly = true
+        deadline.set(afterNanoseconds: Lingering.timeout.wholeNanoseconds)
+    }
+
     /// The stream is gone. Where its answer was not complete, nobody waits for it any more.
     func close() {
         deadline.clear()
@@ -133,15 +142,33 @@ final class HTTP2Stream: DeadlineHandler {
     }
 
     func deadlineExpired() {
-        if hasAnswer {
-            let taken = session.framedByteCount(stream: id)
-            guard session.waitingByteCount(stream: id) > 0 else { return }
-            guard taken != takenByteCount else { return abortResponse() }
-            takenByteCount = taken
-            deadline.set(afterNanoseconds: worker.site.timeouts.send)
+        if isAnsweredEarly {
+            session.stopRequest(stream: id)
+            connection.scheduleFlush()
+        } else if hasAnswer {
+            checkClient()
         } else if !isBodyComplete {
             exchange?.refuse(Refusal(.requestTimeout))
         }
+    }
+
+    /// What waits for the client has waited for long. What was made into frames is taken: where
+    /// the client's window is closed none is made.
+    private func checkClient() {
+        guard session.waitingByteCount(stream: id) > 0 else { return }
+        let rest = readerRest(isDue: true)
+        guard rest > 0 else {
+            exchange?.detail = "slow_reader"
+            return abortResponse()
+        }
+        deadline.set(at: readerPace.due)
+    }
+
+    private func readerRest(isDue: Bool) -> UInt64 {
+        let site = worker.site
+        return readerPace.rest(
+            site.responsePace, send: site.timeouts.send, now: worker.loop.now,
+            queued: session.waitingByteCount(stream: id), isDue: isDue)
     }
 
     /// The client took what was waiting.
@@ -184,9 +211,8 @@ extension HTTP2Stream: ResponseSink {
         session.submitHead(stream: id, hasContent: hasContent)
         answerBegan()
         if hasContent {
-            session.append(response.body.span, stream: id)
+            append(response.body.span)
             session.endContent(stream: id)
-            awaitClient()
         }
     }
 
@@ -213,8 +239,7 @@ extension HTTP2Stream: ResponseSink {
 
     func relayBody(_ bytes: Span<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return true }
-        session.append(bytes, stream: id)
-        awaitClient()
+        append(bytes)
         isUpstreamPaused = connection.mustPause(id)
         return !isUpstreamPaused
     }
@@ -253,9 +278,15 @@ extension HTTP2Stream: ResponseSink {
         deadline.clear()
     }
 
-    /// A client that takes nothing of what waits for it loses the stream.
-    private func awaitClient() {
-        if !deadline.isSet { deadline.set(afterNanoseconds: worker.site.timeouts.send) }
+    /// A client that takes nothing of what waits for it, or takes it too slowly, loses the stream.
+    private func append(_ bytes: Span<UInt8>) {
+        // It has caught up: what it takes from now on counts anew.
+        if session.waitingByteCount(stream: id) == 0 {
+            readerPace.begin(now: worker.loop.now, queued: 0)
+        }
+        readerPace.wrote(bytes.count)
+        session.append(bytes, stream: id)
+        if !deadline.isSet { deadline.set(afterNanoseconds: readerRest(isDue: false)) }
     }
 
     /// The fields that the route sets and adds.

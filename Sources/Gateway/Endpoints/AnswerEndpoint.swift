@@ -19,14 +19,14 @@ extension Exchange {
         case .attestChallenge: try answerChallenge(.attestation)
         case .assertChallenge: try answerChallenge(.assertion)
         case .attestVerify: try verifyAttestation()
-        case nil: throw Refusal(.internalFailure, detail: "endpoint")
+        case .assertToken, nil: throw Refusal(.internalFailure, detail: "endpoint")
         }
     }
 
     /// Methods that the endpoint, or the admin page, takes, for `Allow`.
     var allowedMethods: String {
         switch endpoint {
-        case .attestVerify: "POST"
+        case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
         case nil: "GET, HEAD"
         }
@@ -101,9 +101,8 @@ extension Exchange {
     /// The challenge for the app's next request, on attested routes.
     func nextChallenge() -> [UInt8]? {
         // What it brings is for assertions: an enrolment that failed has no use for it.
-        guard endpoint != nil ? attestedKeyID != nil : policy.mode != .off else { return nil }
-        let keyID: KeyID? =
-            if decision == .verified { evidence?.keyID } else { attestedKeyID }
+        guard policy.mode != .off || attestedKeyID != nil else { return nil }
+        let keyID = provenKeyID ?? attestedKeyID
         return worker.makeChallenge(.assertion, keyID: keyID)
     }
 

@@ -5,6 +5,7 @@ enum AppEndpoint: Int, CaseIterable {
     case attestChallenge
     case attestVerify
     case assertChallenge
+    case assertToken
 
     /// Stands where a route's name stands in metrics.
     var routeName: String {
@@ -12,6 +13,7 @@ enum AppEndpoint: Int, CaseIterable {
         case .attestChallenge: "attest/challenge"
         case .attestVerify: "attest/verify"
         case .assertChallenge: "assert/challenge"
+        case .assertToken: "assert/token"
         }
     }
 }
@@ -21,8 +23,11 @@ struct EndpointPaths: Sendable {
     private let attestChallenge: [UInt8]
     private let attestVerify: [UInt8]
     private let assertChallenge: [UInt8]
+    /// Nil where no route takes tokens: the path is then like any other.
+    private let assertToken: [UInt8]?
 
-    init(base: String) {
+    init(base: String, issuesTokens: Bool) {
+        assertToken = issuesTokens ? Array((base + "assert/token").utf8) : nil
         attestChallenge = Array((base + "attest/challenge").utf8)
         attestVerify = Array((base + "attest/verify").utf8)
         assertChallenge = Array((base + "assert/challenge").utf8)
@@ -33,6 +38,7 @@ struct EndpointPaths: Sendable {
         if ASCII.equals(path, assertChallenge) { return .assertChallenge }
         if ASCII.equals(path, attestChallenge) { return .attestChallenge }
         if ASCII.equals(path, attestVerify) { return .attestVerify }
+        if let assertToken, ASCII.equals(path, assertToken) { return .assertToken }
         return nil
     }
 }

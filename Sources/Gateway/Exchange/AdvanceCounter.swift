@@ -29,6 +29,7 @@ extension Exchange {
         } catch {
             try refuseOrObserve(error)
         }
+        if endpoint == .assertToken { return try answerToken() }
         return .next
     }
 

@@ -60,15 +60,15 @@ extension Exchange {
         let target = bytes.extracting(head.originTarget)
         let pathCount = TargetRewrite.pathByteCount(target)
         switch variable {
-        case .clientAddress: if let downstream { output.append(downstream.peerBytes) }
+        case .clientAddress: appendClientAddress(to: &output)
         case .requestID: appendRequestID(to: &output)
         case .host:
             guard let host = head.host else { return output.append("localhost") }
             let authority = bytes.extracting(host)
             output.append(authority.extracting(first: RequestHost.nameByteCount(authority)))
         case .keyID:
-            guard decision == .verified, let evidence else { return }
-            output.append(evidence.keyID.base64Bytes)
+            guard let provenKeyID else { return }
+            output.append(provenKeyID.base64Bytes)
         case .target: output.append(target)
         case .path: output.append(target.extracting(first: pathCount))
         case .query: output.append(target.extracting(pathCount..<target.count))

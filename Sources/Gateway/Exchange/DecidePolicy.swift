@@ -15,7 +15,9 @@ extension Exchange {
         if case .length(let byteCount) = head.framing, byteCount > UInt64(bodyByteCountMax) {
             throw Refusal(.bodyTooLarge, explanation: "The body is longer than this route takes.")
         }
-        guard endpoint == nil else {
+        if endpoint == .assertToken {
+            try checkTokenExchange()
+        } else if endpoint != nil {
             if endpoint == .attestVerify, head.methodKind != .post {
                 throw Refusal(.methodNotAllowed, detail: "endpoint")
             }
@@ -26,10 +28,15 @@ extension Exchange {
             return .next
         }
         // A bare request is refused before its body is read: an upload costs a stranger's time.
-        if uniqueField(site.assertionName).isAbsent {
-            try refuseOrObserve(Refusal(.assertionRequired))
-        } else {
+        if policy.accept.contains(.assertion), !uniqueField(site.assertionName).isAbsent {
             bodyHash = SHA256Stream()
+        } else if policy.accept.contains(.token), !uniqueField(site.tokenName).isAbsent {
+            bringsToken = true
+        } else {
+            let accepts = policy.accept
+            try refuseOrObserve(
+                accepts.contains(.assertion)
+                    ? Refusal(.assertionRequired) : Refusal(.tokenInvalid, detail: "token_missing"))
         }
         return .next
     }
@@ -45,6 +52,13 @@ extension Exchange {
     func refuseOrObserve(_ refusal: Refusal) throws(Refusal) {
         if policy.mode == .observe || !isInRollout {
             decision = .observed
+        } else if policy.onStoreFailure != .deny, refusal.reason == .storeUnavailable,
+            token != nil
+        {
+            // Authentic and in time; only whether its key was revoked is not known.
+            decision = .verified
+            detail = "revocation_unknown"
+            return
         } else if policy.onStoreFailure == .pass, refusal.reason == .storeUnavailable {
             decision = .unjudged
         } else {
@@ -59,7 +73,7 @@ extension Exchange {
     private var isInRollout: Bool {
         guard policy.rolloutPercent < 100 else { return true }
         let cohort: Int
-        if let keyID = evidence?.keyID {
+        if let keyID = claimedKeyID {
             cohort = Rollout.cohort(of: keyID.digest)
         } else {
             let address = peer?.ipBytes ?? []

@@ -64,6 +64,11 @@ final class Exchange {
     var endpoint: AppEndpoint?
     var policy = AttestPolicy()
     var evidence: Evidence?
+    /// A session token stands in for an assertion.
+    var bringsToken = false
+    var token: SessionToken?
+    /// The routes that the token asked for shall be good for.
+    var tokenAudience: [String] = []
     var key: CachedKey?
     /// The configured app that the key was enrolled for.
     var app: AppIdentity?
@@ -123,6 +128,12 @@ final class Exchange {
         return peer.isUnix ? "unix" : peer.ipText
     }
 
+    /// The key that the request says it is from.
+    var claimedKeyID: KeyID? { evidence?.keyID ?? token?.keyID }
+
+    /// The same, once that is proved.
+    var provenKeyID: KeyID? { decision == .verified ? claimedKeyID : nil }
+
     var requestIDText: String {
         var text = ByteBuffer(capacity: 64)
         appendRequestID(to: &text)
@@ -167,6 +178,9 @@ final class Exchange {
         endpoint = nil
         policy = AttestPolicy()
         evidence = nil
+        bringsToken = false
+        token = nil
+        if !tokenAudience.isEmpty { tokenAudience = [] }
         key = nil
         app = nil
         isKeyLookedUp = false

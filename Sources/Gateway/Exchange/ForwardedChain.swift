@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import HTTP
 
 /// Follows the addresses that proxies have added to a request back to the first one that no trusted
 /// proxy stands behind.
@@ -10,13 +11,25 @@ struct ForwardedChain {
     /// `peer` is trusted.
     init(peer: SocketAddress) { client = peer }
 
-    /// Goes back through one field's value, from right to left. False where the chain ends: at an
-    /// address that is not trusted, or at a word that is no address, before which anything may
-    /// stand.
-    mutating func follow(_ value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
-        var elements = value.array.split(separator: 0x2C, omittingEmptySubsequences: false)[...]
-        while let element = elements.popLast() {
-            guard let address = Self.address(Self.trimmed(element)) else { return false }
+    /// Goes back through the value of one `X-Forwarded-For`, from right to left. False where the
+    /// chain ends: at an address that is not trusted, or at a word that is no address, before which
+    /// anything may stand.
+    mutating func follow(xForwardedFor value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
+        let elements = value.array.split(separator: 0x2C, omittingEmptySubsequences: false)
+        return follow(elements.map { Self.address(Self.trimmed($0)) }, listener)
+    }
+
+    /// The same for one `Forwarded`. A hidden name (`unknown`, `_a`) is no address.
+    mutating func follow(forwarded value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
+        guard let nodes = ForwardedNodes.parse(value.array) else { return false }
+        return follow(nodes.map { $0.flatMap(Self.nodeAddress) }, listener)
+    }
+
+    private mutating func follow(
+        _ addresses: [SocketAddress?], _ listener: ListenerContext
+    ) -> Bool {
+        for address in addresses.reversed() {
+            guard let address else { return false }
             client = address
             guard listener.trusts(address) else { return false }
         }
@@ -42,6 +55,22 @@ struct ForwardedChain {
         return IPAddress.ipv4(text[..<colon]).flatMap(unmapped)
     }
 
+    /// A node (RFC 7239 section 6): IPv6 in brackets only, and the port may be hidden too.
+    private static func nodeAddress(_ node: [UInt8]) -> SocketAddress? {
+        let end = node.first == 0x5B ? node.firstIndex(of: 0x5D) : nil
+        let colon = node[(end ?? 0)...].firstIndex(of: 0x3A)
+        guard let colon else { return address(node[...]) }
+        let port = node[(colon + 1)...]
+        let isHidden =
+            port.first == 0x5F && port.count > 1
+            && port.allSatisfy { byte in
+                (0x61...0x7A).contains(ASCII.lowercased(byte)) || (0x30...0x39).contains(byte)
+                    || "._-".utf8.contains(byte)
+            }
+        guard isPort(node[colon...]) || isHidden else { return nil }
+        return address(node[..<colon])
+    }
+
     private static func isPort(_ text: ArraySlice<UInt8>) -> Bool {
         text.first == 0x3A && (2...6).contains(text.count)
             && text.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
@@ -52,5 +81,58 @@ struct ForwardedChain {
         let prefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
         let isMapped = bytes.count == 16 && bytes.starts(with: prefix)
         return SocketAddress(ipBytes: isMapped ? Array(bytes[12...]) : bytes, port: 0)
+    }
+}
+
+/// Whom a request comes from, as far as trusted proxies are believed.
+struct ClientOrigin: Equatable {
+    let address: SocketAddress
+    /// False where they contradict each other: `address` is the last that is beyond doubt.
+    let isCertain: Bool
+}
+
+extension Exchange {
+    /// The last address in `X-Forwarded-For` or `Forwarded` that is not a trusted proxy's own (as
+    /// nginx has it, `real_ip_recursive`); nil without a peer.
+    ///
+    /// A proxy that writes one of the two lets the other pass as a client sent it. Nobody can tell
+    /// here which it writes: so where both are there and name two clients neither is believed, and
+    /// the peer is all that is known.
+    var origin: ClientOrigin? {
+        guard let peer else { return nil }
+        guard isPeerTrusted else { return ClientOrigin(address: peer, isCertain: true) }
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        var old: ForwardedChain?
+        var new: ForwardedChain?
+        var isOldEnded = false
+        var isNewEnded = false
+        for field in head.fields.reversed() {
+            switch field.known {
+            case .xForwardedFor where !isOldEnded:
+                var chain = old ?? ForwardedChain(peer: peer)
+                isOldEnded = !chain.follow(
+                    xForwardedFor: bytes.extracting(field.value), listener)
+                old = chain
+            case .forwarded where !isNewEnded:
+                var chain = new ?? ForwardedChain(peer: peer)
+                isNewEnded = !chain.follow(forwarded: bytes.extracting(field.value), listener)
+                new = chain
+            default: break
+            }
+        }
+        if let old, let new, old.client != new.client {
+            return ClientOrigin(address: peer, isCertain: false)
+        }
+        return ClientOrigin(address: (old ?? new)?.client ?? peer, isCertain: true)
+    }
+
+    /// Its text, for what operators write into headers and answers.
+    func appendClientAddress(to output: inout ByteBuffer) {
+        if isPeerTrusted, let origin {
+            origin.address.appendIP(to: &output)
+        } else if let downstream {
+            output.append(downstream.peerBytes)
+        }
     }
 }

@@ -45,7 +45,7 @@ extension Exchange {
     /// Whom the request is from, for ``BalancePolicy/hashKey``: the proved key, else the client's
     /// address.
     var balanceKey: UInt64 {
-        if decision == .verified, let evidence { return evidence.keyID.digest.word0 }
+        if let provenKeyID { return provenKeyID.digest.word0 }
         return KeyHash.hash(peer?.ipBytes ?? [])
     }
 

@@ -13,7 +13,7 @@ extension Exchange {
     /// Counts it against those of its route or endpoint, before its body is read.
     func limitRate() throws(Refusal) {
         switch endpoint {
-        case .attestChallenge, .assertChallenge: try take(site.rateLimits.challenge)
+        case .attestChallenge, .assertChallenge, .assertToken: try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
             guard let routeIndex else { return }
@@ -57,25 +57,14 @@ extension Exchange {
         switch limit.subject {
         case .global: return Bytes16(word0: 0, word1: 0)
         case .key:
-            guard let digest = evidence?.keyID.digest else { return nil }
+            guard let digest = claimedKeyID?.digest else { return nil }
             return Bytes16(word0: digest.word0, word1: digest.word1)
         case .address:
-            guard let address = clientAddress, !limit.exempts(address) else { return nil }
+            // Nil for a unix socket.
+            guard let origin, let address = origin.address.ipv6Form else { return nil }
+            // Contradicting itself must not be a way to be counted as an exempt proxy.
+            if origin.isCertain, limit.exempts(address) { return nil }
             return address.limitedNetwork
         }
-    }
-
-    /// Where the request comes from, as far as trusted proxies are believed: the last address in
-    /// `X-Forwarded-For` that is not a trusted proxy's own (as nginx has it, `real_ip_recursive`).
-    /// Nil for a unix socket.
-    private var clientAddress: Bytes16? {
-        guard isPeerTrusted, let peer else { return peer?.ipv6Form }
-        let headBytes = headBytes
-        var chain = ForwardedChain(peer: peer)
-        for field in head.fields.reversed() where field.known == .xForwardedFor {
-            let value = headBytes.span.extracting(field.value)
-            guard chain.follow(value, listener) else { break }
-        }
-        return chain.client.ipv6Form
     }
 }

@@ -86,6 +86,7 @@ extension Exchange {
         }
         guard let endpoint = site.endpointPaths.endpoint(at: path) else { return nil }
         self.endpoint = endpoint
+        if endpoint == .assertToken { policy = Self.tokenExchangePolicy }
         return .next
     }
 

@@ -20,6 +20,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case bodyTooLarge
     case rateLimited
     case storeUnavailable
+    /// Not of the Contract's first list: of routes that take session tokens.
+    case tokenInvalid
 
     case badRequest
     case requestTimeout
@@ -51,7 +53,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         switch self {
         case .ok: 200
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
-            .challengeExpired, .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown:
+            .challengeExpired, .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown,
+            .tokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid: 403
         case .bodyTooLarge: 413
@@ -93,6 +96,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .bodyTooLarge: "body_too_large"
         case .rateLimited: "rate_limited"
         case .storeUnavailable: "store_unavailable"
+        case .tokenInvalid: "token_invalid"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"
@@ -114,7 +118,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         switch self {
         case .challengeRequired: .fetchChallenge
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
-            .challengeExpired, .requestMismatch, .bodyMismatch:
+            .challengeExpired, .requestMismatch, .bodyMismatch, .tokenInvalid:
             .signAgain
         case .keyUnknown, .attestationInvalid: .attestAgain
         case .appOutdated: .updateApp

@@ -11,6 +11,12 @@ extension Exchange {
     func rewriteHeaders() throws(Refusal) -> Step {
         let treatment = treatment
         if treatment != nil, let step = answerRoute() { return step }
+        var forwardsLeft: UInt64?
+        if head.methodKind == .options, let count = try forwardsAllowed() {
+            // The last hop that may answer is this one.
+            if count == 0 { return answer(LocalResponse(status: 200)) }
+            forwardsLeft = count - 1
+        }
         let headBytes = headBytes
         let bytes = headBytes.span
         upstreamHead.reserve(bytes.count + 512)
@@ -35,6 +41,11 @@ extension Exchange {
             upstreamHead.append("Host: localhost\r\n")
         }
         appendClientFields(treatment?.requestEdits)
+        if let forwardsLeft {
+            upstreamHead.append("Max-Forwards: ")
+            upstreamHead.append(decimal: forwardsLeft)
+            upstreamHead.append("\r\n")
+        }
         if let edits = treatment?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
         appendVerdict()
@@ -82,6 +93,7 @@ extension Exchange {
             switch field.known.forwarding {
             case .never: continue
             case .ifTrusted: if !keepsForwarding { continue }
+            case .counted: if head.methodKind == .options { continue }
             case .always:
                 if site.reservedNames.contains(name) || isWithheld(name) { continue }
             }
@@ -110,30 +122,41 @@ extension Exchange {
     /// What the gateway found out. Only on routes with a mode other than `off`.
     private func appendVerdict() {
         guard policy.mode != .off else { return }
-        guard decision == .verified, let evidence, let key, let app else {
+        // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
+        guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
+            let environment = key?.environment ?? token?.environment
+        else {
             upstreamHead.append("X-Attest-Result: unverified\r\n")
             return
         }
         upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
-        upstreamHead.append(evidence.keyID.base64Bytes)
+        upstreamHead.append(keyID.base64Bytes)
         upstreamHead.append("\r\nX-Attest-App: ")
-        upstreamHead.append(app.id)
+        upstreamHead.append(appID)
         upstreamHead.append("\r\nX-Attest-Environment: ")
-        upstreamHead.append(key.environment.rawValue)
-        upstreamHead.append("\r\nX-Attest-Tier: attested\r\n")
-        // The assertion's own map is fresher than the one kept from the attestation.
-        if let version = verified?.extensions?.bundleVersion ?? key.bundleVersion,
-            version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        {
+        upstreamHead.append(environment.rawValue)
+        upstreamHead.append(
+            token == nil ? "\r\nX-Attest-Tier: attested\r\n" : "\r\nX-Attest-Tier: token\r\n")
+        if let version = bundleVersion, version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
             upstreamHead.append("X-Attest-Version: ")
             upstreamHead.append(version)
             upstreamHead.append("\r\n")
         }
-        if let category = verified?.extensions?.validationCategory ?? key.validationCategory {
+        if let category = validationCategory {
             upstreamHead.append("X-Attest-Category: ")
             upstreamHead.append(decimal: UInt64(category))
             upstreamHead.append("\r\n")
         }
+    }
+
+    /// The assertion's own map is fresher than the one kept from the attestation.
+    var bundleVersion: String? {
+        verified?.extensions?.bundleVersion ?? token?.bundleVersion ?? key?.bundleVersion
+    }
+
+    var validationCategory: UInt32? {
+        verified?.extensions?.validationCategory ?? token?.validationCategory
+            ?? key?.validationCategory
     }
 
     /// The request id: the trusted peer's own where it sent a usable one, else ours.
@@ -155,6 +178,8 @@ extension KnownField {
         case never
         /// Says who the client is: kept from trusted peers only.
         case ifTrusted
+        /// One less at each hop of OPTIONS; of no meaning elsewhere.
+        case counted
     }
 
     var forwarding: Forwarding {
@@ -170,6 +195,7 @@ extension KnownField {
         case .xForwardedHost, .xForwardedProto, .xForwardedPort, .xForwardedPrefix,
             .xForwardedServer, .xForwardedSsl, .xForwardedScheme, .xRealIP:
             .ifTrusted
+        case .maxForwards: .counted
         default: .always
         }
     }

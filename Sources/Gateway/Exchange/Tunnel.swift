@@ -8,10 +8,13 @@ import Settings
 protocol TunnelSink: ResponseSink {
     /// The upstream takes more of what the client sends.
     func resumeTunnel()
+    /// The upstream sends no more, and hears on.
+    func endTunnelOutput()
 }
 
 /// `Upgrade: websocket` (RFC 6455, RFC 9110 section 7.8): after the upstream's 101 the body of the
-/// answer goes on until the upstream ends, and what the client sends goes the other way.
+/// answer goes on, and what the client sends goes the other way, until both have ended. Each end is
+/// passed on by itself: what was sent before it, and what the other side still has to say, arrives.
 extension Exchange {
     /// Whether the request may become a tunnel: asked for once, clearly, and without a body, whose
     /// end client and upstream could see in different places.
@@ -46,6 +49,9 @@ extension Exchange {
 
     /// The client sends no more, and hears on.
     func clientEndedTunnel() { (upstream as? UpstreamConnection)?.endTunnelInput() }
+
+    /// The upstream sends no more, and hears on.
+    func upstreamEndedTunnel() { (downstream as? any TunnelSink)?.endTunnelOutput() }
 
     /// The upstream takes more.
     func upstreamIsReady() { (downstream as? any TunnelSink)?.resumeTunnel() }

@@ -11,8 +11,9 @@ extension Exchange {
     /// Cheap checks come first: a flood without a fresh challenge of ours costs a MAC each, not a
     /// signature.
     func verifyAssertion() throws(Refusal) -> Step {
-        if endpoint != nil { return try answerEndpoint() }
+        if let endpoint, endpoint != .assertToken { return try answerEndpoint() }
         guard decision == .undecided else { return .next }
+        if bringsToken { return try verifyToken() }
         do throws(Refusal) {
             let evidence = try checkedEvidence()
             guard isKeyLookedUp else {
@@ -33,6 +34,7 @@ extension Exchange {
     /// The evidence, once gathered and bound to this request and its challenge.
     private func checkedEvidence() throws(Refusal) -> Evidence {
         if let evidence { return evidence }
+        if endpoint == .assertToken { tokenAudience = try requestedAudience() }
         let gathered = try gatherEvidence()
         evidence = gathered
         if let challenge = gathered.challenge { try check(challenge, for: gathered.keyID) }
@@ -71,15 +73,7 @@ extension Exchange {
     }
 
     private func verifySignature(_ evidence: Evidence) throws(Refusal) -> VerifiedAssertion {
-        guard let key else { throw Refusal(.keyUnknown) }
-        switch key.status {
-        case .active: break
-        case .revoked: throw Refusal(.keyRevoked)
-        case .erased: throw Refusal(.keyUnknown, detail: "erased")
-        }
-        guard let app, app.environments.contains(key.environment) else {
-            throw Refusal(.keyUnknown, detail: "app_not_configured")
-        }
+        let (key, app) = try usableKey()
         do throws(AssertionFailure) {
             return try worker.verifier.verify(
                 evidence.assertion.span, clientDataHash: evidence.clientDataHash,
@@ -92,8 +86,22 @@ extension Exchange {
         }
     }
 
+    /// The key that was looked up and the app that it is for, where requests may be from them.
+    func usableKey() throws(Refusal) -> (CachedKey, AppIdentity) {
+        guard let key else { throw Refusal(.keyUnknown) }
+        switch key.status {
+        case .active: break
+        case .revoked: throw Refusal(.keyRevoked)
+        case .erased: throw Refusal(.keyUnknown, detail: "erased")
+        }
+        guard let app, app.environments.contains(key.environment) else {
+            throw Refusal(.keyUnknown, detail: "app_not_configured")
+        }
+        return (key, app)
+    }
+
     /// Takes the key's record, nil where there is none, and the app that it was enrolled for.
-    private func use(_ found: CachedKey?) {
+    func use(_ found: CachedKey?) {
         isKeyLookedUp = true
         key = found
         // By the worker's table, as the record is: a reload may have put in another than ours.

@@ -52,7 +52,7 @@ final class WorkerLog {
         writer.member("decision", constant: exchange.decision.name)
         writer.member("reason", constant: exchange.reason.code)
         if let detail = exchange.detail { writer.member("detail", string: detail) }
-        if let keyID = exchange.evidence?.keyID ?? exchange.enrolment?.keyID {
+        if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
             // Enough to find the key in the registry.
             writer.member("key", string: String(keyID.base64.prefix(12)))
         }

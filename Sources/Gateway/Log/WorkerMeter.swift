@@ -35,6 +35,7 @@ final class WorkerMeter: @unchecked Sendable {
     enum Count: Int, CaseIterable {
         case requests
         case challenges
+        case tokens
         case retries
         case connectionsRefused
         case proxyHeadersRefused

@@ -103,6 +103,9 @@ struct Transport {
     /// Whether nobody will take what is sent (``Socket/isGone(_:)``).
     var isGone: Bool { Socket.isGone(descriptor) }
 
+    /// What was written and the peer has not taken (``Socket/queuedByteCount(_:)``).
+    var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
+
     func enableWriting() {
         if let tls { tls.isWriting = true } else { watch.enableWriting() }
     }

@@ -3,6 +3,7 @@ import EventLoop
 import HTTP
 import HTTP2
 import Settings
+import TLS
 
 /// One HTTP/2 connection to an upstream server, shared by the exchanges of its worker: the socket
 /// around an ``HTTP2ClientSession``, with an ``UpstreamStream`` for each request.
@@ -32,6 +33,8 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     private(set) var state = State.connecting
     private var dial: UpstreamDial?
     private var transport: Transport?
+    /// Until it can be resumed.
+    private var tlsSession: TLSSession?
     private var deadline: Deadline?
     private var wait = Wait.nothing
     private var turnEnd: TurnEndHook?
@@ -75,6 +78,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         case .failed(let failure): lose(failure)
         case .connected(let transport):
             self.transport = transport
+            tlsSession = transport.session
             transport.setHandler(self)
             transport.enableReading()
             scheduleFlush()
@@ -199,7 +203,9 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
                     relaying.append(stream)
                 }
             case .trailers(let id, let bytes): streams[id]?.receiveTrailers(bytes)
-            case .end(let id): streams[id]?.complete()
+            case .end(let id):
+                keepSession()
+                streams[id]?.complete()
             case .failed(let id, let failure): streams[id]?.fail(failure)
             case .goAway: end()
             case .pingAcknowledged: if wait == .pong { wait = .nothing }
@@ -210,6 +216,13 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         relaying.removeAll(keepingCapacity: true)
         for stream in heard { stream.handOver() }
         if let fault = session.fault { breakOff(fault.rawValue) }
+    }
+
+    /// Has further connections resume the session, once, when the server's tickets must have come.
+    private func keepSession() {
+        guard let tlsSession else { return }
+        self.tlsSession = nil
+        server.tls?.keep(tlsSession)
     }
 
     private func opened() {
@@ -233,10 +246,10 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
             guard let transport else { return }
             switch session.write(to: transport, atMost: HTTP2Connection.writeByteCount) {
             case .all: break
-            case .blocked(let hasProgress):
+            case .blocked(let byteCount):
                 isBlocked = true
                 // Progress: the time to take the next byte begins anew.
-                if hasProgress, wait == .send { wait = .nothing }
+                if byteCount > 0, wait == .send { wait = .nothing }
             case .broken:
                 return lose(.broken(description: "the server has closed the connection"))
             }

@@ -4,13 +4,20 @@ import Settings
 /// Resolves the names of upstream servers again and again, on a thread of its own: a name server
 /// that does not answer holds nobody.
 final class NameRefresher {
-    /// Ends with the process: it may be inside the system's resolver for long.
+    /// Not waited for: it may be inside the system's resolver for long.
     private let thread: Thread
+    private let commands: Mailbox<Command>
+
+    private enum Command { case stop }
 
     /// `changed` is called on the thread, after the hub has the new addresses.
     init(hub: Hub, changed: @escaping @Sendable () -> Void) throws {
+        let commands = try Mailbox<Command>(countMax: 1)
+        self.commands = commands
         thread = try Thread.spawn(name: "resolver") {
             guard let loop = try? EventLoop() else { return }
+            let receiver = commands.attach(to: loop) { _ in loop.stop() }
+            defer { receiver.close() }
             var due: [String: MonotonicInstant] = [:]
             let timer = Timer(loop: loop) {
                 var isChanged = false
@@ -38,6 +45,9 @@ final class NameRefresher {
             loop.run()
         }
     }
+
+    /// Its thread ends with what it is at.
+    func stop() { _ = commands.post(.stop) }
 
     /// Whether a name of the upstream may come to stand for other addresses.
     static func isNeeded(by settings: UpstreamSettings) -> Bool {

@@ -1,9 +1,12 @@
 import Settings
+import TLS
 
 /// One worker's connections to one server.
 final class PooledServer {
     let state: ServerState
     let meter: ServerMeter
+    /// Nil where it is spoken to without TLS.
+    let tls: TLSClientSessions?
     /// The newest last: it is used first, and the old ones age out.
     var idle: [UpstreamConnection] = []
     /// HTTP/2: connections that may take more requests, and those that end.
@@ -14,9 +17,10 @@ final class PooledServer {
     /// The upstream has it no more: connections end with their requests.
     var isRetired = false
 
-    init(_ state: ServerState, meter: ServerMeter) {
+    init(_ state: ServerState, meter: ServerMeter, tls: TLSClientSessions?) {
         self.state = state
         self.meter = meter
+        self.tls = tls
     }
 
     /// Requests in progress.

@@ -14,6 +14,8 @@ final class ServerState: Sendable {
     /// Whether a success would change something.
     fileprivate let hasFailed = Atomic<Bool>(false)
     private let isDownByCheck = Atomic<Bool>(false)
+    /// When it came back, in nanoseconds; 0 where it was never out.
+    private let returnedAt = Atomic<UInt64>(0)
 
     init(_ entry: UpstreamServer, address: SocketAddress) {
         self.entry = entry
@@ -27,6 +29,22 @@ final class ServerState: Sendable {
         get { isDownByCheck.load(ordering: .relaxed) }
         set { isDownByCheck.store(newValue, ordering: .relaxed) }
     }
+
+    /// Requests go to it again from `now` on.
+    func returned(now: UInt64) { returnedAt.store(now, ordering: .relaxed) }
+
+    /// Its weight, in units of which a server has ``weightUnit`` for each of its own: growing with
+    /// the time since it came back, for as long as `slowStart`. Never nothing, or it would be out.
+    func weight(now: UInt64, slowStart: UInt64) -> Int {
+        let whole = entry.weight * Self.weightUnit
+        let returnedAt = returnedAt.load(ordering: .relaxed)
+        guard returnedAt > 0, now < returnedAt &+ slowStart else { return whole }
+        let elapsed = now > returnedAt ? now - returnedAt : 0
+        return max(1, Int(Double(whole) * Double(elapsed) / Double(slowStart)))
+    }
+
+    /// A server of weight 1 starts with the 256th of its share.
+    static let weightUnit = 256
 
     /// Left out because requests failed.
     var isEjected: Bool { ejectedUntil.load(ordering: .relaxed) > 0 }
@@ -84,7 +102,9 @@ final class ServerGroup: Sendable {
     /// A request was answered.
     func succeeded(_ server: ServerState, now: UInt64) -> Ejection.Change? {
         guard server.hasFailed.load(ordering: .relaxed) else { return nil }
-        return update(server) { $0.succeeded($1, now: now) }
+        let change = update(server) { $0.succeeded($1, now: now) }
+        if change == .returned { server.returned(now: now) }
+        return change
     }
 
     /// Whether the caller's request may try a server whose time out is over; true for one that is

@@ -6,6 +6,7 @@ import HTTP
 extension UpstreamConnection {
     func descriptorIsReadable() {
         guard let transport else { return }
+        if tunnelEnd == .upstream { return checkTunnel() }
         let byteCountMax = state == .readingBody ? Self.streamByteCount : Self.readByteCount
         switch transport.read(into: &input, atMost: byteCountMax) {
         case .bytes(let count):
@@ -111,6 +112,7 @@ extension UpstreamConnection {
     func complete(_ exchange: Exchange) {
         let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && !hasSurplus
         self.exchange = nil
+        keepSession()
         if mayLiveOn {
             input.release()
             pending.release()
@@ -134,7 +136,9 @@ extension UpstreamConnection {
 
     func ended() {
         guard let exchange else { return close() }
-        if state == .readingBody, bodyReader.endsAtClose {
+        if isTunnel, tunnelEnd == .none {
+            endTunnelOutput(exchange)
+        } else if state == .readingBody, bodyReader.endsAtClose {
             complete(exchange)
         } else {
             fail(.broken(description: writeFailure ?? "closed before the answer was complete"))

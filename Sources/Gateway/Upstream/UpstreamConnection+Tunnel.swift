@@ -57,8 +57,24 @@ extension UpstreamConnection {
 
     /// The client sends no more.
     func endTunnelInput() {
-        guard isTunnel, state == .readingBody else { return }
+        guard isTunnel, state == .readingBody, tunnelEnd != .client else { return }
+        if tunnelEnd == .upstream, let exchange { return complete(exchange) }
+        tunnelEnd = .client
         transport?.shutdownWrite()
+    }
+
+    /// The upstream sends no more: until the client ends too, or nothing moves for too long, its
+    /// bytes go on.
+    func endTunnelOutput(_ exchange: Exchange) {
+        tunnelEnd = .upstream
+        transport?.watchChanges()
+        setDeadline(bodyNanoseconds)
+        exchange.upstreamEndedTunnel()
+    }
+
+    /// Something has changed after the upstream's end: it may be gone for good.
+    func checkTunnel() {
+        if transport?.isGone == true { endTunnel(detail: "tunnel_broken") }
     }
 
     /// Ends the tunnel in good order: what the client has not taken yet is still written.

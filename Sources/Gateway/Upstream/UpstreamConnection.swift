@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import Settings
+import TLS
 
 /// One connection to an upstream server: carries one exchange at a time.
 final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
@@ -18,6 +19,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     let server: PooledServer
     /// While it connects.
     private(set) var dial: UpstreamDial?
+    /// Until it can be resumed.
+    private var session: TLSSession?
     /// Nil until it is connected, and once it is closed.
     var transport: Transport?
     var deadline: Deadline?
@@ -49,6 +52,9 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     var interimCount = 0
     /// Bytes go both ways, and neither side's are HTTP any more.
     var isTunnel = false
+    /// Who sends no more through the tunnel.
+    enum TunnelEnd { case none, client, upstream }
+    var tunnelEnd = TunnelEnd.none
     /// Reads no more: the client is slower than the upstream.
     var isPaused = false
 
@@ -70,11 +76,19 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
             if exchange != nil { fail(failure) }
         case .connected(let transport):
             self.transport = transport
+            session = transport.session
             transport.setHandler(self)
             state = .idle
             transport.enableReading()
             if exchange != nil { beginRequest() }
         }
+    }
+
+    /// Has further connections resume the session, once, when the server's tickets must have come.
+    func keepSession() {
+        guard let session else { return }
+        self.session = nil
+        server.tls?.keep(session)
     }
 
     func setDeadline(_ nanoseconds: UInt64) {
@@ -141,6 +155,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
             transport.close(exchange == nil && isIdle ? .complete : .cut)
         }
         transport = nil
+        session = nil
         dial?.cancel()
         dial = nil
         deadline?.clear()

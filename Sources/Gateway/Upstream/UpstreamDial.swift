@@ -72,15 +72,12 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
     private func connected() {
         guard let watch else { return }
         watch.disableWriting()
-        guard let tls = pool.settings.tls else { return succeed(Transport(watch: watch)) }
-        guard let context = pool.tls else {
+        guard pool.settings.tls != nil else { return succeed(Transport(watch: watch)) }
+        guard let tls = server.tls else {
             return fail(.connect(description: "TLS: not configured"))
         }
-        let peer = tls.peer(at: server.state.entry.endpoint)
         do throws(TLSError) {
-            session = try TLSSession(
-                client: context, serverName: peer.name, isAddress: peer.isAddress,
-                descriptor: watch.descriptor)
+            session = try tls.connect(watch.descriptor, now: pool.worker.loop.now)
         } catch {
             return fail(.connect(description: "TLS: \(error)"))
         }

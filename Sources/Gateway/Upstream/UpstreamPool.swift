@@ -20,7 +20,7 @@ final class UpstreamPool {
     unowned(unsafe) let worker: Worker
     let settings: UpstreamSettings
     /// Where the settings want TLS.
-    let tls: TLSClientContext?
+    private let tls: TLSClientContext?
     let responseHeadLimits: HeadLimits
     let timeouts: UpstreamTimeouts
     private(set) var group: ServerGroup
@@ -64,7 +64,8 @@ final class UpstreamPool {
                 ?? PooledServer(
                     state,
                     meter: worker.meter.server(
-                        ServerLabel(upstream: settings.name, server: state.text)))
+                        ServerLabel(upstream: settings.name, server: state.text)),
+                    tls: tlsSessions(with: state))
         }
         loads = group.servers.map { state in
             ServerLoad(
@@ -78,6 +79,11 @@ final class UpstreamPool {
             server.closeIdle()
         }
         line?.wake()
+    }
+
+    private func tlsSessions(with state: ServerState) -> TLSClientSessions? {
+        guard let tls, let peer = settings.tls?.peer(at: state.entry.endpoint) else { return nil }
+        return TLSClientSessions(tls, serverName: peer.name, isAddress: peer.isAddress)
     }
 
     // MARK: leasing
@@ -170,6 +176,10 @@ final class UpstreamPool {
         for (index, server) in servers.enumerated() {
             loads[index].activeCount = server.activeCount
             loads[index].isUsable = server.hasRoom && server.state.isUsable(now: now)
+            if timeouts.slowStart > 0 {
+                loads[index].weight = server.state.weight(
+                    now: now, slowStart: timeouts.slowStart)
+            }
         }
         let key = settings.balance == .hashKey ? exchange.balanceKey : 0
         let tried = exchange.triedServers.compactMap { tried in
@@ -292,6 +302,9 @@ struct UpstreamTimeouts {
     let response: UInt64
     let read: UInt64
     let idle: UInt64
+    /// 0 for none. Of no use where each key has its server: its weight moves keys, and each of
+    /// them twice.
+    let slowStart: UInt64
     /// For a try that another may follow.
     let attempt: UInt64?
     /// How long a server that has requests of ours may be silent; nil for any time.
@@ -303,6 +316,7 @@ struct UpstreamTimeouts {
         response = settings.responseTimeout.wholeNanoseconds
         read = settings.readTimeout.wholeNanoseconds
         idle = settings.idleTimeout.wholeNanoseconds
+        slowStart = settings.balance == .hashKey ? 0 : settings.slowStart.wholeNanoseconds
         attempt = settings.retries.timeout?.wholeNanoseconds
         ping =
             settings.pingInterval > .zero ? settings.pingInterval.wholeNanoseconds : nil

@@ -48,6 +48,7 @@ final class Worker {
     private(set) var isHandingOver = false
     private var isRetiring = false
     private var drainDeadline: Timer?
+    private var tunnelDeadline: Timer?
     /// The control thread's alone.
     private var healthChecker: HealthChecker?
 
@@ -120,7 +121,9 @@ final class Worker {
         case .reload(let update): apply(update)
         case .serversChanged: takeServers()
         case .drain: drain(within: site.settings.timeouts.drain)
-        case .retire: isRetiring = true
+        case .retire:
+            isRetiring = true
+            endTunnels(after: site.settings.timeouts.tunnelDrain)
         case .handOver(let kept): handOver(to: kept)
         case .beat(let number, let reports):
             _ = reports.post(.beat(worker: index, number: number))
@@ -319,6 +322,7 @@ final class Worker {
         }
         acceptors.removeAll { $0.isClosed }
         open(update.listeners)
+        _ = update.reports.post(.updated(worker: index, generation: update.site.generation))
     }
 
     /// Whether connections end with their next answer.
@@ -345,7 +349,17 @@ final class Worker {
         }
         timer.schedule(after: limit)
         drainDeadline = timer
+        // Those of a worker that hands over have had their time while it retired.
+        endTunnels(after: isHandingOver ? .zero : site.settings.timeouts.tunnelDrain)
         stopIfDrained()
+    }
+
+    private func endTunnels(after delay: Duration) {
+        let timer = Timer(loop: loop) { [unowned self] in
+            for connection in clients { connection.endTunnel() }
+        }
+        timer.schedule(after: delay)
+        tunnelDeadline = timer
     }
 
     private func stopIfDrained() {

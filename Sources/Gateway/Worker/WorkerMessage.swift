@@ -36,6 +36,8 @@ struct KeyLookup: Sendable {
 enum WorkerReport: Sendable {
     case stopped
     case beat(worker: Int, number: UInt64)
+    /// The configuration of that generation is in force, and what it dropped is closed.
+    case updated(worker: Int, generation: Int)
     /// Why the next program cannot take over; nil where it can.
     case upgradeChecked(problem: String?)
 }
@@ -58,4 +60,6 @@ struct WorkerUpdate: Sendable {
     let site: Site
     /// Every listener of the configuration; those that are open already come without a descriptor.
     let listeners: [BoundListener]
+    /// Where to tell that it is in force.
+    let reports: Mailbox<WorkerReport>
 }

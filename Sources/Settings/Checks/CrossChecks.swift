@@ -1,3 +1,4 @@
+import AppAttest
 import HTTP
 import Policy
 import YAML
@@ -16,6 +17,7 @@ struct CrossChecks {
         checkRouteNames()
         RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
         checkEndpoints()
+        checkTokens()
         checkApps(hasApps: hasApps)
         warn(routeField)
     }
@@ -58,6 +60,17 @@ struct CrossChecks {
                         + "(endpoints.base moves its paths)", at: route.pathMark)
             }
         }
+    }
+
+    /// All routes that take tokens are named in each.
+    private func checkTokens() {
+        let accepting = routes.filter { $0.route.attest.accept.contains(.token) }
+        guard accepting.count > SessionTokenSealer.audienceCountMax,
+            let first = accepting.dropFirst(SessionTokenSealer.audienceCountMax).first
+        else { return }
+        context.error(
+            "\(first.path).attest.accept: more than \(SessionTokenSealer.audienceCountMax) routes "
+                + "take session tokens, and each token would name them all", at: first.modeMark)
     }
 
     private func checkApps(hasApps: Bool) {

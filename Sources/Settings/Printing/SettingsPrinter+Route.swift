@@ -31,6 +31,10 @@ extension SettingsPrinter {
             case .window(let size): yaml.entry("replay", "{ window: \(size) }")
             }
             yaml.entry("rollout", "\(attest.rolloutPercent)%")
+            var accepted: [String] = []
+            if attest.accept.contains(.assertion) { accepted.append("assertion") }
+            if attest.accept.contains(.token) { accepted.append("token") }
+            yaml.entry("accept", list: accepted)
             yaml.entry("on_store_failure", attest.onStoreFailure.rawValue)
             if attest.clientData == .body {
                 yaml.entry("challenge_member", text: attest.challengeMember)

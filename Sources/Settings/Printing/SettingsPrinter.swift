@@ -107,6 +107,10 @@ public struct SettingsPrinter {
             yaml.entry(
                 "attestation_ttl", Quantity.describe(settings.challenge.attestationTimeToLive))
         }
+        yaml.mapping("session_tokens") { yaml in
+            yaml.entry("ttl", Quantity.describe(settings.sessionTokens.timeToLive))
+            if let name = settings.sessionTokens.boundHeader { yaml.entry("bind_to", text: name) }
+        }
         if let file = settings.secrets.challengeKeyFile {
             yaml.mapping("secrets") { $0.entry("challenge_key_file", text: file) }
         }
@@ -126,6 +130,7 @@ public struct SettingsPrinter {
             yaml.entry("assertion", text: settings.headers.assertion)
             yaml.entry("client_data", text: settings.headers.clientData)
             yaml.entry("key_id", text: settings.headers.keyID)
+            yaml.entry("token", text: settings.headers.token)
         }
     }
 
@@ -173,6 +178,9 @@ public struct SettingsPrinter {
             yaml.entry("registry_queue", "\(limits.registryQueueCountMax)")
             yaml.entry(
                 "body_rate_min", Quantity.describe(limits.bodyRateMin, Quantity.byteRateUnits))
+            yaml.entry(
+                "response_rate_min",
+                Quantity.describe(limits.responseRateMin, Quantity.byteRateUnits))
             yaml.mapping("http2") { Self.write(limits.http2, to: &$0) }
         }
         let timeouts = settings.timeouts
@@ -183,12 +191,14 @@ public struct SettingsPrinter {
             yaml.entry("tls_handshake", Quantity.describe(timeouts.tlsHandshake))
             yaml.entry("idle", Quantity.describe(timeouts.idle))
             yaml.entry("send", Quantity.describe(timeouts.send))
+            yaml.entry("response_grace", Quantity.describe(timeouts.responseGrace))
             yaml.entry("http2_settings", Quantity.describe(timeouts.settings))
             yaml.entry(
                 "request", timeouts.request == .zero ? "off" : Quantity.describe(timeouts.request))
             yaml.entry("tunnel", Quantity.describe(timeouts.tunnel))
             yaml.entry("registry", Quantity.describe(timeouts.registry))
             yaml.entry("drain", Quantity.describe(timeouts.drain))
+            yaml.entry("tunnel_drain", Quantity.describe(timeouts.tunnelDrain))
             yaml.entry("upgrade", Quantity.describe(timeouts.upgrade))
         }
     }

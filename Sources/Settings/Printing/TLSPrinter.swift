@@ -26,6 +26,7 @@ enum TLSPrinter {
             yaml.mapping("client_certificates") { yaml in
                 yaml.entry("mode", clients.isRequired ? "require" : "request")
                 yaml.entry("ca", text: path)
+                if let path = tls.clientRevocationsPath { yaml.entry("crl", text: path) }
                 yaml.entry("depth", "\(clients.depthMax)")
             }
         }
@@ -36,12 +37,14 @@ enum TLSPrinter {
         yaml.mapping("tls") { yaml in
             yaml.entry("verify", tls.verifies ? "on" : "off")
             if let path = tls.authoritiesPath { yaml.entry("ca", text: path) }
+            if let path = tls.revocationsPath { yaml.entry("crl", text: path) }
             if let name = tls.serverName { yaml.entry("server_name", text: name) }
             if let files = tls.files { write(files, to: &yaml) }
             yaml.entry("min_version", configuration.minimumVersion.rawValue)
             yaml.entry("ciphers", text: configuration.ciphers)
             yaml.entry("cipher_suites", text: configuration.cipherSuites)
             yaml.entry("groups", text: configuration.groups)
+            yaml.entry("session_reuse", configuration.resumesSessions ? "on" : "off")
         }
     }
 

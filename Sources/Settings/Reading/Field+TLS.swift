@@ -12,11 +12,32 @@ extension Field {
         }
     }
 
-    /// The authorities of a PEM file.
-    func authorities() -> (path: String, authorities: TLSAuthorities)? {
+    /// The authorities of a PEM file, with what they have revoked where `crl` names a file.
+    func authorities(revokedIn crl: Field?) -> ReadAuthorities? {
+        let revocations = crl?.revocations()
+        guard let (path, bytes) = fileContents() else { return nil }
+        if crl != nil, revocations == nil { return nil }
+        do throws(TLSError) {
+            let authorities = try TLSAuthorities(pem: bytes, revocations: revocations?.list)
+            for subject in authorities.withoutRevocations {
+                crl?.warning("has no list of \(subject): all its certificates are refused")
+            }
+            return ReadAuthorities(
+                path: path, revocationsPath: revocations?.path, authorities: authorities)
+        } catch {
+            self.error("\"\(path)\": \(error)")
+            return nil
+        }
+    }
+
+    private func revocations() -> (path: String, list: TLSRevocations)? {
         guard let (path, bytes) = fileContents() else { return nil }
         do throws(TLSError) {
-            return (path, try TLSAuthorities(pem: bytes))
+            let list = try TLSRevocations(pem: bytes)
+            if list.isExpired {
+                warning("\"\(path)\" HAS EXPIRED: certificates of its authorities are refused")
+            }
+            return (path, list)
         } catch {
             self.error("\"\(path)\": \(error)")
             return nil
@@ -34,6 +55,13 @@ extension Field {
             return nil
         }
     }
+}
+
+/// What the fields `ca` and `crl` name.
+struct ReadAuthorities {
+    var path: String
+    var revocationsPath: String?
+    var authorities: TLSAuthorities
 }
 
 /// Reads `certificate`, `key` and `ocsp` of one section; both or neither of the first two.

@@ -26,8 +26,18 @@ enum AttestReader {
                 policy.replay = replay ?? .strict
             }
             section.set("rollout", &policy.rolloutPercent) { $0.percent() }
-            section.set("on_store_failure", &policy.onStoreFailure) {
-                $0.choice(StoreFailurePolicy.self)
+            let acceptField = section.field("accept")
+            let accepted = acceptField.flatMap(accept)
+            if let accepted { policy.accept = accepted }
+            let failureField = section.field("on_store_failure")
+            if let onFailure = failureField?.choice(StoreFailurePolicy.self) {
+                policy.onStoreFailure = onFailure
+            }
+            let isAcceptKnown = acceptField == nil || accepted != nil
+            if policy.onStoreFailure == .tokensOnly, isAcceptKnown,
+                !policy.accept.contains(.token)
+            {
+                failureField?.error("tokens_only needs accept: [assertion, token]")
             }
             let bodyMembers = [section.field("challenge_member"), section.field("key_id_member")]
             if let name = bodyMembers[0].flatMap(member) { policy.challengeMember = name }
@@ -46,6 +56,18 @@ enum AttestReader {
             }
             return PlacedPolicy(policy: policy, modeMark: modeField?.mark ?? field.mark)
         }
+    }
+
+    private static func accept(_ field: Field) -> AcceptedProofs? {
+        let proofs: [(name: String, value: AcceptedProofs)] = [
+            ("assertion", .assertion), ("token", .token),
+        ]
+        guard let listed = field.list({ $0.choice(proofs)?.rawValue }) else { return nil }
+        guard !listed.isEmpty else {
+            field.error("is empty: name what proves a request, or set mode: off")
+            return nil
+        }
+        return AcceptedProofs(listed.map(AcceptedProofs.init(rawValue:)))
     }
 
     private static func replay(_ field: Field) -> ReplayPolicy? {

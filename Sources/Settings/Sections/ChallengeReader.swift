@@ -26,6 +26,31 @@ enum ChallengeReader {
     }
 }
 
+/// Reads `session_tokens`.
+enum SessionTokenReader {
+    static func sessionTokens(_ field: Field) -> SessionTokenSettings? {
+        field.section { section in
+            var tokens = SessionTokenSettings()
+            section.set("ttl", &tokens.timeToLive) {
+                $0.duration(
+                    .seconds(10), .seconds(3600),
+                    "until then whoever has a token can use it, as often as he likes")
+            }
+            section.set("bind_to", &tokens.boundHeader, boundHeader)
+            return tokens
+        }
+    }
+
+    private static func boundHeader(_ field: Field) -> String?? {
+        guard let text = field.text() else { return nil }
+        guard HeaderReader.isName(text.value) else {
+            field.error("\(text.shown) is not a header name (RFC 9110 section 5.1)")
+            return nil
+        }
+        return .some(text.value.lowercased())
+    }
+}
+
 /// Reads `endpoints`.
 enum EndpointReader {
     static func endpoints(_ field: Field) -> EndpointSettings? {

@@ -51,6 +51,9 @@ enum LimitReader {
             section.set("body_rate_min", &limits.bodyRateMin) {
                 $0.byteRate(0...16 * mebibyte, "slower clients are refused")
             }
+            section.set("response_rate_min", &limits.responseRateMin) {
+                $0.byteRate(0...16 * mebibyte, "slower clients are cut off")
+            }
             section.set("http2", &limits.http2, HTTP2LimitReader.limits)
             if limits.targetByteCountMax > limits.headByteCountMax {
                 field.error("target is larger than head, of which the target is a part")
@@ -102,6 +105,9 @@ enum LimitReader {
             section.set("send", &timeouts.send) {
                 $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
             }
+            section.set("response_grace", &timeouts.responseGrace) {
+                $0.duration(shortest, .seconds(600), "clients that do not read hold memory")
+            }
             section.set("http2_settings", &timeouts.settings) {
                 $0.duration(shortest, .seconds(300), "clients acknowledge in a round trip")
             }
@@ -113,6 +119,9 @@ enum LimitReader {
                 $0.duration(shortest, .seconds(60), "requests that wait hold memory")
             }
             section.set("drain", &timeouts.drain) {
+                $0.duration(.zero, .seconds(3600), "a stopping process must end some time")
+            }
+            section.set("tunnel_drain", &timeouts.tunnelDrain) {
                 $0.duration(.zero, .seconds(3600), "a stopping process must end some time")
             }
             section.set("upgrade", &timeouts.upgrade) {

@@ -90,13 +90,15 @@ enum ListenerTLSReader {
         }
         _ = field.section { section in
             let mode = section.required("mode")?.choice([("request", false), ("require", true)])
-            let found = section.required("ca")?.authorities()
+            let caField = section.required("ca")
+            let found = caField?.authorities(revokedIn: section.field("crl"))
             var depth = 2
             section.set("depth", &depth) { $0.count(0...16, "each costs a signature check") }
-            guard let mode, let (path, authorities) = found else { return }
-            settings.clientAuthoritiesPath = path
+            guard let mode, let found else { return }
+            settings.clientAuthoritiesPath = found.path
+            settings.clientRevocationsPath = found.revocationsPath
             settings.configuration.clientCertificates = .init(
-                isRequired: mode, authorities: authorities, depthMax: depth)
+                isRequired: mode, authorities: found.authorities, depthMax: depth)
         }
     }
 

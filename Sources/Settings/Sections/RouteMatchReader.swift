@@ -21,8 +21,8 @@ enum RouteMatchReader {
                         + (isCase ? ": did you mean \(quoted(upper))?" : ""))
                 return nil
             }
-            guard text.value != "CONNECT" else {
-                field.error("CONNECT is not supported")
+            guard text.value != "CONNECT", text.value != "TRACE" else {
+                field.error("\(text.value) is not supported")
                 return nil
             }
             return text.value

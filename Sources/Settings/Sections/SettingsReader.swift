@@ -27,6 +27,8 @@ struct SettingsReader {
             section.set("counters", &settings.counters, StoreReader.counters)
             section.set("key_cache", &settings.keyCache, StoreReader.keyCache)
             section.set("challenge", &settings.challenge, ChallengeReader.challenge)
+            section.set(
+                "session_tokens", &settings.sessionTokens, SessionTokenReader.sessionTokens)
             section.set("secrets", &settings.secrets, ChallengeReader.secrets)
             section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
             section.set("headers", &settings.headers, HeaderReader.headers)

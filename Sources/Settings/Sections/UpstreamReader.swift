@@ -48,6 +48,10 @@ enum UpstreamReader {
         if let field = section.field("health_check") {
             upstream.healthCheck = UpstreamServerReader.healthCheck(field)
         }
+        section.set("slow_start", &upstream.slowStart) { field in
+            if let text = field.text(), text.value == "off" { return .zero }
+            return field.duration(.seconds(1), .seconds(3600), "the other servers bear the rest")
+        }
         section.set("retries", &upstream.retries, UpstreamServerReader.retries)
         section.set(
             "resolve_interval", &upstream.resolveInterval, UpstreamServerReader.resolveInterval)

@@ -21,6 +21,9 @@ enum UpstreamTLSReader {
                 $0.text(TLSCheck.cipherSuites)
             }
             section.set("groups", &settings.configuration.groups) { $0.text(TLSCheck.groups) }
+            section.set("session_reuse", &settings.configuration.resumesSessions) {
+                $0.choice([("on", true), ("off", false)])
+            }
             if settings.verifies, settings.serverName == nil, servers.contains(where: \.isUnix) {
                 field.error("a server at a unix socket needs a server_name to be checked against")
             }
@@ -47,16 +50,20 @@ enum UpstreamTLSReader {
         _ section: inout Section, _ field: Field, _ settings: inout UpstreamTLSSettings
     ) -> TLSAuthorities? {
         let caField = section.field("ca")
+        let crlField = section.field("crl")
         guard settings.verifies else {
             caField?.error("has no use with verify: off")
+            crlField?.error("has no use with verify: off")
             field.warning("verify is off: whoever answers is believed and reads every request")
             return nil
         }
         if let caField {
-            guard let (path, authorities) = caField.authorities() else { return nil }
-            settings.authoritiesPath = path
-            return authorities
+            guard let read = caField.authorities(revokedIn: crlField) else { return nil }
+            settings.authoritiesPath = read.path
+            settings.revocationsPath = read.revocationsPath
+            return read.authorities
         }
+        crlField?.error("needs ca: nobody has the lists of all that the system trusts")
         for path in TLSAuthorities.systemBundlePaths {
             guard case .success(let bytes) = field.context.readFile(path) else { continue }
             if let authorities = try? TLSAuthorities(pem: bytes) { return authorities }

@@ -32,6 +32,10 @@ public struct Limits: Hashable, Sendable {
     /// Bytes a second that a request body must come with on average, once its grace is over; 0 for
     /// any. Less than a bad mobile connection gives, more than it costs to wait for.
     public var bodyRateMin = 500
+    /// Bytes a second at which a client must take an answer on average, while some of it waits and
+    /// once its grace is over; 0 for any. As ``bodyRateMin``: whoever takes a byte now and then
+    /// holds a connection, its buffers and an upstream's connection.
+    public var responseRateMin = 500
     /// What one HTTP/2 connection may do.
     public var http2 = HTTP2Limits()
 
@@ -56,6 +60,9 @@ public struct Timeouts: Hashable, Sendable {
     public var tunnel: Duration = .seconds(300)
     /// For a client to take any byte of an answer.
     public var send: Duration = .seconds(60)
+    /// How long a client may keep what waits for it before its average rate counts: as long as
+    /// ``send``, so that no pause is worse than that.
+    public var responseGrace: Duration = .seconds(60)
     /// For a client to acknowledge the SETTINGS of HTTP/2 (RFC 9113 section 6.5.3).
     public var settings: Duration = .seconds(10)
     /// For the registry, by each request that asks it: the commit of a busy disk takes far less,
@@ -63,6 +70,9 @@ public struct Timeouts: Hashable, Sendable {
     public var registry: Duration = .seconds(5)
     /// For requests in progress when the gateway stops.
     public var drain: Duration = .seconds(30)
+    /// For WebSockets when the gateway stops or another program takes over, of that time: they
+    /// seldom end by themselves, and what else waits would wait for them.
+    public var tunnelDrain: Duration = .seconds(5)
     /// For requests in progress when another program takes over: new connections wait meanwhile,
     /// and their clients for no longer than they wait for a slow network.
     public var upgrade: Duration = .seconds(10)

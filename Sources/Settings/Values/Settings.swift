@@ -12,6 +12,7 @@ public struct Settings: Hashable, Sendable {
     public var counters = CounterSettings.embedded
     public var keyCache = KeyCacheSettings()
     public var challenge = ChallengeSettings()
+    public var sessionTokens = SessionTokenSettings()
     public var secrets = SecretSettings()
     public var endpoints = EndpointSettings()
     public var rateLimits = RateLimitSettings.builtIn
@@ -143,6 +144,16 @@ public struct ChallengeSettings: Hashable, Sendable {
     public init() {}
 }
 
+public struct SessionTokenSettings: Hashable, Sendable {
+    /// How long one assertion does for.
+    public var timeToLive: Duration = .seconds(300)
+    /// The header whose value must be the same as when the token was issued; lower case. Nil for
+    /// none.
+    public var boundHeader: String?
+
+    public init() {}
+}
+
 public struct SecretSettings: Hashable, Sendable {
     /// Nil: made and kept beside the registry.
     public var challengeKeyFile: String?
@@ -167,6 +178,7 @@ public struct HeaderNames: Hashable, Sendable {
     public var assertion = "x-app-attest-assertion"
     public var clientData = "x-app-attest-client-data"
     public var keyID = "x-app-attest-key-id"
+    public var token = "x-app-attest-token"
 
     public init() {}
 }

@@ -23,6 +23,8 @@ public struct ListenerTLSSettings: Hashable, Sendable {
     public var tickets = SessionTicketSettings()
     /// Who vouches for clients: the file of `configuration.clientCertificates`.
     public var clientAuthoritiesPath: String?
+    /// Their revocation lists.
+    public var clientRevocationsPath: String?
 
     public init(files: [CertificateFiles], configuration: TLSServerConfiguration) {
         self.files = files
@@ -47,6 +49,8 @@ public struct SessionTicketSettings: Hashable, Sendable {
 public struct UpstreamTLSSettings: Hashable, Sendable {
     /// Nil: the authorities that the system trusts.
     public var authoritiesPath: String?
+    /// Their revocation lists.
+    public var revocationsPath: String?
     /// Whether the server must prove who it is.
     public var verifies = true
     /// The name to ask for and to find in the certificate; nil: the server's own host.

@@ -15,7 +15,7 @@ public struct UpstreamSettings: Hashable, Sendable {
     /// How long an idle connection is kept.
     public var idleTimeout: Duration = .seconds(60)
     /// Idle connections kept by each worker.
-    public var idleConnectionCountMax = 64
+    public var idleConnectionCountMax = 256
     /// Connections of each worker, busy or idle; what comes beyond waits in ``queue``.
     public var connectionCountMax = 1024
     /// After so many requests a connection is closed.
@@ -23,6 +23,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var queue = QueueSettings()
     public var ejection = EjectionSettings()
     public var healthCheck: HealthCheckSettings?
+    /// How long a server that comes back takes to get its whole share; zero: it gets it at once.
+    public var slowStart: Duration = .zero
     public var retries = RetrySettings()
     /// How often names are resolved again; zero for never.
     public var resolveInterval: Duration = .seconds(30)

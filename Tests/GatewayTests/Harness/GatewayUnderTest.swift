@@ -192,7 +192,10 @@ final class GatewayUnderTest {
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation)
         try hub.resolve(settings.upstreams)
         let kept = listeners.map { BoundListener(context: $0.context) }
-        try #require(mailbox.post(.reload(WorkerUpdate(site: site, listeners: kept))))
+        let reports = try Mailbox<WorkerReport>(countMax: 1)
+        try #require(
+            mailbox.post(
+                .reload(WorkerUpdate(site: site, listeners: kept, reports: reports))))
         let admin = try RawClient(port: adminPort)
         let line = "\nsallyport_config_generation \(generation)\n"
         while try !admin.exchange("GET", "/metrics").bodyText.contains(line) {}

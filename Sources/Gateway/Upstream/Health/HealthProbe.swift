@@ -89,6 +89,7 @@ final class HealthProbe: ResponseSink {
         guard tally.add(isPassed: fault == nil) else { return }
         server.isDown = !tally.isUp
         if tally.isUp {
+            server.returned(now: worker.loop.now.nanoseconds)
             worker.log.event(level: "info", "server_up", "\(upstream) \(server.text): answers")
         } else {
             worker.log.event("server_down", "\(upstream) \(server.text): \(fault ?? "")")

@@ -1,22 +1,5 @@
 import COpenSSL
-
-/// One OpenSSL object and the function that frees it.
-///
-/// Whoever reads ``pointer`` keeps the owner alive meanwhile.
-@safe
-struct TLSHandle: ~Copyable {
-    let pointer: OpaquePointer
-    private let free: @convention(c) (OpaquePointer?) -> Void
-
-    /// Nil when OpenSSL gave none.
-    init?(_ pointer: OpaquePointer?, freedBy free: @convention(c) (OpaquePointer?) -> Void) {
-        guard let pointer = unsafe pointer else { return nil }
-        unsafe self.pointer = pointer
-        unsafe self.free = free
-    }
-
-    deinit { unsafe free(pointer) }
-}
+import Crypto
 
 /// Certificates that OpenSSL keeps in one of its stacks.
 @safe
@@ -25,9 +8,9 @@ struct CertificateStack: ~Copyable {
 
     /// Reads the certificates of a PEM text and nothing else of it, at least one.
     init(pem: [UInt8]) throws(TLSError) {
-        TLSErrorQueue.clear()
+        ErrorQueue.clear()
         guard let stack = unsafe sallyport_certificates_new() else {
-            throw TLSError(TLSErrorQueue.drain("out of memory"))
+            throw TLSError(ErrorQueue.drain("out of memory"))
         }
         do throws(TLSError) {
             try unsafe Self.read(pem, into: stack)
@@ -40,28 +23,27 @@ struct CertificateStack: ~Copyable {
 
     private static func read(_ pem: [UInt8], into stack: OpaquePointer) throws(TLSError) {
         guard
-            let bio = unsafe TLSHandle(
+            let bio = unsafe Owned(
                 BIO_new_mem_buf(pem, Int32(pem.count)), freedBy: { unsafe BIO_free_all($0) })
-        else { throw TLSError(TLSErrorQueue.drain("out of memory")) }
+        else { throw TLSError(ErrorQueue.drain("out of memory")) }
         while let certificate = unsafe next(in: bio.pointer) {
             guard unsafe sallyport_certificates_count(stack) < countMax else {
                 throw TLSError("more than \(countMax) certificates")
             }
             guard unsafe sallyport_certificates_append(stack, certificate.pointer) == 1 else {
-                throw TLSError(TLSErrorQueue.drain("out of memory"))
+                throw TLSError(ErrorQueue.drain("out of memory"))
             }
         }
-        let code = ERR_peek_last_error()
-        guard ERR_GET_LIB(code) == ERR_LIB_PEM, ERR_GET_REASON(code) == PEM_R_NO_START_LINE
-        else { throw TLSError(TLSErrorQueue.drain("not PEM certificates")) }
-        TLSErrorQueue.clear()
+        guard ErrorQueue.isEndOfPEM() else {
+            throw TLSError(ErrorQueue.drain("not PEM certificates"))
+        }
         guard unsafe sallyport_certificates_count(stack) > 0 else {
             throw TLSError("holds no PEM certificate")
         }
     }
 
-    private static func next(in bio: OpaquePointer) -> TLSHandle? {
-        unsafe TLSHandle(
+    private static func next(in bio: OpaquePointer) -> Owned? {
+        unsafe Owned(
             PEM_read_bio_X509(bio, nil, { _, _, _, _ in -1 }, nil), freedBy: X509_free)
     }
 

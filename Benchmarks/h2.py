@@ -1,0 +1,100 @@
+"""HTTP/2 in clear text and over TLS beside nginx and HAProxy, one processor each, in one run."""
+
+import re
+import shutil
+import time
+
+import bench
+import testbed
+import tls
+
+CONNECTIONS = 16
+STREAMS = 16
+# By prior knowledge, and by ALPN.
+SCHEMES = {"clear text": "http", "TLS 1.3": "https"}
+
+
+def start(bed):
+    """All servers; of each the process and its ports in the order of ``SCHEMES``."""
+    upstream, gateway, gateway_tls, admin = testbed.free_ports(4)
+    nginx = testbed.free_ports(3)
+    haproxy = testbed.free_ports(4)
+    bed.start_upstream(upstream, bed.load_cpu)
+    tls.mint(bed, "ecdsa", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
+    files = bed.path("ecdsa.crt"), bed.path("ecdsa.key")
+    both = bed.write("both.pem", "".join(open(each, encoding="utf-8").read() for each in files))
+    clear = testbed.free_ports(1)[0]
+    bed.configure_gateway("gateway", clear, admin, upstream, listeners=f"""
+  - {{ bind: 127.0.0.1:{gateway}, protocols: [http/1.1, h2] }}
+  - {{ bind: 127.0.0.1:{gateway_tls}, tls: {{ certificate: {files[0]}, key: {files[1]} }} }}
+""")
+    ours = bed.start_gateway("gateway", admin, bed.server_cpu)[0]
+    return {
+        "Sallyport": (ours, [gateway, gateway_tls]),
+        "nginx": (bed.start_nginx_proxy(nginx[0], upstream, bed.server_cpu, f"""
+            listen 127.0.0.1:{nginx[1]} http2;
+            listen 127.0.0.1:{nginx[2]} ssl http2;
+            ssl_certificate {files[0]};
+            ssl_certificate_key {files[1]};
+            ssl_protocols TLSv1.2 TLSv1.3;
+        """), nginx[1:]),
+        "HAProxy": (bed.start_haproxy(haproxy[0], upstream, bed.server_cpu, f"""
+    bind 127.0.0.1:{haproxy[1]} proto h2
+    bind 127.0.0.1:{haproxy[2]} ssl crt {both} alpn h2,http/1.1
+        """), haproxy[1:3]),
+    }
+
+
+def load(bed, url, seconds):
+    """Requests, and requests per second; whatever is not 2xx is a failure."""
+    text = bed.output("h2load", [
+        "h2load", "-t1", f"-c{CONNECTIONS}", f"-m{STREAMS}", f"-D{seconds}", url,
+    ], bed.load_cpu)
+    found = re.search(r"finished in .*?, ([\d.]+) req/s", text)
+    counts = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", text)
+    codes = re.search(r"status codes: (\d+) 2xx, 0 3xx, 0 4xx, 0 5xx", text)
+    if not found or not counts or not codes or set(counts.groups()[1:]) != {"0"}:
+        raise testbed.Failure(f"h2load {url}: {text}")
+    return int(counts.group(1)), float(found.group(1))
+
+
+def sample(bed, process, url):
+    load(bed, url, 1)
+    before, began = testbed.processor_seconds(process), time.monotonic()
+    count, rate = load(bed, url, bench.ROUND_SECONDS)
+    used, elapsed = testbed.processor_seconds(process) - before, time.monotonic() - began
+    return bench.Sample(rate, used / count * 1e6, used / elapsed)
+
+
+def measure(bed):
+    """Every round measures everything once, so that slow times of the machine hit all alike."""
+    if not shutil.which("h2load"):
+        raise testbed.Failure("h2load is not installed; try scripts/install.sh bench")
+    print("\n".join(testbed.machine(bed)))
+    servers = start(bed)
+    print(f"{bench.ROUNDS} rounds of {bench.ROUND_SECONDS} s; servers on processor "
+          f"{bed.server_cpu}, clients and upstream on {bed.load_cpu}", flush=True)
+    stolen = testbed.stolen_share()
+    samples = {name: {server: [] for server in servers} for name in SCHEMES}
+    for number in range(bench.ROUNDS):
+        for index, (name, scheme) in enumerate(SCHEMES.items()):
+            # Another one begins each time.
+            names = list(servers)[number % 3:] + list(servers)[:number % 3]
+            for server in names:
+                process, ports = servers[server]
+                url = f"{scheme}://127.0.0.1:{ports[index]}/"
+                samples[name][server].append(sample(bed, process, url))
+    for name, each in samples.items():
+        bench.table(f"HTTP/2, {name}: GET, {CONNECTIONS} connections of {STREAMS} streams",
+                    ("server", "requests/s", "processor us/request", "busy"), *bench.rows(each))
+        bench.table("Compared: median (min-max) of the rounds' ratios, above 1 is better",
+                    ("", "by requests/s", "by processor time", "aim"),
+                    bench.ratios("Sallyport / nginx", each["Sallyport"], each["nginx"], ""),
+                    bench.ratios("Sallyport / HAProxy", each["Sallyport"], each["HAProxy"], ""))
+    bench.report_noise(bed, {f"{server} ({name})": each for name, of in samples.items()
+                             for server, each in of.items()}, stolen())
+    return 0
+
+
+if __name__ == "__main__":
+    testbed.main(measure)

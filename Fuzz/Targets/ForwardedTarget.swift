@@ -1,0 +1,25 @@
+import HTTP
+
+extension FuzzTarget {
+    /// What is read of a `Forwarded` field, written anew with quotes, reads the same; and more
+    /// elements behind it change nothing of those before.
+    static let forwarded = FuzzTarget("forwarded", byteCountMax: 512) { bytes in
+        guard let nodes = ForwardedNodes.parse(bytes) else { return }
+        var text: [UInt8] = []
+        for node in nodes {
+            if !text.isEmpty { text.append(UInt8(ascii: ",")) }
+            guard let node else {
+                text += Array("by=x".utf8)
+                continue
+            }
+            text += Array("for=\"".utf8)
+            for byte in node { text += [UInt8(ascii: "\\"), byte] }
+            text.append(UInt8(ascii: "\""))
+        }
+        try FuzzFinding.requireEqual(
+            ForwardedNodes.parse(text), nodes, "written anew it reads otherwise")
+        try FuzzFinding.requireEqual(
+            ForwardedNodes.parse(bytes + Array(",for=last".utf8)), nodes + [Array("last".utf8)],
+            "what follows changes what was read")
+    }
+}

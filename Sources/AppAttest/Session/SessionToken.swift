@@ -1,0 +1,49 @@
+public import Bytes
+
+/// What a session token says (RFC 7519): an assertion of this key was accepted, and for a while
+/// that shall do for the routes named.
+public struct SessionToken: Hashable, Sendable {
+    /// `cnf.kid` (RFC 7800 section 3.4).
+    public var keyID: KeyID
+    /// `app`.
+    public var appID: String
+    /// `env`.
+    public var environment: AttestEnvironment
+    /// `iat`: seconds since 1970.
+    public var issuedAt: Int64
+    /// `exp`: seconds since 1970; from then on it is not accepted.
+    public var expiresAt: Int64
+    /// `aud`: names of routes.
+    public var audience: [String]
+    /// `ver`, where the key told it (``AttestationExtensions``).
+    public var bundleVersion: String?
+    /// `cat`, likewise.
+    public var validationCategory: UInt32?
+    /// `bnd`: SHA-256 of the value of the header that the token is bound to.
+    public var binding: Bytes32?
+
+    public init(
+        keyID: KeyID, appID: String, environment: AttestEnvironment, issuedAt: Int64,
+        expiresAt: Int64, audience: [String]
+    ) {
+        self.keyID = keyID
+        self.appID = appID
+        self.environment = environment
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.audience = audience
+    }
+}
+
+/// Why a session token is not accepted: for log and metrics, never for a client.
+public enum SessionTokenFailure: String, Error, Hashable, Sendable {
+    case malformed = "token_malformed"
+    /// Of another issuer, algorithm or key.
+    case notOurs = "token_not_ours"
+    case signature = "token_signature"
+    case expired = "token_expired"
+    /// Issued later than this machine's clock, and what clocks may differ by, allows.
+    case notYetValid = "token_not_yet_valid"
+    /// Not for this route.
+    case audience = "token_audience"
+}

@@ -1,0 +1,25 @@
+import CLibevent
+import CLinux
+
+/// The file of a unix socket, told apart from any other that takes its name later.
+public struct SocketFile: Hashable, Sendable {
+    public let path: String
+    /// Names the file itself: `DEVICE.NUMBER`.
+    let identity: String
+
+    /// The socket at `path`; nil where there is none.
+    public init?(_ path: String) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & mode_t(S_IFMT) == mode_t(S_IFSOCK)
+        else { return nil }
+        self.path = path
+        identity = "\(status.st_dev).\(status.st_ino)"
+    }
+
+    /// Removes it, unless something else has its name by now.
+    public func remove() {
+        guard SocketFile(path) == self else { return }
+        // One that stays harms nobody: the next start replaces it.
+        unsafe unlink(path)
+    }
+}

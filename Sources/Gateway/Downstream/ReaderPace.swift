@@ -1,0 +1,54 @@
+import EventLoop
+
+/// How fast a client takes what waits for it, from the moment at which it took no more at once.
+///
+/// It ends, and begins anew, when nothing waits: pauses of the upstream are not the client's, and a
+/// client that takes all that waits, many kilobytes at a time, is not slow.
+struct ReaderPace {
+    private var start: MonotonicInstant?
+    private var writtenByteCount = 0
+    /// What waited at the start: the client takes that too.
+    private var queuedByteCount = 0
+    /// What it had taken when that was last looked at, and since when.
+    private var takenByteCount = 0
+    private var takenAt = MonotonicInstant(nanoseconds: 0)
+    /// When it would be late, as last found.
+    private(set) var due = MonotonicInstant(nanoseconds: 0)
+
+    var isRunning: Bool { start != nil }
+
+    mutating func begin(now: MonotonicInstant, queued: Int) {
+        start = now
+        writtenByteCount = 0
+        queuedByteCount = queued
+        takenByteCount = 0
+        takenAt = now
+    }
+
+    mutating func end() { start = nil }
+
+    /// There is more for it to take.
+    mutating func wrote(_ byteCount: Int) { writtenByteCount += byteCount }
+
+    /// Nanoseconds until the client is late, 0 where it is: too slow for `pace`, or without taking
+    /// a byte for `send`. `queued`: what waits now. `isDue`: the time last found is over.
+    ///
+    /// A kernel asks for more bytes only when a good part of its queue is gone, which takes a slow
+    /// client long: so what is left of the queue tells.
+    mutating func rest(
+        _ pace: BodyPace, send: UInt64, now: MonotonicInstant, queued: Int, isDue: Bool = false
+    ) -> UInt64 {
+        guard let start else { return send }
+        let now = isDue ? max(now, due) : now
+        let taken = queuedByteCount + writtenByteCount - queued
+        if taken > takenByteCount {
+            takenByteCount = taken
+            takenAt = now
+        }
+        let latest = pace.deadline(since: start, byteCount: takenByteCount)
+        let idle = now.nanoseconds(since: takenAt)
+        let rest = min(latest.nanoseconds(since: now), send > idle ? send - idle : 0)
+        due = now.advanced(byNanoseconds: rest)
+        return rest
+    }
+}

@@ -1,0 +1,158 @@
+import AppAttest
+import Bytes
+import Crypto
+import HTTP
+import JSON
+import KeyStore
+import Policy
+import Settings
+
+/// Session tokens: one assertion does for a while, for the routes that take them.
+extension Exchange {
+    /// What `POST /assert/token` demands. Counters in a window, so that an app's other requests in
+    /// flight do not spoil the exchange.
+    static let tokenExchangePolicy: AttestPolicy = {
+        var policy = AttestPolicy()
+        policy.mode = .enforce
+        policy.replay = .window(64)
+        return policy
+    }()
+
+    // MARK: checking
+
+    /// Accepts a request by its session token. No store is asked but for the key's record, and that
+    /// is in the cache as a rule.
+    func verifyToken() throws(Refusal) -> Step {
+        do throws(Refusal) {
+            let token = try authenticToken()
+            guard isKeyLookedUp else {
+                guard let known = worker.keyCache.find(token.keyID) else {
+                    try worker.lookUpKey(for: self, token.keyID)
+                    return .wait
+                }
+                use(known)
+                return try verifyToken()
+            }
+            _ = try usableKey()
+            try limitKeyRate()
+            countKeyRate()
+            decision = .verified
+        } catch {
+            try refuseOrObserve(error)
+        }
+        return .next
+    }
+
+    private func authenticToken() throws(Refusal) -> SessionToken {
+        if let token { return token }
+        guard let routeIndex, case .value(let range) = uniqueField(site.tokenName) else {
+            throw Refusal(.tokenInvalid, detail: "token_repeated")
+        }
+        let headBytes = headBytes
+        let opened: SessionToken
+        do throws(SessionTokenFailure) {
+            opened = try site.tokens.open(
+                headBytes.span.extracting(range), for: site.settings.routes[routeIndex].name,
+                at: worker.wallMilliseconds / 1000)
+        } catch {
+            throw Refusal(.tokenInvalid, detail: error.rawValue)
+        }
+        if let binding = opened.binding {
+            guard let present = boundValueHash(), ConstantTime.equals(present, binding) else {
+                throw Refusal(.tokenInvalid, detail: "token_binding")
+            }
+        } else if site.settings.sessionTokens.boundHeader != nil {
+            throw Refusal(.tokenInvalid, detail: "token_unbound")
+        }
+        token = opened
+        return opened
+    }
+
+    /// SHA-256 of the value of the header that tokens are bound to; nil where it is not there, or
+    /// more than once.
+    private func boundValueHash() -> Bytes32? {
+        guard let name = site.settings.sessionTokens.boundHeader else { return nil }
+        let headBytes = headBytes
+        let bytes = headBytes.span
+        let wanted = Array(name.utf8)
+        var found: Range32?
+        for field in head.fields
+        where ASCII.equalsIgnoringCase(bytes.extracting(field.name), lowercase: wanted) {
+            guard found == nil else { return nil }
+            found = field.value
+        }
+        return found.map { SHA256.hash(bytes.extracting($0)) }
+    }
+
+    // MARK: issuing
+
+    /// Refuses what cannot lead to a token before an assertion is spent on it.
+    func checkTokenExchange() throws(Refusal) {
+        guard head.methodKind == .post else {
+            throw Refusal(.methodNotAllowed, detail: "endpoint")
+        }
+        guard site.settings.sessionTokens.boundHeader == nil || boundValueHash() != nil else {
+            throw Refusal(
+                .badRequest, detail: "bound_header",
+                explanation: "The header that session tokens are bound to must be sent once.")
+        }
+    }
+
+    /// The routes that the body asks for, `{"routes": [...]}`; all that take tokens where there is
+    /// no body.
+    func requestedAudience() throws(Refusal) -> [String] {
+        guard body.byteCount > 0 else { return site.tokenRoutes }
+        let limit = bodyByteCountMax
+        let names = try withWholeBody { json in Self.routeNames(json, byteCountMax: limit) }
+        guard let names, !names.isEmpty, names.count <= site.tokenRoutes.count else {
+            throw Refusal(
+                .badRequest, detail: "token_routes",
+                explanation: "The body is neither empty nor {\"routes\": [names]}.")
+        }
+        guard names.allSatisfy(site.tokenRoutes.contains), Set(names).count == names.count else {
+            throw Refusal(
+                .badRequest, detail: "token_routes",
+                explanation: "The body names a route that takes no session tokens, or one twice.")
+        }
+        return names
+    }
+
+    private static func routeNames(_ json: Span<UInt8>, byteCountMax: Int) -> [String]? {
+        guard
+            let value = try? JSONValue.parse(json, byteCountMax: byteCountMax, depthMax: 4),
+            case .object(let members) = value, members.count == 1,
+            case .array(let elements)? = members["routes"]
+        else { return nil }
+        let names = elements.compactMap(\.stringValue)
+        return names.count == elements.count ? names : nil
+    }
+
+    /// The assertion was accepted: a token in exchange.
+    func answerToken() throws(Refusal) -> Step {
+        guard let keyID = provenKeyID, let key, let app else {
+            throw Refusal(.internalFailure, detail: "token")
+        }
+        let life = site.settings.sessionTokens.timeToLive.components.seconds
+        let now = worker.wallMilliseconds / 1000
+        var session = SessionToken(
+            keyID: keyID, appID: app.id, environment: key.environment, issuedAt: now,
+            expiresAt: now + life, audience: tokenAudience)
+        session.bundleVersion = bundleVersion
+        session.validationCategory = validationCategory
+        session.binding = boundValueHash()
+        let token = site.tokens.token(of: session)
+        worker.meter.add(.tokens)
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("token", bytes: token.span)
+        writer.member("expires_in", int: life)
+        writer.beginArray("routes")
+        for name in tokenAudience { writer.element(string: name) }
+        writer.endArray()
+        writer.endObject()
+        var response = LocalResponse(
+            status: 200, contentType: "application/json", body: writer.finish().readable.array)
+        response.fields.append(("Cache-Control", Array("no-store".utf8)))
+        return answer(response)
+    }
+}

@@ -1,0 +1,84 @@
+/// Whom a `Forwarded` field names (RFC 7239 section 4).
+public enum ForwardedNodes {
+    /// The `for` of each element, without its quotes and escapes; nil for an element without one.
+    /// Nil as a whole for what is no list of elements, or has an element with a parameter twice.
+    ///
+    /// White space around `;` is let through, which the grammar does not know but some proxies
+    /// send: it moves nothing.
+    public static func parse(_ value: [UInt8]) -> [[UInt8]?]? {
+        var reader = Reader(value: value)
+        var nodes: [[UInt8]?] = []
+        repeat {
+            // RFC 9110 section 5.6.1: empty elements of a list count for nothing.
+            reader.skipSpace()
+            if reader.isAtEnd || reader.next == ASCIIByte.comma { continue }
+            guard reader.readElement(into: &nodes) else { return nil }
+        } while reader.skip(ASCIIByte.comma)
+        return reader.isAtEnd && !nodes.isEmpty ? nodes : nil
+    }
+
+    private struct Reader {
+        let value: [UInt8]
+        private var position = 0
+
+        init(value: [UInt8]) { self.value = value }
+
+        var isAtEnd: Bool { position == value.count }
+        var next: UInt8? { isAtEnd ? nil : value[position] }
+
+        mutating func skipSpace() {
+            while next == ASCIIByte.space || next == ASCIIByte.tab { position += 1 }
+        }
+
+        mutating func skip(_ byte: UInt8) -> Bool {
+            guard next == byte else { return false }
+            position += 1
+            return true
+        }
+
+        /// `token=value` pairs between semicolons, up to a comma or the end.
+        mutating func readElement(into nodes: inout [[UInt8]?]) -> Bool {
+            var names: [[UInt8]] = []
+            var node: [UInt8]?
+            repeat {
+                skipSpace()
+                if isAtEnd || next == ASCIIByte.comma || next == ASCIIByte.semicolon { continue }
+                guard let token = token(), skip(ASCIIByte.equals),
+                    let word = skip(ASCIIByte.quote) ? quoted() : self.token()
+                else { return false }
+                let name = token.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+                guard !names.contains(name) else { return false }
+                names.append(name)
+                if name == ForwardedNodes.forName { node = word }
+                skipSpace()
+            } while skip(ASCIIByte.semicolon)
+            nodes.append(node)
+            return true
+        }
+
+        private mutating func token() -> [UInt8]? {
+            let start = position
+            while let byte = next, ByteSet.token.contains(byte) { position += 1 }
+            return position > start ? Array(value[start..<position]) : nil
+        }
+
+        /// The rest of a quoted string (RFC 9110 section 5.6.4).
+        private mutating func quoted() -> [UInt8]? {
+            var text: [UInt8] = []
+            while let byte = next {
+                position += 1
+                switch byte {
+                case ASCIIByte.quote: return text
+                case ASCIIByte.backslash:
+                    guard let escaped = next else { return nil }
+                    position += 1
+                    text.append(escaped)
+                default: text.append(byte)
+                }
+            }
+            return nil
+        }
+    }
+
+    private static let forName = Array("for".utf8)
+}

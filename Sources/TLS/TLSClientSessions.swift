@@ -1,0 +1,84 @@
+import COpenSSL
+import Crypto
+public import EventLoop
+
+/// Sessions with one server that further connections resume, which spares both sides the
+/// signatures.
+///
+/// They belong to one context and one name: nothing is resumed under other rules than those by
+/// which the server was checked. Nor for long, since a resumed handshake shows no certificate: one
+/// that has expired or was revoked meanwhile would not be noticed. One thread's only.
+public final class TLSClientSessions {
+    @safe
+    private final class Kept {
+        let session: OpaquePointer
+        let checkedAt: MonotonicInstant
+
+        init(_ session: OpaquePointer, checkedAt: MonotonicInstant) {
+            unsafe self.session = session
+            self.checkedAt = checkedAt
+        }
+
+        deinit { unsafe SSL_SESSION_free(session) }
+    }
+
+    private let context: TLSClientContext
+    private let serverName: String
+    private let isAddress: Bool
+    /// The newest last.
+    private var kept: [Kept] = []
+
+    /// As ``TLSSession/init(client:serverName:isAddress:descriptor:)``.
+    public init(_ context: TLSClientContext, serverName: String, isAddress: Bool) {
+        self.context = context
+        self.serverName = serverName
+        self.isAddress = isAddress
+    }
+
+    /// The client's side of a further connection, which resumes a session where there is one.
+    public func connect(
+        _ descriptor: Int32, now: MonotonicInstant
+    ) throws(TLSError) -> TLSSession {
+        let session = try TLSSession(
+            client: context, serverName: serverName, isAddress: isAddress, descriptor: descriptor)
+        session.checkedAt = now
+        kept.removeAll { now - $0.checkedAt >= Self.lifetimeMax }
+        guard let last = kept.popLast() else { return session }
+        // A server that knows it no more goes through the whole handshake.
+        guard unsafe SSL_set_session(session.session, last.session) == 1 else {
+            ErrorQueue.clear()
+            return session
+        }
+        session.offeredAt = last.checkedAt
+        // A ticket of TLS 1.3 is good for one connection: sent twice it would show observers that
+        // both are of one client (RFC 8446 section C.4).
+        if unsafe SSL_SESSION_get_protocol_version(last.session) < TLS1_3_VERSION {
+            unsafe keep(last.session, checkedAt: last.checkedAt)
+        }
+        return session
+    }
+
+    /// Keeps what `session` allows to resume; to be called once the server has sent something, and
+    /// so its tickets.
+    public func keep(_ session: TLSSession) {
+        guard context.configuration.resumesSessions, session.context === context,
+            let now = session.checkedAt, let current = unsafe SSL_get_session(session.session)
+        else { return }
+        unsafe keep(current, checkedAt: session.isResumed ? session.offeredAt ?? now : now)
+    }
+
+    /// A copy: the end of a connection without `close_notify` spoils its own.
+    private func keep(_ session: OpaquePointer, checkedAt: MonotonicInstant) {
+        guard unsafe SSL_SESSION_is_resumable(session) == 1,
+            let copy = unsafe SSL_SESSION_dup(session)
+        else { return }
+        if kept.count >= Self.countMax { kept.removeFirst() }
+        kept.append(unsafe Kept(copy, checkedAt: checkedAt))
+    }
+
+    /// From the last look at the server's certificate.
+    static let lifetimeMax = Duration.seconds(3600)
+    /// About 3 KiB each. Connections come and go, and each leaves as many as it takes: so many may
+    /// begin at once.
+    static let countMax = 8
+}

@@ -1,0 +1,86 @@
+import COpenSSL
+import Crypto
+
+/// What authorities have taken back: their certificate revocation lists (RFC 5280 section 5).
+///
+/// Nothing changes it after `init`.
+@safe
+public final class TLSRevocations: @unchecked Sendable {
+    /// As PEM text: the authorities read it again into a store of theirs.
+    let pem: [UInt8]
+    /// Seconds since 1970. After that the list that ends first says nothing any more, and the
+    /// certificates of its authority are refused.
+    public let nextUpdate: Int64
+    /// Of the authorities whose lists they are, in DER.
+    private let issuers: [[UInt8]]
+
+    /// The lists of a PEM text, at least one; other blocks are passed over.
+    public init(pem: [UInt8]) throws(TLSError) {
+        var nextUpdate = Int64.max
+        var issuers: [[UInt8]] = []
+        try unsafe Self.read(pem) { list throws(TLSError) in
+            // RFC 5280 section 5.1.2.5: it must be there, and without it a list is good for ever.
+            guard let next = unsafe X509Fields.seconds(X509_CRL_get0_nextUpdate(list)) else {
+                throw TLSError("a revocation list does not say until when it holds")
+            }
+            nextUpdate = min(nextUpdate, next)
+            issuers.append(unsafe Self.der(of: X509_CRL_get_issuer(list)))
+        }
+        guard !issuers.isEmpty else { throw TLSError("holds no PEM revocation list") }
+        self.pem = pem
+        self.nextUpdate = nextUpdate
+        self.issuers = issuers
+    }
+
+    /// By this machine's clock, now.
+    public var isExpired: Bool { Int64(time(nil)) > nextUpdate }
+
+    /// Whether there is a list of the authority whose certificate this is.
+    func cover(_ authority: OpaquePointer?) -> Bool {
+        issuers.contains(unsafe Self.der(of: X509_get_subject_name(authority)))
+    }
+
+    /// Has `store` refuse what the lists name, and whatever belongs to an authority without a valid
+    /// list: of the whole chain, intermediates included.
+    func use(in store: OpaquePointer) throws(TLSError) {
+        try unsafe Self.read(pem) { list throws(TLSError) in
+            guard unsafe X509_STORE_add_crl(store, list) == 1 else {
+                throw TLSError(ErrorQueue.drain("OpenSSL does not take a revocation list"))
+            }
+        }
+        unsafe X509_STORE_set_flags(store, UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL))
+    }
+
+    private static func read(
+        _ pem: [UInt8], _ body: (OpaquePointer) throws(TLSError) -> Void
+    ) throws(TLSError) {
+        ErrorQueue.clear()
+        guard
+            let bio = unsafe Owned(
+                BIO_new_mem_buf(pem, Int32(pem.count)), freedBy: { unsafe BIO_free_all($0) })
+        else { throw TLSError(ErrorQueue.drain("out of memory")) }
+        var count = 0
+        while let list = unsafe Owned(
+            PEM_read_bio_X509_CRL(bio.pointer, nil, { _, _, _, _ in -1 }, nil),
+            freedBy: X509_CRL_free)
+        {
+            count += 1
+            guard count <= countMax else { throw TLSError("more than \(countMax) lists") }
+            try unsafe body(list.pointer)
+        }
+        guard ErrorQueue.isEndOfPEM() else {
+            throw TLSError(ErrorQueue.drain("not PEM revocation lists"))
+        }
+    }
+
+    private static func der(of name: OpaquePointer?) -> [UInt8] {
+        var encoded: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_X509_NAME(name, &encoded)
+        defer { unsafe CRYPTO_free(encoded, #file, #line) }
+        guard count > 0, let encoded = unsafe encoded else { return [] }
+        return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(count)))
+    }
+
+    /// One for each authority of a file, and some of former keys.
+    private static let countMax = 1024
+}

@@ -1,0 +1,35 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// The suites of `Tests/Conformance`, which know nothing of how the gateway is made, against the
+/// built program. They may be run against other servers too: docs/conformance.md.
+@Suite("Conformance", .enabled(if: BuiltProgram.isBuilt))
+struct ConformanceTests {
+    /// Debian's: the one that has Debian's packages.
+    private static let python = "/usr/bin/python3"
+    static let isInstalled =
+        (try? ChildProcess.run(python, ["-c", "import h2, hpack, websockets"]))?.status
+        == .exited(0)
+    private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("Conformance/run.py").path
+
+    static let suites = [
+        "h2", "h2-tls", "http1", "smuggling", "downgrade", "slow", "floods", "clients",
+    ]
+
+    @Test(
+        "no case of a suite fails", .timeLimit(.minutes(10)),
+        .enabled(if: isInstalled, "python3-h2 or python3-websockets is not installed"),
+        arguments: suites)
+    func suite(name: String) throws {
+        let outcome = try ChildProcess.run(
+            Self.python, ["-B", Self.script, "--program", BuiltProgram.sallyport, name],
+            within: .seconds(540))
+        #expect(
+            outcome.status == .exited(0),
+            "\(outcome.standardOutput)\(outcome.standardError)")
+        // A suite without cases would prove nothing.
+        #expect(outcome.standardOutput.contains(#/ [1-9]\d* cases, 0 failed/#))
+    }
+}

@@ -1,0 +1,40 @@
+import HTTP
+import Testing
+
+@Suite("Forwarded")
+struct ForwardedNodesTests {
+    private func nodes(_ value: String) -> [String?]? {
+        ForwardedNodes.parse(Array(value.utf8))?.map { node in
+            node.map { String(decoding: $0, as: UTF8.self) }
+        }
+    }
+
+    @Test(
+        "names a node for each element",
+        arguments: [
+            ("for=192.0.2.60;proto=http;by=203.0.113.43", ["192.0.2.60"]),
+            (#"For="[2001:db8:cafe::17]:4711""#, ["[2001:db8:cafe::17]:4711"]),
+            ("for=192.0.2.43, for=198.51.100.17", ["192.0.2.43", "198.51.100.17"]),
+            (#"for="_gazonk""#, ["_gazonk"]),
+            (#"for="a\"b\\c,d;e""#, [#"a"b\c,d;e"#]),
+            ("proto=https;for=a,by=b", ["a", nil]),
+            (" , for=a ,, for=b , ", ["a", "b"]),
+            ("for=a;;proto=b;", ["a"]),
+            ("for=a ; proto=b", ["a"]),
+            (#"secret="for=x, for=y";for=z"#, ["z"]),
+        ] as [(String, [String?])])
+    func read(value: String, expected: [String?]) {
+        #expect(nodes(value) == expected)
+    }
+
+    @Test(
+        "is taken whole or not at all",
+        arguments: [
+            "", " ", ",", "for", "for=", "=a", "for =a", "for= a", "for=a for=b", "for=a;for=b",
+            "for=a;FOR=a", "proto=a;for=b;proto=a", #"for="a"#, #"for="a\"#, #"for="a"b"#,
+            "for=a:80", "for=[::1]", "for=a,for", "192.0.2.1",
+        ])
+    func malformed(value: String) {
+        #expect(nodes(value) == nil)
+    }
+}
