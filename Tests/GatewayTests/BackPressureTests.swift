@@ -112,7 +112,7 @@ struct BackPressureTests {
         }
         let connection = stepped.connection
         let deadline = try #require(connection.deadline)
-        let leased = try #require(connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         let grace = deadline.due
         // No event tells the gateway of it: no loop runs here.
         #expect(stepped.drainClient() > 0)

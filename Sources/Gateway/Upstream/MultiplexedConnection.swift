@@ -209,7 +209,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
             case .failed(let id, let failure): streams[id]?.fail(failure)
             case .goAway: end()
             case .pingAcknowledged: if wait == .pong { wait = .nothing }
-            case .closed, .malformed, .settingsAcknowledged: break
+            case .answeredEarly, .closed, .malformed, .settingsAcknowledged: break
             }
         }
         let heard = relaying
