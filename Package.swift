@@ -39,6 +39,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL"),
         .systemLibrary(name: "CHiredis"),
         .systemLibrary(name: "CSQLite"),
+        .systemLibrary(name: "CPostgres"),
         .systemLibrary(name: "CYAML"),
         .systemLibrary(name: "CJansson"),
         .systemLibrary(name: "CNghttp2"),
@@ -58,6 +59,7 @@ let package = Package(
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),
+        fence("Postgres", ["EventLoop", "CPostgres"]),
         fence("Redis", ["Bytes", "EventLoop", "TLS", "CHiredis"]),
 
         // MARK: tier 3 - rules, and the stores behind their contract
@@ -70,6 +72,9 @@ let package = Package(
         library(
             "RedisKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Redis"]),
         library(
+            "PostgresKeyStore",
+            ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "Postgres"]),
+        library(
             "Settings",
             [
                 "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy", "TLS",
@@ -81,7 +86,7 @@ let package = Package(
             "Gateway",
             [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "KeyStore",
-                "Policy", "ProxyProtocol", "Redis",
+                "Policy", "Postgres", "PostgresKeyStore", "ProxyProtocol", "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
@@ -90,7 +95,7 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "AppAttest", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP", "JSON", "KeyStore",
-                "Policy", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
+                "Policy", "PostgresKeyStore", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -136,8 +141,8 @@ let package = Package(
         tests(
             "KeyStoreTests",
             [
-                "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "AppAttest", "Bytes", "Crypto",
-                "EventLoop", "GatewayTesting", "Redis", "SQLite",
+                "KeyStore", "SQLiteKeyStore", "RedisKeyStore", "PostgresKeyStore", "AppAttest",
+                "Bytes", "Crypto", "EventLoop", "GatewayTesting", "Postgres", "Redis", "SQLite",
             ]),
         tests(
             "SettingsTests",

@@ -5,11 +5,11 @@
 set -euo pipefail
 
 build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
-    libnghttp2-dev pkg-config)
+    libnghttp2-dev libpq-dev pkg-config)
 demo=(nginx-light curl)
 models=(gcc libc6-dev spin)
-test=("${models[@]}" nginx-light redis-server curl nghttp2-client openssl python3 python3-h2
-    python3-websockets)
+test=("${models[@]}" nginx-light redis-server postgresql curl nghttp2-client openssl python3
+    python3-h2 python3-websockets)
 bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
 
 wanted=()
@@ -63,7 +63,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         for package in "${missing[@]}"; do
             case "$package" in
                 nginx-light) "${as_root[@]}" systemctl disable --quiet nginx || true ;;
-                haproxy | redis-server)
+                haproxy | postgresql | redis-server)
                     "${as_root[@]}" systemctl disable --quiet "$package" || true
                     ;;
             esac

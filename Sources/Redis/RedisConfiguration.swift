@@ -1,3 +1,5 @@
+public import EventLoop
+
 /// Everything that one connection needs to know.
 public struct RedisConfiguration: Hashable, Sendable {
     /// Tried in turn; not empty. Several stand for one service, as Sentinels do.
@@ -18,7 +20,7 @@ public struct RedisConfiguration: Hashable, Sendable {
     public var inFlightCountMax = 4096
     /// The longest reply: many times what any of our commands is answered with.
     public var replyByteCountMax = 64 * 1024
-    public var backOff = RedisBackOff()
+    public var backOff = BackOff()
 
     public init(endpoint: RedisEndpoint) { endpoints = [endpoint] }
 

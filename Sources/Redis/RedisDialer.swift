@@ -11,7 +11,7 @@ final class RedisDialer: ReadinessHandler {
     /// Which of several addresses of a name is taken.
     private let turn: Int
     private let done: (Result<Transport, RedisFailure>) -> Void
-    private var lookup: NameLookup?
+    private var lookup: BlockingCall<Result<[SocketAddress], IOError>>?
     private var watch: Watch?
     private var session: TLSSession?
     private var isConnected = false
@@ -54,7 +54,11 @@ final class RedisDialer: ReadinessHandler {
 
     private func lookUp(host: String, port: UInt16) {
         do throws(IOError) {
-            lookup = try NameLookup(host: host, port: port, loop: loop) { [weak self] result in
+            lookup = try BlockingCall(name: "redis-lookup", loop: loop) {
+                Result { () throws(IOError) in
+                    try SocketAddress.resolve(host: host, port: port)
+                }
+            } handler: { [weak self] result in
                 guard let self else { return }
                 lookup = nil
                 switch result {

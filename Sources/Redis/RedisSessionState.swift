@@ -1,3 +1,5 @@
+public import EventLoop
+
 /// The life of one connection, again and again: connect, shake hands, serve, fail, wait.
 ///
 /// Touches no socket and no clock: every method takes an event and returns what to do about it.
@@ -31,10 +33,10 @@ public struct RedisSessionState: Hashable, Sendable {
     public private(set) var phase = Phase.idle
     /// Attempts that failed since the last finished handshake.
     public private(set) var failureCount = 0
-    private let backOff: RedisBackOff
+    private let backOff: BackOff
     private let inFlightCountMax: Int
 
-    public init(backOff: RedisBackOff, inFlightCountMax: Int) {
+    public init(backOff: BackOff, inFlightCountMax: Int) {
         self.backOff = backOff
         self.inFlightCountMax = inFlightCountMax
     }

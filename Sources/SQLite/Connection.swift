@@ -3,7 +3,8 @@ import CSQLite
 /// One connection to a database file. Used by one thread at a time.
 @safe
 public final class Connection {
-    /// How to open a file. None of these creates one: see ``DatabaseFile/create(path:build:)``.
+    /// How to open a file. None of these creates one: see
+    /// ``DatabaseFile/create(path:mustBeNew:build:)``.
     public struct Options: Sendable {
         public var isReadOnly = false
         /// How long to wait for another connection's lock.

@@ -50,9 +50,9 @@ public enum DatabaseFile {
     ///
     /// It is built under another name and appears at `path` complete: a crash leaves no half-made
     /// database, nothing existing is written over, and of two processes one wins. Only the owner
-    /// may read it.
+    /// may read it. `mustBeNew`: losing to another process is a failure.
     public static func create(
-        path: String, build: (Connection) throws(SQLiteError) -> Void
+        path: String, mustBeNew: Bool = false, build: (Connection) throws(SQLiteError) -> Void
     ) throws(DatabaseFileError) {
         let path = Connection.plainPath(path)
         let directory = parent(of: path)
@@ -72,7 +72,9 @@ public enum DatabaseFile {
         // A link, not a rename: it fails where another process was first.
         if unsafe link(draft, path) != 0 {
             let code = errno
-            guard code == EEXIST else { throw .system("\(path): \(systemMessage(code))") }
+            guard code == EEXIST, !mustBeNew else {
+                throw .system("\(path): \(systemMessage(code))")
+            }
         }
         synchronise(directory)
     }
@@ -81,10 +83,7 @@ public enum DatabaseFile {
         _ path: String, _ build: (Connection) throws(SQLiteError) -> Void
     ) throws(DatabaseFileError) {
         do throws(SQLiteError) {
-            let connection = try Connection(path: path)
-            try connection.transaction(.immediate) { () throws(SQLiteError) in
-                try build(connection)
-            }
+            try build(try Connection(path: path))
         } catch {
             throw .database(error)
         }

@@ -41,11 +41,26 @@ enum RegistryFile {
         }
     }
 
+    /// Looks at every page, unless the file is longer than `byteCountMax`.
+    static func check(
+        _ connection: Connection, byteCountMax: Int = .max
+    ) throws(RegistryOpenError) {
+        let words: String?
+        do throws(SQLiteError) {
+            words = try connection.byteCount() <= byteCountMax ? connection.damage() : nil
+        } catch {
+            throw RegistryOpenError(error, path: connection.path)
+        }
+        if let words { throw .corrupt(path: connection.path, reason: words) }
+    }
+
     private static func create(path: String, isAllowed: Bool) throws(RegistryOpenError) {
         guard isAllowed else { throw .missing(path: path) }
         do throws(DatabaseFileError) {
             try DatabaseFile.create(path: path) { connection throws(SQLiteError) in
-                try RegistrySchema.migrate(connection, from: 0)
+                try connection.transaction(.immediate) { () throws(SQLiteError) in
+                    try RegistrySchema.migrate(connection, from: 0)
+                }
             }
         } catch {
             throw RegistryOpenError(error, path: path)

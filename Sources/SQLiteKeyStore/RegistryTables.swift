@@ -129,12 +129,15 @@ final class RegistryTables {
         try selectKey.bind(1, blob: keyID.digest)
         guard try selectKey.step() else { return nil }
         var record = try record(of: selectKey)
-        if withReceipt, record.status != .erased {
-            defer { selectReceipt.reset() }
-            try selectReceipt.bind(1, blob: keyID.digest)
-            if try selectReceipt.step() { record.receipt = selectReceipt.blob(0) }
-        }
+        if withReceipt { record.receipt = try receipt(of: record) }
         return record
+    }
+
+    func receipt(of record: KeyRecord) throws(SQLiteError) -> [UInt8]? {
+        guard record.status != .erased else { return nil }
+        defer { selectReceipt.reset() }
+        try selectReceipt.bind(1, blob: record.keyID.digest)
+        return try selectReceipt.step() ? selectReceipt.blob(0) : nil
     }
 
     /// The record of a row of ``keyColumns``.

@@ -1,5 +1,3 @@
-public import AppAttest
-public import Bytes
 import EventLoop
 public import KeyStore
 import SQLite
@@ -9,7 +7,7 @@ import SQLite
 /// Several processes may open the file: gateways that share counters in Redis, and the `keys`
 /// command while a gateway runs. A file that is damaged, foreign, read-only or of a later version
 /// is refused and never written to.
-public final class SQLiteRegistry: Registry {
+public final class SQLiteRegistry: QueuedRegistry {
     /// The bounds of a registry.
     public struct Options: Hashable, Sendable {
         /// Operations that may wait; one more is refused at once.
@@ -21,6 +19,10 @@ public final class SQLiteRegistry: Registry {
         public var cacheByteCount = 8 * 1024 * 1024
         /// The file grows no further: for a shared disk. Nil for the disk's own limit.
         public var fileByteCountMax: Int?
+        /// A start reads every page of a file up to this length: a tenth of a second, 200,000 keys.
+        /// In a longer one damage is found at once in the first and last pages of its tables, else
+        /// when it is read, by `doctor`, and by each backup.
+        public var checkByteCountMax = 64 * 1024 * 1024
         /// Whether a new registry is made where there is no file.
         public var createsIfMissing = true
 
@@ -35,14 +37,15 @@ public final class SQLiteRegistry: Registry {
         }
     }
 
-    private let queue: RegistryQueue
+    public let queue: RegistryQueue
     private let thread: Locked<Thread?>
 
     /// Opens the file, or makes it. Blocks for as long as that takes.
     public init(path: String, options: Options = Options()) throws(RegistryOpenError) {
         // The thread opens its own connection; this one finds out whether it can.
-        _ = try RegistryFile.open(
+        let tables = try RegistryFile.open(
             path: path, createsIfMissing: options.createsIfMissing, options: options.connection)
+        try RegistryFile.check(tables.connection, byteCountMax: options.checkByteCountMax)
         do {
             let queue = try RegistryQueue(operationCountMax: options.queueCountMax)
             let connectionOptions = options.connection
@@ -60,32 +63,6 @@ public final class SQLiteRegistry: Registry {
     }
 
     deinit { queue.close() }
-
-    public func find(
-        _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
-    ) { queue.post(.find(keyID, reply: reply)) }
-
-    public func enrol(
-        _ record: KeyRecord, challenge: Bytes16,
-        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
-    ) { queue.post(.enrol(record, challenge: challenge, reply: reply)) }
-
-    public func advanceDurably(
-        _ keyID: KeyID, counter: UInt32,
-        reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void
-    ) { queue.post(.advance(keyID, counter: counter, reply: reply)) }
-
-    public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
-        queue.raiseFloors(floors)
-    }
-
-    public func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
-        queue.post(.probe(reply: reply))
-    }
-
-    public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
-        queue.onChange(handler)
-    }
 
     /// Waits until the thread has ended; never to be called from a reply.
     public func close() {

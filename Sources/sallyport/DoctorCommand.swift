@@ -1,6 +1,8 @@
 import AppAttest
 import EventLoop
 import Gateway
+import KeyStore
+import PostgresKeyStore
 import RedisKeyStore
 import SQLiteKeyStore
 import Settings
@@ -27,7 +29,7 @@ enum DoctorCommand {
                 tls.clientRevocationsPath,
                 tls.configuration.clientCertificates?.authorities.revocations, report)
         }
-        report.check("registry") { try registry(settings) }
+        registry(settings, report)
         report.check("challenge keys") { try challengeKeys(settings) }
         counters(settings, report)
         for upstream in settings.upstreams {
@@ -63,11 +65,31 @@ enum DoctorCommand {
         }
     }
 
-    private static func registry(_ settings: Settings) throws -> String {
-        guard case .sqlite(let path) = settings.registry else { return "not looked at" }
+    private static func registry(_ settings: Settings, _ report: DoctorReport) {
+        switch settings.registry {
+        case .sqlite(let path): report.check("registry") { try registry(at: path) }
+        case .postgres(let postgres):
+            let configuration = PostgresRegistryConfiguration(postgres, queueCountMax: 1)
+            PostgresCheckup.run(configuration) { step in
+                report.tell(verdict(step.verdict), "registry \(step.name)", step.text)
+            }
+        }
+    }
+
+    private static func registry(at path: String) throws -> String {
         guard File.exists(path) else { return "\(path) will be made at the first start" }
-        let counts = try RegistryAdministration(path: path).counts()
-        return "\(path), keys: \(counts.reduce(0) { $0 + $1.count })"
+        let registry = try SQLiteAdministration(path: path)
+        try registry.checkWhole()
+        return "\(path), keys: \(try registry.counts().reduce(0) { $0 + $1.count })"
+    }
+
+    private static func verdict(_ verdict: PostgresCheckupStep.Verdict) -> RedisCheckupStep.Verdict
+    {
+        switch verdict {
+        case .ok: .ok
+        case .warning: .warning
+        case .failure: .failure
+        }
     }
 
     private static func challengeKeys(_ settings: Settings) throws -> String {

@@ -3,13 +3,12 @@ import Bytes
 import EventLoop
 import KeyStore
 import RedisKeyStore
-import SQLiteKeyStore
 import Settings
 
 /// `sallyport keys import`: JSON lines into the registry.
 enum KeyImportAction {
     static func run(
-        _ registry: RegistryAdministration, _ arguments: Arguments, _ settings: Settings
+        _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
     ) throws {
         guard arguments.operands.count <= 1 else { Exit.usage(KeysCommand.usage) }
         let path = arguments.operands.first ?? "-"
@@ -31,7 +30,7 @@ enum KeyImportAction {
             if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
             do throws(KeyLine.Failure) {
                 let record = try KeyLine.parse(line.span, now: now)
-                guard apps.contains(record.appID) else {
+                guard record.status == .erased || apps.contains(record.appID) else {
                     complain("app_id \(record.appID) is not configured")
                     continue
                 }

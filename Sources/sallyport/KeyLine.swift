@@ -61,6 +61,9 @@ enum KeyLine {
         guard let keyID = KeyID(base64: try required("key_id", members)) else {
             throw Failure("key_id is not base64 of 32 bytes")
         }
+        if try optional("status", members) == KeyStatus.erased.rawValue {
+            return try erased(keyID, members)
+        }
         let pointText = try required("public_key", members)
         let point = Base64.decode(pointText) ?? []
         guard let publicKey = P256PublicKey(x963: point.span) else {
@@ -80,18 +83,36 @@ enum KeyLine {
         return record
     }
 
+    /// Of an erased key there is nothing but its id and its counter.
+    private static func erased(
+        _ keyID: KeyID, _ members: [String: JSONValue]
+    ) throws(Failure) -> KeyRecord {
+        let kept: Set<String> = ["key_id", "counter", "status"]
+        if let other = members.keys.sorted().first(where: { !kept.contains($0) }) {
+            throw Failure("\(other) of an erased key")
+        }
+        var record = KeyRecord(
+            keyID: keyID, publicKey: .erased, appID: "", environment: .production, enrolledAt: 0,
+            status: .erased)
+        record.counterFloor = try counter(members)
+        return record
+    }
+
+    private static func counter(_ members: [String: JSONValue]) throws(Failure) -> UInt32 {
+        guard let counter = try integer("counter", members) else { return 0 }
+        guard let floor = UInt32(exactly: counter) else {
+            throw Failure("counter is not between 0 and 4294967295")
+        }
+        return floor
+    }
+
     private static func readOptional(
         _ members: [String: JSONValue], into record: inout KeyRecord
     ) throws(Failure) {
-        if let counter = try integer("counter", members) {
-            guard let floor = UInt32(exactly: counter) else {
-                throw Failure("counter is not between 0 and 4294967295")
-            }
-            record.counterFloor = floor
-        }
+        record.counterFloor = try counter(members)
         if let text = try optional("status", members) {
             guard let status = KeyStatus(rawValue: text), status != .erased else {
-                throw Failure("status is neither active nor revoked")
+                throw Failure("status is none of active, revoked, erased")
             }
             record.status = status
         }

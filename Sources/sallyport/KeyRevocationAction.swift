@@ -1,14 +1,14 @@
 import AppAttest
 import Gateway
+import KeyStore
 import RedisKeyStore
-import SQLiteKeyStore
 import Settings
 
 /// `sallyport keys revoke` and `erase`: the registry first, which lasts, then the mark in Redis,
 /// which takes effect at once in every gateway.
 enum KeyRevocationAction {
     static func revoke(
-        _ registry: RegistryAdministration, _ keyIDs: [KeyID], _ settings: Settings
+        _ registry: any RegistryAdministration, _ keyIDs: [KeyID], _ settings: Settings
     ) throws {
         let outcomes = try registry.revoke(keyIDs)
         try mark(keyIDs, settings)
@@ -16,7 +16,7 @@ enum KeyRevocationAction {
     }
 
     static func erase(
-        _ registry: RegistryAdministration, _ keyIDs: [KeyID], _ settings: Settings
+        _ registry: any RegistryAdministration, _ keyIDs: [KeyID], _ settings: Settings
     ) throws {
         let outcomes = try registry.erase(keyIDs)
         try mark(keyIDs, settings)

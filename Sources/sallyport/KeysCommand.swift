@@ -1,6 +1,5 @@
 import AppAttest
 import KeyStore
-import SQLiteKeyStore
 import Settings
 
 /// `sallyport keys`: the registry by hand, also while a gateway runs.
@@ -9,7 +8,8 @@ enum KeysCommand {
         usage: sallyport keys ACTION -c FILE [OPTION...]
 
           import [FILE]       read JSON lines (default: standard input); never makes a key looser
-          export              write every key as JSON lines
+          export              write every key as JSON lines, for another registry too
+          backup FILE         write a copy of an SQLite registry while gateways run
           list                write keys as JSON lines   [--limit N] [--after KEY_ID]
           show KEY_ID         everything that is kept of a key
           revoke KEY_ID...    refuse these keys from now on
@@ -18,7 +18,12 @@ enum KeysCommand {
           --app ID --environment E --status active|revoked|erased   select, for export and list
 
         A line: {"key_id","public_key" (base64 X9.63 point),"app_id","environment","counter"}
+        and what else is kept; of an erased key {"key_id","counter","status":"erased"}
         """
+
+    private static let actions = [
+        "import", "export", "backup", "list", "show", "revoke", "erase",
+    ]
 
     static func main(_ words: [String]) {
         guard let action = words.first else { Exit.usage(usage) }
@@ -28,13 +33,15 @@ enum KeysCommand {
                 "-c", "--config", "--app", "--environment", "--status", "--limit", "--after",
             ], flags: [], usage: usage)
         if ["--help", "-h"].contains(action) { return Console.print(usage) }
-        guard ["import", "export", "list", "show", "revoke", "erase"].contains(action) else {
+        guard actions.contains(action) else {
             Exit.usage("unknown action \(action)\n\n\(usage)")
         }
         let path = ConfigurationFile.path(arguments, usage: usage)
         let settings = ConfigurationFile.loadOrExit(path).settings
         do {
-            let registry = try open(settings, createsIfMissing: action == "import")
+            if action == "backup" { return try KeyBackupAction.run(arguments, settings) }
+            let registry = try Stores.administration(
+                settings, createsIfMissing: action == "import")
             switch action {
             case "import": try KeyImportAction.run(registry, arguments, settings)
             case "export": try export(registry, arguments)
@@ -46,15 +53,6 @@ enum KeysCommand {
         } catch {
             Exit.failed("\(error)")
         }
-    }
-
-    private static func open(
-        _ settings: Settings, createsIfMissing: Bool
-    ) throws -> RegistryAdministration {
-        guard case .sqlite(let path) = settings.registry else {
-            Exit.failed("this registry is not supported")
-        }
-        return try RegistryAdministration(path: path, createsIfMissing: createsIfMissing)
     }
 
     /// The operands as key ids; none, or one that is none, is a usage error.
@@ -96,23 +94,25 @@ enum KeysCommand {
     }
 
     private static func export(
-        _ registry: RegistryAdministration, _ arguments: Arguments
+        _ registry: any RegistryAdministration, _ arguments: Arguments
     ) throws {
         var output = OutputBatch()
-        try registry.export(filter(arguments)) { record in
-            // What was erased has nothing left to export.
-            if record.status != .erased { output.add(KeyLine.text(record)) }
+        // Erased keys too: another registry must not take them again either.
+        try registry.export(filter(arguments)) { output.add(KeyLine.text($0)) }
+        output.flush()
+    }
+
+    private static func list(_ registry: any RegistryAdministration, _ arguments: Arguments) throws
+    {
+        var output = OutputBatch()
+        for record in try registry.list(filter(arguments), withReceipts: false) {
+            output.add(KeyLine.text(record))
         }
         output.flush()
     }
 
-    private static func list(_ registry: RegistryAdministration, _ arguments: Arguments) throws {
-        var output = OutputBatch()
-        for record in try registry.list(filter(arguments)) { output.add(KeyLine.text(record)) }
-        output.flush()
-    }
-
-    private static func show(_ registry: RegistryAdministration, _ arguments: Arguments) throws {
+    private static func show(_ registry: any RegistryAdministration, _ arguments: Arguments) throws
+    {
         for keyID in keyIDs(arguments) {
             guard let record = try registry.find(keyID) else {
                 Exit.failed("\(keyID.base64): unknown key")

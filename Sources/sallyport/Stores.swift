@@ -2,12 +2,13 @@ import EventLoop
 import Gateway
 import KeyStore
 import Policy
+import PostgresKeyStore
 import SQLiteKeyStore
 import Settings
 
 /// The stores that a configuration names, opened; closed cleanly at the end.
 final class Stores {
-    let registry: SQLiteRegistry
+    let registry: any Registry
     let embeddedCounters: EmbeddedCounters?
     private let ownership: Ownership?
 
@@ -21,24 +22,50 @@ final class Stores {
     }
 
     init(_ settings: Settings) throws {
-        guard case .sqlite(let path) = settings.registry else {
-            throw ConfigurationFailure("this registry is not supported")
-        }
-        var options = SQLiteRegistry.Options()
-        options.queueCountMax = settings.limits.registryQueueCountMax
-        let registry = try SQLiteRegistry(path: path, options: options)
+        let registry = try Self.registry(settings)
         self.registry = registry
         guard case .embedded = settings.counters else {
             embeddedCounters = nil
             ownership = nil
             return
         }
-        let ownership = try Ownership(registryPath: path)
+        // Beside a database there is no place for them: each start has another incarnation.
+        var ownership: Ownership?
+        if case .sqlite(let path) = settings.registry {
+            ownership = try Ownership(registryPath: path)
+        }
         self.ownership = ownership
         embeddedCounters = EmbeddedCounters(
-            options: Self.options(for: settings), resuming: try ownership.value.takeState(),
+            options: Self.options(for: settings), resuming: try ownership?.value.takeState(),
             nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000),
             raiseFloors: { registry.raiseFloors($0) })
+    }
+
+    private static func registry(_ settings: Settings) throws -> any Registry {
+        let queueCountMax = settings.limits.registryQueueCountMax
+        switch settings.registry {
+        case .sqlite(let path):
+            var options = SQLiteRegistry.Options()
+            options.queueCountMax = queueCountMax
+            return try SQLiteRegistry(path: path, options: options)
+        case .postgres(let postgres):
+            return try PostgresRegistry(
+                PostgresRegistryConfiguration(postgres, queueCountMax: queueCountMax))
+        }
+    }
+
+    /// The registry by hand. `createsIfMissing`: makes it where there is none.
+    static func administration(
+        _ settings: Settings, createsIfMissing: Bool = false
+    ) throws -> any RegistryAdministration {
+        switch settings.registry {
+        case .sqlite(let path):
+            return try SQLiteAdministration(path: path, createsIfMissing: createsIfMissing)
+        case .postgres(let postgres):
+            return try PostgresAdministration(
+                PostgresRegistryConfiguration(postgres, queueCountMax: 1),
+                createsIfMissing: createsIfMissing)
+        }
     }
 
     private static func options(for settings: Settings) -> EmbeddedCounters.Options {

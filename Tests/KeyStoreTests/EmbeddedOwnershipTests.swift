@@ -109,7 +109,7 @@ final class EmbeddedOwnershipTests {
                             holder: "process \(ProcessInfo.processInfo.processIdentifier)"))
             }
             // The administration needs no lock.
-            #expect(try RegistryAdministration(path: path).counts().isEmpty)
+            #expect(try SQLiteAdministration(path: path).counts().isEmpty)
         }
         _ = try EmbeddedOwnership(registryPath: path)
     }
@@ -159,7 +159,7 @@ final class EmbeddedOwnershipTests {
         #expect(counters.advance(advance, nowMilliseconds: 1) == .accepted)
         counters.sweep(nowMilliseconds: 10_000_000)
         registry.close()
-        let administration = try RegistryAdministration(path: path)
+        let administration = try SQLiteAdministration(path: path)
         #expect(try administration.find(record.keyID)?.counterFloor == 41)
     }
 }

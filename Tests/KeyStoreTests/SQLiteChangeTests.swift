@@ -17,7 +17,7 @@ final class SQLiteChangeTests {
         let registry = try SQLiteRegistry(path: directory.registryPath)
         let records = (0..<3).map { _ in generator.record() }
         for record in records { _ = try registry.enrol(record, challenge: generator.bytes16()) }
-        let administration = try RegistryAdministration(path: directory.registryPath)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
         for keyID in [records[0].keyID, records[1].keyID] {
             let change = Reply<RegistryChange>()
             registry.onChange { change.give($0) }
@@ -37,7 +37,7 @@ final class SQLiteChangeTests {
         let registry = try SQLiteRegistry(path: directory.registryPath)
         let change = Reply<RegistryChange>()
         registry.onChange { change.give($0) }
-        let administration = try RegistryAdministration(path: directory.registryPath)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
         var records = (0..<1500).map { _ in generator.record() }
         let first = administration.beginImport()
         for record in records { try first.add(record) }

@@ -16,7 +16,7 @@ final class SQLiteFileTests {
 
     private func fill(_ count: Int) throws -> [KeyRecord] {
         let records = (0..<count).map { _ in generator.record() }
-        let administration = try RegistryAdministration(path: path, createsIfMissing: true)
+        let administration = try SQLiteAdministration(path: path, createsIfMissing: true)
         let load = administration.beginImport()
         for record in records { try load.add(record) }
         _ = try load.finish()
@@ -63,21 +63,27 @@ final class SQLiteFileTests {
     @Test("damage in the middle is an error of what touches it, and nothing crashes")
     func damagedMiddle() throws {
         let records = try fill(5000)
-        var bytes = try contents()
-        for page in 20..<100 {
-            for offset in 0..<4096 {
-                bytes[page * 4096 + offset] = UInt8.random(in: 0...255, using: &generator)
+        let whole = try contents()
+        // A file too long to be read whole at a start.
+        var options = SQLiteRegistry.Options()
+        options.checkByteCountMax = 0
+        var opened: SQLiteRegistry?
+        // Where the pages lie by which the ends of the table are found, it does not open.
+        for first in stride(from: 20, to: 100, by: 8) where opened == nil {
+            var bytes = whole
+            for offset in first * 4096..<(first + 8) * 4096 {
+                bytes[offset] = UInt8.random(in: 0...255, using: &generator)
             }
+            try write(bytes)
+            guard case .corrupt = refusal() else {
+                Issue.record("a start does not see damage behind page \(first)")
+                return
+            }
+            opened = try? SQLiteRegistry(path: path, options: options)
         }
-        try write(bytes)
+        let registry = try #require(opened)
         var failureCount = 0
         var foundCount = 0
-        let registry: SQLiteRegistry
-        do throws(RegistryOpenError) {
-            registry = try SQLiteRegistry(path: path)
-        } catch {
-            return
-        }
         for record in records {
             do {
                 if try registry.find(record.keyID) == record { foundCount += 1 }
@@ -138,7 +144,7 @@ final class SQLiteFileTests {
             try SQLiteRegistry(path: self.directory.path)
         }
         #expect(throws: RegistryOpenError.missing(path: path)) {
-            try RegistryAdministration(path: self.path)
+            try SQLiteAdministration(path: self.path)
         }
         try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path + "-wal"))
         #expect(refusal() == .strayLog(path: path + "-wal"))
@@ -176,6 +182,66 @@ final class SQLiteFileTests {
         try manager.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         let registry = try SQLiteRegistry(path: path)
         for record in records { #expect(try registry.find(record.keyID) == record) }
+        registry.close()
+    }
+
+    @Test("one flipped byte in the head of any page is found at a start, and changes nothing")
+    func flippedBytes() throws {
+        _ = try fill(400)
+        let whole = try contents()
+        for page in 1..<(whole.count / 4096) {
+            var bytes = whole
+            bytes[page * 4096 + Int.random(in: 0..<8, using: &generator)] ^= 0xFF
+            try write(bytes)
+            switch refusal() {
+            case .corrupt, nil: break
+            case let other?: Issue.record("page \(page): \(other)")
+            }
+            if bytes[page * 4096] != whole[page * 4096] {
+                #expect(refusal() != nil, "page \(page)")
+            }
+            #expect(try contents() == bytes)
+        }
+    }
+
+    @Test("an empty file beside a log is refused, and both are left alone")
+    func emptyBesideLog() throws {
+        let registry = try SQLiteRegistry(path: path)
+        _ = try registry.enrol(generator.record(), challenge: generator.bytes16())
+        let copy = try TemporaryDirectory()
+        try FileManager.default.copyItem(atPath: path + "-wal", toPath: copy.registryPath + "-wal")
+        registry.close()
+        let log = try Data(contentsOf: URL(fileURLWithPath: copy.registryPath + "-wal"))
+        #expect(!log.isEmpty)
+        try Data().write(to: URL(fileURLWithPath: copy.registryPath))
+        #expect(throws: RegistryOpenError.empty(path: copy.registryPath)) {
+            try SQLiteRegistry(path: copy.registryPath)
+        }
+        #expect(throws: RegistryOpenError.empty(path: copy.registryPath)) {
+            try SQLiteAdministration(path: copy.registryPath, createsIfMissing: true)
+        }
+        #expect(copy.names == ["registry.db", "registry.db-wal"])
+        #expect(try Data(contentsOf: URL(fileURLWithPath: copy.registryPath)).isEmpty)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: copy.registryPath + "-wal")) == log)
+    }
+
+    @Test("a log that is cut or damaged costs what it held behind that, and is no new registry")
+    func damagedLog() throws {
+        let records = try fill(10)
+        let registry = try SQLiteRegistry(path: path)
+        for _ in 0..<20 {
+            _ = try registry.enrol(generator.record(), challenge: generator.bytes16())
+        }
+        for kind in ["cut", "flipped"] {
+            let copy = try TemporaryDirectory()
+            try FileManager.default.copyItem(atPath: path, toPath: copy.registryPath)
+            var log = try Data(contentsOf: URL(fileURLWithPath: path + "-wal"))
+            if kind == "cut" { log = log.prefix(log.count / 2) } else { log[log.count / 2] ^= 0xFF }
+            try log.write(to: URL(fileURLWithPath: copy.registryPath + "-wal"))
+            let again = try SQLiteRegistry(path: copy.registryPath)
+            for record in records { #expect(try again.find(record.keyID) == record) }
+            again.close()
+        }
         registry.close()
     }
 

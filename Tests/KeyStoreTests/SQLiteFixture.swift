@@ -4,7 +4,6 @@ import Crypto
 import EventLoop
 import Foundation
 import KeyStore
-import SQLiteKeyStore
 
 /// A directory of its own for each test, gone with it.
 final class TemporaryDirectory {
@@ -71,7 +70,7 @@ final class Reply<Value: Sendable>: Sendable {
 
 struct NoReply: Error {}
 
-extension SQLiteRegistry {
+extension Registry {
     func find(_ keyID: KeyID) throws -> KeyRecord? {
         let reply = Reply<Result<KeyRecord?, StoreError>>()
         find(keyID) { reply.give($0) }

@@ -23,7 +23,7 @@ struct SQLiteMillionKeys {
         }
         lap("start")
         do {
-            let administration = try RegistryAdministration(
+            let administration = try SQLiteAdministration(
                 path: directory.registryPath, createsIfMissing: true)
             let load = administration.beginImport()
             for number in 0..<1_000_000 {

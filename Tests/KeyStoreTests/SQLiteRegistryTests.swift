@@ -81,7 +81,7 @@ final class SQLiteRegistryTests {
         for record in [revoked, erased] {
             #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
         }
-        let administration = try RegistryAdministration(path: directory.registryPath)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try administration.revoke([revoked.keyID]) == [.done])
         #expect(try administration.erase([erased.keyID]) == [.done])
         #expect(try registry.enrol(revoked, challenge: generator.bytes16()) == .revoked)
@@ -103,7 +103,7 @@ final class SQLiteRegistryTests {
         #expect(try registry.advance(record.keyID, 4) == .replayed)
         #expect(try registry.advance(record.keyID, .max) == .advanced)
         #expect(try registry.find(record.keyID)?.counterFloor == .max)
-        let administration = try RegistryAdministration(path: directory.registryPath)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try administration.revoke([record.keyID]) == [.done])
         #expect(try registry.advance(record.keyID, .max) == .revoked)
         registry.close()
@@ -185,7 +185,7 @@ final class SQLiteRegistryTests {
         #expect(stored.count > 10)
         for record in stored { #expect(try registry.find(record.keyID) == record) }
         try registry.probe()
-        let administration = try RegistryAdministration(path: directory.registryPath)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
         _ = try administration.erase(stored.prefix(10).map(\.keyID))
         let late = generator.record()
         #expect(try registry.enrol(late, challenge: generator.bytes16()) == .enrolled)
@@ -250,7 +250,7 @@ final class SQLiteRegistryTests {
         registry.raiseFloors([(record.keyID, 7)])
         // Closing writes what waits.
         registry.close()
-        let administration = try RegistryAdministration(path: directory.registryPath)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try administration.find(record.keyID)?.counterFloor == 9)
     }
 

@@ -1,10 +1,11 @@
+import EventLoop
 import Redis
 import Testing
 
 @Suite("A Redis session")
 struct RedisSessionStateTests {
     private func session(inFlightCountMax: Int = 2) -> RedisSessionState {
-        RedisSessionState(backOff: RedisBackOff(), inFlightCountMax: inFlightCountMax)
+        RedisSessionState(backOff: BackOff(), inFlightCountMax: inFlightCountMax)
     }
 
     @Test("connects, shakes hands, and only then admits commands, up to its bound")
@@ -60,7 +61,7 @@ struct RedisSessionStateTests {
 
     @Test("keeps its waits within bounds whatever the numbers")
     func bounds() {
-        let backOff = RedisBackOff()
+        let backOff = BackOff()
         for count in [Int.min, -1, 0, 1, 5, 100, Int.max] {
             for jitter in [-1, 0, 0.3, 1, 7, Double.infinity] {
                 let delay = backOff.delay(failureCount: count, jitter: jitter)

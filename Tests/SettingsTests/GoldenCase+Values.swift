@@ -189,14 +189,6 @@ extension GoldenCase {
                 12:5: listeners[10]: required key "bind" is missing
                 """#),
         GoldenCase(
-            "what comes with a later version",
-            #"""
-            registry: { postgres: postgresql://x }
-            """#,
-            expects: #"""
-                1:13: registry.postgres: a PostgreSQL registry is not part of this version
-                """#),
-        GoldenCase(
             "one address bound twice",
             #"""
             listeners:

@@ -17,6 +17,8 @@ struct LayerTests {
         "KeyStore": ["AppAttest"],
         "SQLiteKeyStore": ["KeyStore", "AppAttest"],
         "RedisKeyStore": ["KeyStore", "AppAttest"],
+        "Postgres": ["EventLoop"],
+        "PostgresKeyStore": ["KeyStore", "AppAttest"],
         "Settings": ["AppAttest", "KeyStore", "Policy"],
     ]
 

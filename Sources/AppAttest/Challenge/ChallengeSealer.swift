@@ -29,10 +29,8 @@ public struct ChallengeSealer: Sendable {
         guard !keys.isEmpty, keys.allSatisfy({ $0.count == 32 }) else { return nil }
         generations = keys.map { key in
             let master = HMACKey(key)
-            let nameLabel = Array("sallyport generation".utf8)
-            let sealLabel = Array("sallyport challenge".utf8)
-            let name = HMACSHA256.authenticate(nameLabel.span, key: master)
-            let seal = HMACSHA256.authenticate(sealLabel.span, key: master)
+            let name = HMACSHA256.authenticate(Array("sallyport generation".utf8), key: master)
+            let seal = HMACSHA256.authenticate(Array("sallyport challenge".utf8), key: master)
             return Generation(
                 id: UInt32(truncatingIfNeeded: name.word0), key: HMACKey(seal.array))
         }

@@ -30,9 +30,8 @@ public struct SessionTokenSealer: Sendable {
         generations = keys.map { key in
             let master = HMACKey(key)
             let nameLabel = Array("sallyport session token name".utf8)
-            let sealLabel = Array("sallyport session token".utf8)
-            let name = HMACSHA256.authenticate(nameLabel.span, key: master)
-            let seal = HMACSHA256.authenticate(sealLabel.span, key: master)
+            let name = HMACSHA256.authenticate(nameLabel, key: master)
+            let seal = HMACSHA256.authenticate(Array("sallyport session token".utf8), key: master)
             let header = #"{"alg":"HS256","kid":""# + Self.digits(name.word0) + #"","typ":"JWT"}"#
             return Generation(
                 key: HMACKey(seal.array),

@@ -12,14 +12,30 @@ struct CrossChecks {
     let routes: [PlacedRoute]
     let context: ReadingContext
 
-    func run(hasApps: Bool, routeField: Field?) {
+    func run(hasApps: Bool, routeField: Field?, registryField: Field?) {
         checkBinds()
         checkRouteNames()
         RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
         checkEndpoints()
         checkTokens()
         checkApps(hasApps: hasApps)
+        if let registryField { checkShared(registryField) }
         warn(routeField)
+    }
+
+    /// What cannot be kept beside a registry that is not a file.
+    private func checkShared(_ field: Field) {
+        guard case .postgres = settings.registry else { return }
+        if settings.secrets.challengeKeyFile == nil {
+            field.error(
+                "with PostgreSQL secrets.challenge_key_file is needed: every gateway opens what "
+                    + "another one sealed")
+        }
+        if case .embedded = settings.counters {
+            field.warning(
+                "counters are embedded, which is for one gateway only: each start asks every app "
+                    + "to sign once more")
+        }
     }
 
     private func checkBinds() {

@@ -4,8 +4,8 @@ import Policy
 
 /// Writes settings as a configuration with every key, defaults included, for `check --print`.
 ///
-/// Loaded again it gives equal settings, except for a Redis password, which is shown as
-/// ``passwordMask``.
+/// Loaded again it gives equal settings, except for passwords of Redis and PostgreSQL, which are
+/// shown as ``passwordMask``.
 public struct SettingsPrinter {
     public static let passwordMask = "***"
 
@@ -23,6 +23,9 @@ public struct SettingsPrinter {
     private mutating func writeAll() {
         if case .redis(let redis) = settings.counters, redis.hasPrintedPassword {
             yaml.comment("The password of Redis is shown as \(Self.passwordMask).")
+        }
+        if case .postgres(let postgres) = settings.registry, postgres.password != nil {
+            yaml.comment("The password of PostgreSQL is shown as \(Self.passwordMask).")
         }
         yaml.entry("workers", "\(settings.workerCount)")
         writeRateLimits()
@@ -80,6 +83,7 @@ public struct SettingsPrinter {
         yaml.mapping("registry") { yaml in
             switch settings.registry {
             case .sqlite(let path): yaml.entry("sqlite", text: path)
+            case .postgres(let postgres): Self.write(postgres, to: &yaml)
             }
         }
         switch settings.counters {

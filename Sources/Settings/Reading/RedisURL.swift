@@ -94,7 +94,7 @@ struct RedisURL: Equatable {
     }
 
     /// Percent-decoding (RFC 3986 section 2.1); the result is UTF-8 without control characters.
-    private static func decode(_ text: Substring) throws(Fault) -> String {
+    static func decode(_ text: Substring) throws(Fault) -> String {
         let fault = Fault(message: "has a user or password that is not percent-encoded UTF-8")
         var bytes: [UInt8] = []
         var rest = text.utf8

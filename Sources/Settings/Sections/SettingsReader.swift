@@ -21,7 +21,8 @@ struct SettingsReader {
             settings.listeners = listeners.map(\.settings)
             section.set("apps", &settings.apps, AppReader.apps)
             section.set("trust", &settings.trust, TrustReader.trust)
-            if let registry = section.required("registry").flatMap(StoreReader.registry) {
+            let registryField = section.required("registry")
+            if let registry = registryField.flatMap(StoreReader.registry) {
                 settings.registry = registry
             }
             section.set("counters", &settings.counters, StoreReader.counters)
@@ -46,7 +47,9 @@ struct SettingsReader {
             let checks = CrossChecks(
                 settings: settings, listeners: listeners, admin: admin, upstreams: upstreams,
                 routes: routes, context: root.context)
-            checks.run(hasApps: section.field("apps") != nil, routeField: routeField)
+            checks.run(
+                hasApps: section.field("apps") != nil, routeField: routeField,
+                registryField: registryField)
             return settings
         } ?? Settings()
     }

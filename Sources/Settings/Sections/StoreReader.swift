@@ -3,10 +3,10 @@ enum StoreReader {
     static func registry(_ field: Field) -> RegistrySettings? {
         field.section { section in
             if let postgres = section.field("postgres") {
-                postgres.error(
-                    "a PostgreSQL registry is not part of this version", at: postgres.keyMark)
-                _ = section.field("sqlite")
-                return nil
+                if let file = section.field("sqlite") {
+                    file.error("a registry is kept in one place: leave out sqlite or postgres")
+                }
+                return PostgresReader.postgres(&section, postgres).map(RegistrySettings.postgres)
             }
             guard let file = section.required("sqlite"), let path = file.filePath() else {
                 return nil

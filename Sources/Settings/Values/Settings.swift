@@ -100,6 +100,7 @@ public struct TrustSettings: Hashable, Sendable {
 
 public enum RegistrySettings: Hashable, Sendable {
     case sqlite(path: String)
+    case postgres(PostgresSettings)
 }
 
 public enum CounterSettings: Hashable, Sendable {

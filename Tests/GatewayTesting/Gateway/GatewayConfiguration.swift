@@ -34,6 +34,8 @@ public struct GatewayConfiguration: Sendable {
     public var counters = "embedded"
     /// `registry.db` in the gateway's directory where nil.
     public var registryPath: String?
+    /// The inside of `registry: { ... }`, in place of a file.
+    public var registry: String?
     /// ``TestApple``'s by default.
     public var extraRootPaths = [TestApple.rootPath]
     public var workers = 1
@@ -68,7 +70,7 @@ public struct GatewayConfiguration: Sendable {
         lines += binds.map { "  - bind: \($0)" }
         lines += ["apps:"] + apps.map { "  - \($0)" }
         lines += [
-            "registry: { sqlite: \(registryPath ?? directory + "/registry.db") }",
+            "registry: { \(registry ?? "sqlite: \(registryPath ?? directory + "/registry.db")") }",
             "counters: \(counters)",
         ]
         if !extraRootPaths.isEmpty {

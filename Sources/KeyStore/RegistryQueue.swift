@@ -1,10 +1,9 @@
-import AppAttest
-import Bytes
-import EventLoop
-import KeyStore
+public import AppAttest
+public import Bytes
+public import EventLoop
 
 /// One thing asked of the registry, and whom to tell.
-enum RegistryOperation: Sendable {
+public enum RegistryOperation: Sendable {
     case find(KeyID, reply: @Sendable (Result<KeyRecord?, StoreError>) -> Void)
     case enrol(
         KeyRecord, challenge: Bytes16,
@@ -13,14 +12,14 @@ enum RegistryOperation: Sendable {
         KeyID, counter: UInt32, reply: @Sendable (Result<DurableOutcome, StoreError>) -> Void)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
 
-    var isWrite: Bool {
+    public var isWrite: Bool {
         switch self {
         case .enrol, .advance: true
         case .find, .probe: false
         }
     }
 
-    func fail(_ error: StoreError) {
+    public func fail(_ error: StoreError) {
         switch self {
         case .find(_, let reply): reply(.failure(error))
         case .enrol(_, _, let reply): reply(.failure(error))
@@ -32,12 +31,12 @@ enum RegistryOperation: Sendable {
 
 /// What workers ask and the registry's thread has not yet taken. Bounded; each operation that goes
 /// in is answered once, come what may.
-final class RegistryQueue: Sendable {
-    struct Wake: Sendable {}
+public final class RegistryQueue: Sendable {
+    public struct Wake: Sendable {}
 
-    struct Batch: Sendable {
-        var operations: [RegistryOperation] = []
-        var isClosing = false
+    public struct Batch: Sendable {
+        public var operations: [RegistryOperation] = []
+        public var isClosing = false
     }
 
     private struct Contents {
@@ -51,16 +50,16 @@ final class RegistryQueue: Sendable {
     /// Floors may be lost, so more than this are.
     private static let floorCountMax = 100_000
 
-    private let operationCountMax: Int
+    public let operationCountMax: Int
     private let contents = Locked(Contents())
-    let bell: Mailbox<Wake>
+    public let bell: Mailbox<Wake>
 
-    init(operationCountMax: Int) throws(IOError) {
+    public init(operationCountMax: Int) throws(IOError) {
         self.operationCountMax = operationCountMax
         bell = try Mailbox(countMax: 1)
     }
 
-    func post(_ operation: RegistryOperation) {
+    public func post(_ operation: RegistryOperation) {
         let refusal = contents.withLock { contents -> StoreError? in
             if let refusal = contents.refusal { return refusal }
             guard contents.batch.operations.count < operationCountMax else {
@@ -74,7 +73,7 @@ final class RegistryQueue: Sendable {
         _ = bell.post(Wake())
     }
 
-    func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
+    public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
         let wasEmpty = contents.withLock { contents in
             let wasEmpty = contents.floors.isEmpty
             for floor in floors {
@@ -89,16 +88,16 @@ final class RegistryQueue: Sendable {
         if wasEmpty { _ = bell.post(Wake()) }
     }
 
-    func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
+    public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
         contents.withLock { $0.changeHandlers.append(handler) }
     }
 
-    func notify(_ change: RegistryChange) {
+    public func notify(_ change: RegistryChange) {
         for handler in contents.withLock({ $0.changeHandlers }) { handler(change) }
     }
 
     /// What was asked before is still done.
-    func close() {
+    public func close() {
         contents.withLock { contents in
             contents.batch.isClosing = true
             if contents.refusal == nil { contents.refusal = StoreError("registry: closed") }
@@ -107,7 +106,7 @@ final class RegistryQueue: Sendable {
     }
 
     /// The thread is gone: nobody will take anything any more.
-    func abandon(_ reason: StoreError) {
+    public func abandon(_ reason: StoreError) {
         let left = contents.withLock { contents in
             if contents.refusal == nil { contents.refusal = reason }
             defer { contents.batch.operations = [] }
@@ -118,16 +117,16 @@ final class RegistryQueue: Sendable {
 
     // MARK: the registry's thread
 
-    func takeBatch() -> Batch {
+    public func takeBatch() -> Batch {
         contents.withLock { contents in
             defer { contents.batch.operations = [] }
             return contents.batch
         }
     }
 
-    var hasFloors: Bool { contents.withLock { !$0.floors.isEmpty } }
+    public var hasFloors: Bool { contents.withLock { !$0.floors.isEmpty } }
 
-    func takeFloors() -> [KeyID: UInt32] {
+    public func takeFloors() -> [KeyID: UInt32] {
         contents.withLock { contents in
             defer { contents.floors = [:] }
             return contents.floors

@@ -1,10 +1,9 @@
-import AppAttest
+public import AppAttest
 import Bytes
-import Crypto
-import KeyStore
+public import Crypto
 
 extension KeyStatus {
-    var code: Int64 {
+    public var code: Int64 {
         switch self {
         case .active: 0
         case .revoked: 1
@@ -12,7 +11,7 @@ extension KeyStatus {
         }
     }
 
-    init?(code: Int64) {
+    public init?(code: Int64) {
         switch code {
         case 0: self = .active
         case 1: self = .revoked
@@ -23,14 +22,14 @@ extension KeyStatus {
 }
 
 extension AttestEnvironment {
-    var code: Int64 {
+    public var code: Int64 {
         switch self {
         case .production: 0
         case .development: 1
         }
     }
 
-    init?(code: Int64) {
+    public init?(code: Int64) {
         switch code {
         case 0: self = .production
         case 1: self = .development
@@ -41,12 +40,12 @@ extension AttestEnvironment {
 
 extension P256PublicKey {
     /// Stands for the key of an erased record; no signature verifies with it.
-    static let erased = P256PublicKey(x: .zero, y: .zero)
+    public static let erased = P256PublicKey(x: .zero, y: .zero)
 
     /// The two coordinates: the X9.63 form without its constant first byte.
-    var stored: [UInt8] { x.array + y.array }
+    public var stored: [UInt8] { x.array + y.array }
 
-    init?(stored: [UInt8]?) {
+    public init?(stored: [UInt8]?) {
         guard let stored, stored.count == 64,
             let x = Bytes32(stored.span.extracting(0..<32)),
             let y = Bytes32(stored.span.extracting(32..<64))

@@ -3,37 +3,9 @@ import Bytes
 public import KeyStore
 import SQLite
 
-/// Which keys an operator asks for.
-public struct KeyFilter: Hashable, Sendable {
-    public var appID: String?
-    public var environment: AttestEnvironment?
-    public var status: KeyStatus?
-    /// Only keys behind this one: the last one of the page before.
-    public var after: KeyID?
-    public var countMax = 1000
-
-    public init() {}
-}
-
-/// What became of a revocation or an erasure.
-public enum AdministrationOutcome: Hashable, Sendable {
-    case done
-    /// The key was that already, or erased.
-    case unchanged
-    case unknownKey
-}
-
-/// Keys of one app, environment and status.
-public struct KeyCount: Hashable, Sendable {
-    public let appID: String
-    public let environment: AttestEnvironment
-    public let status: KeyStatus
-    public let count: Int
-}
-
-/// The registry for the `keys` command: synchronous, on a connection of its own, beside a gateway
-/// that runs. A running gateway hears of changes within a quarter of a second. One thread.
-public final class RegistryAdministration {
+/// A registry file for the `keys` command: on a connection of its own, beside a gateway that runs,
+/// which hears of changes within a quarter of a second.
+public final class SQLiteAdministration: RegistryAdministration {
     let tables: RegistryTables
 
     public init(path: String, createsIfMissing: Bool = false) throws(RegistryOpenError) {
@@ -45,39 +17,23 @@ public final class RegistryAdministration {
             path: path, createsIfMissing: createsIfMissing, options: options)
     }
 
-    /// The record with its receipt, nil where the key is not known.
     public func find(_ keyID: KeyID) throws(StoreError) -> KeyRecord? {
         try attempt { () throws(SQLiteError) in try tables.find(keyID, withReceipt: true) }
     }
 
-    /// One page in the order of key ids, without receipts.
-    public func list(_ filter: KeyFilter) throws(StoreError) -> [KeyRecord] {
-        try attempt { () throws(SQLiteError) in try page(filter) }
-    }
-
-    /// Hands over every key that fits, page by page, without receipts; `countMax` is ignored. Keys
-    /// that change meanwhile appear as they were or as they are; none appears twice.
-    public func export<Failure: Error>(
-        _ filter: KeyFilter, _ body: (KeyRecord) throws(Failure) -> Void
-    ) throws(ExportError<Failure>) {
-        var filter = filter
-        filter.countMax = 1000
-        while true {
-            let records: [KeyRecord]
-            do throws(StoreError) {
-                records = try list(filter)
-            } catch {
-                throw .store(error)
+    public func list(
+        _ filter: KeyFilter, withReceipts: Bool
+    ) throws(StoreError) -> [KeyRecord] {
+        try attempt { () throws(SQLiteError) in
+            var records = try page(filter)
+            guard withReceipts else { return records }
+            for index in records.indices {
+                records[index].receipt = try tables.receipt(of: records[index])
             }
-            for record in records {
-                do throws(Failure) { try body(record) } catch { throw .receiver(error) }
-            }
-            guard let last = records.last else { return }
-            filter.after = last.keyID
+            return records
         }
     }
 
-    /// Refuses the keys from now on. Durable when it returns; all of them or none.
     public func revoke(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
         try change(keyIDs) { keyID throws(SQLiteError) in
             guard let known = try self.tables.find(keyID, withReceipt: false) else {
@@ -88,8 +44,6 @@ public final class RegistryAdministration {
         }
     }
 
-    /// Deletes everything about the keys but their ids and counters, so that they can neither be
-    /// used nor enrol again. Durable when it returns; all of them or none.
     public func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
         let outcomes = try change(keyIDs) { keyID throws(SQLiteError) in
             guard let known = try self.tables.find(keyID, withReceipt: false) else {
@@ -104,7 +58,7 @@ public final class RegistryAdministration {
         return outcomes
     }
 
-    /// How many keys there are of each kind. Reads the whole table.
+    /// Reads the whole table.
     public func counts() throws(StoreError) -> [KeyCount] {
         try attempt { () throws(SQLiteError) in
             let statement = try tables.connection.prepare(
@@ -174,11 +128,4 @@ public final class RegistryAdministration {
     func attempt<Value>(_ body: () throws(SQLiteError) -> Value) throws(StoreError) -> Value {
         do throws(SQLiteError) { return try body() } catch { throw StoreError(error) }
     }
-}
-
-/// Why an export ended early.
-public enum ExportError<Failure: Error>: Error {
-    case store(StoreError)
-    /// The receiver's own error.
-    case receiver(Failure)
 }

@@ -1,7 +1,7 @@
 /// How long to wait before each new attempt to connect: twice as long as the time before, up to a
-/// limit, and between half and all of that at random, so that a thousand workers do not come back
+/// limit, and between half and all of that at random, so that a thousand clients do not come back
 /// at the same moment.
-public struct RedisBackOff: Hashable, Sendable {
+public struct BackOff: Hashable, Sendable {
     public var shortest: Duration = .milliseconds(50)
     public var longest: Duration = .seconds(2)
 

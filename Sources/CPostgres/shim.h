@@ -1,0 +1,3 @@
+#pragma once
+#include <features.h>
+#include <postgresql/libpq-fe.h>

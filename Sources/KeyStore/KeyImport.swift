@@ -1,0 +1,114 @@
+public import AppAttest
+
+/// What an import did.
+public struct ImportSummary: Hashable, Sendable {
+    /// Keys that were not there before.
+    public var addedCount = 0
+    /// Keys that were there and say the same.
+    public var unchangedCount = 0
+    /// Keys that were there and became stricter: a higher counter, or revoked.
+    public var tightenedCount = 0
+    /// Keys that were there and say something else; left as they were.
+    public var conflictCount = 0
+
+    public init() {}
+}
+
+/// Why a record was not imported.
+public enum ImportConflict: Hashable, Sendable {
+    case otherPublicKey
+    case otherApp
+    case otherEnvironment
+    /// Known as revoked or erased: an import never makes a key usable again.
+    case notActive(KeyStatus)
+}
+
+/// What one transaction of an import did; counted only once it is committed.
+public struct ImportedRecords {
+    public var summary = ImportSummary()
+    public var conflicts: [(KeyID, ImportConflict)] = []
+    public var changed: [KeyID] = []
+
+    public init() {}
+}
+
+extension ImportConflict {
+    /// Nil where `record` may make `known` stricter, or says the same.
+    public init?(_ record: KeyRecord, with known: KeyRecord) {
+        if record.status == .erased { return nil }
+        if known.status == .erased {
+            self = .notActive(.erased)
+        } else if record.publicKey != known.publicKey {
+            self = .otherPublicKey
+        } else if record.appID != known.appID {
+            self = .otherApp
+        } else if record.environment != known.environment {
+            self = .otherEnvironment
+        } else if known.status == .revoked, record.status == .active {
+            self = .notActive(.revoked)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// Puts many records into a registry, in transactions of some thousand.
+///
+/// A key that is there already is only ever made stricter: its counter floor is raised, an active
+/// key becomes revoked where the record says so. Anything else about it that differs is a conflict,
+/// and the stored record stays. Importing the same records again changes nothing, so an import that
+/// failed half way is simply repeated.
+public final class KeyImport {
+    /// Records are put into the order of their ids before they are written: random ids would touch
+    /// every page of the table again and again.
+    private static let sortedCountMax = 200_000
+    /// Receipts make a record long: what waits is bounded in bytes too.
+    private static let sortedByteCountMax = 256 * 1024 * 1024
+
+    private let administration: any RegistryAdministration
+    private let onConflict: (KeyID, ImportConflict) -> Void
+    private var waiting: [KeyRecord] = []
+    private var waitingByteCount = 0
+    private var summary = ImportSummary()
+
+    init(
+        _ administration: any RegistryAdministration,
+        _ onConflict: @escaping (KeyID, ImportConflict) -> Void
+    ) {
+        self.administration = administration
+        self.onConflict = onConflict
+    }
+
+    /// Takes a record; it is written with many others.
+    public func add(_ record: KeyRecord) throws(StoreError) {
+        waiting.append(record)
+        waitingByteCount += 256 + (record.receipt?.count ?? 0)
+        if waiting.count >= Self.sortedCountMax || waitingByteCount >= Self.sortedByteCountMax {
+            try write()
+        }
+    }
+
+    /// Writes what waits. Everything added is durable when it returns.
+    public func finish() throws(StoreError) -> ImportSummary {
+        try write()
+        return summary
+    }
+
+    private func write() throws(StoreError) {
+        waiting.sort { $0.keyID.digest < $1.keyID.digest }
+        var start = 0
+        while start < waiting.count {
+            let end = min(start + administration.transactionCountMax, waiting.count)
+            let records = waiting[start..<end]
+            let written = try administration.write(records)
+            for (keyID, conflict) in written.conflicts { onConflict(keyID, conflict) }
+            summary.addedCount += written.summary.addedCount
+            summary.unchangedCount += written.summary.unchangedCount
+            summary.tightenedCount += written.summary.tightenedCount
+            summary.conflictCount += written.conflicts.count
+            start = end
+        }
+        waiting.removeAll(keepingCapacity: true)
+        waitingByteCount = 0
+    }
+}

@@ -1,0 +1,35 @@
+public import AppAttest
+public import Bytes
+
+/// A registry whose calls go into a queue, for a thread of its own to take.
+public protocol QueuedRegistry: Registry {
+    var queue: RegistryQueue { get }
+}
+
+extension QueuedRegistry {
+    public func find(
+        _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
+    ) { queue.post(.find(keyID, reply: reply)) }
+
+    public func enrol(
+        _ record: KeyRecord, challenge: Bytes16,
+        reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void
+    ) { queue.post(.enrol(record, challenge: challenge, reply: reply)) }
+
+    public func advanceDurably(
+        _ keyID: KeyID, counter: UInt32,
+        reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void
+    ) { queue.post(.advance(keyID, counter: counter, reply: reply)) }
+
+    public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
+        queue.raiseFloors(floors)
+    }
+
+    public func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
+        queue.post(.probe(reply: reply))
+    }
+
+    public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
+        queue.onChange(handler)
+    }
+}

@@ -1,0 +1,101 @@
+public import AppAttest
+
+/// Which keys an operator asks for.
+public struct KeyFilter: Hashable, Sendable {
+    public var appID: String?
+    public var environment: AttestEnvironment?
+    public var status: KeyStatus?
+    /// Only keys behind this one: the last one of the page before.
+    public var after: KeyID?
+    public var countMax = 1000
+
+    public init() {}
+}
+
+/// What became of a revocation or an erasure.
+public enum AdministrationOutcome: Hashable, Sendable {
+    case done
+    /// The key was that already, or erased.
+    case unchanged
+    case unknownKey
+}
+
+/// Keys of one app, environment and status.
+public struct KeyCount: Hashable, Sendable {
+    public let appID: String
+    public let environment: AttestEnvironment
+    public let status: KeyStatus
+    public let count: Int
+
+    public init(
+        appID: String, environment: AttestEnvironment, status: KeyStatus, count: Int
+    ) {
+        self.appID = appID
+        self.environment = environment
+        self.status = status
+        self.count = count
+    }
+}
+
+/// The registry by hand, for the `keys` command: synchronous, beside gateways that run, which hear
+/// of every change. One thread.
+public protocol RegistryAdministration: AnyObject {
+    /// The record with its receipt, nil where the key is not known.
+    func find(_ keyID: KeyID) throws(StoreError) -> KeyRecord?
+
+    /// One page in the order of key ids.
+    func list(_ filter: KeyFilter, withReceipts: Bool) throws(StoreError) -> [KeyRecord]
+
+    /// Refuses the keys from now on. Durable when it returns; all of them or none.
+    func revoke(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome]
+
+    /// Deletes everything about the keys but their ids and counters, so that they can neither be
+    /// used nor enrol again. Durable when it returns; all of them or none.
+    func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome]
+
+    /// How many keys there are of each kind.
+    func counts() throws(StoreError) -> [KeyCount]
+
+    /// Records that ``write(_:)`` is given at once, at most.
+    var transactionCountMax: Int { get }
+
+    /// Writes some records in one transaction, by the rules of ``KeyImport``.
+    func write(_ records: ArraySlice<KeyRecord>) throws(StoreError) -> ImportedRecords
+}
+
+extension RegistryAdministration {
+    /// Begins an import; `onConflict` hears of each record that was not taken, once its neighbours
+    /// are committed.
+    public func beginImport(
+        onConflict: @escaping (KeyID, ImportConflict) -> Void = { _, _ in }
+    ) -> KeyImport { KeyImport(self, onConflict) }
+
+    /// Hands over every key that fits, page by page, receipts included; `countMax` is ignored. Keys
+    /// that change meanwhile appear as they were or as they are; none appears twice.
+    public func export<Failure: Error>(
+        _ filter: KeyFilter, _ body: (KeyRecord) throws(Failure) -> Void
+    ) throws(ExportError<Failure>) {
+        var filter = filter
+        filter.countMax = 500
+        while true {
+            let records: [KeyRecord]
+            do throws(StoreError) {
+                records = try list(filter, withReceipts: true)
+            } catch {
+                throw .store(error)
+            }
+            for record in records {
+                do throws(Failure) { try body(record) } catch { throw .receiver(error) }
+            }
+            guard let last = records.last else { return }
+            filter.after = last.keyID
+        }
+    }
+}
+
+/// Why an export ended early.
+public enum ExportError<Failure: Error>: Error {
+    case store(StoreError)
+    /// The receiver's own error.
+    case receiver(Failure)
+}

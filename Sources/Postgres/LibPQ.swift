@@ -1,0 +1,140 @@
+import CPostgres
+import Glibc
+
+/// Where libpq's C strings and buffers are made and read.
+///
+/// Begins a connection; nil only where there is no memory.
+func startConnection(_ keywords: [(name: String, value: String)]) -> OpaquePointer? {
+    let names = unsafe keywords.map { unsafe strdup($0.name) }
+    let values = unsafe keywords.map { unsafe strdup($0.value) }
+    defer {
+        for index in keywords.indices {
+            unsafe free(names[index])
+            // Among them the password.
+            if let value = unsafe values[index] { unsafe explicit_bzero(value, strlen(value)) }
+            unsafe free(values[index])
+        }
+    }
+    let nameList = unsafe names.map { unsafe UnsafePointer($0) } + [nil]
+    let valueList = unsafe values.map { unsafe UnsafePointer($0) } + [nil]
+    return unsafe PQconnectStartParams(nameList, valueList, 0)
+}
+
+/// Of a connection over TLS.
+func attribute(_ name: String, of handle: OpaquePointer) -> String {
+    guard let value = unsafe PQsslAttribute(handle, name) else { return "" }
+    return unsafe String(cString: value)
+}
+
+/// Queues one request; false where the connection is no good any more.
+func send(_ request: PostgresRequest, on handle: OpaquePointer) -> Bool {
+    var storage: [UInt8] = []
+    var places: [Range<Int>?] = []
+    for value in request.values {
+        guard let bytes = value.binaryForm else {
+            places.append(nil)
+            continue
+        }
+        places.append(storage.count..<storage.count + bytes.count)
+        storage += bytes
+    }
+    // An address for empty values too: none would mean NULL.
+    storage.append(0)
+    let lengths = places.map { Int32($0?.count ?? 0) }
+    let formats = [Int32](repeating: 1, count: places.count)
+    let count = Int32(places.count)
+    return unsafe storage.withUnsafeBytes { bytes in
+        let pointers = unsafe places.map { place -> UnsafePointer<CChar>? in
+            unsafe place.flatMap { place in
+                unsafe bytes.baseAddress?.advanced(by: place.lowerBound)
+                    .assumingMemoryBound(to: CChar.self)
+            }
+        }
+        switch request.kind {
+        case .prepared(let name):
+            return unsafe PQsendQueryPrepared(handle, name, count, pointers, lengths, formats, 1)
+                == 1
+        case .statement(let sql):
+            return unsafe PQsendQueryParams(
+                handle, sql, count, nil, pointers, lengths, formats, 1) == 1
+        case .preparation(let name, let sql):
+            return unsafe PQsendPrepare(handle, name, sql, 0, nil) == 1
+        }
+    }
+}
+
+/// Copies what a result holds; nil for the mark of a synchronisation.
+func read(_ result: OpaquePointer) -> PostgresOutcome? {
+    switch unsafe PQresultStatus(result) {
+    case PGRES_TUPLES_OK: return .rows(unsafe rows(of: result))
+    case PGRES_COMMAND_OK:
+        let count = unsafe String(cString: PQcmdTuples(result))
+        return .done(
+            rowCount: Int(count) ?? 0, tag: unsafe String(cString: PQcmdStatus(result)))
+    case PGRES_PIPELINE_ABORTED: return .skipped
+    case PGRES_PIPELINE_SYNC: return nil
+    default: return .failed(unsafe error(of: result))
+    }
+}
+
+private func rows(of result: OpaquePointer) -> PostgresRows {
+    let columnCount = unsafe PQnfields(result)
+    var cells: [[UInt8]?] = []
+    for row in 0..<(unsafe PQntuples(result)) {
+        for column in 0..<columnCount {
+            guard unsafe PQgetisnull(result, row, column) == 0 else {
+                cells.append(nil)
+                continue
+            }
+            let count = Int(unsafe PQgetlength(result, row, column))
+            let bytes = unsafe UnsafeRawBufferPointer(
+                start: PQgetvalue(result, row, column), count: count)
+            cells.append(unsafe [UInt8](bytes))
+        }
+    }
+    return PostgresRows(columnCount: Int(columnCount), cells: cells)
+}
+
+private func error(of result: OpaquePointer) -> PostgresServerError {
+    let field = { (code: Character) -> String? in
+        let number = Int32(code.asciiValue ?? 0)
+        return unsafe PQresultErrorField(result, number).map { unsafe String(cString: $0) }
+    }
+    return PostgresServerError(
+        state: field("C") ?? "08006",
+        message: plainText(
+            field("M") ?? (unsafe String(cString: PQresultErrorMessage(result)))))
+}
+
+/// libpq's words on one line, no longer than a log wants.
+func plainText(_ text: String) -> String {
+    let words = text.split { $0 == "\n" || $0 == "\r\n" || $0 == "\t" }
+    return String(words.joined(separator: " ").prefix(400))
+}
+
+extension PostgresFailure {
+    /// Reads what libpq says of an attempt to connect: `...FATAL:  28P01: text` where the server
+    /// refused (asked for by the verbose form of its messages), else words of its own.
+    init(connecting text: String) {
+        let lines = text.split(separator: "\n").filter {
+            !$0.hasPrefix("LOCATION:") && !$0.hasPrefix("\tLOCATION:")
+        }
+        let plain = plainText(lines.joined(separator: "\n"))
+        let words = plain.split(separator: " ")
+        let code = words.firstIndex { word in
+            word.utf8.count == 6 && word.utf8.last == 0x3A
+                && word.utf8.dropLast().allSatisfy {
+                    (0x30...0x39).contains($0) || (0x41...0x5A).contains($0)
+                }
+                && word.utf8.contains { (0x30...0x39).contains($0) }
+        }
+        guard let code else {
+            self = .unreachable(plain.isEmpty ? "no connection" : plain)
+            return
+        }
+        self = .refusedByServer(
+            PostgresServerError(
+                state: String(words[code].dropLast()),
+                message: words[(code + 1)...].joined(separator: " ")))
+    }
+}

@@ -1,0 +1,233 @@
+import CPostgres
+import EventLoop
+
+/// Hears what becomes of a ``PostgresConnection``.
+protocol PostgresConnectionOwner: AnyObject {
+    func connectionOpened()
+    /// The connection is closed and asks for nothing more.
+    func connectionFailed(_ failure: PostgresFailure)
+    func connectionWasNotified()
+}
+
+/// One libpq connection to one address on one event loop, in pipeline mode: one run of requests at
+/// a time, answered as a whole. libpq never blocks here: it gets numeric addresses only.
+@safe
+final class PostgresConnection: ReadinessHandler {
+    private enum Stage {
+        case connecting
+        case open
+        case closed
+    }
+
+    private struct Run {
+        let requestCount: Int
+        var outcomes: [PostgresOutcome] = []
+        /// What the request at hand was answered with, until its end is told.
+        var current: PostgresOutcome?
+        /// Two ends without a result between them belong to no request.
+        var hasEnded = false
+        let completion: (Result<[PostgresOutcome], PostgresFailure>) -> Void
+    }
+
+    private let loop: EventLoop
+    private weak var owner: (any PostgresConnectionOwner)?
+    private var handle: OpaquePointer?
+    private var watch: Watch?
+    private var stage = Stage.connecting
+    private var run: Run?
+
+    /// Begins to connect. The owner hears of the end, never before this returns.
+    init(
+        loop: EventLoop, configuration: PostgresConfiguration, target: PostgresTarget,
+        owner: any PostgresConnectionOwner
+    ) {
+        self.loop = loop
+        self.owner = owner
+        unsafe handle = startConnection(configuration.keywords(for: target))
+    }
+
+    deinit { close(settlingWith: .closed) }
+
+    /// The first step; to be called once.
+    func begin() {
+        guard let handle = unsafe handle, unsafe PQstatus(handle) != CONNECTION_BAD else {
+            return fail(connectionFailure())
+        }
+        unsafe PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
+        unsafe PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        // libpq: "behave as if PQconnectPoll had last returned PGRES_POLLING_WRITING".
+        wait(reading: false)
+    }
+
+    /// Whether the server is reached over TLS, and how; nil without.
+    var tlsDescription: String? {
+        guard let handle = unsafe handle, unsafe PQsslInUse(handle) == 1 else { return nil }
+        return unsafe attribute("protocol", of: handle) + " " + attribute("cipher", of: handle)
+    }
+
+    // MARK: connecting
+
+    private func poll() {
+        guard let handle = unsafe handle else { return }
+        // libpq may close its socket inside and open another.
+        watch?.cancel()
+        watch = nil
+        switch unsafe PQconnectPoll(handle) {
+        case PGRES_POLLING_READING: wait(reading: true)
+        case PGRES_POLLING_WRITING: wait(reading: false)
+        case PGRES_POLLING_OK:
+            guard unsafe PQsetnonblocking(handle, 1) == 0, unsafe PQenterPipelineMode(handle) == 1
+            else { return fail(connectionFailure()) }
+            unsafe PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
+            stage = .open
+            wait(reading: true)
+            owner?.connectionOpened()
+        default: fail(connectionFailure())
+        }
+    }
+
+    private func wait(reading: Bool) {
+        guard let handle = unsafe handle else { return }
+        let descriptor = unsafe PQsocket(handle)
+        guard descriptor >= 0 else { return fail(connectionFailure()) }
+        let watch = Watch(loop: loop, descriptor: descriptor, handler: self)
+        if reading { watch.enableReading() } else { watch.enableWriting() }
+        self.watch = watch
+    }
+
+    private func connectionFailure() -> PostgresFailure {
+        guard let handle = unsafe handle else { return .unreachable("out of memory") }
+        return PostgresFailure(connecting: unsafe String(cString: PQerrorMessage(handle)))
+    }
+
+    // MARK: running
+
+    /// Sends all requests and asks for all answers. Where one fails, those behind it are skipped.
+    /// One run at a time. `completion` is called once, never before this returns unless the
+    /// connection fails in it.
+    func run(
+        _ requests: [PostgresRequest],
+        completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
+    ) {
+        precondition(run == nil, "a connection does one thing at a time")
+        guard let handle = unsafe handle, stage == .open else {
+            return completion(.failure(.closed))
+        }
+        run = Run(requestCount: requests.count, completion: completion)
+        for request in requests where !(unsafe send(request, on: handle)) { return failRunning() }
+        guard unsafe PQpipelineSync(handle) == 1 else { return failRunning() }
+        flush()
+    }
+
+    private func flush() {
+        guard let handle = unsafe handle else { return }
+        switch unsafe PQflush(handle) {
+        case 0: watch?.disableWriting()
+        case 1: watch?.enableWriting()
+        default: failRunning()
+        }
+    }
+
+    func descriptorIsReadable() {
+        guard stage == .open else { return poll() }
+        receive()
+    }
+
+    func descriptorIsWritable() {
+        guard stage == .open else { return poll() }
+        flush()
+    }
+
+    private func receive() {
+        guard let handle = unsafe handle else { return }
+        // With TLS a record may be read in part, and the socket will not tell of the rest.
+        for _ in 0..<(unsafe PQsslInUse(handle) == 1 ? 2 : 1) {
+            guard unsafe PQconsumeInput(handle) == 1 else {
+                takeResults()
+                return failRunning()
+            }
+        }
+        takeNotifications()
+        takeResults()
+        if unsafe self.handle != nil, watch?.isWriting == true { flush() }
+    }
+
+    private func takeNotifications() {
+        guard let handle = unsafe handle else { return }
+        var wasNotified = false
+        while let notification = unsafe PQnotifies(handle) {
+            unsafe PQfreemem(notification)
+            wasNotified = true
+        }
+        if wasNotified { owner?.connectionWasNotified() }
+    }
+
+    /// Takes what has come of the run at hand: for each request its results and a nil, and at last
+    /// the mark of the synchronisation.
+    private func takeResults() {
+        while let handle = unsafe handle, run != nil, unsafe PQisBusy(handle) == 0 {
+            guard let result = unsafe PQgetResult(handle) else {
+                guard endRequest() else { return failRunning() }
+                continue
+            }
+            let outcome = unsafe read(result)
+            let isSynchronisation = unsafe PQresultStatus(result) == PGRES_PIPELINE_SYNC
+            unsafe PQclear(result)
+            if isSynchronisation { return finishRun() }
+            run?.current = outcome
+            run?.hasEnded = false
+        }
+    }
+
+    /// False where more answers come than were asked for.
+    private func endRequest() -> Bool {
+        guard let outcome = run?.current else {
+            let isFirst = run?.hasEnded == false
+            run?.hasEnded = true
+            return isFirst
+        }
+        run?.outcomes.append(outcome)
+        run?.current = nil
+        return run.map { $0.outcomes.count <= $0.requestCount } ?? false
+    }
+
+    private func finishRun() {
+        guard let finished = run else { return }
+        run = nil
+        guard finished.outcomes.count == finished.requestCount else {
+            finished.completion(.failure(.protocolViolation))
+            return fail(.protocolViolation)
+        }
+        finished.completion(.success(finished.outcomes))
+    }
+
+    // MARK: failing
+
+    private func failRunning() {
+        guard let handle = unsafe handle else { return }
+        var text = plainText(unsafe String(cString: PQerrorMessage(handle)))
+        if case .failed(let error)? = run?.current ?? run?.outcomes.last {
+            text = error.description
+        }
+        fail(.lost(text.isEmpty ? "closed by the server" : text))
+    }
+
+    private func fail(_ failure: PostgresFailure) {
+        guard stage != .closed else { return }
+        close(settlingWith: failure)
+        owner?.connectionFailed(failure)
+    }
+
+    /// Closes at once; the owner is not told.
+    func close(settlingWith failure: PostgresFailure) {
+        guard stage != .closed else { return }
+        stage = .closed
+        watch?.cancel()
+        watch = nil
+        if let handle = unsafe handle { unsafe PQfinish(handle) }
+        unsafe handle = nil
+        let unfinished = run
+        run = nil
+        unfinished?.completion(.failure(failure))
+    }
+}

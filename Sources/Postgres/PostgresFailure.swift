@@ -1,0 +1,63 @@
+public import EventLoop
+
+/// The server's refusal of one statement ("PostgreSQL Error Codes" of its documentation).
+public struct PostgresServerError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// SQLSTATE, five characters.
+    public let state: String
+    /// The server's first line; holds no bound value.
+    public let message: String
+
+    public init(state: String, message: String) {
+        self.state = state
+        self.message = message
+    }
+
+    public var description: String { "\(message) (SQLSTATE \(state))" }
+
+    /// A later attempt on the same connection will not do better: the server is read-only (25006),
+    /// shuts down (57P..), or has lost what the connection prepared (26000, 0A000).
+    public var callsForReconnecting: Bool {
+        ["25006", "26000", "0A000"].contains(state) || state.hasPrefix("57P")
+            || state.hasPrefix("08")
+    }
+}
+
+/// Why a connection is no good, or was not made.
+public enum PostgresFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// libpq's words.
+    case unreachable(String)
+    case unresolved(IOError)
+    /// The server refused the connection, for a reason with a code.
+    case refusedByServer(PostgresServerError)
+    /// The server answered in a way that makes it unusable for its user.
+    case unfit(String)
+    case lost(String)
+    case connectTimedOut
+    /// A run had no answer in time: what it did is unknown.
+    case runTimedOut
+    case protocolViolation
+    case closed
+
+    public var description: String {
+        switch self {
+        case .unreachable(let text), .unfit(let text): text
+        case .unresolved(let error): error.description
+        case .refusedByServer(let error): error.description
+        case .lost(let text): "the connection was lost: \(text)"
+        case .connectTimedOut: "no connection in time"
+        case .runTimedOut: "no answer in time"
+        case .protocolViolation: "the server's answers do not fit what was asked"
+        case .closed: "closed"
+        }
+    }
+
+    /// Waiting does not help: the operator must change something. Codes of class 28 (who may log
+    /// in), 3D (no such database) and 42501 (no privilege).
+    public var isPermanent: Bool {
+        switch self {
+        case .refusedByServer(let error):
+            error.state.hasPrefix("28") || error.state.hasPrefix("3D") || error.state == "42501"
+        default: false
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import AppAttest
+import Bytes
+import EventLoop
+import KeyStore
+import Postgres
+
+/// Hears of keys that others change, on a connection of its own.
+///
+/// A notification only says that there is something to read; what changed is read from the table,
+/// on from the last change that was read. It is also read once a second and after each new
+/// connection, so nothing depends on a notification. Where the last change read is not there any
+/// more as it was (another server took over without it, a backup was restored), everything may have
+/// changed.
+final class ChangeListener {
+    private static let pollInterval = Duration.seconds(1)
+    /// Changed keys named one by one; a million bytes of ids would help nobody.
+    private static let namedChangeCountMax = 1000
+
+    private let configuration: PostgresRegistryConfiguration
+    private let loop: EventLoop
+    private let noticed: (RegistryChange) -> Void
+    private var session: PostgresSession?
+    private var opening: RegistryOpening?
+    private var timer: Timer?
+    private var last: Place?
+    private var readsAgain = false
+    /// When all changes were last known.
+    private var knownAt: MonotonicInstant
+
+    /// A change that was read.
+    private struct Place: Hashable {
+        var revision: Int64
+        var mark: [UInt8]
+    }
+
+    init(
+        loop: EventLoop, configuration: PostgresRegistryConfiguration,
+        noticed: @escaping (RegistryChange) -> Void
+    ) {
+        self.loop = loop
+        self.configuration = configuration
+        self.noticed = noticed
+        knownAt = loop.now
+        let session = PostgresSession(
+            loop: loop, configuration: configuration.connection, owner: self)
+        self.session = session
+        timer = Timer(loop: loop) { [unowned self] in tick() }
+        timer?.scheduleRepeating(every: Self.pollInterval)
+        session.open()
+    }
+
+    func close() {
+        timer = nil
+        session?.close()
+    }
+
+    private func tick() {
+        // Look-ups may still work: what they bring is forgotten with the next tick.
+        if loop.now - knownAt > configuration.staleMax { noticed(.everything) }
+        read()
+    }
+
+    private func read() {
+        guard let session, session.canRun else {
+            readsAgain = true
+            return
+        }
+        readsAgain = false
+        let sentAt = loop.now
+        guard let last else { return begin(sentAt, session) }
+        let countMax = Int64(Self.namedChangeCountMax) + 2
+        session.run([
+            .prepared(PostgresSchema.changes, .integer(last.revision), .integer(countMax))
+        ]) { [unowned self] result in
+            guard case .success(let outcomes) = result, let rows = outcomes.first?.rows else {
+                return
+            }
+            take(rows, after: last, sentAt)
+            if readsAgain { read() }
+        }
+    }
+
+    private func take(_ rows: PostgresRows, after last: Place, _ sentAt: MonotonicInstant) {
+        guard rows.count > 0, place(rows, 0) == last, rows.count <= Self.namedChangeCountMax + 1
+        else {
+            self.last = nil
+            readsAgain = true
+            return
+        }
+        knownAt = sentAt
+        guard rows.count > 1 else { return }
+        self.last = place(rows, rows.count - 1)
+        var keys: [KeyID] = []
+        for row in 1..<rows.count {
+            guard let digest = rows.bytes(row, 1).flatMap({ Bytes32($0) }) else {
+                return noticed(.everything)
+            }
+            keys.append(KeyID(digest: digest))
+        }
+        noticed(.keys(keys))
+    }
+
+    /// Begins at the last change: what is cached may be older.
+    private func begin(_ sentAt: MonotonicInstant, _ session: PostgresSession) {
+        session.run([.prepared(PostgresSchema.lastChange)]) { [unowned self] result in
+            guard case .success(let outcomes) = result, let rows = outcomes.first?.rows,
+                rows.count == 1, let revision = rows.integer(0, 0), let mark = rows.bytes(0, 1)
+            else { return }
+            last = Place(revision: revision, mark: mark)
+            knownAt = sentAt
+            noticed(.everything)
+            if readsAgain { read() }
+        }
+    }
+
+    private func place(_ rows: PostgresRows, _ row: Int) -> Place? {
+        guard let revision = rows.integer(row, 0), let mark = rows.bytes(row, 2) else {
+            return nil
+        }
+        return Place(revision: revision, mark: mark)
+    }
+}
+
+extension ChangeListener: PostgresSessionOwner {
+    func openingStep(
+        of session: PostgresSession, after outcomes: [PostgresOutcome]?
+    ) -> PostgresOpeningStep {
+        var opening = self.opening
+        if outcomes == nil || opening == nil {
+            opening = RegistryOpening(configuration, tables: .made, listens: true)
+        }
+        let step = opening?.step(after: outcomes) ?? .finished
+        self.opening = opening
+        return step
+    }
+
+    func sessionBecameReady(_ session: PostgresSession) { read() }
+
+    func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {}
+
+    func sessionWasNotified(_ session: PostgresSession) { read() }
+}

@@ -1,0 +1,239 @@
+public import AppAttest
+import Bytes
+public import KeyStore
+import Postgres
+
+/// A registry in PostgreSQL for the `keys` command: on a connection of its own, beside gateways
+/// that run, which hear of changes at once.
+public final class PostgresAdministration: RegistryAdministration {
+    private let session: BlockingSession
+    private var schema: PostgresSchema { session.schema }
+
+    /// Connects. `createsIfMissing`: makes the tables where there are none.
+    public init(
+        _ configuration: PostgresRegistryConfiguration, createsIfMissing: Bool = false
+    ) throws(StoreError) {
+        var configuration = configuration
+        // An operator rather waits than tries again; an import has long transactions.
+        configuration.connection.commandTimeout = .seconds(60)
+        do throws(PostgresOpenError) {
+            session = try BlockingSession(
+                configuration, tables: createsIfMissing ? .made : .required)
+        } catch {
+            throw error.reason
+        }
+    }
+
+    public func find(_ keyID: KeyID) throws(StoreError) -> KeyRecord? {
+        let outcomes = try session.runAll([
+            .prepared(PostgresSchema.find, RegistryRows.value(keyID))
+        ])
+        guard let rows = outcomes.first?.rows, rows.count == 1 else { return nil }
+        return try RegistryRows.record(rows, 0, withReceipt: true)
+    }
+
+    public func list(
+        _ filter: KeyFilter, withReceipts: Bool
+    ) throws(StoreError) -> [KeyRecord] {
+        var conditions = ["key_id > $1"]
+        var values: [PostgresValue] = [.bytes(filter.after?.digest.array ?? [])]
+        func require(_ column: String, _ value: PostgresValue, _ type: String) {
+            values.append(value)
+            conditions.append("\(column) = $\(values.count)::\(type)")
+        }
+        if let appID = filter.appID { require("app_id", .text(appID), "text") }
+        if let environment = filter.environment {
+            require("environment", .integer(environment.code), "bigint")
+        }
+        if let status = filter.status { require("status", .integer(status.code), "bigint") }
+        values.append(.integer(Int64(max(0, filter.countMax))))
+        let columns = PostgresSchema.keyColumns + (withReceipts ? ", receipt" : "")
+        let outcomes = try session.runAll([
+            .statement(
+                """
+                SELECT \(columns) FROM \(schema.table("keys"))
+                WHERE \(conditions.joined(separator: " AND "))
+                ORDER BY key_id LIMIT $\(values.count)
+                """, values)
+        ])
+        guard let rows = outcomes.first?.rows else { return [] }
+        var records: [KeyRecord] = []
+        for row in 0..<rows.count {
+            records.append(try RegistryRows.record(rows, row, withReceipt: withReceipts))
+        }
+        return records
+    }
+
+    public func revoke(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
+        try change(keyIDs) { status in
+            status == .active
+                ? [(schema.setStatus, [.integer(KeyStatus.revoked.code)])] : []
+        }
+    }
+
+    public func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
+        try change(keyIDs) { status in
+            status == .erased ? [] : schema.erase.map { ($0, []) }
+        }
+    }
+
+    public func counts() throws(StoreError) -> [KeyCount] {
+        let outcomes = try session.runAll([
+            .statement(
+                """
+                SELECT app_id, environment, status, count(*) FROM \(schema.table("keys"))
+                GROUP BY app_id, environment, status ORDER BY 1, 2, 3
+                """)
+        ])
+        guard let rows = outcomes.first?.rows else { return [] }
+        return (0..<rows.count).compactMap { row in
+            guard let environment = rows.integer(row, 1).flatMap(AttestEnvironment.init(code:)),
+                let status = rows.integer(row, 2).flatMap(KeyStatus.init(code:))
+            else { return nil }
+            return KeyCount(
+                appID: rows.text(row, 0) ?? "", environment: environment, status: status,
+                count: Int(rows.integer(row, 3) ?? 0))
+        }
+    }
+
+    // MARK: changing
+
+    /// Statements for one key, each with the values behind its id.
+    private typealias Steps = [(sql: String, values: [PostgresValue])]
+
+    /// In one transaction: locks the rows in the order of their ids, then changes those for which
+    /// `steps` has something to do.
+    private func change(
+        _ keyIDs: [KeyID], _ steps: (KeyStatus) -> Steps
+    ) throws(StoreError) -> [AdministrationOutcome] {
+        let ordered = Set(keyIDs).sorted { $0.digest < $1.digest }
+        return try transaction { () throws(StoreError) in
+            let statuses = try lock(ordered)
+            var requests: [PostgresRequest] = []
+            var changed: [KeyID] = []
+            var outcomes: [KeyID: AdministrationOutcome] = [:]
+            for keyID in ordered {
+                guard let status = statuses[keyID] else {
+                    outcomes[keyID] = .unknownKey
+                    continue
+                }
+                let todo = steps(status)
+                outcomes[keyID] = todo.isEmpty ? .unchanged : .done
+                guard !todo.isEmpty else { continue }
+                changed.append(keyID)
+                requests += todo.map {
+                    .statement($0.sql, [RegistryRows.value(keyID)] + $0.values)
+                }
+            }
+            _ = try session.runAll(requests + noting(changed) + [.statement("COMMIT")])
+            var first: Set<KeyID> = []
+            return keyIDs.map { keyID in
+                let outcome = outcomes[keyID] ?? .unknownKey
+                // The second mention of a key finds it changed.
+                return first.insert(keyID).inserted || outcome != .done ? outcome : .unchanged
+            }
+        }
+    }
+
+    /// Statuses of the keys that are known.
+    private func lock(_ keyIDs: [KeyID]) throws(StoreError) -> [KeyID: KeyStatus] {
+        let outcomes = try session.runAll(
+            [.statement(PostgresSchema.begin)]
+                + keyIDs.map { .statement(schema.lockKey, RegistryRows.value($0)) })
+        var statuses: [KeyID: KeyStatus] = [:]
+        for (keyID, outcome) in zip(keyIDs, outcomes.dropFirst()) {
+            guard let rows = outcome.rows, rows.count == 1 else { continue }
+            statuses[keyID] = rows.integer(0, 0).flatMap(KeyStatus.init(code:))
+        }
+        return statuses
+    }
+
+    /// Changed keys named one by one to gateways, for each transaction.
+    private static let namedChangeCountMax = 500
+
+    private func noting(_ keyIDs: [KeyID]) -> [PostgresRequest] {
+        guard !keyIDs.isEmpty else { return [] }
+        let notes: [PostgresRequest] =
+            keyIDs.count > Self.namedChangeCountMax
+            ? [.statement(schema.noteChange, .null)]
+            : keyIDs.map { .statement(schema.noteChange, RegistryRows.value($0)) }
+        return notes + [
+            .statement(schema.pruneChanges), .statement(PostgresSchema.notify),
+        ]
+    }
+
+    /// Whatever fails leaves no transaction open.
+    private func transaction<Value>(
+        _ body: () throws(StoreError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            _ = try? session.run([.statement("ROLLBACK")])
+            throw error
+        }
+    }
+
+    // MARK: importing
+
+    public var transactionCountMax: Int { 1000 }
+
+    public func write(_ records: ArraySlice<KeyRecord>) throws(StoreError) -> ImportedRecords {
+        try transaction { () throws(StoreError) in
+            var written = ImportedRecords()
+            let inserted = try session.runAll(
+                [.statement(PostgresSchema.begin)]
+                    + records.map { .statement(schema.importKey, RegistryRows.values($0)) })
+            let rest = zip(records, inserted.dropFirst()).filter { $1.rowCount == 0 }.map(\.0)
+            written.summary.addedCount = records.count - rest.count
+            let requests = try tighten(rest, &written)
+            _ = try session.runAll(
+                requests + noting(written.changed) + [.statement("COMMIT")])
+            return written
+        }
+    }
+
+    /// What makes records that were there stricter.
+    private func tighten(
+        _ records: [KeyRecord], _ written: inout ImportedRecords
+    ) throws(StoreError) -> [PostgresRequest] {
+        guard !records.isEmpty else { return [] }
+        _ = try session.runAll(
+            records.map { .statement(schema.lockKey, RegistryRows.value($0.keyID)) })
+        let found = try session.runAll(
+            records.map { .prepared(PostgresSchema.find, RegistryRows.value($0.keyID)) })
+        var requests: [PostgresRequest] = []
+        for (record, outcome) in zip(records, found) {
+            guard let rows = outcome.rows, rows.count == 1 else { continue }
+            let known = try RegistryRows.record(rows, 0, withReceipt: false)
+            if let conflict = ImportConflict(record, with: known) {
+                written.conflicts.append((record.keyID, conflict))
+                continue
+            }
+            let steps = stricter(record, than: known)
+            if steps.isEmpty {
+                written.summary.unchangedCount += 1
+            } else {
+                written.summary.tightenedCount += 1
+                written.changed.append(record.keyID)
+                requests += steps
+            }
+        }
+        return requests
+    }
+
+    private func stricter(_ record: KeyRecord, than known: KeyRecord) -> [PostgresRequest] {
+        let keyID = RegistryRows.value(record.keyID)
+        var steps: [PostgresRequest] = []
+        if record.counterFloor > known.counterFloor {
+            steps.append(
+                .prepared(PostgresSchema.raiseFloor, keyID, .integer(Int64(record.counterFloor))))
+        }
+        if record.status == .revoked, known.status == .active {
+            steps.append(.statement(schema.setStatus, keyID, .integer(KeyStatus.revoked.code)))
+        } else if record.status == .erased, known.status != .erased {
+            steps += schema.erase.map { .statement($0, keyID) }
+        }
+        return steps
+    }
+}

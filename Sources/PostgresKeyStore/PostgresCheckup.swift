@@ -1,0 +1,116 @@
+import KeyStore
+import Postgres
+
+/// One thing that `doctor` looked at.
+public struct PostgresCheckupStep: Hashable, Sendable {
+    public enum Verdict: Hashable, Sendable {
+        case ok
+        case warning
+        case failure
+    }
+
+    public let verdict: Verdict
+    public let name: String
+    public let text: String
+}
+
+/// Does with the server what a gateway does, and tells what it found. Makes no tables.
+public enum PostgresCheckup {
+    public static func run(
+        _ configuration: PostgresRegistryConfiguration, tell: (PostgresCheckupStep) -> Void
+    ) {
+        func report(_ verdict: PostgresCheckupStep.Verdict, _ name: String, _ text: String) {
+            tell(PostgresCheckupStep(verdict: verdict, name: name, text: text))
+        }
+        let session: BlockingSession
+        do throws(PostgresOpenError) {
+            session = try BlockingSession(configuration, tables: .optional, listens: true)
+        } catch {
+            return report(.failure, "connection", error.reason.description)
+        }
+        let facts = session.opening.facts
+        let version = "\(facts.serverVersion / 10_000).\(facts.serverVersion % 10_000)"
+        report(.ok, "connection", "\(session.address), PostgreSQL \(version)")
+        tls(session, configuration, report)
+        durability(facts, report)
+        guard facts.hasTables else {
+            return report(
+                .ok, "schema", "\(configuration.schema) will be made at the first start")
+        }
+        report(.ok, "schema", "\(configuration.schema), version \(PostgresSchema.version)")
+        do throws(StoreError) {
+            try privileges(session, report)
+            try notification(session, report)
+            let counts = try PostgresAdministration(configuration).counts()
+            report(.ok, "keys", "\(counts.reduce(0) { $0 + $1.count })")
+        } catch {
+            report(.failure, "tables", error.description)
+        }
+    }
+
+    private typealias Report = (PostgresCheckupStep.Verdict, String, String) -> Void
+
+    private static func tls(
+        _ session: BlockingSession, _ configuration: PostgresRegistryConfiguration,
+        _ report: Report
+    ) {
+        let mode = configuration.connection.parameters["sslmode"] ?? "prefer"
+        if let description = session.tlsDescription {
+            let isChecked = mode == "verify-full"
+            return report(
+                isChecked ? .ok : .warning, "TLS",
+                description + (isChecked ? "" : "; sslmode \(mode) does not check the name"))
+        }
+        let isUnix = configuration.connection.hosts.allSatisfy(\.isUnix)
+        report(isUnix ? .ok : .warning, "TLS", isUnix ? "none, unix socket" : "none")
+    }
+
+    private static func durability(_ facts: RegistryOpening.Facts, _ report: Report) {
+        var faults: [String] = []
+        if !facts.synchronisesDisk { faults.append("fsync is off") }
+        if !facts.writesFullPages { faults.append("full_page_writes is off") }
+        if facts.synchronousCommit == "local" { faults.append("synchronous_commit is local") }
+        guard faults.isEmpty else {
+            return report(
+                .warning, "durability",
+                faults.joined(separator: ", ") + ": acknowledged enrolments can be lost")
+        }
+        report(
+            .ok, "durability",
+            "primary, synchronous_commit \(facts.synchronousCommit),"
+                + " standbys: \(facts.standbyCount)")
+    }
+
+    private static func privileges(
+        _ session: BlockingSession, _ report: Report
+    ) throws(StoreError) {
+        var missing: [String] = []
+        for (table, privileges) in PostgresSchema.neededPrivileges {
+            let name = session.schema.table(table)
+            let outcomes = try session.runAll(
+                privileges.map {
+                    .statement(
+                        "SELECT has_table_privilege($1::text, $2::text)", .text(name), .text($0))
+                })
+            for (privilege, outcome) in zip(privileges, outcomes)
+            where outcome.rows?.integer(0, 0) != 1 { missing.append("\(privilege) on \(table)") }
+        }
+        guard missing.isEmpty else {
+            return report(
+                .failure, "privileges", "the user lacks " + missing.joined(separator: ", "))
+        }
+        report(.ok, "privileges", "look-ups, enrolments and counters")
+    }
+
+    /// A pooler that hands out another connection for each transaction loses notifications.
+    private static func notification(
+        _ session: BlockingSession, _ report: Report
+    ) throws(StoreError) {
+        _ = try session.runAll([.statement(PostgresSchema.notify)])
+        _ = try session.runAll([.prepared(PostgresSchema.probe)])
+        report(
+            session.wasNotified ? .ok : .warning, "notifications",
+            session.wasNotified
+                ? "arrive" : "do not arrive (a pooler?): changes are found once a second")
+    }
+}

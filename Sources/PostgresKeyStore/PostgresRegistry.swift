@@ -1,0 +1,78 @@
+import EventLoop
+public import KeyStore
+import Postgres
+
+/// The registry in PostgreSQL: durable before it answers, shared by gateways on many machines.
+///
+/// A thread of its own runs an event loop with all connections, so workers never wait for the
+/// network. While the server is away everything fails at once, and service resumes by itself.
+public final class PostgresRegistry: QueuedRegistry {
+    public let queue: RegistryQueue
+    private let thread: Locked<Thread?>
+
+    /// Makes the tables, or brings them up to date. Throws what no later attempt would find
+    /// otherwise: a wrong password, tables of a later version. A server that cannot be reached now
+    /// is no reason not to start. Blocks for as long as that takes.
+    public init(_ configuration: PostgresRegistryConfiguration) throws(StoreError) {
+        do throws(PostgresOpenError) {
+            _ = try BlockingSession(configuration, tables: .made)
+        } catch {
+            if error.isPermanent { throw error.reason }
+        }
+        do {
+            let queue = try RegistryQueue(operationCountMax: configuration.queueCountMax)
+            self.queue = queue
+            thread = Locked(
+                try Thread.spawn(
+                    name: "registry",
+                    preparing: { try PostgresRegistryThread(configuration, queue: queue) }
+                ) { thread in thread.run() })
+        } catch {
+            throw StoreError("registry: \(error)")
+        }
+    }
+
+    deinit { queue.close() }
+
+    /// Waits until the thread has ended; never to be called from a reply.
+    public func close() {
+        queue.close()
+        let ended = thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+        ended?.join()
+    }
+}
+
+/// What runs on the registry's thread.
+private final class PostgresRegistryThread {
+    private let loop: EventLoop
+    private let configuration: PostgresRegistryConfiguration
+    private let queue: RegistryQueue
+
+    init(
+        _ configuration: PostgresRegistryConfiguration, queue: RegistryQueue
+    ) throws(EventLoopError) {
+        self.configuration = configuration
+        self.queue = queue
+        loop = try EventLoop()
+    }
+
+    /// Runs until the queue is closed.
+    func run() {
+        let loop = loop
+        let pool = RegistryPool(loop: loop, configuration: configuration, queue: queue) {
+            loop.stop()
+        }
+        let listener = ChangeListener(loop: loop, configuration: configuration) { [unowned pool] in
+            pool.noticed($0)
+        }
+        let receiver = queue.bell.attach(to: loop) { [unowned pool] _ in pool.work() }
+        loop.run()
+        receiver.close()
+        listener.close()
+        pool.close()
+        queue.abandon(StoreError("registry: closed"))
+    }
+}

@@ -1,0 +1,204 @@
+import Postgres
+
+/// The tables of a registry and their versions, in a schema of their own.
+///
+/// - `registry`: one row: the version of the tables, and the number of the last change.
+/// - `keys`: a row for each key. Erased ones keep their id and counter only.
+/// - `challenges`: attestation challenges that enrolled a key.
+/// - `changes`: the last status changes, for the caches of gateways; a row without a key id stands
+///   for more than are worth naming. `mark` tells a row from another one of the same number, after
+///   a failover that lost some.
+struct PostgresSchema {
+    /// In lower case: needs no quotes, and gets them.
+    let name: String
+
+    static let version: Int64 = 1
+    /// The first with `gen_random_uuid()`.
+    static let serverVersionMin: Int64 = 130_000
+    /// Changes kept for gateways to read; who falls further behind forgets everything.
+    static let changeCountMax = 10_000
+    /// What gateways listen to: two registries in one database only wake each other.
+    static let channel = "sallyport_changes"
+    /// "SlyP", the first half of the lock under which tables are made.
+    static let lockNumber: Int64 = 0x536C_7950
+
+    static let keyColumns = """
+        key_id, public_key, app_id, environment, status, counter, enrolled_at, bundle_version, \
+        validation_category
+        """
+
+    func table(_ table: String) -> String { "\"\(name)\".\(table)" }
+
+    /// Step n leads from version n to version n + 1. Nothing is ever dropped.
+    private var migrations: [[String]] {
+        [
+            [
+                """
+                CREATE TABLE \(table("registry")) (
+                    id boolean PRIMARY KEY DEFAULT true CHECK (id),
+                    version integer NOT NULL,
+                    revision bigint NOT NULL)
+                """,
+                """
+                CREATE TABLE \(table("keys")) (
+                    key_id bytea PRIMARY KEY CHECK (octet_length(key_id) = 32),
+                    public_key bytea CHECK (octet_length(public_key) = 64),
+                    app_id text NOT NULL,
+                    environment smallint NOT NULL,
+                    status smallint NOT NULL,
+                    counter bigint NOT NULL CHECK (counter BETWEEN 0 AND 4294967295),
+                    enrolled_at bigint NOT NULL,
+                    bundle_version text,
+                    validation_category bigint,
+                    receipt bytea) WITH (fillfactor = 90)
+                """,
+                // A receipt is not compressible, and kept apart it is not copied with each counter.
+                "ALTER TABLE \(table("keys")) ALTER COLUMN receipt SET STORAGE EXTERNAL",
+                """
+                CREATE TABLE \(table("challenges")) (
+                    challenge bytea PRIMARY KEY CHECK (octet_length(challenge) = 16),
+                    key_id bytea)
+                """,
+                "CREATE INDEX challenges_key_id ON \(table("challenges")) (key_id)",
+                """
+                CREATE TABLE \(table("changes")) (
+                    revision bigint PRIMARY KEY,
+                    key_id bytea,
+                    mark uuid NOT NULL DEFAULT gen_random_uuid())
+                """,
+                "INSERT INTO \(table("registry")) (version, revision) VALUES (0, 1)",
+                "INSERT INTO \(table("changes")) (revision) VALUES (1)",
+            ]
+        ]
+    }
+
+    /// From `found` (0 for no tables at all) to the current version, without the transaction.
+    func migration(from found: Int64) -> [PostgresRequest] {
+        var requests: [PostgresRequest] = []
+        for step in migrations.dropFirst(Int(found)) {
+            requests += step.map { .statement($0) }
+        }
+        requests.append(
+            .statement(
+                "UPDATE \(table("registry")) SET version = $1::bigint", .integer(Self.version)))
+        return requests
+    }
+
+    // MARK: statements that every connection prepares
+
+    static let find = "find"
+    static let spend = "spend"
+    static let enrol = "enrol"
+    static let state = "state"
+    static let advance = "advance"
+    static let raiseFloor = "raise_floor"
+    static let probe = "probe"
+    static let changes = "changes"
+    static let lastChange = "last_change"
+
+    var preparations: [PostgresRequest] {
+        let keys = table("keys")
+        let challenges = table("challenges")
+        return [
+            .prepare(
+                Self.find, "SELECT \(Self.keyColumns), receipt FROM \(keys) WHERE key_id = $1"),
+            .prepare(
+                Self.spend,
+                """
+                INSERT INTO \(challenges) (challenge, key_id) SELECT $1::bytea, $2::bytea
+                WHERE NOT EXISTS (SELECT FROM \(keys) WHERE key_id = $2) ON CONFLICT DO NOTHING
+                """),
+            .prepare(
+                Self.enrol,
+                """
+                INSERT INTO \(keys) (\(Self.keyColumns), receipt)
+                SELECT $1::bytea, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint,
+                    $7::bigint, $8::text, $9::bigint, $10::bytea
+                WHERE EXISTS (
+                    SELECT FROM \(challenges) WHERE challenge = $11::bytea AND key_id = $1)
+                ON CONFLICT DO NOTHING
+                """),
+            .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
+            .prepare(
+                Self.advance,
+                """
+                UPDATE \(keys) SET counter = $2::bigint
+                WHERE key_id = $1 AND status = 0 AND counter < $2
+                """),
+            .prepare(
+                Self.raiseFloor,
+                "UPDATE \(keys) SET counter = $2::bigint WHERE key_id = $1 AND counter < $2"),
+            .prepare(
+                Self.probe,
+                """
+                SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
+                    version FROM \(table("registry"))
+                """),
+            .prepare(
+                Self.changes,
+                """
+                SELECT revision, key_id, mark FROM \(table("changes"))
+                WHERE revision >= $1 ORDER BY revision LIMIT $2
+                """),
+            .prepare(
+                Self.lastChange,
+                "SELECT revision, mark FROM \(table("changes")) ORDER BY revision DESC LIMIT 1"),
+        ]
+    }
+
+    /// What a gateway cannot do without; `keys` needs more (`docs/operations.md`).
+    static let neededPrivileges: [(table: String, privileges: [String])] = [
+        ("registry", ["SELECT"]), ("keys", ["SELECT", "INSERT", "UPDATE"]),
+        ("challenges", ["SELECT", "INSERT"]), ("changes", ["SELECT"]),
+    ]
+
+    // MARK: statements of the keys command
+
+    var lockKey: String {
+        "SELECT status FROM \(table("keys")) WHERE key_id = $1 FOR UPDATE"
+    }
+
+    var setStatus: String {
+        "UPDATE \(table("keys")) SET status = $2::bigint WHERE key_id = $1"
+    }
+
+    /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
+    var erase: [String] {
+        [
+            """
+            UPDATE \(table("keys")) SET public_key = NULL, app_id = '', environment = 0, status = 2,
+                enrolled_at = 0, bundle_version = NULL, validation_category = NULL, receipt = NULL
+            WHERE key_id = $1
+            """,
+            "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
+        ]
+    }
+
+    var importKey: String {
+        """
+        INSERT INTO \(table("keys")) (\(Self.keyColumns), receipt)
+        VALUES ($1, $2, $3, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8, $9::bigint, $10)
+        ON CONFLICT DO NOTHING
+        """
+    }
+
+    /// The row of `registry` stays locked until the commit, so numbers grow in the order of
+    /// commits and none is left out: nobody who reads on from the last one misses any.
+    var noteChange: String {
+        """
+        WITH next AS (
+            UPDATE \(table("registry")) SET revision = revision + 1 RETURNING revision)
+        INSERT INTO \(table("changes")) (revision, key_id) SELECT revision, $1::bytea FROM next
+        """
+    }
+
+    var pruneChanges: String {
+        """
+        DELETE FROM \(table("changes")) WHERE revision <=
+            (SELECT revision FROM \(table("registry"))) - \(Self.changeCountMax)
+        """
+    }
+
+    static let notify = "SELECT pg_notify('\(channel)', '')"
+    static let begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+}

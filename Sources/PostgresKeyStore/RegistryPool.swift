@@ -1,0 +1,298 @@
+import AppAttest
+import EventLoop
+import KeyStore
+import Postgres
+
+/// The connections of a registry's thread, and what waits for one.
+///
+/// One connection is always left to look-ups, so that none waits for a commit. While no connection
+/// can be had, what is asked fails at once: a worker answers 503, and asks again for the next
+/// request.
+final class RegistryPool {
+    /// Look-ups of one round trip.
+    private static let readCountMax = 256
+    private static let floorCountMax = 500
+    private static let floorDelay = Duration.seconds(1)
+
+    private let configuration: PostgresRegistryConfiguration
+    private let queue: RegistryQueue
+    private var members: [Member] = []
+    private var reads: [RegistryOperation] = []
+    private var writes: [WriteBatch] = []
+    private var waitingWrites: [RegistryOperation] = []
+    private var floors: [(keyID: KeyID, counter: UInt32)] = []
+    private var floorTimer: Timer?
+    private var isClosing = false
+    private let ended: () -> Void
+
+    /// A connection and what it does.
+    private final class Member {
+        enum Work {
+            case none
+            case reading
+            case writing
+        }
+
+        var session: PostgresSession?
+        var opening: RegistryOpening?
+        var work = Work.none
+        /// What changed while it read: its answers may be older.
+        var changes: [RegistryChange] = []
+    }
+
+    /// `ended` is called when everything asked before ``close()`` is answered.
+    init(
+        loop: EventLoop, configuration: PostgresRegistryConfiguration, queue: RegistryQueue,
+        ended: @escaping () -> Void
+    ) {
+        self.configuration = configuration
+        self.queue = queue
+        self.ended = ended
+        floorTimer = Timer(loop: loop) { [unowned self] in takeFloors() }
+        for _ in 0..<max(1, configuration.poolCount) {
+            let member = Member()
+            let session = PostgresSession(
+                loop: loop, configuration: configuration.connection, owner: self)
+            member.session = session
+            members.append(member)
+            session.open()
+        }
+    }
+
+    // MARK: what is asked
+
+    func work() {
+        let batch = queue.takeBatch()
+        for operation in batch.operations { add(operation) }
+        if batch.isClosing {
+            isClosing = true
+            takeFloors()
+        } else if let floorTimer, !floorTimer.isScheduled, queue.hasFloors {
+            floorTimer.schedule(after: Self.floorDelay)
+        }
+        dispatch()
+    }
+
+    private func add(_ operation: RegistryOperation) {
+        if let reason = outage { return operation.fail(reason) }
+        guard reads.count + waitingWrites.count < configuration.queueCountMax else {
+            return operation.fail(StoreError("registry: too many requests wait for it"))
+        }
+        if operation.isWrite { waitingWrites.append(operation) } else { reads.append(operation) }
+    }
+
+    private func takeFloors() {
+        // What waits here already waits for a connection; the queue holds no more than it may.
+        guard floors.isEmpty || isClosing else {
+            floorTimer?.schedule(after: Self.floorDelay)
+            return
+        }
+        floors += queue.takeFloors().map { ($0.key, $0.value) }
+        floors.sort { $0.keyID.digest < $1.keyID.digest }
+        dispatch()
+    }
+
+    /// Why nothing can be asked; nil where a connection is there or may be in a moment.
+    private var outage: StoreError? {
+        var reason: StoreError?
+        for member in members {
+            guard let session = member.session else { continue }
+            if session.isReady || session.failureCount == 0 { return nil }
+            if reason == nil || session.isRefusedForGood {
+                reason = session.lastFailure.map { StoreError($0) }
+            }
+        }
+        return reason ?? StoreError("registry: no connection")
+    }
+
+    private func dispatch() {
+        while !reads.isEmpty, let member = idleMember(for: .reading) { read(on: member) }
+        while hasWrites, let member = idleMember(for: .writing) { write(on: member) }
+        guard isClosing, members.allSatisfy({ $0.work == .none }) else { return }
+        if outage != nil || (reads.isEmpty && !hasWrites) { ended() }
+    }
+
+    private var hasWrites: Bool { !writes.isEmpty || !waitingWrites.isEmpty || !floors.isEmpty }
+
+    /// The one that has been idle for longest, so that a dead one is noticed.
+    private func idleMember(for work: Member.Work) -> Member? {
+        if work == .writing, members.count > 1 {
+            let writing = members.count { $0.work == .writing }
+            let usable = members.count { $0.session?.isReady ?? false }
+            if writing >= max(1, usable - 1) { return nil }
+        }
+        guard let index = members.firstIndex(where: { $0.session?.canRun ?? false }) else {
+            return nil
+        }
+        let member = members.remove(at: index)
+        members.append(member)
+        return member
+    }
+
+    // MARK: reading
+
+    private func read(on member: Member) {
+        let operations = Array(reads.prefix(Self.readCountMax))
+        reads.removeFirst(operations.count)
+        let requests = operations.map { operation -> PostgresRequest in
+            switch operation {
+            case .find(let keyID, _):
+                return .prepared(PostgresSchema.find, RegistryRows.value(keyID))
+            case .probe: return .prepared(PostgresSchema.probe)
+            case .enrol, .advance: preconditionFailure("a write among the reads")
+            }
+        }
+        member.work = .reading
+        member.session?.run(requests) { [unowned self] result in
+            member.work = .none
+            switch result {
+            case .success(let outcomes): answer(operations, outcomes)
+            case .failure(let failure):
+                for operation in operations { operation.fail(StoreError(failure)) }
+            }
+            // Told after the answers, so that no cache keeps one that was older.
+            for change in member.changes { queue.notify(change) }
+            member.changes = []
+            dispatch()
+        }
+    }
+
+    private func answer(_ operations: [RegistryOperation], _ outcomes: [PostgresOutcome]) {
+        for (operation, outcome) in zip(operations, outcomes) {
+            switch outcome {
+            case .rows(let rows): answer(operation, rows)
+            case .failed(let error): operation.fail(StoreError(error))
+            case .skipped, .done:
+                operation.fail(
+                    outcomes.failure.map { StoreError($0) } ?? StoreError("registry: no answer"))
+            }
+        }
+    }
+
+    private func answer(_ operation: RegistryOperation, _ rows: PostgresRows) {
+        switch operation {
+        case .find(_, let reply):
+            reply(
+                Result { () throws(StoreError) in
+                    rows.count == 0
+                        ? nil : try RegistryRows.record(rows, 0, withReceipt: true)
+                })
+        case .probe(let reply):
+            let isWritable = rows.count == 1 && rows.integer(0, 0) == 0
+            reply(
+                isWritable
+                    ? .success(()) : .failure(StoreError("registry: the server is read-only")))
+        case .enrol, .advance: break
+        }
+    }
+
+    /// To be called for every change, before anything else is asked.
+    func noticed(_ change: RegistryChange) {
+        for member in members where member.work == .reading { member.changes.append(change) }
+        queue.notify(change)
+    }
+
+    // MARK: writing
+
+    private func nextBatch() -> WriteBatch {
+        if !writes.isEmpty { return writes.removeFirst() }
+        guard !waitingWrites.isEmpty else {
+            let part = Array(floors.prefix(Self.floorCountMax))
+            floors.removeFirst(part.count)
+            return WriteBatch([], floors: part)
+        }
+        let operations = Array(waitingWrites.prefix(WriteBatch.operationCountMax))
+        waitingWrites.removeFirst(operations.count)
+        return WriteBatch(operations)
+    }
+
+    private func write(on member: Member) {
+        let batch = nextBatch()
+        member.work = .writing
+        member.session?.run(batch.requests) { [unowned self] result in
+            member.work = .none
+            switch result {
+            case .success(let outcomes) where outcomes.isCommitted: batch.answer(outcomes)
+            case .success(let outcomes): undone(batch, outcomes, member)
+            // What the server did of it is unknown; to enrol again is harmless.
+            case .failure(let failure): batch.fail(StoreError(failure))
+            }
+            dispatch()
+        }
+    }
+
+    /// Nothing was changed. One write that fails does not take its neighbours along: each is tried
+    /// alone, unless the failure is one of time or place.
+    private func undone(_ batch: WriteBatch, _ outcomes: [PostgresOutcome], _ member: Member) {
+        rollBack(on: member)
+        guard let error = outcomes.failure else {
+            return batch.fail(StoreError("registry: the server did not commit"))
+        }
+        let isOfThisWrite = ["22", "23", "40"].contains(String(error.state.prefix(2)))
+        guard batch.operations.count > 1, isOfThisWrite else {
+            return batch.fail(StoreError(error))
+        }
+        writes += batch.operations.map { WriteBatch([$0]) }
+    }
+
+    /// The pipeline was cut short before its end, so the transaction is still open.
+    private func rollBack(on member: Member) {
+        guard let session = member.session, session.canRun else { return }
+        member.work = .writing
+        session.run([.statement("ROLLBACK")]) { [unowned self] _ in
+            member.work = .none
+            dispatch()
+        }
+    }
+
+    // MARK: the end
+
+    func close() {
+        for member in members { member.session?.close() }
+        for operation in reads + waitingWrites { operation.fail(StoreError("registry: closed")) }
+        for batch in writes { batch.fail(StoreError("registry: closed")) }
+        reads = []
+        waitingWrites = []
+        writes = []
+        floorTimer = nil
+    }
+}
+
+extension RegistryPool: PostgresSessionOwner {
+    private func member(of session: PostgresSession) -> Member? {
+        members.first { $0.session === session }
+    }
+
+    func openingStep(
+        of session: PostgresSession, after outcomes: [PostgresOutcome]?
+    ) -> PostgresOpeningStep {
+        guard let member = member(of: session) else {
+            return .refused("registry: closed", isPermanent: true)
+        }
+        var opening = member.opening
+        if outcomes == nil || opening == nil {
+            opening = RegistryOpening(configuration, tables: .made)
+        }
+        let step = opening?.step(after: outcomes) ?? .finished
+        member.opening = opening
+        return step
+    }
+
+    func sessionBecameReady(_ session: PostgresSession) { dispatch() }
+
+    func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
+        if let reason = outage {
+            let left = reads + waitingWrites
+            let batches = writes
+            reads = []
+            waitingWrites = []
+            writes = []
+            // Floors may be lost, but need not be: they wait for a connection.
+            for operation in left { operation.fail(reason) }
+            for batch in batches { batch.fail(reason) }
+        }
+        dispatch()
+    }
+
+    func sessionWasNotified(_ session: PostgresSession) {}
+}

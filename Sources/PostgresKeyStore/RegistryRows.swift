@@ -1,0 +1,87 @@
+import AppAttest
+import Bytes
+import Crypto
+import KeyStore
+import Postgres
+
+/// Records as rows of `keys`, and back.
+enum RegistryRows {
+    /// A row of ``PostgresSchema/keyColumns`` and, where it was asked for, the receipt.
+    static func record(
+        _ rows: PostgresRows, _ row: Int, withReceipt: Bool
+    ) throws(StoreError) -> KeyRecord {
+        guard let digest = rows.bytes(row, 0).flatMap({ Bytes32($0) }),
+            let environment = rows.integer(row, 3).flatMap(AttestEnvironment.init(code:)),
+            let status = rows.integer(row, 4).flatMap(KeyStatus.init(code:)),
+            let counter = rows.integer(row, 5).flatMap({ UInt32(exactly: $0) }),
+            let publicKey = status == .erased ? .erased : P256PublicKey(stored: rows.bytes(row, 1))
+        else { throw StoreError("registry: a row of keys makes no sense") }
+        return KeyRecord(
+            keyID: KeyID(digest: digest), publicKey: publicKey, appID: rows.text(row, 2) ?? "",
+            environment: environment, enrolledAt: rows.integer(row, 6) ?? 0, status: status,
+            counterFloor: counter, bundleVersion: rows.text(row, 7),
+            validationCategory: rows.integer(row, 8).map { UInt32(truncatingIfNeeded: $0) },
+            receipt: withReceipt ? rows.bytes(row, 9) : nil)
+    }
+
+    /// The values of ``PostgresSchema/keyColumns`` and the receipt.
+    static func values(_ record: KeyRecord) -> [PostgresValue] {
+        let isErased = record.status == .erased
+        return [
+            .bytes(record.keyID.digest.array),
+            isErased ? .null : .bytes(record.publicKey.stored),
+            .text(isErased ? "" : record.appID),
+            .integer(isErased ? 0 : record.environment.code),
+            .integer(record.status.code),
+            .integer(Int64(record.counterFloor)),
+            .integer(isErased ? 0 : record.enrolledAt),
+            PostgresValue(isErased ? nil : record.bundleVersion),
+            PostgresValue(isErased ? nil : record.validationCategory.map(Int64.init)),
+            PostgresValue(isErased ? nil : record.receipt),
+        ]
+    }
+
+    static func value(_ keyID: KeyID) -> PostgresValue { .bytes(keyID.digest.array) }
+
+    /// What `state` says of a key; nil where it is not known.
+    static func state(
+        _ outcome: PostgresOutcome
+    ) -> (status: KeyStatus, publicKey: P256PublicKey?)? {
+        guard let rows = outcome.rows, rows.count == 1,
+            let status = rows.integer(0, 0).flatMap(KeyStatus.init(code:))
+        else { return nil }
+        return (status, P256PublicKey(stored: rows.bytes(0, 1)))
+    }
+}
+
+extension StoreError {
+    init(_ failure: PostgresFailure) {
+        let text = failure.description
+        self.init(text.hasPrefix("registry: ") ? text : "registry: \(text)")
+    }
+
+    init(_ error: PostgresServerError) {
+        let hint =
+            switch error.state {
+            case "53100": "the server's disk is full: "
+            case "25006": "the server is read-only: "
+            case "42501": "the user lacks a privilege: "
+            case "55P03", "57014": "not done in time: "
+            default: ""
+            }
+        self.init("registry: \(hint)\(error)")
+    }
+}
+
+extension [PostgresOutcome] {
+    /// The first refusal.
+    var failure: PostgresServerError? {
+        for case .failed(let error) in self { return error }
+        return nil
+    }
+
+    /// Whether the last one is a commit that was done. An aborted transaction answers `ROLLBACK`.
+    var isCommitted: Bool {
+        if case .done(_, "COMMIT")? = last { true } else { false }
+    }
+}

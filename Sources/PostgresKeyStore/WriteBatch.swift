@@ -1,0 +1,117 @@
+import AppAttest
+import Bytes
+import KeyStore
+import Postgres
+
+/// Group commit: what waits is written in one transaction and one round trip, and answered after
+/// its commit.
+///
+/// Everything is done in one order - challenges, then keys, then counters, each by its id - so that
+/// two gateways that write the same rows wait for each other and never in a circle.
+struct WriteBatch {
+    /// So long that a commit is shared by many, so short that nobody waits for the rest.
+    static let operationCountMax = 256
+
+    let operations: [RegistryOperation]
+    private let enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)]
+    private let advances: [(index: Int, keyID: KeyID, counter: UInt32)]
+    private let floors: [(keyID: KeyID, counter: UInt32)]
+
+    init(_ operations: [RegistryOperation], floors: [(keyID: KeyID, counter: UInt32)] = []) {
+        self.operations = operations
+        var enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)] = []
+        var advances: [(index: Int, keyID: KeyID, counter: UInt32)] = []
+        for (index, operation) in operations.enumerated() {
+            switch operation {
+            case .enrol(let record, let challenge, _):
+                enrolments.append((index, record, challenge))
+            case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
+            case .find, .probe: preconditionFailure("a read among the writes")
+            }
+        }
+        self.enrolments = enrolments.sorted { $0.record.keyID.digest < $1.record.keyID.digest }
+        self.advances = advances.sorted { $0.keyID.digest < $1.keyID.digest }
+        self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
+    }
+
+    var requests: [PostgresRequest] {
+        var requests: [PostgresRequest] = [.statement(PostgresSchema.begin)]
+        let byChallenge = enrolments.sorted {
+            $0.challenge.array.lexicographicallyPrecedes($1.challenge.array)
+        }
+        for enrolment in byChallenge {
+            requests.append(
+                .prepared(
+                    PostgresSchema.spend, .bytes(enrolment.challenge.array),
+                    RegistryRows.value(enrolment.record.keyID)))
+        }
+        for enrolment in enrolments {
+            let values = RegistryRows.values(enrolment.record)
+            requests.append(
+                .prepared(PostgresSchema.enrol, values + [.bytes(enrolment.challenge.array)]))
+            requests.append(.prepared(PostgresSchema.state, values[0]))
+        }
+        for advance in advances {
+            let keyID = RegistryRows.value(advance.keyID)
+            requests.append(
+                .prepared(PostgresSchema.advance, keyID, .integer(Int64(advance.counter))))
+            requests.append(.prepared(PostgresSchema.state, keyID))
+        }
+        for floor in floors {
+            requests.append(
+                .prepared(
+                    PostgresSchema.raiseFloor, RegistryRows.value(floor.keyID),
+                    .integer(Int64(floor.counter))))
+        }
+        return requests + [.statement("COMMIT")]
+    }
+
+    /// Answers every operation by the outcomes of a transaction that was committed.
+    func answer(_ outcomes: [PostgresOutcome]) {
+        var position = 1 + enrolments.count
+        for enrolment in enrolments {
+            guard case .enrol(_, _, let reply) = operations[enrolment.index] else { continue }
+            reply(
+                Self.outcome(
+                    of: enrolment.record, isNew: outcomes[position].rowCount == 1,
+                    state: outcomes[position + 1]))
+            position += 2
+        }
+        for advance in advances {
+            guard case .advance(_, _, let reply) = operations[advance.index] else { continue }
+            reply(
+                .success(
+                    Self.outcome(
+                        isAdvanced: outcomes[position].rowCount == 1,
+                        state: outcomes[position + 1])))
+            position += 2
+        }
+    }
+
+    private static func outcome(
+        of record: KeyRecord, isNew: Bool, state: PostgresOutcome
+    ) -> Result<EnrolmentOutcome, StoreError> {
+        if isNew { return .success(.enrolled) }
+        guard let known = RegistryRows.state(state) else { return .success(.challengeSpent) }
+        switch known.status {
+        case .revoked: return .success(.revoked)
+        case .erased: return .success(.erased)
+        case .active:
+            guard known.publicKey == record.publicKey else {
+                return .failure(
+                    StoreError("registry: the key id is known with another public key"))
+            }
+            return .success(.alreadyEnrolled)
+        }
+    }
+
+    private static func outcome(isAdvanced: Bool, state: PostgresOutcome) -> DurableOutcome {
+        if isAdvanced { return .advanced }
+        guard let known = RegistryRows.state(state) else { return .unknownKey }
+        return known.status == .active ? .replayed : .revoked
+    }
+
+    func fail(_ error: StoreError) {
+        for operation in operations { operation.fail(error) }
+    }
+}

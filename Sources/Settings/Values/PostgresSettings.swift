@@ -1,0 +1,32 @@
+/// A registry in PostgreSQL.
+public struct PostgresSettings: Hashable, Sendable {
+    /// A server: a name, a numeric address, or the directory of its unix socket.
+    public struct Host: Hashable, Sendable {
+        public var name: String
+        public var port: UInt16
+
+        public init(name: String, port: UInt16) {
+            self.name = name
+            self.port = port
+        }
+    }
+
+    /// In the order in which they are tried; the first that takes writes is used.
+    public var hosts: [Host]
+    public var user: String?
+    public var password: String?
+    /// Holds the password; read at each new connection.
+    public var passwordFile: String?
+    public var database: String?
+    /// What libpq is told besides: TLS, and the name that the server's own tools show.
+    public var parameters: [String: String] = [:]
+    public var schema = "sallyport"
+    /// For look-ups and writes; one more connection waits for changes.
+    public var poolCount = 4
+    public var connectTimeout: Duration = .seconds(3)
+    public var commandTimeout: Duration = .seconds(5)
+    /// Cached records are used for no longer than this without news of changes.
+    public var staleMax: Duration = .seconds(600)
+
+    public init(hosts: [Host]) { self.hosts = hosts }
+}
