@@ -59,8 +59,8 @@ let package = Package(
         fence("JSON", ["Bytes", "CJansson"]),
         fence("YAML", ["CYAML"]),
         fence("SQLite", ["Bytes", "CSQLite"]),
-        fence("Redis", ["Bytes", "EventLoop", "CHiredis"]),
         fence("Postgres", ["EventLoop", "CPostgres"]),
+        fence("Redis", ["Bytes", "EventLoop", "TLS", "CHiredis"]),
 
         // MARK: tier 3 - rules, and the stores behind their contract
         library("AppAttest", ["Bytes", "CBOR", "Crypto", "JSON"]),
@@ -134,7 +134,7 @@ let package = Package(
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
         tests("SQLiteTests", ["SQLite", "Bytes"]),
-        tests("RedisTests", ["Redis", "EventLoop", "Bytes", "GatewayTesting"]),
+        tests("RedisTests", ["Redis", "EventLoop", "Bytes", "GatewayTesting", "TLS"]),
         tests(
             "AppAttestTests", ["AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "JSON"]),
         tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
@@ -154,7 +154,7 @@ let package = Package(
             "GatewayTests",
             [
                 "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
-                "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "Settings", "Telemetry",
+                "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "Settings", "TLS", "Telemetry",
             ]),
         tests(
             "SimulationTests",

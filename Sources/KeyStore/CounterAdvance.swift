@@ -8,11 +8,31 @@ public struct ChallengeUse: Hashable, Sendable {
     public let incarnation: Incarnation
     /// How long the store must remember that the challenge is spent.
     public let remainingMilliseconds: Int
+    /// Whether it was sealed for this very key: then it is kept with the key, otherwise by its id.
+    public let isBound: Bool
 
-    public init(id: Bytes16, incarnation: Incarnation, remainingMilliseconds: Int) {
+    public init(
+        id: Bytes16, incarnation: Incarnation, remainingMilliseconds: Int, isBound: Bool = true
+    ) {
         self.id = id
         self.incarnation = incarnation
         self.remainingMilliseconds = remainingMilliseconds
+        self.isBound = isBound
+    }
+}
+
+/// A token bucket that a key has in the counter store, so that all gateways share it (ITU-T I.371).
+public struct CounterRate: Hashable, Sendable {
+    /// The same on every gateway, for limits of one name.
+    public let identity: UInt64
+    /// Microseconds in which one token comes back, and in which all do.
+    public let intervalMicroseconds: Int
+    public let depthMicroseconds: Int
+
+    public init(identity: UInt64, intervalMicroseconds: Int, depthMicroseconds: Int) {
+        self.identity = identity
+        self.intervalMicroseconds = intervalMicroseconds
+        self.depthMicroseconds = depthMicroseconds
     }
 }
 
@@ -25,27 +45,32 @@ public struct CounterAdvance: Hashable, Sendable {
     public let challenge: ChallengeUse
     /// Counters up to the registry's floor are refused even where the store knows none.
     public let floor: UInt32
+    /// Buckets that must all have a token left; each gives one, together with all the rest or not
+    /// at all. The embedded store leaves them to its process.
+    public let rates: [CounterRate]
 
     /// Takes the counter of a verified assertion, which only the verifier can make: advancing
     /// before the signature was checked does not compile.
     public init(
         _ assertion: VerifiedAssertion, of keyID: KeyID, windowSize: Int, challenge: ChallengeUse,
-        floor: UInt32
+        floor: UInt32, rates: [CounterRate]
     ) {
         self.init(
             keyID: keyID, counter: assertion.counter, windowSize: windowSize, challenge: challenge,
-            floor: floor)
+            floor: floor, rates: rates)
     }
 
     /// For the stores' own tests, which have no device.
     package init(
-        keyID: KeyID, counter: UInt32, windowSize: Int, challenge: ChallengeUse, floor: UInt32
+        keyID: KeyID, counter: UInt32, windowSize: Int, challenge: ChallengeUse, floor: UInt32,
+        rates: [CounterRate] = []
     ) {
         self.keyID = keyID
         self.counter = counter
         self.windowSize = windowSize
         self.challenge = challenge
         self.floor = floor
+        self.rates = rates
     }
 }
 
@@ -56,8 +81,14 @@ public enum CounterVerdict: Hashable, Sendable {
     case replayed
     /// The challenge was spent before with another counter: the app used it twice.
     case challengeSpent
-    /// The counter was accepted before, with another challenge, or is below the window.
+    /// The counter was accepted before, with another challenge: two devices hold the key, or one
+    /// was set back.
     case counterUsed
+    /// The counter lies below the window, or at or below the floor: whether it was accepted is not
+    /// known, or does not matter.
+    case counterTooLow
+    /// The rate at this place among the request's is used up.
+    case rateLimited(Int, waitMilliseconds: Int)
     case revoked
     /// The challenge was sealed under another incarnation of the store.
     case incarnationChanged

@@ -128,6 +128,14 @@ public struct KeyCache: ~Copyable {
         return cachedKey(at: position)
     }
 
+    /// No counter of these keys up to the given one is accepted any more.
+    public mutating func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
+        for floor in floors {
+            guard let position = index.position(of: floor.keyID, in: keys) else { continue }
+            marks[position].counterFloor = max(marks[position].counterFloor, floor.counter)
+        }
+    }
+
     /// Forgets what others changed.
     public mutating func invalidate(_ changed: [KeyID]) {
         for keyID in changed {

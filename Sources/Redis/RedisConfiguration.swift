@@ -2,7 +2,10 @@ public import EventLoop
 
 /// Everything that one connection needs to know.
 public struct RedisConfiguration: Hashable, Sendable {
-    public var endpoint: RedisEndpoint
+    /// Tried in turn; not empty. Several stand for one service, as Sentinels do.
+    public var endpoints: [RedisEndpoint]
+    /// Nil: nothing is enciphered.
+    public var tls: RedisTLS?
     /// With a user name alone the password is empty, which suits a user without one (`nopass`).
     public var username: String?
     public var password: String?
@@ -19,7 +22,12 @@ public struct RedisConfiguration: Hashable, Sendable {
     public var replyByteCountMax = 64 * 1024
     public var backOff = BackOff()
 
-    public init(endpoint: RedisEndpoint) { self.endpoint = endpoint }
+    public init(endpoint: RedisEndpoint) { endpoints = [endpoint] }
+
+    public init(endpoints: [RedisEndpoint]) {
+        precondition(!endpoints.isEmpty, "a server without an address")
+        self.endpoints = endpoints
+    }
 
     /// Commands with which each connection begins, answered `OK` where all is well.
     public var openingSteps: [RedisOpeningStep] {

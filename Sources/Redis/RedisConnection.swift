@@ -1,5 +1,6 @@
 import Bytes
 public import EventLoop
+import TLS
 
 /// What to do next in a handshake.
 public enum RedisHandshakeStep: Sendable {
@@ -26,17 +27,22 @@ public protocol RedisConnectionOwner: AnyObject {
 /// settled as ``RedisOutcome/unknown`` or ``RedisOutcome/unavailable``.
 public final class RedisConnection: ReadinessHandler {
     private let loop: EventLoop
-    private let configuration: RedisConfiguration
+    /// What the next connection begins with.
+    public var configuration: RedisConfiguration
     private weak var owner: (any RedisConnectionOwner)?
     private var session: RedisSessionState
     private var pipeline = RedisPipeline<(RedisOutcome) -> Void>()
     private var reader: RedisReplyReader
     private var input = ByteBuffer()
     private var output = ByteBuffer()
-    private var descriptor: Int32 = -1
-    private var watch: Watch?
-    private var lookup: BlockingCall<Result<[SocketAddress], IOError>>?
-    private var addressIndex = 0
+    private var transport: Transport?
+    private var dialer: RedisDialer?
+    private let locator: (any RedisLocator)?
+    private var attempt = 0
+    /// Where it is connected, or was to be.
+    public private(set) var endpoint: RedisEndpoint?
+    /// What a subscriber is told without asking. Called with each message's array.
+    public var onMessage: (([RedisReply]) -> Void)?
     /// Whom errors of the socket are about.
     private var subject = ""
     /// Commands of the handshake that are the connection's own, not the owner's.
@@ -55,11 +61,15 @@ public final class RedisConnection: ReadinessHandler {
     public private(set) var lastFailure: RedisFailure?
 
     public init(
-        loop: EventLoop, configuration: RedisConfiguration, owner: any RedisConnectionOwner
+        loop: EventLoop, configuration: RedisConfiguration, owner: any RedisConnectionOwner,
+        locator: (any RedisLocator)? = nil
     ) {
         self.loop = loop
         self.configuration = configuration
         self.owner = owner
+        self.locator = locator
+        // Workers begin at different addresses.
+        attempt = Int.random(in: 0..<configuration.endpoints.count)
         session = RedisSessionState(
             backOff: configuration.backOff, inFlightCountMax: configuration.inFlightCountMax)
         reader = RedisReplyReader(byteCountMax: configuration.replyByteCountMax)
@@ -69,8 +79,7 @@ public final class RedisConnection: ReadinessHandler {
     }
 
     deinit {
-        watch?.cancel()
-        if descriptor >= 0 { Socket.close(descriptor) }
+        transport?.close(.cut)
         for (handler, outcome) in pipeline.takeAll() { handler(outcome) }
     }
 
@@ -79,6 +88,9 @@ public final class RedisConnection: ReadinessHandler {
 
     /// Whether a command would be sent now.
     public var isReady: Bool { session.phase == .ready }
+
+    /// Whether it only awaits the replies to what was sent before.
+    public var isRetiring: Bool { session.phase == .retiring }
 
     /// Sends a command. `reply` is called once, possibly before this returns: at once with
     /// `.unavailable` where the connection is not ready or too many commands are in flight.
@@ -130,11 +142,9 @@ public final class RedisConnection: ReadinessHandler {
 
     private func closeSocket(because failure: RedisFailure) {
         generation += 1
-        lookup = nil
-        watch?.cancel()
-        watch = nil
-        if descriptor >= 0 { Socket.close(descriptor) }
-        descriptor = -1
+        dialer = nil
+        transport?.close(.cut)
+        transport = nil
         reader = RedisReplyReader(byteCountMax: configuration.replyByteCountMax)
         input.release()
         output.release()
@@ -149,68 +159,42 @@ public final class RedisConnection: ReadinessHandler {
 
     private func connect() {
         stageTimer?.schedule(after: configuration.connectTimeout)
-        switch configuration.endpoint {
-        case .unix(let path):
-            connect(to: SocketAddress.unix(path).map { [$0] } ?? [], named: path)
-        case .tcp(let host, let port):
-            if let address = SocketAddress.numeric(host: host, port: port) {
-                connect(to: [address], named: host)
-            } else {
-                lookUp(host: host, port: port)
+        attempt += 1
+        guard let locator else {
+            let endpoints = configuration.endpoints
+            return dial(
+                endpoints[attempt % endpoints.count], turn: attempt / endpoints.count)
+        }
+        let generation = generation
+        locator.locate { [weak self] result in
+            guard let self, generation == self.generation, session.phase == .connecting else {
+                return
+            }
+            switch result {
+            case .success(let endpoint): dial(endpoint, turn: attempt)
+            case .failure(let failure): drop(because: failure)
             }
         }
     }
 
-    private func lookUp(host: String, port: UInt16) {
-        do throws(IOError) {
-            lookup = try BlockingCall(name: "redis-lookup", loop: loop) {
-                Result { () throws(IOError) in
-                    try SocketAddress.resolve(host: host, port: port)
-                }
-            } handler: { [weak self] result in
-                self?.lookup = nil
-                switch result {
-                case .success(let addresses): self?.connect(to: addresses, named: host)
-                case .failure(let error): self?.drop(because: .unreachable(error))
-                }
-            }
-        } catch {
-            drop(because: .unreachable(error))
-        }
+    private func dial(_ endpoint: RedisEndpoint, turn: Int) {
+        self.endpoint = endpoint
+        let dialer = RedisDialer(
+            loop: loop, endpoint: endpoint, tls: configuration.tls, turn: turn
+        ) { [weak self] result in self?.dialed(result) }
+        self.dialer = dialer
+        dialer.start()
     }
 
-    /// Takes another address at each attempt where a name has several.
-    private func connect(to addresses: [SocketAddress], named name: String) {
-        guard !addresses.isEmpty else {
-            drop(because: .unreachable(IOError(name, .addressNotAvailable)))
-            return
-        }
-        addressIndex = (addressIndex + 1) % addresses.count
-        let address = addresses[addressIndex]
-        subject = address.description
-        switch Socket.connect(to: address) {
-        case .connected(let socket):
-            adopt(socket)
+    private func dialed(_ result: Result<Transport, RedisFailure>) {
+        subject = dialer?.subject ?? subject
+        dialer = nil
+        switch result {
+        case .success(let transport):
+            self.transport = transport
+            transport.setHandler(self)
             perform(session.connected())
-        case .inProgress(let socket):
-            adopt(socket)
-            watch?.enableWriting()
-        case .failed(let errno): drop(because: .unreachable(IOError(subject, errno: errno)))
-        }
-    }
-
-    private func adopt(_ socket: Int32) {
-        descriptor = socket
-        watch = Watch(loop: loop, descriptor: socket, handler: self)
-    }
-
-    private func finishConnecting() {
-        watch?.disableWriting()
-        let error = Socket.connectError(descriptor)
-        if error == 0 {
-            perform(session.connected())
-        } else {
-            drop(because: .unreachable(IOError(subject, errno: error)))
+        case .failure(let failure): drop(because: failure)
         }
     }
 
@@ -218,7 +202,7 @@ public final class RedisConnection: ReadinessHandler {
 
     private func beginHandshake() {
         stageTimer?.schedule(after: configuration.connectTimeout)
-        watch?.enableReading()
+        transport?.enableReading()
         openingSteps = configuration.openingSteps.reversed()
         continueOpening()
     }
@@ -269,24 +253,26 @@ public final class RedisConnection: ReadinessHandler {
     }
 
     private func flush() {
-        while !output.isEmpty, descriptor >= 0 {
-            switch Socket.write(descriptor, output.readable) {
+        guard let transport else { return }
+        let generation = generation
+        while !output.isEmpty, generation == self.generation {
+            switch transport.write(output.readable) {
             case .bytes(let byteCount):
                 output.consume(byteCount)
                 pipeline.wrote(byteCount: byteCount)
-            case .wouldBlock:
-                watch?.enableWriting()
-                return
-            case .failed(let error):
-                drop(because: .unreachable(IOError(subject, errno: error)))
-                return
+            case .wouldBlock: return transport.enableWriting()
+            case .failed(let error): return drop(because: failure(error, transport))
             }
         }
-        watch?.disableWriting()
+        transport.disableWriting()
     }
 
-    public func descriptorIsWritable() {
-        if session.phase == .connecting { finishConnecting() } else { flush() }
+    public func descriptorIsWritable() { flush() }
+
+    private func failure(_ errno: Int32, _ transport: Transport) -> RedisFailure {
+        errno == 0
+            ? .tls(subject, transport.failureText(errno: 0))
+            : .unreachable(IOError(subject, errno: errno))
     }
 
     // MARK: reading
@@ -295,16 +281,16 @@ public final class RedisConnection: ReadinessHandler {
     private static let readByteCount = 16 * 1024
 
     public func descriptorIsReadable() {
-        guard session.phase != .connecting else { return }
+        guard let transport else { return }
         let generation = generation
         while generation == self.generation {
-            switch Socket.read(descriptor, into: &input, atMost: Self.readByteCount) {
+            switch transport.read(into: &input, atMost: Self.readByteCount) {
             case .bytes(let byteCount):
                 takeReplies()
                 if byteCount < Self.readByteCount { return }
             case .wouldBlock: return
             case .endOfFile: drop(because: .endedByServer)
-            case .failed(let error): drop(because: .unreachable(IOError(subject, errno: error)))
+            case .failed(let error): drop(because: failure(error, transport))
             }
         }
     }
@@ -315,6 +301,13 @@ public final class RedisConnection: ReadinessHandler {
             try reader.feed(input.readable)
             input.clear()
             while let reply = try reader.next() {
+                if let onMessage, case .array(let parts) = reply,
+                    parts.first?.text == "message"
+                {
+                    onMessage(parts)
+                    guard generation == self.generation else { return }
+                    continue
+                }
                 guard let handler = pipeline.takeAnswered() else { throw .unexpectedReply }
                 handler(.reply(reply))
                 guard generation == self.generation else { return }

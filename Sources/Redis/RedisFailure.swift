@@ -4,6 +4,8 @@ public import EventLoop
 public enum RedisFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// No such name, or the system refused or broke the connection.
     case unreachable(IOError)
+    /// Whom it is about, and why there is no TLS with it.
+    case tls(String, String)
     case endedByServer
     case connectTimedOut
     /// A command had no answer in time; what came later could not be matched.
@@ -18,6 +20,7 @@ public enum RedisFailure: Error, Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unreachable(let error): error.description
+        case .tls(let subject, let text): "\(subject): TLS: \(text)"
         case .endedByServer: "the server ended the connection"
         case .connectTimedOut: "no connection in time"
         case .commandTimedOut: "no answer in time"

@@ -21,7 +21,8 @@ public struct RedisReplyReader: ~Copyable {
     /// Bytes fed since the last whole reply.
     private var pendingByteCount = 0
 
-    public static let elementCountMax = 1024
+    /// `CLUSTER SLOTS` answers with an element a slot at most.
+    public static let elementCountMax = RedisSlot.count
 
     public init(byteCountMax: Int) {
         guard let reader = unsafe redisReaderCreateWithFunctions(replyFunctions) else {

@@ -5,7 +5,8 @@ import Redis
 /// The script that accepts a counter and spends a challenge, or does neither.
 ///
 /// All checks come before the first write, and a script runs alone in its server, so that nothing
-/// is ever done in part and no two callers can both win. Two reads and two writes when all is well.
+/// is ever done in part and no two callers can both win. Three reads and two writes when all is
+/// well.
 ///
 /// The replication history is compared at every call, at a third of the script's cost: a server
 /// that is demoted, filled with older data and promoted again keeps its connections and its
@@ -19,89 +20,136 @@ enum CounterScript {
         case revoked = 14
         case incarnationChanged = 15
         case replayed = 16
+        /// With the number of the rate, from 1, and the milliseconds until it has a token.
+        case rateLimited = 17
+        case counterTooLow = 18
+    }
 
-        var verdict: CounterVerdict {
-            switch self {
-            case .accepted: .accepted
-            case .challengeSpent: .challengeSpent
-            case .counterUsed: .counterUsed
-            case .revoked: .revoked
-            case .incarnationChanged: .incarnationChanged
-            case .replayed: .replayed
-            }
-        }
+    /// What one call does.
+    enum Part: String {
+        /// All of it: challenge and counter lie together.
+        case whole
+        /// Spends a challenge that lies elsewhere than the counter.
+        case spend
+        /// Accepts the counter for which such a challenge was spent.
+        case count
     }
 
     /// Bits of the ring: how far below the highest counter a device's past is remembered, and so
     /// the widest window.
     static let windowSizeMax = 1024
+    /// Buckets kept of one device. More limits than this cannot be told to the script.
+    static let rateCountMax = 8
 
-    /// What one call hands over: KEYS, then ARGV, in their order.
+    /// What one call hands over.
     struct Call {
-        let incarnationRecord: [UInt8]
-        let revocationMark: [UInt8]
-        let deviceState: [UInt8]
-        let spentMark: [UInt8]
+        let part: Part
+        let names: CounterNames
         let incarnation: Incarnation
         let counter: UInt32
         let windowSize: Int
         let floor: UInt32
         let spentMilliseconds: Int
         let stateMilliseconds: Int
+        var rates: [CounterRate] = []
 
-        /// Calls the script that the server knows under `digest`.
-        func write(digest: String, to command: inout RedisCommand) {
+        /// Calls the script that the server knows under `digest`. `record` is the name of the
+        /// incarnation's record; it is one of the script's keys where servers do not mind.
+        func write(
+            digest: String, record: [UInt8], isRecordKey: Bool, to command: inout RedisCommand
+        ) {
             command.clear()
             command.append("EVALSHA")
             command.append(digest)
-            command.append(4)
-            command.append(incarnationRecord)
-            command.append(revocationMark)
-            command.append(deviceState)
-            command.append(spentMark)
+            switch part {
+            case .whole:
+                command.append(isRecordKey ? 4 : 3)
+                command.append(names.revoked)
+                command.append(names.state)
+                command.append(names.spent)
+            case .spend:
+                command.append(1)
+                command.append(names.spent)
+            case .count:
+                command.append(2)
+                command.append(names.revoked)
+                command.append(names.state)
+            }
+            if isRecordKey, part == .whole { command.append(record) }
+            command.append(part.rawValue)
+            command.append(record)
             command.append(IncarnationScript.text(incarnation))
             command.append(Int(counter))
             command.append(windowSize)
             command.append(Int(floor))
             command.append(spentMilliseconds)
             command.append(stateMilliseconds)
+            guard part != .spend else { return }
+            for rate in rates.prefix(CounterScript.rateCountMax) {
+                command.append(rate.identityBytes)
+                command.append(rate.intervalMicroseconds)
+                command.append(rate.depthMicroseconds)
+            }
         }
     }
 
-    /// KEYS: 1 incarnation record, 2 revocation mark, 3 device state, 4 mark of the spent
-    /// challenge, which holds the counter that it was spent with.
-    /// ARGV: 1 incarnation of the challenge, 2 counter, 3 window size, 4 floor, 5 and 6 how long
-    /// the spent mark and the device state live, in milliseconds.
+    /// KEYS: 1 revocation mark, 2 device state, 3 mark of the spent challenge, which holds the
+    /// counter that it was spent with, 4 incarnation record. Only 3 to `spend`, only 1 and 2 to
+    /// `count`; without 4 where a cluster would not take a name of another slot, which is read all
+    /// the same.
+    /// ARGV: 1 part, 2 name of the incarnation record, 3 incarnation of the challenge, 4 counter,
+    /// 5 window size, 6 floor, 7 and 8 how long the spent mark and the device state live, in
+    /// milliseconds; then three for each rate: identity, interval, depth.
     ///
-    /// The device state is the highest counter (four bytes, big-endian) and a ring of 1024 bits in
+    /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
     /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
-    /// with the highest (RFC 4303 section 3.4.3). Every accepted counter sets its bit, whatever the
-    /// policy of its route, so that `strict` and `window(N)` may be mixed on one device. `strict`
-    /// is a window of one: only the highest counter itself lies in it, and its bit is set.
+    /// with the highest (RFC 4303 section 3.4.3), and 16 bytes for each bucket: its identity and
+    /// when it will be full again, in microseconds of the server's clock. Every accepted counter
+    /// sets its bit, whatever the policy of its route, so that `strict` and `window(N)` may be
+    /// mixed on one device. `strict` is a window of one: only the highest counter itself lies in
+    /// it, and its bit is set.
     ///
     /// A device without state begins at the floor with all bits set: what lies below was used.
     static let source = """
-        local record, revoked, state, spent = unpack(redis.call('MGET', unpack(KEYS)), 1, 4)
-        if revoked then return \(Code.revoked.rawValue) end
-        if not record or string.sub(record, 1, 16) ~= ARGV[1] then
-          return \(Code.incarnationChanged.rawValue)
+        local part = ARGV[1]
+        local spentName = part == 'spend' and KEYS[1] or KEYS[3]
+        local revoked, state = false, false
+        if part ~= 'spend' then
+          revoked, state = unpack(redis.call('MGET', KEYS[1], KEYS[2]), 1, 2)
+          if revoked then return \(Code.revoked.rawValue) end
         end
-        local history = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-        if string.sub(record, -1 - #history) ~= ' ' .. history then
-          return \(Code.incarnationChanged.rawValue)
+        if part ~= 'count' then
+          local record = redis.call('GET', ARGV[2])
+          if not record or string.sub(record, 1, 16) ~= ARGV[3] then
+            return \(Code.incarnationChanged.rawValue)
+          end
+          local replication = redis.call('INFO', 'replication')
+          local history = string.match(replication, 'master_replid:(%x+)') or ''
+          if not string.find(record, ' ' .. history, 17, true) then
+            return \(Code.incarnationChanged.rawValue)
+          end
+          local spent = redis.call('GET', spentName)
+          if spent then
+            if spent == ARGV[4] then return \(Code.replayed.rawValue) end
+            return \(Code.challengeSpent.rawValue)
+          end
         end
-        if spent then
-          if spent == ARGV[2] then return \(Code.replayed.rawValue) end
-          return \(Code.challengeSpent.rawValue)
+        if part == 'spend' then
+          local written = redis.pcall('SET', spentName, ARGV[4], 'PX', ARGV[7])
+          if written.err then return written end
+          return \(Code.accepted.rawValue)
         end
 
-        local counter, floor = tonumber(ARGV[2]), tonumber(ARGV[4])
-        if counter <= floor then return \(Code.counterUsed.rawValue) end
-        local highest, ring = floor, nil
+        local counter, floor = tonumber(ARGV[4]), tonumber(ARGV[6])
+        if counter <= floor then return \(Code.counterTooLow.rawValue) end
+        local highest, ring, buckets = floor, nil, ''
         if state then
-          if #state ~= 132 then return redis.error_reply('DAMAGED state of a device') end
+          if #state < 132 or #state % 16 ~= 4 then
+            return redis.error_reply('DAMAGED state of a device')
+          end
           local kept = struct.unpack('>I4', state)
-          if kept >= floor then highest, ring = kept, string.sub(state, 5) end
+          if kept >= floor then highest, ring = kept, string.sub(state, 5, 132) end
+          buckets = string.sub(state, 133)
         end
         if not ring then ring = string.rep(string.char(255), 128) end
 
@@ -127,18 +175,86 @@ enum CounterScript {
             ring = string.char(unpack(bytes))
           end
           highest = counter
-        elseif highest - counter >= math.min(tonumber(ARGV[3]), 1024)
-            or bit.band(string.byte(ring, place + 1), mask) ~= 0 then
+        elseif highest - counter >= 1024 then
+          return \(Code.counterTooLow.rawValue)
+        elseif bit.band(string.byte(ring, place + 1), mask) ~= 0 then
           return \(Code.counterUsed.rawValue)
+        elseif highest - counter >= tonumber(ARGV[5]) then
+          return \(Code.counterTooLow.rawValue)
         end
         ring = string.sub(ring, 1, place)
             .. string.char(bit.bor(string.byte(ring, place + 1), mask))
             .. string.sub(ring, place + 2)
 
+        if #ARGV > 8 then
+          local time = redis.call('TIME')
+          local now = time[1] * 1000000 + time[2]
+          local taken = {}
+          for index = 9, #ARGV, 3 do
+            local interval, depth = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
+            local full = 0
+            for at = 1, #buckets, 16 do
+              if string.sub(buckets, at, at + 7) == ARGV[index] then
+                full = struct.unpack('>d', buckets, at + 8)
+                buckets = string.sub(buckets, 1, at - 1) .. string.sub(buckets, at + 16)
+                break
+              end
+            end
+            -- A clock that was set back must not empty a bucket for longer than it takes to fill.
+            full = math.max(math.min(full, now + depth), now) + interval
+            if full - now > depth then
+              return {\(Code.rateLimited.rawValue), (index - 6) / 3,
+                  math.ceil((full - now - depth) / 1000)}
+            end
+            taken[#taken + 1] = ARGV[index] .. struct.pack('>d', full)
+          end
+          for at = 1, #buckets, 16 do
+            if #taken < \(rateCountMax) and struct.unpack('>d', buckets, at + 8) > now then
+              taken[#taken + 1] = string.sub(buckets, at, at + 15)
+            end
+          end
+          buckets = table.concat(taken)
+        end
+
         -- A replica, a full memory or a failing disk refuse the first write, never a later one.
-        local written = redis.pcall('SET', KEYS[4], ARGV[2], 'PX', ARGV[5])
+        local kept = struct.pack('>I4', highest) .. ring .. buckets
+        local written = redis.pcall('SET', KEYS[2], kept, 'PX', ARGV[8])
         if written.err then return written end
-        redis.call('SET', KEYS[3], struct.pack('>I4', highest) .. ring, 'PX', ARGV[6])
+        if part == 'whole' then redis.call('SET', spentName, ARGV[4], 'PX', ARGV[7]) end
         return \(Code.accepted.rawValue)
         """
+
+    /// What `reply` says; nil where it is none of the script's.
+    static func verdict(_ reply: RedisReply) -> CounterVerdict? {
+        switch reply {
+        case .integer(let value):
+            switch Code(rawValue: value) {
+            case .accepted: .accepted
+            case .challengeSpent: .challengeSpent
+            case .counterUsed: .counterUsed
+            case .counterTooLow: .counterTooLow
+            case .revoked: .revoked
+            case .incarnationChanged: .incarnationChanged
+            case .replayed: .replayed
+            case .rateLimited, nil: nil
+            }
+        case .array(let parts):
+            if parts.count == 3, parts[0] == .integer(Code.rateLimited.rawValue),
+                case .integer(let rate) = parts[1], case .integer(let wait) = parts[2], rate > 0,
+                wait >= 0
+            {
+                .rateLimited(Int(rate) - 1, waitMilliseconds: Int(wait))
+            } else {
+                nil
+            }
+        default: nil
+        }
+    }
+}
+
+extension CounterRate {
+    /// Eight, big-endian: as the device state holds them.
+    fileprivate var identityBytes: [UInt8] {
+        (0..<8).map { UInt8(truncatingIfNeeded: identity >> (56 - 8 * UInt64($0))) }
+    }
 }

@@ -7,7 +7,9 @@ import Redis
 struct CounterTrial {
     let incarnation = Incarnation(RandomBytes.word())
     private let layout: RedisKeyLayout
-    private let device: [UInt8]
+    private let recordName: [UInt8]
+    private let keyID: KeyID
+    private let isCluster: Bool
     private let identity: String
 
     /// Accepted, seen again, and the same counter with another challenge.
@@ -16,46 +18,51 @@ struct CounterTrial {
     ]
     private static let lifeMilliseconds = 60_000
 
-    init(prefix: String, identity: String) {
+    init(prefix: String, identity: String, isCluster: Bool) {
         let name = IncarnationScript.text(Incarnation(RandomBytes.word()))
         layout = RedisKeyLayout(prefix: "\(prefix)doctor:\(name):")
-        device = layout.device(KeyID(digest: RandomBytes.bytes32()))
+        keyID = KeyID(digest: RandomBytes.bytes32())
         self.identity = identity
+        self.isCluster = isCluster
+        // In a cluster all that is tried lies in one slot.
+        recordName = layout.record(tag: isCluster ? layout.tag(keyID) : nil)
     }
+
+    /// A name in the slot in which all is tried.
+    var slot: RedisSlot { RedisSlot(ofKey: recordName) }
 
     /// Writes the record that the incarnation script would write, but with an end: so the script
     /// finds it and writes nothing that would stay.
     var record: RedisCommand {
         var command = RedisCommand("SET")
-        command.append(layout.incarnation)
+        command.append(recordName)
         command.append(IncarnationScript.text(incarnation) + identity)
         command.append("PX")
         command.append(Self.lifeMilliseconds)
         return command
     }
 
-    var incarnationCall: RedisCommand { IncarnationScript.command(layout) }
+    var incarnationCall: RedisCommand {
+        IncarnationScript.command(record: recordName, isCluster: isCluster)
+    }
 
     func counterCall(_ digest: String, counter: UInt32, challenge: UInt64) -> RedisCommand {
         var command = RedisCommand()
         CounterScript.Call(
-            incarnationRecord: layout.incarnation, revocationMark: layout.revoked(device),
-            deviceState: layout.counter(device), spentMark: spentMark(challenge),
-            incarnation: incarnation, counter: counter, windowSize: 1, floor: 0,
-            spentMilliseconds: Self.lifeMilliseconds, stateMilliseconds: Self.lifeMilliseconds
-        ).write(digest: digest, to: &command)
+            part: .whole, names: names(challenge), incarnation: incarnation, counter: counter,
+            windowSize: 1, floor: 0, spentMilliseconds: Self.lifeMilliseconds,
+            stateMilliseconds: Self.lifeMilliseconds
+        ).write(digest: digest, record: recordName, isRecordKey: true, to: &command)
         return command
     }
 
     var removal: RedisCommand {
         var command = RedisCommand("DEL")
-        for name in [layout.incarnation, layout.counter(device), spentMark(1)] {
-            command.append(name)
-        }
+        for name in [recordName, names(1).state, names(1).spent] { command.append(name) }
         return command
     }
 
-    private func spentMark(_ challenge: UInt64) -> [UInt8] {
-        layout.spent(device, challenge: Bytes16(word0: 0, word1: challenge))
+    private func names(_ challenge: UInt64) -> CounterNames {
+        layout.names(keyID, challenge: Bytes16(word0: 0, word1: challenge))
     }
 }

@@ -14,14 +14,19 @@ import Redis
 /// The history also changes when a master gets its first replica, or gets one after an hour without
 /// any: then clients sign once more than was needed.
 ///
-///     <incarnation, 16 hexadecimal digits> <run_id> <master_replid>
+///     <incarnation, 16 hexadecimal digits> <run_id> <master_replid>[ <configuration epoch>]
+///
+/// In a cluster each master has a record of its own, with its configuration epoch: a master that
+/// takes a slot back from another has a higher one than before, and what the other lost while it
+/// had the slot is refused here.
 ///
 /// A server that may evict keys is refused: it would forget a spent challenge together with its
 /// counter, and nothing would tell.
 enum IncarnationScript {
     static let digitCount = 16
 
-    /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation. Answers with the one that is valid.
+    /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation, 2 `cluster` or nothing. Answers with
+    /// the one that is valid.
     static let source = """
         local server = redis.call('INFO', 'server')
         local replication = redis.call('INFO', 'replication')
@@ -38,16 +43,21 @@ enum IncarnationScript {
               .. ' may throw counters away: set noeviction')
         end
         local identity = ' ' .. process .. ' ' .. history
+        if ARGV[2] == 'cluster' then
+          local cluster = redis.call('CLUSTER', 'INFO')
+          identity = identity .. ' ' .. (string.match(cluster, 'cluster_my_epoch:(%d+)') or '')
+        end
         local record = redis.call('GET', KEYS[1])
         if record and string.sub(record, 17) == identity then return string.sub(record, 1, 16) end
         redis.call('SET', KEYS[1], ARGV[1] .. identity)
         return ARGV[1]
         """
 
-    static func command(_ layout: RedisKeyLayout) -> RedisCommand {
+    static func command(record: [UInt8], isCluster: Bool = false) -> RedisCommand {
         var command = RedisCommand("EVAL", source, "1")
-        command.append(layout.incarnation)
+        command.append(record)
         command.append(text(Incarnation(RandomBytes.word())))
+        command.append(isCluster ? "cluster" : "")
         return command
     }
 

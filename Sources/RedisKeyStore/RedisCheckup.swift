@@ -18,239 +18,77 @@ public struct RedisCheckupStep: Hashable, Sendable {
 /// there: the scripts run on names of their own below the same prefix, which are removed again and
 /// would go by themselves within a minute. The incarnation is read, never replaced.
 ///
-/// For commands: it connects and waits. What one step lacks does not keep the others from being
-/// tried, so that all missing rights of a user are told at once.
-public struct RedisCheckup {
-    private let configuration: RedisCounterConfiguration
-    private let report: (RedisCheckupStep) -> Void
-    private let dialogue: RedisDialogue
-    private var identity: String?
-    /// What a lost connection is told about.
-    private var stepName = "connection"
-
-    /// Calls `report` for each step when it is done.
+/// For commands, and for a thread of its own at a gateway's start: it connects and waits. What one
+/// step lacks does not keep the others from being tried, so that all missing rights of a user are
+/// told at once.
+public enum RedisCheckup {
+    /// Calls `report` for each step when it is done. Where nothing may be written, the scripts are
+    /// not tried.
     public static func run(
-        _ configuration: RedisCounterConfiguration, report: @escaping (RedisCheckupStep) -> Void
+        _ configuration: RedisCounterConfiguration, mayWrite: Bool = true,
+        report: @escaping (RedisCheckupStep) -> Void
     ) {
-        var bare = configuration.connection
-        bare.username = nil
-        bare.password = nil
-        bare.database = 0
-        bare.clientName = ""
-        // As long as a gateway waits for the steps with which it begins.
-        bare.commandTimeout = max(bare.commandTimeout, bare.connectTimeout)
+        if let sentinel = configuration.sentinel { run(sentinel, report) }
+        let directory: RedisDirectory
         do throws(RedisFailure) {
-            let dialogue = try RedisDialogue(bare)
-            var checkup = RedisCheckup(
-                configuration: configuration, report: report, dialogue: dialogue)
-            checkup.tell(.ok, "\(bare.endpoint)")
-            checkup.run()
+            directory = try RedisDirectory(configuration)
         } catch {
-            report(
-                RedisCheckupStep(
-                    name: "connection", verdict: .failure, text: error.description))
+            let name =
+                configuration.isCluster
+                ? "cluster" : configuration.sentinel == nil ? "connection" : "sentinel"
+            return report(
+                RedisCheckupStep(name: name, verdict: .failure, text: error.description))
+        }
+        if let map = directory.map { tell(map, report) }
+        for endpoint in directory.masters {
+            var server = configuration
+            server.connection.endpoints = [endpoint]
+            ServerCheckup.run(
+                server, slots: directory.map?.slots(of: endpoint), mayWrite: mayWrite,
+                report: report)
         }
     }
 
-    private init(
-        configuration: RedisCounterConfiguration, report: @escaping (RedisCheckupStep) -> Void,
-        dialogue: RedisDialogue
+    private static func tell(_ map: RedisSlotMap, _ report: (RedisCheckupStep) -> Void) {
+        report(
+            RedisCheckupStep(
+                name: "cluster", verdict: map.isComplete ? .ok : .failure,
+                text: map.isComplete
+                    ? "masters: \(map.masters.count)"
+                    : "not every slot has a master: keys in the others get 503"))
+    }
+
+    /// Each Sentinel by itself: a failover needs most of them.
+    private static func run(
+        _ sentinel: RedisSentinelConfiguration, _ report: (RedisCheckupStep) -> Void
     ) {
-        self.configuration = configuration
-        self.report = report
-        self.dialogue = dialogue
-    }
-
-    private mutating func run() {
-        do throws(RedisFailure) {
-            guard try logIn() else { return }
-            try checkServer()
-            if identity != nil {
-                try checkEviction()
-                try checkIncarnation()
+        func tell(_ verdict: RedisCheckupStep.Verdict, _ text: String) {
+            report(RedisCheckupStep(name: "sentinel", verdict: verdict, text: text))
+        }
+        for endpoint in sentinel.connection.endpoints {
+            var connection = sentinel.connection
+            connection.endpoints = [endpoint]
+            do throws(RedisFailure) {
+                let dialogue = try RedisDialogue(connection)
+                let reply = try dialogue.ask(
+                    RedisCommand("SENTINEL", "CKQUORUM", sentinel.masterName))
+                switch reply {
+                case .error(let line): tell(.warning, "\(endpoint): \(line.prefix(200))")
+                case .simpleString(let text): tell(.ok, "\(endpoint): \(text)")
+                default: tell(.warning, "\(endpoint): the answer is not a Sentinel's")
+                }
+            } catch {
+                tell(.warning, "\(endpoint): \(error)")
             }
-            try checkScripts()
-        } catch {
-            tell(.failure, error.description)
         }
-    }
-
-    private func tell(_ verdict: RedisCheckupStep.Verdict, _ text: String) {
-        report(RedisCheckupStep(name: stepName, verdict: verdict, text: text))
-    }
-
-    /// The reply, or nil where the server refuses the command, which is told.
-    private func ask(_ command: RedisCommand, as name: String) throws(RedisFailure) -> RedisReply? {
-        let reply = try dialogue.ask(command)
-        guard case .error(let line) = reply else { return reply }
-        tell(.failure, "\(name): \(line.prefix(200))")
-        return nil
-    }
-
-    private func tellUnexpected(_ name: String) {
-        tell(.failure, "\(name): the server's answer is not Redis'")
-    }
-
-    // MARK: the steps
-
-    private mutating func logIn() throws(RedisFailure) -> Bool {
-        let connection = configuration.connection
-        let steps = connection.openingSteps
-        for (name, command, text) in [
-            ("login", "AUTH", connection.username.map { "as \($0)" } ?? "with a password"),
-            ("database", "SELECT", "\(connection.database)"),
-        ] {
-            stepName = name
-            guard let step = steps.first(where: { $0.name == command }) else {
-                tell(.ok, name == "login" ? "no credentials are configured" : text)
-                continue
-            }
-            guard let reply = try ask(step.command, as: command) else { return false }
-            guard reply == .simpleString("OK") else {
-                tellUnexpected(command)
-                return false
-            }
-            tell(.ok, text)
-        }
-        return true
-    }
-
-    private func information(_ section: String) throws(RedisFailure) -> ServerInformation? {
-        guard let reply = try ask(RedisCommand("INFO", section), as: "INFO \(section)") else {
-            return nil
-        }
-        guard let text = reply.text else {
-            tellUnexpected("INFO \(section)")
-            return nil
-        }
-        return ServerInformation(text)
-    }
-
-    private mutating func checkServer() throws(RedisFailure) {
-        stepName = "server"
-        guard let server = try information("server"),
-            let replication = try information("replication")
-        else { return }
-        let version = server["redis_version"] ?? "of an unknown version"
-        let role = replication["role"] ?? "of an unknown role"
-        guard role == "master" else {
-            return tell(
-                .failure, "Redis \(version) is not a master but \(role): it takes no writes")
-        }
-        guard let process = server["run_id"], !process.isEmpty else {
-            return tell(.failure, "Redis \(version) names no run_id: a restart cannot be noticed")
-        }
-        identity = " \(process) \(replication["master_replid"] ?? "")"
-        let text = "Redis \(version), \(server["redis_mode"] ?? "standalone"), master"
-        let major = version.prefix { $0 != "." }
-        if let number = Int(major), number < Self.majorVersionMin {
-            tell(.warning, "\(text): older than \(Self.majorVersionMin).0, nobody has tried it")
-        } else {
-            tell(.ok, text)
-        }
-    }
-
-    /// The rule of the incarnation script, and what comes near to it.
-    private mutating func checkEviction() throws(RedisFailure) {
-        stepName = "eviction"
-        guard let memory = try information("memory") else { return }
-        guard let policy = memory["maxmemory_policy"] else {
-            return tell(.warning, "the server does not say its maxmemory-policy: set noeviction")
-        }
-        if policy == "noeviction" {
-            tell(.ok, "maxmemory-policy noeviction")
-        } else if memory["maxmemory"] == "0" {
+        if sentinel.connection.endpoints.count < sentinelCountMin {
             tell(
                 .warning,
-                "maxmemory-policy \(policy): it evicts nothing while maxmemory is 0, and no "
-                    + "gateway uses this server once it is not; set noeviction")
-        } else {
-            tell(
-                .failure,
-                "maxmemory-policy \(policy) may throw counters away, so no gateway uses this "
-                    + "server: set noeviction")
+                "only \(sentinel.connection.endpoints.count) in the configuration: name all of "
+                    + "them, at least \(sentinelCountMin)")
         }
     }
 
-    private mutating func checkIncarnation() throws(RedisFailure) {
-        stepName = "incarnation"
-        let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
-        var command = RedisCommand("GET")
-        command.append(layout.incarnation)
-        switch try ask(command, as: "GET") {
-        case nil: return
-        case .null: tell(.ok, "none yet: the first gateway begins one")
-        case .some(let reply):
-            guard let record = reply.text else { return tellUnexpected("GET") }
-            if let identity, record.dropFirst(IncarnationScript.digitCount) == identity {
-                tell(.ok, "\(record.prefix(IncarnationScript.digitCount)), of this server")
-            } else {
-                tell(
-                    .ok,
-                    "of an earlier life of the server: the first gateway begins another, and apps "
-                        + "sign once more")
-            }
-        }
-    }
-
-    private mutating func checkScripts() throws(RedisFailure) {
-        stepName = "script loading"
-        let load = RedisCommand("SCRIPT", "LOAD", CounterScript.source)
-        let reply = try ask(load, as: "SCRIPT LOAD")
-        let digest = reply.flatMap { RedisCounters.digest($0) }
-        if digest != nil {
-            tell(.ok, "the counter script is loaded")
-        } else if reply != nil {
-            tellUnexpected("SCRIPT LOAD")
-        }
-        guard let identity else { return }
-        let trial = CounterTrial(prefix: configuration.keyPrefix, identity: identity)
-        stepName = "writing"
-        guard let reply = try ask(trial.record, as: "SET") else { return }
-        guard reply == .simpleString("OK") else { return tellUnexpected("SET") }
-        tell(.ok, "a name below \(configuration.keyPrefix)")
-        stepName = "incarnation script"
-        if let reply = try ask(trial.incarnationCall, as: "EVAL") {
-            let isRight = IncarnationScript.incarnation(reply) == trial.incarnation
-            if isRight { tell(.ok, "runs") } else { tellUnexpected("EVAL") }
-        }
-        if let digest { try runCounterScript(digest, trial) }
-        stepName = "clean-up"
-        if case .error(let line) = try dialogue.ask(trial.removal) {
-            tell(.warning, "DEL: \(line.prefix(200)): what was tried goes within a minute")
-        } else {
-            tell(.ok, "what was tried is removed")
-        }
-    }
-
-    private mutating func runCounterScript(
-        _ digest: String, _ trial: CounterTrial
-    ) throws(RedisFailure) {
-        stepName = "counter script"
-        for (counter, challenge, expected) in CounterTrial.calls {
-            let command = trial.counterCall(digest, counter: counter, challenge: challenge)
-            guard let reply = try ask(command, as: "EVALSHA") else { return }
-            guard reply == .integer(expected.rawValue) else {
-                return tell(.failure, "answers \(reply) instead of \(expected)")
-            }
-        }
-        tell(.ok, "accepts a counter once")
-    }
-
-    /// Before it there are no users with rights of their own.
-    private static let majorVersionMin = 6
-}
-
-/// The lines `name:value` of `INFO`.
-private struct ServerInformation {
-    private var values: [Substring: String] = [:]
-
-    init(_ text: String) {
-        for line in text.split(whereSeparator: \.isNewline) {
-            guard let colon = line.firstIndex(of: ":") else { continue }
-            values[line[..<colon]] = String(line[line.index(after: colon)...])
-        }
-    }
-
-    subscript(_ name: Substring) -> String? { values[name] }
+    /// With fewer no majority outlives the loss of one.
+    private static let sentinelCountMin = 3
 }

@@ -2,7 +2,14 @@ public import Redis
 
 /// Everything that counters in Redis need to know.
 public struct RedisCounterConfiguration: Hashable, Sendable {
+    /// How servers are reached: one server, or those of a cluster that are asked first.
     public var connection: RedisConfiguration
+    /// Sentinels that know the server; the endpoint of ``connection`` is theirs to tell then.
+    public var sentinel: RedisSentinelConfiguration?
+    /// Whether keys are spread over the masters of a cluster.
+    public var isCluster = false
+    /// Replicas that should have an accepted counter before its request goes on.
+    public var wait: RedisWait?
     /// What all keys begin with. Without `{`, or the hash tag of a device would not be one.
     public var keyPrefix = "sallyport:"
     /// How long a device's counter is kept after its last accepted request.
@@ -15,8 +22,20 @@ public struct RedisCounterConfiguration: Hashable, Sendable {
     /// Added to the remaining life of a challenge, for which its spent mark is kept: gateways and
     /// Redis may disagree about the time by this much.
     public var clockSkew: Duration = .seconds(60)
-    /// How often the server is asked whether it still lives under the same incarnation.
+    /// How often the server is asked whether it still lives under the same incarnation, and a
+    /// cluster who keeps what.
     public var checkInterval: Duration = .seconds(1)
 
     public init(connection: RedisConfiguration) { self.connection = connection }
+}
+
+/// `WAIT`: what was written should have reached replicas.
+public struct RedisWait: Hashable, Sendable {
+    public var replicaCount: Int
+    public var timeout: Duration
+
+    public init(replicaCount: Int, timeout: Duration) {
+        self.replicaCount = replicaCount
+        self.timeout = timeout
+    }
 }

@@ -1,229 +1,170 @@
 public import AppAttest
+public import Bytes
 public import EventLoop
 public import KeyStore
 public import Redis
 
-/// The counters of all devices, in Redis, as one worker sees them: one connection, one script call
-/// for each request.
+/// The counters of all devices, in Redis, as one worker sees them: one connection to each master,
+/// one script call for each request.
 ///
 /// An answer that is lost on the way is `.unknown` and never asked for again.
 public final class RedisCounters {
     private let configuration: RedisCounterConfiguration
     private let layout: RedisKeyLayout
-    private let loop: EventLoop
-    private var connection: RedisConnection?
-    /// SHA-1 of the script, as the server gave it.
-    private var scriptDigest: String?
-    private var isLoadingScript = false
-    private var isChecking = false
+    private let masters: Masters
+    private var sentinel: RedisSentinel?
     private var checkTimer: Timer?
-    private var command = RedisCommand()
 
-    /// Under which challenges are to be sealed. Nil until the first connection; the last known one
-    /// while there is none.
-    public private(set) var incarnation: Incarnation?
-    public private(set) var isConnected = false
-    /// Why there is no connection, or was none before the present one.
-    public private(set) var lastFailure: RedisFailure?
-    /// Called when ``isConnected`` or ``incarnation`` has changed, and for each failed attempt.
+    private enum Masters {
+        /// A server by itself, or the one that Sentinels name.
+        case one(CounterNode)
+        case cluster(CounterCluster)
+    }
+
+    /// Called when ``isConnected`` or an incarnation has changed, and for each failed attempt.
     public var onStateChange: (() -> Void)?
+    /// Called with the number of accepted requests that too few replicas had in time.
+    public var onUnconfirmed: ((Int) -> Void)?
 
-    /// Connects, and connects again whenever the connection is lost, until ``close()`` or until
+    /// Connects, and connects again whenever a connection is lost, until ``close()`` or until
     /// nobody holds this object any more. Call it, and everything else, on the loop's thread.
     public init(loop: EventLoop, configuration: RedisCounterConfiguration) {
         self.configuration = configuration
-        self.loop = loop
-        layout = RedisKeyLayout(prefix: configuration.keyPrefix)
-        let connection = RedisConnection(
-            loop: loop, configuration: configuration.connection, owner: self)
-        self.connection = connection
-        checkTimer = Timer(loop: loop) { [weak self] in self?.checkIncarnation() }
-        checkTimer?.scheduleRepeating(every: configuration.checkInterval)
-        connection.open()
-    }
-
-    /// Accepts the counter and spends the challenge, or neither. `reply` is called once: before
-    /// this returns where there is no connection.
-    public func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
-        advance(request, isAgain: false, reply: reply)
-    }
-
-    /// Settles what is in flight and lets go of the connection for good.
-    public func close() {
-        checkTimer?.cancel()
-        connection?.close()
-    }
-
-    // MARK: the counter
-
-    private func advance(
-        _ request: CounterAdvance, isAgain: Bool, reply: @escaping (CounterVerdict) -> Void
-    ) {
-        guard let connection, let scriptDigest else {
-            reply(.unavailable)
-            return
+        let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
+        self.layout = layout
+        if configuration.isCluster {
+            let cluster = CounterCluster(loop: loop, configuration: configuration, layout: layout)
+            masters = .cluster(cluster)
+            cluster.onStateChange = { [weak self] in self?.onStateChange?() }
+            cluster.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
+            checkTimer = Timer(loop: loop) { [weak cluster] in cluster?.check() }
+            cluster.open()
+        } else {
+            let sentinel = configuration.sentinel.map {
+                RedisSentinel(loop: loop, configuration: $0)
+            }
+            let node = CounterNode(
+                loop: loop, configuration: configuration, connection: configuration.connection,
+                record: layout.record(tag: nil), locator: sentinel)
+            self.sentinel = sentinel
+            masters = .one(node)
+            node.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
+            node.onStateChange = { [weak self, weak node, weak sentinel] in
+                if node?.isConnected == true { sentinel?.confirm() }
+                self?.onStateChange?()
+            }
+            sentinel?.onSwitch = { [weak node] endpoint in
+                guard let node, node.endpoint != endpoint else { return }
+                node.reconnect(because: .refusedByServer("Sentinels name \(endpoint) the master"))
+            }
+            checkTimer = Timer(loop: loop) { [weak node] in node?.checkIncarnation() }
+            node.open()
         }
-        build(request, scriptDigest: scriptDigest)
-        connection.send(command) { [weak self] outcome in
-            switch outcome {
-            case .unavailable: reply(.unavailable)
-            case .unknown: reply(.unknown)
-            case .reply(.integer(let value)):
-                guard let code = CounterScript.Code(rawValue: value) else {
-                    self?.dropForGarbage()
-                    reply(.unknown)
-                    return
+        checkTimer?.scheduleRepeating(every: configuration.checkInterval)
+    }
+
+    /// Under which a challenge with this id is to be sealed, for this key or for any. Nil until
+    /// the master that will keep it was reached; its last known one while it cannot be.
+    public func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
+        switch masters {
+        case .one(let node): node.incarnation
+        case .cluster(let cluster): cluster.incarnation(keyID: keyID, challenge: challenge)
+        }
+    }
+
+    /// Whether at least one master can be asked.
+    public var isConnected: Bool {
+        switch masters {
+        case .one(let node): node.isConnected
+        case .cluster(let cluster): cluster.isConnected
+        }
+    }
+
+    /// Whether every key's master can be asked.
+    package var isWhole: Bool {
+        switch masters {
+        case .one(let node): node.isConnected
+        case .cluster(let cluster): cluster.isWhole
+        }
+    }
+
+    /// Why there is no connection, or was none before the present one.
+    public var lastFailure: RedisFailure? {
+        switch masters {
+        case .one(let node): node.lastFailure
+        case .cluster(let cluster): cluster.lastFailure
+        }
+    }
+
+    /// Accepts the counter and spends the challenge, or neither; a challenge that is bound to no
+    /// key may be spent in vain. `reply` is called once: before this returns where there is no
+    /// connection.
+    public func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
+        switch masters {
+        case .one(let node):
+            node.run(call(request, .whole)) { outcome in
+                // No server by itself redirects.
+                if case .verdict(let verdict) = outcome { reply(verdict) } else { reply(.unknown) }
+            }
+        case .cluster(let cluster):
+            let keySlot = RedisSlot(ofTag: layout.tag(request.keyID))
+            guard !request.challenge.isBound else {
+                return cluster.run(call(request, .whole), in: keySlot, reply: reply)
+            }
+            let challengeSlot = RedisSlot(ofTag: layout.tag(request.challenge.id))
+            let count = call(request, .count)
+            cluster.run(call(request, .spend), in: challengeSlot) { [weak cluster] verdict in
+                guard verdict == .accepted else { return reply(verdict) }
+                guard let cluster else { return reply(.unknown) }
+                cluster.run(count, in: keySlot) { [weak cluster] verdict in
+                    // Whoever is too fast may send the same request again later.
+                    if case .rateLimited = verdict {
+                        cluster?.forget(count.names.spent, in: challengeSlot)
+                    }
+                    // The challenge is spent: the same assertion cannot come again.
+                    reply(verdict == .unavailable ? .unknown : verdict)
                 }
-                self?.compareIncarnation(with: request.challenge.incarnation, code)
-                reply(code.verdict)
-            case .reply(.error(let line)):
-                self?.settleError(line, request, isAgain: isAgain, reply: reply)
-            case .reply:
-                self?.dropForGarbage()
-                reply(.unknown)
             }
         }
     }
 
-    private func build(_ request: CounterAdvance, scriptDigest: String) {
-        let device = layout.device(request.keyID)
+    private func call(_ request: CounterAdvance, _ part: CounterScript.Part) -> CounterScript.Call {
         let spentFor = max(request.challenge.remainingMilliseconds, 0)
-            .addingReportingOverflow(configuration.clockSkew.milliseconds)
-        let spentMilliseconds = min(spentFor.overflow ? .max : spentFor.partialValue, expiryMax)
-        let spentFloor = max(spentMilliseconds, 1)
-        CounterScript.Call(
-            incarnationRecord: layout.incarnation, revocationMark: layout.revoked(device),
-            deviceState: layout.counter(device),
-            spentMark: layout.spent(device, challenge: request.challenge.id),
+            .addingReportingOverflow(configuration.clockSkew.expiryMilliseconds)
+        let spentMilliseconds = max(
+            1, min(spentFor.overflow ? .max : spentFor.partialValue, expiryMax))
+        let challenge = request.challenge.id
+        return CounterScript.Call(
+            part: part,
+            names: part == .whole
+                ? layout.names(request.keyID, challenge: challenge)
+                : layout.names(request.keyID, freeChallenge: challenge),
             incarnation: request.challenge.incarnation, counter: request.counter,
             windowSize: min(max(request.windowSize, 1), CounterScript.windowSizeMax),
-            floor: request.floor, spentMilliseconds: spentFloor,
+            floor: request.floor, spentMilliseconds: spentMilliseconds,
             stateMilliseconds: max(
-                spentFloor, min(configuration.deviceLifetime.milliseconds, expiryMax))
-        ).write(digest: scriptDigest, to: &command)
+                spentMilliseconds, configuration.deviceLifetime.expiryMilliseconds),
+            rates: request.rates)
     }
 
-    private func settleError(
-        _ line: String, _ request: CounterAdvance, isAgain: Bool,
-        reply: @escaping (CounterVerdict) -> Void
-    ) {
-        switch RedisServerError(line) {
-        case .noScript where !isAgain:
-            // Nothing ran. The server takes commands in order: loading goes before asking again.
-            loadScript()
-            advance(request, isAgain: true, reply: reply)
-        case .noScript, .refused: reply(.unavailable)
-        case .refusedByConnection:
-            connection?.retire(because: .refusedByServer(String(line.prefix(200))))
-            reply(.unavailable)
-        case .other:
-            // The script's own refusal, before it wrote anything.
-            reply(line.hasPrefix("DAMAGED ") ? .unavailable : .unknown)
+    /// Logs in anew from now on, wherever a connection is made; what stands stays. Only how servers
+    /// are reached may differ from before.
+    public func update(_ next: RedisCounterConfiguration) {
+        switch masters {
+        case .one(let node): node.update(next.connection)
+        case .cluster(let cluster): cluster.update(next.connection)
         }
+        if let next = next.sentinel { sentinel?.update(next) }
     }
 
-    private func loadScript() {
-        guard !isLoadingScript, let connection else { return }
-        isLoadingScript = true
-        connection.send(RedisCommand("SCRIPT", "LOAD", CounterScript.source)) {
-            [weak self] outcome in
-            self?.isLoadingScript = false
-            guard let self, case .reply(let reply) = outcome else { return }
-            if let digest = Self.digest(reply) {
-                scriptDigest = digest
-            } else {
-                giveUp(on: reply)
-            }
+    /// Settles what is in flight and lets go of the connections for good.
+    public func close() {
+        checkTimer?.cancel()
+        sentinel?.close()
+        switch masters {
+        case .one(let node): node.close()
+        case .cluster(let cluster): cluster.close()
         }
-    }
-
-    /// Makes a new connection after an answer that leaves this one without script or incarnation.
-    private func giveUp(on reply: RedisReply) {
-        guard case .error(let line) = reply else {
-            dropForGarbage()
-            return
-        }
-        // A server that is busy or full has changed nothing; it is asked again soon.
-        if RedisServerError(line) == .refused { return }
-        connection?.retire(because: .refusedByServer(String(line.prefix(200))))
-    }
-
-    static func digest(_ reply: RedisReply) -> String? {
-        guard let text = reply.text, text.utf8.count == 40, text.allSatisfy(\.isHexDigit) else {
-            return nil
-        }
-        return text
-    }
-
-    private func dropForGarbage() {
-        connection?.drop(because: .protocolViolation(.unexpectedReply))
-    }
-
-    // MARK: the incarnation
-
-    /// Asks again where a reply contradicts the incarnation last known. A client that brings a
-    /// challenge older than that does not.
-    private func compareIncarnation(
-        with challengeIncarnation: Incarnation, _ code: CounterScript.Code
-    ) {
-        switch code {
-        case .incarnationChanged:
-            if challengeIncarnation == incarnation { checkIncarnation() }
-        case .accepted, .replayed, .challengeSpent, .counterUsed:
-            if challengeIncarnation != incarnation { checkIncarnation() }
-        case .revoked: break
-        }
-    }
-
-    private func checkIncarnation() {
-        guard isConnected, !isChecking, let connection else { return }
-        isChecking = true
-        connection.send(IncarnationScript.command(layout)) { [weak self] outcome in
-            guard let self else { return }
-            isChecking = false
-            guard case .reply(let reply) = outcome else { return }
-            if let found = IncarnationScript.incarnation(reply) {
-                adopt(found)
-            } else {
-                giveUp(on: reply)
-            }
-        }
-    }
-
-    private func adopt(_ found: Incarnation) {
-        guard found != incarnation else { return }
-        incarnation = found
-        if isConnected { onStateChange?() }
-    }
-}
-
-extension RedisCounters: RedisConnectionOwner {
-    public func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep {
-        switch reply {
-        case nil: return .send(IncarnationScript.command(layout))
-        case .error(let line): return .refused("handshake: \(line.prefix(200))")
-        case .some(let reply):
-            if let found = IncarnationScript.incarnation(reply) {
-                adopt(found)
-                return .send(RedisCommand("SCRIPT", "LOAD", CounterScript.source))
-            }
-            if let digest = Self.digest(reply) {
-                scriptDigest = digest
-                return .finished
-            }
-            return .refused("handshake: the server's answer is not Redis'")
-        }
-    }
-
-    public func connectionBecameReady() {
-        isConnected = true
-        onStateChange?()
-    }
-
-    public func connectionFailed(_ failure: RedisFailure) {
-        isConnected = false
-        lastFailure = failure
-        onStateChange?()
     }
 }
 
@@ -232,9 +173,7 @@ private let expiryMax = 100 * 366 * 24 * 3600 * 1000
 
 extension Duration {
     /// Whole milliseconds, at most as many as an expiry may have.
-    fileprivate var milliseconds: Int {
-        let (seconds, attoseconds) = components
-        guard seconds < Int64(expiryMax / 1000) else { return expiryMax }
-        return Int(max(seconds, 0)) * 1000 + Int(max(attoseconds, 0) / 1_000_000_000_000_000)
+    fileprivate var expiryMilliseconds: Int {
+        components.seconds < Int64(expiryMax / 1000) ? wholeMilliseconds : expiryMax
     }
 }

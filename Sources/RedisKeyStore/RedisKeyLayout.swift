@@ -1,5 +1,6 @@
 import AppAttest
 import Bytes
+import Redis
 
 /// The names under which one gateway's data lies in Redis.
 ///
@@ -8,37 +9,65 @@ import Bytes
 ///     <prefix>{<key id>}:counter             device state
 ///     <prefix>{<key id>}:spent:<challenge>   mark of a spent challenge
 ///
+/// In a cluster:
+///
+///     <prefix>{<tag>}:incarnation            record of one master's incarnation
+///     <prefix>{<challenge>}:spent:<key id>   mark of a spent challenge that was sealed for no key
+///
 /// Key ids and challenge ids are base64url without padding. The braces are the hash tag of Redis
-/// Cluster: all of one device lies in one slot. The incarnation record is given to the scripts as a
-/// key like any other: where a server demands that all keys of a call share a slot, each slot can
-/// have a record of its own, named by a tag of that slot, without any other change.
+/// Cluster: all of one device lies in one slot. The tag of a record makes it lie in a slot of its
+/// master.
 struct RedisKeyLayout {
     private let prefix: [UInt8]
-    let incarnation: [UInt8]
 
-    init(prefix: String) {
-        self.prefix = Array(prefix.utf8)
-        incarnation = self.prefix + Array("incarnation".utf8)
-    }
+    init(prefix: String) { self.prefix = Array(prefix.utf8) }
 
     private static let revokedSuffix = Array("}:revoked".utf8)
-    private static let counterSuffix = Array("}:counter".utf8)
+    private static let stateSuffix = Array("}:counter".utf8)
     private static let spentSuffix = Array("}:spent:".utf8)
 
-    /// What all names of one device begin with.
-    func device(_ keyID: KeyID) -> [UInt8] {
-        var name = prefix
-        name.reserveCapacity(prefix.count + 44)
+    /// Without a tag that of a server that has no slots.
+    func record(tag: [UInt8]?) -> [UInt8] {
+        guard let tag else { return prefix + Array("incarnation".utf8) }
+        return prefix + [0x7B] + tag + Array("}:incarnation".utf8)
+    }
+
+    func tag(_ keyID: KeyID) -> [UInt8] { Base64.encodeURLBytes(keyID.digest.array) }
+
+    func tag(_ challenge: Bytes16) -> [UInt8] { Base64.encodeURLBytes(challenge.array) }
+
+    /// Those of one device and a challenge that lies with it.
+    func names(_ keyID: KeyID, challenge: Bytes16) -> CounterNames {
+        let device = start(tag(keyID))
+        return CounterNames(
+            revoked: device + Self.revokedSuffix, state: device + Self.stateSuffix,
+            spent: device + Self.spentSuffix + tag(challenge))
+    }
+
+    /// Those of one device and a challenge that lies by itself.
+    func names(_ keyID: KeyID, freeChallenge challenge: Bytes16) -> CounterNames {
+        let deviceTag = tag(keyID)
+        let device = start(deviceTag)
+        return CounterNames(
+            revoked: device + Self.revokedSuffix, state: device + Self.stateSuffix,
+            spent: start(tag(challenge)) + Self.spentSuffix + deviceTag)
+    }
+
+    func revoked(_ keyID: KeyID) -> [UInt8] { start(tag(keyID)) + Self.revokedSuffix }
+
+    private func start(_ tag: [UInt8]) -> [UInt8] {
+        var name: [UInt8] = []
+        name.reserveCapacity(prefix.count + tag.count + 40)
+        name.append(contentsOf: prefix)
         name.append(0x7B)
-        name.append(contentsOf: Base64.encodeURLBytes(keyID.digest.array))
+        name.append(contentsOf: tag)
         return name
     }
+}
 
-    func revoked(_ device: [UInt8]) -> [UInt8] { device + Self.revokedSuffix }
-
-    func counter(_ device: [UInt8]) -> [UInt8] { device + Self.counterSuffix }
-
-    func spent(_ device: [UInt8], challenge: Bytes16) -> [UInt8] {
-        device + Self.spentSuffix + Base64.encodeURLBytes(challenge.array)
-    }
+/// What one call of the counter script names.
+struct CounterNames {
+    let revoked: [UInt8]
+    let state: [UInt8]
+    let spent: [UInt8]
 }

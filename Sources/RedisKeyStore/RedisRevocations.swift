@@ -11,25 +11,61 @@ public enum RedisRevocations {
     public static func mark(
         _ keys: [KeyID], configuration: RedisCounterConfiguration
     ) throws(RedisRevocationError) {
+        guard !keys.isEmpty else { return }
+        var attemptCount = 1
+        while true {
+            do throws(RedisRevocationError) {
+                return try markOnce(keys, configuration)
+            } catch {
+                // Slots move, masters change: a mark that is set twice is set.
+                guard attemptCount < attemptCountMax, error.mentionsAnotherServer else {
+                    throw error
+                }
+                attemptCount += 1
+            }
+        }
+    }
+
+    private static let attemptCountMax = 3
+
+    private static func markOnce(
+        _ keys: [KeyID], _ configuration: RedisCounterConfiguration
+    ) throws(RedisRevocationError) {
+        let directory: RedisDirectory
+        do throws(RedisFailure) {
+            directory = try RedisDirectory(configuration)
+        } catch {
+            throw .notConnected(error.description)
+        }
         let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
-        try run(
-            configuration,
-            keys.map { key in
-                var command = RedisCommand("SET")
-                command.append(layout.revoked(layout.device(key)))
-                command.append("1")
-                return command
-            })
+        var commands: [RedisEndpoint: [RedisCommand]] = [:]
+        for key in keys {
+            let name = layout.revoked(key)
+            let master =
+                if let map = directory.map {
+                    map[RedisSlot(ofKey: name)]
+                } else {
+                    directory.masters.first
+                }
+            guard let master else { throw .notConnected("a slot of the cluster has no master") }
+            var command = RedisCommand("SET")
+            command.append(name)
+            command.append("1")
+            commands[master, default: []].append(command)
+        }
+        for (endpoint, commands) in commands {
+            var connection = configuration.connection
+            connection.endpoints = [endpoint]
+            try run(connection, commands)
+        }
     }
 
     private static func run(
-        _ configuration: RedisCounterConfiguration, _ commands: [RedisCommand]
+        _ configuration: RedisConfiguration, _ commands: [RedisCommand]
     ) throws(RedisRevocationError) {
-        guard !commands.isEmpty else { return }
         let loop: EventLoop
         do { loop = try EventLoop() } catch { throw .notConnected(error.description) }
-        let errand = RedisErrand(
-            loop: loop, configuration: configuration.connection, commands: commands)
+        let errand = RedisErrand(loop: loop, configuration: configuration, commands: commands)
         loop.run()
         if let failure = errand.failure { throw failure }
     }
@@ -41,6 +77,11 @@ public enum RedisRevocationError: Error, Hashable, Sendable, CustomStringConvert
     case notConnected(String)
     /// The first `doneCount` keys are marked; the others may or may not be.
     case interrupted(doneCount: Int, String)
+
+    fileprivate var mentionsAnotherServer: Bool {
+        guard case .interrupted(_, let reason) = self else { return false }
+        return ["MOVED ", "ASK ", "TRYAGAIN", "READONLY"].contains(where: reason.hasPrefix)
+    }
 
     public var description: String {
         switch self {

@@ -103,8 +103,12 @@ enum DoctorCommand {
         guard case .redis(let redis) = settings.counters else {
             return report.tell(.ok, "counters", "embedded: one gateway only")
         }
-        RedisCheckup.run(RedisCounterConfiguration(redis)) { step in
-            report.tell(step.verdict, "redis \(step.name)", step.text)
+        do throws(TLSError) {
+            RedisCheckup.run(try RedisCounterConfiguration(redis)) { step in
+                report.tell(step.verdict, "redis \(step.name)", step.text)
+            }
+        } catch {
+            report.tell(.failure, "redis TLS", "\(error)")
         }
     }
 

@@ -1,5 +1,6 @@
 import Bytes
 import Settings
+import TLS
 import Testing
 
 @testable import EventLoop

@@ -56,23 +56,24 @@ struct EmbeddedCountersTests {
         var bench = EmbeddedBench()
         let key = bench.generator.keyID()
         let steps: [(counter: UInt32, window: Int, expected: CounterVerdict)] = [
-            (0, 64, .counterUsed), (1, 64, .accepted), (1, 64, .counterUsed),
+            (0, 64, .counterTooLow), (1, 64, .accepted), (1, 64, .counterUsed),
             // Above the right edge: accepted, the edge moves.
             (100, 64, .accepted), (100, 64, .counterUsed),
             // Inside and not seen; the left edge is 100 - 63.
-            (37, 64, .accepted), (37, 64, .counterUsed), (36, 64, .counterUsed),
+            (37, 64, .accepted), (37, 64, .counterUsed), (36, 64, .counterTooLow),
             (99, 64, .accepted), (99, 64, .counterUsed),
             // The same table serves a narrower and a strict route.
-            (98, 2, .counterUsed), (98, 1, .counterUsed), (98, 3, .accepted),
+            (98, 2, .counterTooLow), (98, 1, .counterTooLow), (98, 3, .accepted),
             // A wider window reaches further back, but nothing accepted comes again.
             (36, 65, .accepted), (2, 1024, .accepted), (1, 1024, .counterUsed),
             // A jump by more than everything remembered.
-            (1_000_000, 64, .accepted), (100, 1024, .counterUsed), (998_976, 1024, .counterUsed),
+            (1_000_000, 64, .accepted), (100, 1024, .counterTooLow),
+            (998_976, 1024, .counterTooLow),
             (998_977, 1024, .accepted), (998_977, 1024, .counterUsed), (999_000, 1024, .accepted),
-            (.max, 1, .accepted), (.max, 1024, .counterUsed), (.max - 1, 1, .counterUsed),
+            (.max, 1, .accepted), (.max, 1024, .counterUsed), (.max - 1, 1, .counterTooLow),
             (.max - 1, 2, .accepted), (.max - 1023, 1024, .accepted),
-            (.max - 1024, 1024, .counterUsed),
-            (.max - 1, 4096, .counterUsed), (.max - 1022, 0, .counterUsed),
+            (.max - 1024, 1024, .counterTooLow),
+            (.max - 1, 4096, .counterUsed), (.max - 1022, 0, .counterTooLow),
         ]
         for (number, step) in steps.enumerated() {
             let verdict = bench.advance(key, step.counter, window: step.window)
@@ -84,12 +85,12 @@ struct EmbeddedCountersTests {
     func floor() {
         var bench = EmbeddedBench()
         let key = bench.generator.keyID()
-        #expect(bench.advance(key, 50, window: 64, floor: 50) == .counterUsed)
+        #expect(bench.advance(key, 50, window: 64, floor: 50) == .counterTooLow)
         #expect(bench.advance(key, 51, window: 64, floor: 50) == .accepted)
         // Another worker's cache may hold an older floor.
-        #expect(bench.advance(key, 40, window: 64, floor: 3) == .counterUsed)
+        #expect(bench.advance(key, 40, window: 64, floor: 3) == .counterTooLow)
         #expect(bench.advance(key, 60, window: 64, floor: 50) == .accepted)
-        #expect(bench.advance(key, 55, window: 64, floor: 57) == .counterUsed)
+        #expect(bench.advance(key, 55, window: 64, floor: 57) == .counterTooLow)
         #expect(bench.advance(key, 55, window: 64, floor: 50) == .accepted)
     }
 
@@ -119,7 +120,7 @@ struct EmbeddedCountersTests {
         #expect(bench.advance(key, 6, challenge: fresh) == .accepted)
         let unknown = bench.generator.keyID()
         let before = bench.counters.keyCount
-        #expect(bench.advance(unknown, 3, floor: 3) == .counterUsed)
+        #expect(bench.advance(unknown, 3, floor: 3) == .counterTooLow)
         #expect(bench.counters.keyCount == before)
         let old = bench.use(bench.generator.bytes16(), of: Incarnation(1))
         #expect(bench.advance(key, 7, challenge: old) == .incarnationChanged)
@@ -183,7 +184,7 @@ struct EmbeddedCountersTests {
         let floors = bench.floors.withLock { $0 }
         #expect(floors.count == 999)
         #expect(floors[keys[999]] == 1000)
-        #expect(bench.advance(keys[999], 1000, floor: 1000) == .counterUsed)
+        #expect(bench.advance(keys[999], 1000, floor: 1000) == .counterTooLow)
         #expect(bench.advance(keys[999], 1001, floor: 1000) == .accepted)
     }
 

@@ -31,13 +31,11 @@ private struct NaiveStore {
         }
         var key = keys[advance.keyID] ?? Key()
         key.floor = max(key.floor, advance.floor)
-        let isAbove = advance.counter > key.highest
-        let isInWindow =
-            advance.counter > key.floor
-            && Int(key.highest) - Int(advance.counter) < min(max(1, advance.windowSize), 1024)
-        guard isAbove || (isInWindow && !key.accepted.contains(advance.counter)) else {
-            return .counterUsed
-        }
+        if advance.counter <= key.floor { return .counterTooLow }
+        let distance = Int(key.highest) - Int(advance.counter)
+        if distance >= 1024 { return .counterTooLow }
+        if key.accepted.contains(advance.counter) { return .counterUsed }
+        if distance >= max(1, advance.windowSize) { return .counterTooLow }
         key.accepted.insert(advance.counter)
         keys[advance.keyID] = key
         spent[pair] = advance.counter

@@ -46,11 +46,12 @@ struct RedisCheckupTests {
         let found = steps(server)
         #expect(
             found.map(\.name) == [
-                "connection", "login", "database", "server", "eviction", "incarnation",
-                "script loading", "writing", "incarnation script", "counter script", "clean-up",
+                "connection", "login", "database", "server", "eviction", "persistence",
+                "replicas", "incarnation", "script loading", "writing", "incarnation script",
+                "counter script", "clean-up",
             ])
         #expect(found.allSatisfy { $0.verdict == .ok }, "\(found)")
-        #expect(found[5].text.hasPrefix("none yet"))
+        #expect(found[7].text.hasPrefix("none yet"))
         #expect(try server.command("DBSIZE") == "0")
     }
 
@@ -115,8 +116,8 @@ struct RedisCheckupTests {
         }
         let failures = findings(found, .failure)
         #expect(failures.first?.hasPrefix(expected) == true, "\(failures)")
-        // EVAL runs what needs GET as well.
-        #expect(failures.count == (right == "+get" ? 2 : 1), "\(failures)")
+        // Both scripts need GET as well.
+        #expect(failures.count == (right == "+get" ? 3 : 1), "\(failures)")
         #expect(try server.command("DBSIZE") == "0")
     }
 

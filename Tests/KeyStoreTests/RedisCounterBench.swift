@@ -53,6 +53,9 @@ final class RedisCounterBench {
 
     struct TookTooLong: Error {}
 
+    /// How long servers may take to find another master, on a busy machine.
+    static let patience = Duration.seconds(90)
+
     func run(until isDone: () -> Bool) throws {
         var isLate = false
         let guardTimer = Timer(loop: loop) { [loop] in
@@ -87,16 +90,33 @@ final class RedisCounterBench {
     /// A request under the present incarnation.
     func request(
         key: UInt64 = 1, counter: UInt32, window: Int = 1, challenge: UInt64, floor: UInt32 = 0,
-        remainingMilliseconds: Int = 120_000
+        remainingMilliseconds: Int = 120_000, rates: [CounterRate] = [], isBound: Bool = true
     ) -> CounterAdvance {
-        CounterAdvance(
+        let id = Bytes16(word0: 0, word1: challenge)
+        let incarnation = worker.incarnation(
+            keyID: isBound ? Self.key(key) : nil, challenge: id)
+        return CounterAdvance(
             keyID: Self.key(key), counter: counter, windowSize: window,
             challenge: ChallengeUse(
-                id: Bytes16(word0: 0, word1: challenge),
-                incarnation: worker.incarnation ?? Incarnation(0),
-                remainingMilliseconds: remainingMilliseconds),
-            floor: floor)
+                id: id, incarnation: incarnation ?? Incarnation(0),
+                remainingMilliseconds: remainingMilliseconds, isBound: isBound),
+            floor: floor, rates: rates)
     }
+
+    /// Lets the loop do what it has to do meanwhile.
+    func pause() {
+        var isOver = false
+        let timer = Timer(loop: loop) { [loop] in
+            isOver = true
+            loop.stop()
+        }
+        timer.schedule(after: .milliseconds(20))
+        // Others stop the loop as well.
+        while !isOver { loop.run() }
+    }
+
+    /// Of the only master.
+    var incarnation: Incarnation? { worker.anyIncarnation }
 
     /// The name of a key's revocation mark.
     static func markName(_ key: KeyID) -> String {
@@ -105,5 +125,12 @@ final class RedisCounterBench {
 
     static func key(_ number: UInt64) -> KeyID {
         KeyID(digest: Bytes32(word0: number, word1: 0xFFFF_FFFF_FFFF_FFFF, word2: 0, word3: 1))
+    }
+}
+
+extension RedisCounters {
+    /// That of a server that is not of a cluster.
+    var anyIncarnation: Incarnation? {
+        incarnation(keyID: nil, challenge: Bytes16(word0: 0, word1: 0))
     }
 }

@@ -29,7 +29,7 @@ private struct CounterModel {
         if let counter = device.spent[request.challenge.id] {
             return counter == request.counter ? .replayed : .challengeSpent
         }
-        if request.counter <= request.floor { return .counterUsed }
+        if request.counter <= request.floor { return .counterTooLow }
         if !device.hasState || device.highest < request.floor {
             device.highest = request.floor
             device.base = request.floor
@@ -37,9 +37,11 @@ private struct CounterModel {
         }
         if request.counter <= device.highest {
             let distance = Int(device.highest - request.counter)
+            if distance >= 1024 { return .counterTooLow }
             let isUsed =
                 request.counter <= device.base || device.accepted.contains(request.counter)
-            if isUsed || distance >= min(request.windowSize, 1024) { return .counterUsed }
+            if isUsed { return .counterUsed }
+            if distance >= request.windowSize { return .counterTooLow }
         }
         device.highest = max(device.highest, request.counter)
         device.accepted.insert(request.counter)
@@ -100,7 +102,7 @@ struct RedisModelTests {
     func agree(seed: UInt64) throws {
         let server = try RedisServer()
         let bench = try RedisCounterBench(server)
-        var model = CounterModel(incarnation: try #require(bench.worker.incarnation))
+        var model = CounterModel(incarnation: try #require(bench.incarnation))
         var random = SeededNumbers(state: seed)
         var near: [UInt32] = [0, 0, 5, 100, 70_000, .max - 3000]
         var counters: Set<[UInt64]> = []
@@ -138,12 +140,12 @@ struct RedisModelTests {
         } else if round % 10 == 7 {
             try server.command("SCRIPT", "FLUSH")
         } else if round % 25 == 0 {
-            let before = bench.worker.incarnation
+            let before = bench.incarnation
             let old = bench.request(counter: .max, challenge: 1)
             try server.command("FLUSHALL")
             #expect(try bench.verdict(old) == .incarnationChanged)
-            try bench.run { bench.worker.incarnation != before }
-            model = CounterModel(incarnation: try #require(bench.worker.incarnation))
+            try bench.run { bench.incarnation != before }
+            model = CounterModel(incarnation: try #require(bench.incarnation))
         }
     }
 }

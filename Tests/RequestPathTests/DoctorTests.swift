@@ -29,7 +29,7 @@ struct DoctorTests {
         let server = try RedisServer()
         let (lines, status) = try examine(server)
         #expect(status == .exited(0))
-        #expect(lines.filter { $0.hasPrefix("ok    redis ") }.count == 11, "\(lines)")
+        #expect(lines.filter { $0.hasPrefix("ok    redis ") }.count == 13, "\(lines)")
         #expect(!lines.contains { $0.hasPrefix("FAIL") })
         #expect(try server.command("DBSIZE") == "0")
     }

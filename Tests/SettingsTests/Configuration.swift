@@ -59,7 +59,7 @@ struct Configuration {
 
     static let golden = Configuration(
         files: [
-            "/secret": "hunter2", "/empty.pem": "",
+            "/secret": "hunter2", "/two-lines": "hunter2\nhunter3\n", "/empty.pem": "",
             "/garbage.pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
         ])
 
@@ -116,12 +116,18 @@ struct Configuration {
         trust: { extra_roots: [/root.pem], clock_skew: 0s }
         registry: { sqlite: ./r.db }
         counters:
-          redis: redis://h:1/3
-          username: u
-          password: p/w
-          connect_timeout: 2s
-          command_timeout: 10ms
-          in_flight_max: 7
+          redis:
+            address: h:1
+            database: 3
+            username: u
+            password: p/w
+            client_name: gateway
+            tls: { ca: /root.pem }
+            connect_timeout: 2s
+            command_timeout: 10ms
+            in_flight_max: 7
+            key_lifetime: 2h
+            wait: { replicas: 2, timeout: 5ms }
         key_cache: { records: 1 }
         challenge: { ttl: 1s, attestation_ttl: 72h }
         secrets: { challenge_key_file: keys }

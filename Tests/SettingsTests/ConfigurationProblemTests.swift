@@ -29,6 +29,11 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with a Redis", arguments: GoldenCase.redis)
+    func redis(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("says everything that is wrong with upstreams and routes", arguments: GoldenCase.routes)
     func routes(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
@@ -84,7 +89,7 @@ struct ConfigurationProblemTests {
 
     @Test("never shows a password, nor what a file held")
     func secrets() {
-        for golden in GoldenCase.values + GoldenCase.places {
+        for golden in GoldenCase.values + GoldenCase.places + GoldenCase.redis {
             #expect(!golden.problems.joined().contains("hunter"))
         }
     }

@@ -189,15 +189,6 @@ extension GoldenCase {
                 12:5: listeners[10]: required key "bind" is missing
                 """#),
         GoldenCase(
-            "what comes with a later version",
-            #"""
-            counters: { redis: rediss://h }
-            """#,
-            expects: #"""
-                1:20: counters.redis: the URL asks for TLS: TLS to Redis is not part of this \#
-                version
-                """#),
-        GoldenCase(
             "one address bound twice",
             #"""
             listeners:

@@ -87,7 +87,7 @@ struct SettingsLoaderTests {
             return
         }
         expectDifferent(redis, RedisSettings(endpoint: .unix(path: "")))
-        #expect(redis.password == "p/w")
+        #expect(redis.login.password == "p/w")
         #expect(settings.routes[1].attest.replay == .durable)
         #expect(settings.routes[2].bodyByteCountMax == settings.limits.bodyByteCountMax)
         #expect(settings.routes[2].path == .prefix("/a b/".replacing(" ", with: "%20")))
@@ -173,6 +173,7 @@ struct SettingsLoaderTests {
                 endpoint: .tcp(host: "h", port: 1), username: "u", password: "p@/:%")
         ),
         ("unix:///run/r.sock", RedisSettings(endpoint: .unix(path: "/run/r.sock"))),
+        ("redis+unix:///run/r.sock", RedisSettings(endpoint: .unix(path: "/run/r.sock"))),
         (
             "unix://u:p@/run/r.sock",
             RedisSettings(endpoint: .unix(path: "/run/r.sock"), username: "u", password: "p")
@@ -184,7 +185,7 @@ struct SettingsLoaderTests {
         arguments: [
             "redis://", "redis://h:0", "redis://h:99999", "redis://hunter2@h", "redis://h/x",
             "redis://h/65536", "redis://h?db=1", "redis://u:%zz@h", "redis://u:%ff@h",
-            "redis://u:%00@h", "unix://h/x", "unix://", "http://hunter2", "rediss://:hunter2@h",
+            "redis://u:%00@h", "unix://h/x", "unix://", "http://hunter2", "rediss://hunter2@h",
             "redis:/h", "redis://[::1", "redis://a b", "redis://u:hunter2/x@h",
         ])
     func badURLs(url: String) {

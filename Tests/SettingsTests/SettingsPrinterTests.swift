@@ -20,7 +20,7 @@ struct SettingsPrinterTests {
         let settings = try configuration.loader.load(text: text, fileName: path).get().settings
         var again = try reload(settings, configuration)
         // The password is masked.
-        if case .redis(let redis) = settings.counters, redis.password != nil {
+        if case .redis(let redis) = settings.counters, redis.login.password != nil {
             again.counters = settings.counters
         }
         #expect(again == settings)
@@ -36,8 +36,8 @@ struct SettingsPrinterTests {
             Issue.record("no Redis")
             return
         }
-        #expect(redis.password == SettingsPrinter.passwordMask)
-        redis.password = "p/w"
+        #expect(redis.login.password == SettingsPrinter.passwordMask)
+        redis.login.password = "p/w"
         again.counters = .redis(redis)
         #expect(again == settings)
         #expect(!SettingsPrinter.text(of: settings).contains("p/w"))

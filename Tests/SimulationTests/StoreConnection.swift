@@ -107,9 +107,9 @@ final class StoreConnection {
 
     private static func call(_ words: [String]) -> StoreProcess.Call {
         StoreProcess.Call(
-            revocation: words[4], device: words[5], spent: words[6], incarnation: words[7],
-            counter: UInt32(words[8]) ?? 0, windowSize: Int(words[9]) ?? 1,
-            floor: UInt32(words[10]) ?? 0, spentMilliseconds: Int64(words[11]) ?? 0)
+            revocation: words[3], device: words[4], spent: words[5], incarnation: words[9],
+            counter: UInt32(words[10]) ?? 0, windowSize: Int(words[11]) ?? 1,
+            floor: UInt32(words[12]) ?? 0, spentMilliseconds: Int64(words[13]) ?? 0)
     }
 
     private func reply(_ text: String) { replies += Array(text.utf8) }

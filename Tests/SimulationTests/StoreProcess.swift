@@ -118,7 +118,7 @@ final class StoreProcess {
         if let spent = data.spent[call.spent], spent.endsAt > now {
             return refused(spent.counter == call.counter ? 16 : 12)
         }
-        if call.counter <= call.floor { return refused(13) }
+        if call.counter <= call.floor { return refused(18) }
         var device =
             data.devices[call.device] ?? StoreData.Device(highest: call.floor, base: call.floor)
         if device.highest < call.floor {
@@ -127,7 +127,8 @@ final class StoreProcess {
         if call.counter <= device.highest {
             let isUsed = call.counter <= device.base || device.accepted.contains(call.counter)
             let distance = Int(device.highest - call.counter)
-            if isUsed || distance >= call.windowSize { return refused(13) }
+            if isUsed { return refused(13) }
+            if distance >= call.windowSize { return refused(18) }
         }
         guard isMaster else { return nil }
         device.highest = max(device.highest, call.counter)

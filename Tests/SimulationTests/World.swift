@@ -240,10 +240,11 @@ final class World {
         guard let server = servers.first(where: \.isMaster), let record = server.data.record
         else { return }
         let layout = RedisKeyLayout(prefix: "sallyport:")
-        let name = layout.device(devices[device].keyID)
+        let names = layout.names(
+            devices[device].keyID, challenge: Bytes16(word0: 0, word1: UInt64(counter)))
         func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
         let call = StoreProcess.Call(
-            revocation: text(layout.revoked(name)), device: text(layout.counter(name)),
+            revocation: text(names.revoked), device: text(names.state),
             spent: "forged \(counter)", incarnation: String(record.prefix(16)), counter: counter,
             windowSize: 1, floor: 0, spentMilliseconds: 1000)
         if let finding = server.check(call, now: storeNow) { server.write(finding, of: call) }
@@ -437,7 +438,7 @@ final class World {
         trace.append("revoke \(device)")
         registry.revoke(devices[device].keyID)
         let layout = RedisKeyLayout(prefix: "sallyport:")
-        let mark = layout.revoked(layout.device(devices[device].keyID))
+        let mark = layout.revoked(devices[device].keyID)
         for server in servers where server.isMaster {
             server.mark(revoked: String(decoding: mark, as: UTF8.self))
         }

@@ -11,7 +11,7 @@ struct LayerTests {
         "HTTP": ["Bytes"],
         "ProxyProtocol": ["Bytes"],
         "Telemetry": ["Bytes"],
-        "Redis": ["EventLoop"],
+        "Redis": ["EventLoop", "TLS"],
         "TLS": ["Crypto", "EventLoop"],
         "AppAttestTesting": ["AppAttest"],
         "KeyStore": ["AppAttest"],

@@ -87,6 +87,14 @@ enum MetricsPage {
                 "Requests not sent again because the budget of retries was spent."
             ),
             (.tunnels, "sallyport_tunnels_total", "Connections that became WebSockets."),
+            (
+                .counterConflicts, "sallyport_counter_conflicts_total",
+                "Counters that had been used with another challenge: a key on two devices."
+            ),
+            (
+                .unconfirmed, "sallyport_redis_unconfirmed_total",
+                "Accepted counters that too few replicas of Redis had in time."
+            ),
         ]
         for (count, name, help) in counters {
             page.family(name, .counter, help: help)

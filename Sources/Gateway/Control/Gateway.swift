@@ -121,6 +121,7 @@ public final class Gateway {
     var workerMailboxes: [Mailbox<WorkerMessage>] { Array(mailboxes.dropLast()) }
     var isDraining: Bool { hub.health.isDraining }
     var currentSite: Site { site }
+    var logs: LogWriters { hub.logs }
 
     private var servingText: String {
         "serving with \(Self.count(workerCount, "worker")), generation \(site.generation)"
@@ -184,6 +185,7 @@ public final class Gateway {
                 "trust.extra_roots is set: keys vouched for by these roots are accepted as if"
                     + " Apple had; for tests only")
         }
+        examineRedis()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
     }
@@ -266,7 +268,7 @@ public final class Gateway {
         let fixed = [
             ("workers", next.workerCount == current.workerCount),
             ("registry", next.registry == current.registry),
-            ("counters", next.counters == current.counters),
+            ("counters", current.counters.mayBecome(next.counters)),
             ("log", next.log == current.log),
             ("key_cache", next.keyCache == current.keyCache),
             (

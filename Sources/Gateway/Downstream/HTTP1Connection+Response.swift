@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import TLS
 
 /// How the current answer's body is delimited on the wire (RFC 9112 section 6).
 enum ResponseFraming {

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import TLS
 
 /// The client's bytes on their way through a tunnel. They stay in the input until the upstream
 /// takes them, so that a slow upstream makes the client wait.

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import Settings
+import TLS
 
 /// Hands answers to the kernel, and bounds how long a client may take nothing of them.
 extension HTTP1Connection {

@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import Settings
+import TLS
 
 /// One client's connection: reads requests, one exchange after the other, and writes the answers.
 ///

@@ -3,6 +3,7 @@ import EventLoop
 import HTTP
 import HTTP2
 import Settings
+import TLS
 
 /// One client's HTTP/2 connection: the socket around an ``HTTP2Session``, and an ``HTTP2Stream``
 /// for each request under way. Only its worker's thread touches it.

@@ -19,7 +19,8 @@ enum Problem {
             writer.member("detail", constant: explanation)
         }
         writer.member("code", constant: reason.code)
-        writer.member("action", string: exchange.action(for: reason).rawValue)
+        writer.member(
+            "action", string: (refusal.action ?? exchange.action(for: reason)).rawValue)
         writer.member("request_id", bytes: requestID.readable)
         writer.endObject()
         var response = LocalResponse(

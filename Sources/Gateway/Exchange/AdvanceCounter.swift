@@ -8,7 +8,9 @@ extension Exchange {
     /// signature, once.
     func advanceCounter() throws(Refusal) -> Step {
         guard let verified, let evidence, let key else { return .next }
-        if !isHotCounterAdvanced, counterVerdict == nil, durableOutcome == nil {
+        // With a store that all gateways share, the counter script keeps the buckets of a key.
+        let isLimitedHere = evidence.challenge == nil || !worker.counters.isShared
+        if isLimitedHere, !isHotCounterAdvanced, counterVerdict == nil, durableOutcome == nil {
             try limitKeyRate()
         }
         do throws(Refusal) {
@@ -25,7 +27,7 @@ extension Exchange {
                 try check(durableOutcome)
             }
             decision = .verified
-            countKeyRate()
+            if isLimitedHere { countKeyRate() }
         } catch {
             try refuseOrObserve(error)
         }
@@ -47,8 +49,9 @@ extension Exchange {
                 challenge: ChallengeUse(
                     id: challenge.id, incarnation: challenge.incarnation,
                     // Other gateways may see the challenge as young for as long as clocks differ.
-                    remainingMilliseconds: remaining + Int(Challenge.clockSkewMilliseconds)),
-                floor: key.counterFloor)
+                    remainingMilliseconds: remaining + Int(Challenge.clockSkewMilliseconds),
+                    isBound: challenge.keyID != nil),
+                floor: key.counterFloor, rates: keyRates)
             guard let verdict = worker.advanceCounter(for: self, request) else { return false }
             try check(verdict)
             isHotCounterAdvanced = true
@@ -64,7 +67,11 @@ extension Exchange {
         case .accepted: return
         case .replayed: throw Refusal(.assertionReplayed)
         case .challengeSpent: throw Refusal(.challengeExpired, detail: "spent")
-        case .counterUsed: throw Refusal(.assertionReplayed, detail: "counter_conflict")
+        case .counterUsed:
+            reportConflict()
+            throw Refusal(.assertionReplayed, detail: "counter_conflict")
+        case .counterTooLow: throw Refusal(.assertionReplayed, detail: "counter_too_low")
+        case .rateLimited(let index, let wait): throw keyRateRefusal(index, wait)
         case .revoked:
             if let evidence { worker.keyCache.invalidate([evidence.keyID]) }
             throw Refusal(.keyRevoked)
@@ -72,8 +79,20 @@ extension Exchange {
         case .unavailable: throw Refusal(.storeUnavailable, detail: "counters")
         case .unknown:
             // Perhaps accepted: the client must sign again with a new counter and challenge.
-            throw Refusal(.storeUnavailable, detail: "counters_unknown")
+            throw Refusal(
+                .storeUnavailable, detail: "counters_unknown",
+                explanation: "the assertion may have been used: sign again", action: .signAgain)
         }
+    }
+
+    /// Says so once a request, to whoever watches the log: a genuine device counts up.
+    private func reportConflict() {
+        worker.meter.add(.counterConflicts)
+        guard let evidence else { return }
+        worker.log.event(
+            "counter_conflict",
+            "key \(evidence.keyID.base64.prefix(12)): a counter came again with another challenge;"
+                + " two devices may hold the key, or one was set back")
     }
 
     private func check(_ outcome: Result<DurableOutcome, StoreError>) throws(Refusal) {

@@ -2,6 +2,7 @@ import AppAttest
 import Bytes
 import EventLoop
 import HTTP
+import KeyStore
 import Settings
 
 extension Exchange {
@@ -38,6 +39,21 @@ extension Exchange {
         guard !limits.isEmpty else { return }
         // Others of its key may have come first meanwhile; this one has been let in.
         try? take(limits)
+    }
+
+    /// The limits of the route's keys, as the counter store takes them.
+    var keyRates: [CounterRate] {
+        guard let routeIndex, worker.counters.isShared else { return [] }
+        return site.rateLimits.routes[routeIndex].shared
+    }
+
+    /// The counter store has no token left for the limit at `index` of ``keyRates``.
+    func keyRateRefusal(_ index: Int, _ waitMilliseconds: Int) -> Refusal {
+        let limits = routeIndex.map { site.rateLimits.routes[$0].verified } ?? []
+        let name = index < limits.count ? limits[index].name : ""
+        var refusal = Refusal(.rateLimited, detail: "rate: " + name)
+        refusal.retryAfterSeconds = UInt64(max(0, waitMilliseconds)) / 1000 + 1
+        return refusal
     }
 
     private func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {

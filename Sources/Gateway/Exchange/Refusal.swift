@@ -7,8 +7,14 @@ struct Refusal: Error, Equatable {
     let explanation: StaticString?
     /// When it is worth to try again; nil for the reason's own `Retry-After`.
     var retryAfterSeconds: UInt64?
+    /// What the client should do, where that is not what it should for any such reason.
+    let action: Reason.Action?
 
-    init(_ reason: Reason, detail: String? = nil, explanation: StaticString? = nil) {
+    init(
+        _ reason: Reason, detail: String? = nil, explanation: StaticString? = nil,
+        action: Reason.Action? = nil
+    ) {
+        self.action = action
         self.reason = reason
         self.detail = detail
         self.explanation = explanation

@@ -52,7 +52,9 @@ extension Exchange {
         let remaining = challenge.remainingMilliseconds(
             at: worker.wallMilliseconds, timeToLive: site.challengeLifeMilliseconds)
         guard remaining != nil else { throw Refusal(.challengeExpired, detail: "age") }
-        guard let incarnation = worker.counters.incarnation else {
+        let current = worker.counters.incarnation(
+            keyID: challenge.keyID, challenge: challenge.id)
+        guard let incarnation = current else {
             throw Refusal(.storeUnavailable, detail: "counters")
         }
         guard challenge.incarnation == incarnation else {

@@ -1,4 +1,5 @@
 import Bytes
+import KeyStore
 import Policy
 import Settings
 
@@ -29,6 +30,14 @@ final class RateLimit: Sendable {
         exempt = AddressSet(settings.exempt)
     }
 
+    /// Named by what every gateway names it by.
+    var counterRate: CounterRate {
+        CounterRate(
+            identity: KeyHash.hash(name.utf8),
+            intervalMicroseconds: Int(max(1, interval / 1000)),
+            depthMicroseconds: Int(max(1, depth / 1000)))
+    }
+
     func exempts(_ address: Bytes16) -> Bool { exempt.contains(address) }
 }
 
@@ -40,7 +49,8 @@ extension [String] {
 /// The rate limits of a site, where the request path asks for them.
 struct SiteRateLimits: Sendable {
     /// By route: before the body is read, and, for those by key, once the key is proved.
-    let routes: [(early: [RateLimit], verified: [RateLimit])]
+    /// Shared: the latter, for a counter store that all gateways have in common.
+    let routes: [(early: [RateLimit], verified: [RateLimit], shared: [CounterRate])]
     let challenge: [RateLimit]
     let attestation: [RateLimit]
 
@@ -48,9 +58,10 @@ struct SiteRateLimits: Sendable {
         let byName = RateLimit.byName(settings.rateLimits)
         routes = settings.routes.map { route in
             let limits = route.rateLimits.compiled(byName)
+            let verified = limits.filter { $0.subject == .key }
             return (
-                early: limits.filter { $0.subject != .key },
-                verified: limits.filter { $0.subject == .key }
+                early: limits.filter { $0.subject != .key }, verified: verified,
+                shared: verified.map(\.counterRate)
             )
         }
         challenge = settings.endpoints.challengeRateLimits.compiled(byName)

@@ -45,6 +45,10 @@ final class WorkerMeter: @unchecked Sendable {
         /// TLS handshakes that came to their end, and those of them that a ticket shortened.
         case handshakes
         case resumptions
+        /// Counters that another challenge had used: two devices with one key.
+        case counterConflicts
+        /// Accepted counters that too few replicas of Redis had in time.
+        case unconfirmed
     }
 
     private let counts = CounterBlock(count: Count.allCases.count)
@@ -105,6 +109,8 @@ final class WorkerMeter: @unchecked Sendable {
     func forget(_ label: ServerLabel) { servers.withLock { $0[label] = nil } }
 
     func add(_ count: Count) { counts.add(count.rawValue) }
+
+    func add(_ count: Count, _ number: Int) { counts.add(count.rawValue, UInt64(number)) }
 
     /// An exchange had to wait at `phase` and goes on.
     func resumed(_ phase: Phase) { waits.add(Int(phase.rawValue)) }

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import TLS
 
 /// Receiving an answer: interim ones, the head, the body piece by piece.
 extension UpstreamConnection {

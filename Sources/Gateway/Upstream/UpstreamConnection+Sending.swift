@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import TLS
 
 /// Sending a request: head and body from where the exchange holds them.
 extension UpstreamConnection {

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import TLS
 
 /// The connection after `101 (Switching Protocols)`: it serves one client until either side ends.
 extension UpstreamConnection {

@@ -31,6 +31,8 @@ final class Worker {
     var verifier: AssertionVerifier
     let registry: any Registry
     let counters: WorkerCounters
+    private var floors = FloorBook()
+    private var floorTimer: Timer?
     private let waiting: WaitingExchanges
     /// Changes of keys that the worker has heard of.
     private var changeCount: UInt64 = 0
@@ -83,7 +85,8 @@ final class Worker {
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,
             apps: site.settings.apps.map(\.id))
-        counters = try WorkerCounters(hub: hub, settings: site.settings.counters, loop: loop)
+        counters = try WorkerCounters(
+            hub: hub, settings: site.settings.counters, meter: meter, loop: loop)
         idleListener = ListenerContext(ListenerSettings(bind: .unix(path: "")))
     }
 
@@ -203,6 +206,7 @@ final class Worker {
         var verdict: CounterVerdict?
         counters.advance(request, now: Int64(loop.now.nanoseconds / 1_000_000)) {
             [unowned self] answer in
+            if answer == .accepted { noteFloor(request) }
             if isInline {
                 verdict = answer
             } else if let exchange = waiting.take(number) {
@@ -215,6 +219,20 @@ final class Worker {
         return verdict
     }
 
+    /// The embedded store raises floors itself, when it forgets a key.
+    private func noteFloor(_ request: CounterAdvance) {
+        guard counters.isShared else { return }
+        floors.note(request.keyID, request.counter)
+        guard floorTimer == nil else { return }
+        let timer = Timer(loop: loop) { [unowned self] in
+            let raised = floors.turn()
+            if !raised.isEmpty { registry.raiseFloors(raised) }
+            keyCache.raiseFloors(raised)
+        }
+        timer.scheduleRepeating(every: site.settings.challenge.timeToLive + .seconds(5))
+        floorTimer = timer
+    }
+
     // MARK: challenges and ids
 
     /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -222,18 +240,21 @@ final class Worker {
 
     /// A fresh challenge, nil while the counter store has never been reached.
     func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> [UInt8]? {
+        let id = random.bytes16()
         let incarnation: Incarnation
         switch purpose {
         case .attestation: incarnation = Incarnation(0)
         case .assertion:
-            guard let current = counters.incarnation else { return nil }
+            guard let current = counters.incarnation(keyID: keyID, challenge: id) else {
+                return nil
+            }
             incarnation = current
         }
         meter.add(.challenges)
         return site.sealer.token(
             of: Challenge(
                 purpose: purpose, issuedAt: wallMilliseconds, incarnation: incarnation,
-                id: random.bytes16(), keyID: keyID))
+                id: id, keyID: keyID))
     }
 
     func nextRequestID() -> Bytes16 { random.bytes16() }
@@ -310,6 +331,7 @@ final class Worker {
         guard !isDraining else { return }
         site = update.site
         keyCache.replaceApps(update.site.settings.apps.map(\.id))
+        counters.update(update.site.settings.counters)
         pools.reload()
         healthChecker?.update()
         let contexts = update.listeners.map(\.context)

@@ -1,16 +1,17 @@
 import AppAttest
+import Bytes
 import EventLoop
 import KeyStore
 import Redis
-public import RedisKeyStore
-public import Settings
+import RedisKeyStore
+import Settings
 
 /// The counter store as one worker reaches it.
 enum WorkerCounters {
     case embedded(EmbeddedCounters)
     case redis(RedisCounters)
 
-    init(hub: Hub, settings: CounterSettings, loop: EventLoop) throws {
+    init(hub: Hub, settings: CounterSettings, meter: WorkerMeter, loop: EventLoop) throws {
         switch settings {
         case .embedded:
             guard let embedded = hub.embeddedCounters else {
@@ -19,8 +20,9 @@ enum WorkerCounters {
             self = .embedded(embedded)
         case .redis(let redis):
             let counters = RedisCounters(
-                loop: loop, configuration: RedisCounterConfiguration(redis))
+                loop: loop, configuration: try RedisCounterConfiguration(redis))
             self = .redis(counters)
+            counters.onUnconfirmed = { [meter] in meter.add(.unconfirmed, $0) }
             var wasConnected = false
             counters.onStateChange = { [unowned counters, health = hub.health] in
                 guard counters.isConnected != wasConnected else { return }
@@ -30,12 +32,28 @@ enum WorkerCounters {
         }
     }
 
-    /// Nil before the store was reached for the first time.
-    var incarnation: Incarnation? {
+    /// Whether other gateways use the same store.
+    var isShared: Bool {
+        switch self {
+        case .embedded: false
+        case .redis: true
+        }
+    }
+
+    /// Under which a challenge is sealed. Nil before the store was reached for the first time.
+    func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
         switch self {
         case .embedded(let counters): counters.incarnation
-        case .redis(let counters): counters.incarnation
+        case .redis(let counters): counters.incarnation(keyID: keyID, challenge: challenge)
         }
+    }
+
+    /// Takes up new passwords and certificates, for the connections made from now on.
+    func update(_ settings: CounterSettings) {
+        guard case .redis(let counters) = self, case .redis(let redis) = settings,
+            let configuration = try? RedisCounterConfiguration(redis)
+        else { return }
+        counters.update(configuration)
     }
 
     var isAvailable: Bool {
@@ -65,24 +83,5 @@ enum WorkerCounters {
 
     func close() {
         if case .redis(let counters) = self { counters.close() }
-    }
-}
-
-extension RedisCounterConfiguration {
-    /// What the settings say of a Redis server.
-    public init(_ settings: RedisSettings) {
-        let endpoint: RedisEndpoint =
-            switch settings.endpoint {
-            case .tcp(let host, let port): .tcp(host: host, port: port)
-            case .unix(let path): .unix(path: path)
-            }
-        var connection = RedisConfiguration(endpoint: endpoint)
-        connection.username = settings.username
-        connection.password = settings.password
-        connection.database = settings.database
-        connection.connectTimeout = settings.connectTimeout
-        connection.commandTimeout = settings.commandTimeout
-        connection.inFlightCountMax = settings.inFlightCountMax
-        self.init(connection: connection)
     }
 }

@@ -67,8 +67,8 @@ struct CounterShard: Sendable {
         case .sameCounter: return .replayed
         case .otherCounter: return .challengeSpent
         }
-        guard advance.counter > advance.floor else { return .counterUsed }
-        if let position, !isAcceptable(advance, at: position) { return .counterUsed }
+        guard advance.counter > advance.floor else { return .counterTooLow }
+        if let position, let refusal = refusal(advance, at: position) { return refusal }
         guard hasRoom(at: position) else { return .unavailable }
 
         let entry = position ?? add(advance.keyID, highest: advance.floor)
@@ -83,14 +83,16 @@ struct CounterShard: Sendable {
         return .accepted
     }
 
-    /// RFC 4303 section 3.4.3: above the window's right edge, or inside it and not seen.
-    private func isAcceptable(_ advance: CounterAdvance, at entry: Int) -> Bool {
+    /// RFC 4303 section 3.4.3: nil above the window's right edge, or inside it and not seen.
+    private func refusal(_ advance: CounterAdvance, at entry: Int) -> CounterVerdict? {
         let counter = advance.counter
-        guard counter > floors[entry] else { return false }
-        guard counter <= highest[entry] else { return true }
+        guard counter > floors[entry] else { return .counterTooLow }
+        guard counter <= highest[entry] else { return nil }
+        let distance = Int(highest[entry] - counter)
+        guard distance < ringBitCount else { return .counterTooLow }
+        if isMarked(counter, at: entry) { return .counterUsed }
         let windowSize = min(max(1, advance.windowSize), ringBitCount)
-        guard Int(highest[entry] - counter) < windowSize else { return false }
-        return !isMarked(counter, at: entry)
+        return distance < windowSize ? nil : .counterTooLow
     }
 
     private func isMarked(_ counter: UInt32, at entry: Int) -> Bool {

@@ -21,7 +21,7 @@ public struct SettingsPrinter {
     }
 
     private mutating func writeAll() {
-        if case .redis(let redis) = settings.counters, redis.password != nil {
+        if case .redis(let redis) = settings.counters, redis.hasPrintedPassword {
             yaml.comment("The password of Redis is shown as \(Self.passwordMask).")
         }
         if case .postgres(let postgres) = settings.registry, postgres.password != nil {
@@ -91,18 +91,6 @@ public struct SettingsPrinter {
         case .redis(let redis): yaml.mapping("counters") { Self.write(redis, to: &$0) }
         }
         yaml.mapping("key_cache") { $0.entry("records", "\(settings.keyCache.recordCountMax)") }
-    }
-
-    private static func write(_ redis: RedisSettings, to yaml: inout YAMLText) {
-        switch redis.endpoint {
-        case .unix(let path): yaml.entry("redis", text: "unix://\(path)")
-        case .tcp: yaml.entry("redis", text: "redis://\(redis.endpoint)/\(redis.database)")
-        }
-        if let username = redis.username { yaml.entry("username", text: username) }
-        if redis.password != nil { yaml.entry("password", text: passwordMask) }
-        yaml.entry("connect_timeout", Quantity.describe(redis.connectTimeout))
-        yaml.entry("command_timeout", Quantity.describe(redis.commandTimeout))
-        yaml.entry("in_flight_max", "\(redis.inFlightCountMax)")
     }
 
     private mutating func writeChallenge() {

@@ -1,6 +1,7 @@
 import Bytes
 
-/// `redis://[user[:password]@]host[:port][/database]`, or `unix://[user[:password]@]/path`.
+/// `redis://[user[:password]@]host[:port][/database]`, `rediss://` the same over TLS, or
+/// `unix://[user[:password]@]/path`, also as `redis+unix://`.
 struct RedisURL: Equatable {
     struct Fault: Error, Equatable {
         /// Quotes nothing of the URL, which may hold a password.
@@ -15,7 +16,8 @@ struct RedisURL: Equatable {
     var endpoint: Endpoint
     var username: String?
     var password: String?
-    var database = 0
+    var database: Int?
+    var hasTLS = false
 
     init(_ text: String) throws(Fault) {
         guard let separator = text.range(of: "://") else {
@@ -29,9 +31,10 @@ struct RedisURL: Equatable {
         }
         switch scheme {
         case "redis": endpoint = .unix(path: "")
-        case "unix": endpoint = .unix(path: "")
+        case "unix", "redis+unix": endpoint = .unix(path: "")
         case "rediss":
-            throw Fault(message: "asks for TLS: TLS to Redis is not part of this version")
+            endpoint = .unix(path: "")
+            hasTLS = true
         default: throw Fault(message: "has an unknown scheme: write redis://… or unix:///path")
         }
         let slash = rest.firstIndex(of: "/") ?? rest.endIndex
@@ -41,7 +44,7 @@ struct RedisURL: Equatable {
             authority = authority[at...].dropFirst()
         }
         do throws(EndpointText.Fault) {
-            if scheme == "unix" {
+            if scheme.hasSuffix("unix") {
                 guard authority.isEmpty else {
                     throw EndpointText.Fault(message: "has a host: write unix:///path")
                 }
@@ -50,7 +53,9 @@ struct RedisURL: Equatable {
                 endpoint = try Self.server(authority)
             }
         } catch { throw Fault(message: error.message) }
-        if scheme == "redis" { try setDatabase(rest[slash...].dropFirst()) }
+        if scheme.hasPrefix("redis"), !scheme.hasSuffix("unix") {
+            try setDatabase(rest[slash...].dropFirst())
+        }
     }
 
     private mutating func setCredentials(_ text: Substring) throws(Fault) {

@@ -23,50 +23,7 @@ enum StoreReader {
         guard field.isMapping else {
             return field.choice([("embedded", CounterSettings.embedded)])
         }
-        return field.section { redis(&$0).map(CounterSettings.redis) } ?? nil
-    }
-
-    private static func redis(_ section: inout Section) -> RedisSettings? {
-        let field = section.required("redis")
-        var settings = field.flatMap(redisURL)
-        var values = settings ?? RedisSettings(endpoint: .unix(path: ""))
-        let credentials: [(String, WritableKeyPath<RedisSettings, String?>)] = [
-            ("username", \.username), ("password", \.password),
-        ]
-        for (key, path) in credentials {
-            guard let field = section.field(key), let text = field.text() else { continue }
-            if values[keyPath: path] != nil {
-                field.error("is given in the URL too: leave one out")
-            }
-            values[keyPath: path] = text.value
-        }
-        section.set("connect_timeout", &values.connectTimeout) {
-            $0.duration(.milliseconds(10), .seconds(60), "requests wait for it")
-        }
-        section.set("command_timeout", &values.commandTimeout) {
-            $0.duration(.milliseconds(10), .seconds(60), "requests wait for it")
-        }
-        section.set("in_flight_max", &values.inFlightCountMax) {
-            $0.count(1...1_000_000, "each command in flight holds memory")
-        }
-        if let field, settings != nil, values.username != nil, values.password == nil {
-            field.error("a user without a password: Redis logs in with both")
-        }
-        if settings != nil { settings = values }
-        return settings
-    }
-
-    private static func redisURL(_ field: Field) -> RedisSettings? {
-        guard let text = field.text() else { return nil }
-        do throws(RedisURL.Fault) {
-            let url = try RedisURL(text.value)
-            return RedisSettings(
-                endpoint: url.endpoint, username: url.username, password: url.password,
-                database: url.database)
-        } catch {
-            field.error("the URL \(error.message)")
-            return nil
-        }
+        return field.section { RedisReader.redis(&$0).map(CounterSettings.redis) } ?? nil
     }
 
     static func keyCache(_ field: Field) -> KeyCacheSettings? {

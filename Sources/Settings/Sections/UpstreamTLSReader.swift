@@ -64,6 +64,18 @@ enum UpstreamTLSReader {
             return read.authorities
         }
         crlField?.error("needs ca: nobody has the lists of all that the system trusts")
+        return systemAuthorities(field)
+    }
+
+    /// TLS by the system's authorities, where nothing else is said.
+    static func standard(_ field: Field) -> UpstreamTLSSettings? {
+        systemAuthorities(field).map { authorities in
+            UpstreamTLSSettings(
+                configuration: TLSClientConfiguration(authorities: authorities))
+        }
+    }
+
+    private static func systemAuthorities(_ field: Field) -> TLSAuthorities? {
         for path in TLSAuthorities.systemBundlePaths {
             guard case .success(let bytes) = field.context.readFile(path) else { continue }
             if let authorities = try? TLSAuthorities(pem: bytes) { return authorities }

@@ -108,27 +108,6 @@ public enum CounterSettings: Hashable, Sendable {
     case redis(RedisSettings)
 }
 
-public struct RedisSettings: Hashable, Sendable {
-    public var endpoint: Endpoint
-    public var username: String?
-    public var password: String?
-    public var database: Int
-    public var connectTimeout: Duration = .seconds(1)
-    /// A command unanswered for this long has an unknown outcome.
-    public var commandTimeout: Duration = .milliseconds(500)
-    /// More than this many commands in flight on one worker are refused at once.
-    public var inFlightCountMax = 4096
-
-    public init(
-        endpoint: Endpoint, username: String? = nil, password: String? = nil, database: Int = 0
-    ) {
-        self.endpoint = endpoint
-        self.username = username
-        self.password = password
-        self.database = database
-    }
-}
-
 public struct KeyCacheSettings: Hashable, Sendable {
     /// Key records kept in memory by each worker; about 200 bytes each.
     public var recordCountMax = 100_000

@@ -4,7 +4,7 @@ import Foundation
 public struct RawSocketError: Error, CustomStringConvertible {
     public let description: String
 
-    init(_ description: String) { self.description = description }
+    public init(_ description: String) { self.description = description }
 
     static func system(_ call: String) -> RawSocketError {
         RawSocketError("\(call): \(String(cString: strerror(errno)))")

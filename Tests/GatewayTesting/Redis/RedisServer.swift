@@ -7,6 +7,8 @@ public final class RedisServer: @unchecked Sendable {
     public let port: UInt16
     /// Also reachable here, beside the port.
     public let socketPath: String
+    /// TLS only, where the server was started with certificates.
+    public let tlsPort: UInt16?
     private let directory: ScratchDirectory
     private let arguments: [String]
     private let lock = NSLock()
@@ -20,6 +22,7 @@ public final class RedisServer: @unchecked Sendable {
     public init(_ arguments: [String] = []) throws {
         directory = try ScratchDirectory()
         port = FreePort.find()
+        tlsPort = nil
         socketPath = directory.path(of: "redis.sock")
         self.arguments =
             [
@@ -30,9 +33,46 @@ public final class RedisServer: @unchecked Sendable {
         process = try Self.start(self.arguments)
     }
 
+    /// A server that also takes TLS, with this certificate, from clients that `authority` vouches
+    /// for (or from all, where it is nil).
+    public init(
+        certificate: TestCertificate, authority: TestCertificate? = nil, _ arguments: [String] = []
+    ) throws {
+        directory = try ScratchDirectory()
+        port = FreePort.find()
+        let tlsPort = FreePort.find()
+        self.tlsPort = tlsPort
+        socketPath = directory.path(of: "redis.sock")
+        self.arguments =
+            [
+                "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory.path,
+                "--unixsocket", socketPath, "--save", "", "--tls-port", "\(tlsPort)",
+                "--tls-cert-file", certificate.certificatePath, "--tls-key-file",
+                certificate.keyPath, "--tls-ca-cert-file",
+                (authority ?? certificate).certificatePath, "--tls-auth-clients",
+                authority == nil ? "no" : "yes",
+            ] + arguments
+        process = try Self.start(self.arguments)
+    }
+
+    /// A Sentinel with the configuration at `path`, which it rewrites.
+    init(sentinel path: String) throws {
+        directory = try ScratchDirectory()
+        port = FreePort.find()
+        tlsPort = nil
+        socketPath = directory.path(of: "redis.sock")
+        arguments = [
+            path, "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory.path,
+            "--unixsocket", socketPath, "--daemonize", "no", "--sentinel",
+        ]
+        process = try Self.start(arguments)
+    }
+
     private static func start(_ arguments: [String]) throws -> ChildProcess {
         let process = try ChildProcess("redis-server", arguments)
-        try process.waitForLine(on: .standardOutput, containing: "Ready to accept connections")
+        let sign =
+            arguments.contains("--sentinel") ? "+monitor master" : "Ready to accept connections"
+        try process.waitForLine(on: .standardOutput, containing: sign)
         return process
     }
 
@@ -56,6 +96,21 @@ public final class RedisServer: @unchecked Sendable {
         try kill()
         try start()
     }
+
+    /// A copy of all that is there now, for ``restart(from:)``.
+    public func dump() throws -> [UInt8] {
+        try command("SAVE")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: dumpPath)))
+    }
+
+    /// kill -9, and a start with what an earlier ``dump()`` held: a backup that was restored.
+    public func restart(from dump: [UInt8]) throws {
+        try kill()
+        try directory.write(dump, to: "dump.rdb")
+        try start()
+    }
+
+    private var dumpPath: String { directory.path(of: "dump.rdb") }
 
     /// SIGSTOP: connections stay open, nothing is answered.
     public func stop() { current.stop() }

@@ -1,12 +1,11 @@
-import Bytes
-import EventLoop
-import TLS
+public import Bytes
+public import EventLoop
 
 /// A connection's byte stream: its descriptor as it is, or TLS over it. Whoever holds it reads,
 /// writes, waits and closes without knowing which.
-struct Transport {
+public struct Transport {
     /// How a connection ends.
-    enum Ending {
+    public enum Ending {
         /// Everything was said: a TLS peer is told so.
         case complete
         /// Something is missing: no `close_notify`, so that a TLS peer can tell.
@@ -20,14 +19,14 @@ struct Transport {
     private let tls: TLSStream?
 
     /// Without TLS.
-    init(loop: EventLoop, descriptor: Int32) {
+    public init(loop: EventLoop, descriptor: Int32) {
         self.descriptor = descriptor
         watch = Watch(loop: loop, descriptor: descriptor)
         tls = nil
     }
 
     /// Takes over a watch that waits for nothing, without TLS.
-    init(watch: Watch) {
+    public init(watch: Watch) {
         descriptor = watch.descriptor
         self.watch = watch
         tls = nil
@@ -35,95 +34,95 @@ struct Transport {
 
     /// Takes over a descriptor with a session whose handshake is complete. `watch` waits for
     /// nothing.
-    init(watch: Watch, session: TLSSession) {
+    public init(watch: Watch, session: TLSSession) {
         descriptor = watch.descriptor
         self.watch = watch
         tls = TLSStream(session: session, watch: watch)
     }
 
     /// Whom to tell of readiness. Not held: it owns the transport.
-    func setHandler(_ handler: any ReadinessHandler) {
+    public func setHandler(_ handler: any ReadinessHandler) {
         if let tls { tls.handler = handler } else { watch.handler = handler }
     }
 
     /// Nil without TLS.
-    var session: TLSSession? { tls?.session }
+    public var session: TLSSession? { tls?.session }
 
     // MARK: bytes
 
     /// Appends at most `byteCountMax` bytes to `buffer`. A TLS stream that was cut short is
     /// `failed(errno: 0)`: ``failureText(errno:)`` says why.
-    func read(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
+    public func read(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
         if let tls { return tls.read(into: &buffer, atMost: byteCountMax) }
         return Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
     }
 
     /// What still comes, undeciphered, after ``shutdownWrite()``.
-    func discard(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
+    public func discard(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
         tls?.bypass()
         return Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
     }
 
-    func write(_ bytes: Span<UInt8>) -> WriteOutcome {
+    public func write(_ bytes: Span<UInt8>) -> WriteOutcome {
         if let tls { return tls.write(bytes) }
         return Socket.write(descriptor, bytes)
     }
 
     /// Whether two runs of bytes can be sent in one call; a TLS record is made of one.
-    var canGather: Bool { tls == nil }
+    public var canGather: Bool { tls == nil }
 
-    func write(_ first: Span<UInt8>, _ second: Span<UInt8>) -> WriteOutcome {
+    public func write(_ first: Span<UInt8>, _ second: Span<UInt8>) -> WriteOutcome {
         assert(canGather)
         return Socket.write(descriptor, first, second)
     }
 
-    func failureText(errno code: Int32) -> String {
+    public func failureText(errno code: Int32) -> String {
         tls?.failure?.description ?? IOError.text(errno: code)
     }
 
     // MARK: readiness
 
-    var isWriting: Bool { tls?.isWriting ?? watch.isWriting }
+    public var isWriting: Bool { tls?.isWriting ?? watch.isWriting }
 
-    var isReading: Bool { tls.map { $0.interest == .reading } ?? watch.isReading }
+    public var isReading: Bool { tls.map { $0.interest == .reading } ?? watch.isReading }
 
-    func enableReading() {
+    public func enableReading() {
         if let tls { tls.interest = .reading } else { watch.enableReading() }
     }
 
-    func disableReading() {
+    public func disableReading() {
         if let tls { tls.interest = .none } else { watch.disableReading() }
     }
 
     /// Reads no more, and yet notices the peer's loss (``Watch/watchChanges()``).
-    func watchChanges() {
+    public func watchChanges() {
         if let tls { tls.interest = .changes } else { watch.watchChanges() }
     }
 
     /// Whether nobody will take what is sent (``Socket/isGone(_:)``).
-    var isGone: Bool { Socket.isGone(descriptor) }
+    public var isGone: Bool { Socket.isGone(descriptor) }
 
     /// What was written and the peer has not taken (``Socket/queuedByteCount(_:)``).
-    var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
+    public var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
 
-    func enableWriting() {
+    public func enableWriting() {
         if let tls { tls.isWriting = true } else { watch.enableWriting() }
     }
 
-    func disableWriting() {
+    public func disableWriting() {
         if let tls { tls.isWriting = false } else { watch.disableWriting() }
     }
 
     // MARK: ending
 
     /// Tells the peer that no more bytes follow.
-    func shutdownWrite() {
+    public func shutdownWrite() {
         tls?.finish()
         Socket.shutdownWrite(descriptor)
     }
 
     /// Ends it all; called once.
-    func close(_ ending: Ending) {
+    public func close(_ ending: Ending) {
         if ending == .complete { tls?.finish() }
         tls?.end()
         watch.cancel()

@@ -1,14 +1,18 @@
 import Bytes
 import EventLoop
-import TLS
 
 /// Stands between the loop and a connection over TLS: what was read ahead is offered again, and a
 /// read that must write first (or the other way round) waits for the right event.
+@safe
 final class TLSStream: ReadinessHandler {
     let session: TLSSession
     private let watch: Watch
     /// Not held: it owns the transport.
-    unowned(unsafe) var handler: (any ReadinessHandler)?
+    private unowned(unsafe) var heldHandler: (any ReadinessHandler)?
+    var handler: (any ReadinessHandler)? {
+        get { unsafe heldHandler }
+        set { unsafe heldHandler = newValue }
+    }
     enum Interest {
         case none
         case reading

@@ -1,0 +1,5 @@
+/// Finds the server to connect to, anew for each attempt.
+public protocol RedisLocator: AnyObject {
+    /// `found` is called once, or never where it is asked again meanwhile.
+    func locate(_ found: @escaping (Result<RedisEndpoint, RedisFailure>) -> Void)
+}

@@ -1,0 +1,287 @@
+import AppAttest
+import Bytes
+import EventLoop
+import KeyStore
+import Redis
+
+/// The masters of a cluster, as one worker sees them: who keeps which slots, and a connection to
+/// each.
+///
+/// The map is a hint: a server that does not keep a slot says so and has done nothing. It is asked
+/// for again and again, of one server after another where not all masters of the last one could be
+/// reached.
+final class CounterCluster {
+    private let loop: EventLoop
+    private let configuration: RedisCounterConfiguration
+    /// What connections of masters begin with, but for the endpoint.
+    private var connection: RedisConfiguration
+    private let layout: RedisKeyLayout
+    private let scout: ClusterScout
+    private var map = RedisSlotMap()
+    private var nodes: [RedisEndpoint: CounterNode] = [:]
+    private var leaving: [ObjectIdentifier: CounterNode] = [:]
+    /// Calls that wait until a slot has moved as a whole.
+    private var pauses: [ObjectIdentifier: Timer] = [:]
+    private var isClosed = false
+    private(set) var lastFailure: RedisFailure?
+    var onStateChange: (() -> Void)?
+    var onUnconfirmed: ((Int) -> Void)?
+
+    init(loop: EventLoop, configuration: RedisCounterConfiguration, layout: RedisKeyLayout) {
+        self.loop = loop
+        self.configuration = configuration
+        self.layout = layout
+        connection = configuration.connection
+        scout = ClusterScout(loop: loop, configuration: configuration.connection)
+        scout.onMap = { [weak self] in self?.take($0) }
+        scout.onFailure = { [weak self] failure in
+            guard let self, !isConnected else { return }
+            lastFailure = failure
+            onStateChange?()
+        }
+    }
+
+    func open() { scout.open() }
+
+    func close() {
+        isClosed = true
+        scout.close()
+        for node in nodes.values { node.close() }
+        for node in leaving.values { node.close() }
+        leaving = [:]
+    }
+
+    func update(_ next: RedisConfiguration) {
+        connection = next
+        scout.update(next, beside: map.masters)
+        for (endpoint, node) in nodes { node.update(configuration(of: endpoint)) }
+    }
+
+    var isWhole: Bool {
+        map.isComplete && map.masters.allSatisfy { nodes[$0]?.isConnected == true }
+    }
+
+    var isConnected: Bool { nodes.values.contains { $0.isConnected } }
+
+    func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
+        let tag = keyID.map(layout.tag) ?? layout.tag(challenge)
+        return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }?.incarnation
+    }
+
+    /// Once in an interval: what may have changed without anybody's saying so.
+    func check() {
+        for node in nodes.values { node.checkIncarnation() }
+        // Whoever drew a map with masters that cannot be reached may be cut off itself.
+        let isDoubtful = nodes.values.contains { !$0.isConnected }
+        scout.ask(another: isDoubtful)
+    }
+
+    // MARK: calls
+
+    /// Where a call has been, so that it does not go round for ever.
+    private struct Course {
+        var hopCount = 0
+        var pauseCount = 0
+    }
+
+    private static let hopCountMax = 5
+    private static let pause = Duration.milliseconds(20)
+
+    func run(
+        _ call: CounterScript.Call, in slot: RedisSlot, reply: @escaping (CounterVerdict) -> Void
+    ) {
+        run(call, in: slot, Course(), reply: reply)
+    }
+
+    /// Gives back a challenge with which nothing was accepted. Nobody else can have spent it: its
+    /// mark has been there all the time.
+    func forget(_ spentMark: [UInt8], in slot: RedisSlot) {
+        map[slot].flatMap { nodes[$0] }?.remove(spentMark)
+    }
+
+    private func run(
+        _ call: CounterScript.Call, in slot: RedisSlot, _ course: Course,
+        reply: @escaping (CounterVerdict) -> Void
+    ) {
+        guard let node = map[slot].flatMap({ nodes[$0] }) else { return reply(.unavailable) }
+        run(call, in: slot, at: node, isAsking: false, course, reply: reply)
+    }
+
+    private func run(
+        _ call: CounterScript.Call, in slot: RedisSlot, at node: CounterNode, isAsking: Bool,
+        _ course: Course, reply: @escaping (CounterVerdict) -> Void
+    ) {
+        node.run(call, isAsking: isAsking) { [weak self] outcome in
+            if case .verdict(let verdict) = outcome { return reply(verdict) }
+            // Nothing ran.
+            guard let self, !isClosed else { return reply(.unavailable) }
+            var course = course
+            switch outcome {
+            case .verdict: break
+            case .redirected(let redirection):
+                course.hopCount += 1
+                guard course.hopCount <= Self.hopCountMax else { return reply(.unavailable) }
+                follow(redirection, call, in: slot, course, reply: reply)
+            case .tryAgain:
+                course.pauseCount += 1
+                retry(call, in: slot, course, reply: reply)
+            case .clusterDown:
+                scout.ask(another: true)
+                reply(.unavailable)
+            }
+        }
+    }
+
+    private func follow(
+        _ redirection: RedisRedirection, _ call: CounterScript.Call, in slot: RedisSlot,
+        _ course: Course, reply: @escaping (CounterVerdict) -> Void
+    ) {
+        switch redirection {
+        case .moved(_, let endpoint):
+            map.move(slot, to: endpoint)
+            let node = node(at: endpoint)
+            // Before the call: what came with the slot may lack what its last master lost.
+            node.checkIncarnation(isForced: true)
+            scout.ask(another: false)
+            run(call, in: slot, at: node, isAsking: false, course, reply: reply)
+        case .ask(_, let endpoint):
+            run(call, in: slot, at: node(at: endpoint), isAsking: true, course, reply: reply)
+        }
+    }
+
+    private func retry(
+        _ call: CounterScript.Call, in slot: RedisSlot, _ course: Course,
+        reply: @escaping (CounterVerdict) -> Void
+    ) {
+        // As long as any call may take.
+        guard Self.pause * course.pauseCount <= connection.commandTimeout,
+            pauses.count < connection.inFlightCountMax
+        else { return reply(.unavailable) }
+        var name: ObjectIdentifier?
+        let timer = Timer(loop: loop) { [weak self] in
+            guard let self, let name else { return reply(.unavailable) }
+            // Held by the loop while it fires.
+            pauses[name] = nil
+            run(call, in: slot, course, reply: reply)
+        }
+        name = ObjectIdentifier(timer)
+        pauses[ObjectIdentifier(timer)] = timer
+        timer.schedule(after: Self.pause)
+    }
+
+    // MARK: masters
+
+    private func configuration(of endpoint: RedisEndpoint) -> RedisConfiguration {
+        var configuration = connection
+        configuration.endpoints = [endpoint]
+        return configuration
+    }
+
+    private func node(at endpoint: RedisEndpoint) -> CounterNode {
+        if let known = nodes[endpoint] { return known }
+        let node = CounterNode(
+            loop: loop, configuration: configuration, connection: configuration(of: endpoint),
+            record: record(of: endpoint))
+        node.onStateChange = { [weak self, weak node] in
+            guard let self, let node else { return }
+            if !node.isConnected { lastFailure = node.lastFailure }
+            onStateChange?()
+        }
+        node.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
+        nodes[endpoint] = node
+        node.open()
+        return node
+    }
+
+    /// The name of the record of a master's incarnation, in one of its slots; all gateways that
+    /// have the same map choose the same.
+    private func record(of endpoint: RedisEndpoint) -> [UInt8] {
+        let slot = map.slots(of: endpoint).min { $0.rank < $1.rank }
+        return layout.record(tag: slot?.tag)
+    }
+
+    private func take(_ next: RedisSlotMap) {
+        guard !isClosed, next != map else { return }
+        let last = map
+        map = next
+        for endpoint in next.masters {
+            let isKnown = nodes[endpoint] != nil
+            let node = node(at: endpoint)
+            if isKnown, next.slots(of: endpoint) != last.slots(of: endpoint) {
+                node.moveRecord(to: record(of: endpoint))
+            }
+        }
+        for (endpoint, node) in nodes where !next.masters.contains(endpoint) {
+            nodes[endpoint] = nil
+            leaving[ObjectIdentifier(node)] = node
+            node.onStateChange = nil
+            node.onLeft = { [weak self, unowned node] in
+                self?.leaving[ObjectIdentifier(node)] = nil
+            }
+            node.leave()
+        }
+        scout.update(connection, beside: next.masters)
+        onStateChange?()
+    }
+}
+
+/// Asks the servers of a cluster who keeps what.
+private final class ClusterScout: RedisConnectionOwner {
+    private var connection: RedisConnection?
+    private let seeds: [RedisEndpoint]
+    private var isAsking = false
+    private var isWanted = false
+    var onMap: ((RedisSlotMap) -> Void)?
+    var onFailure: ((RedisFailure) -> Void)?
+
+    init(loop: EventLoop, configuration: RedisConfiguration) {
+        seeds = configuration.endpoints
+        var configuration = configuration
+        // A range and its servers for each slot, at worst.
+        configuration.replyByteCountMax = 16 * 1024 * 1024
+        connection = RedisConnection(loop: loop, configuration: configuration, owner: self)
+    }
+
+    func open() { connection?.open() }
+
+    func close() { connection?.close() }
+
+    func update(_ next: RedisConfiguration, beside masters: [RedisEndpoint]) {
+        guard let connection else { return }
+        let byteCountMax = connection.configuration.replyByteCountMax
+        connection.configuration = next
+        connection.configuration.replyByteCountMax = byteCountMax
+        // Those of the settings may all be gone one day.
+        connection.configuration.endpoints = seeds + masters.filter { !seeds.contains($0) }
+    }
+
+    func ask(another: Bool) {
+        guard let connection, connection.isReady else { return }
+        if another { return connection.drop(because: .refusedByServer("its cluster has gaps")) }
+        guard !isAsking else {
+            isWanted = true
+            return
+        }
+        isAsking = true
+        isWanted = false
+        connection.send(RedisCommand("CLUSTER", "SLOTS")) { [weak self] outcome in
+            guard let self else { return }
+            isAsking = false
+            guard case .reply(let reply) = outcome else { return }
+            if let map = RedisSlotMap(reply, askedAt: connection.endpoint), !map.masters.isEmpty {
+                onMap?(map)
+                if isWanted { ask(another: false) }
+            } else if case .error(let line) = reply {
+                connection.drop(because: .handshakeRefused("CLUSTER SLOTS: \(line.prefix(200))"))
+            } else {
+                connection.drop(because: .handshakeRefused("it is in no cluster"))
+            }
+        }
+    }
+
+    func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep { .finished }
+
+    func connectionBecameReady() { ask(another: false) }
+
+    func connectionFailed(_ failure: RedisFailure) { onFailure?(failure) }
+}

@@ -1,0 +1,299 @@
+import AppAttest
+import EventLoop
+import KeyStore
+import Redis
+
+/// The counters that one master keeps, as one worker sees them: a connection, the script there, and
+/// the incarnation of what it holds.
+///
+/// An answer that is lost on the way is `.unknown` and never asked for again.
+final class CounterNode {
+    /// What came of one call.
+    enum Outcome {
+        case verdict(CounterVerdict)
+        /// Nothing ran: another server keeps the slot.
+        case redirected(RedisRedirection)
+        /// Nothing ran: the slot is half moved.
+        case tryAgain
+        /// Nothing ran: the cluster has lost servers.
+        case clusterDown
+    }
+
+    private let loop: EventLoop
+    private let isCluster: Bool
+    private let wait: RedisWait?
+    private var connection: RedisConnection?
+    /// SHA-1 of the script, as the server gave it.
+    private var scriptDigest: String?
+    private var isLoadingScript = false
+    private var isChecking = false
+    private var checkDueAt = MonotonicInstant(nanoseconds: 0)
+    private let checkPatience: Duration
+    private var command = RedisCommand()
+    private lazy var confirmation = ReplicaConfirmation(loop: loop, wait: wait) { [weak self] in
+        self?.connection
+    }
+
+    /// Name of the record of the incarnation, in a slot of this master.
+    private(set) var record: [UInt8]
+    /// Nil until the first connection; the last known one while there is none.
+    private(set) var incarnation: Incarnation?
+    private(set) var isConnected = false
+    /// Why there is no connection, or was none before the present one.
+    private(set) var lastFailure: RedisFailure?
+    /// Called when ``isConnected`` or ``incarnation`` has changed, and for each failed attempt.
+    var onStateChange: (() -> Void)?
+    /// Called once after ``leave()``, when nothing is in flight any more.
+    var onLeft: (() -> Void)?
+    /// Called for accepted requests that too few replicas had in time.
+    var onUnconfirmed: ((Int) -> Void)? {
+        get { confirmation.onUnconfirmed }
+        set { confirmation.onUnconfirmed = newValue }
+    }
+    private var isLeaving = false
+
+    init(
+        loop: EventLoop, configuration: RedisCounterConfiguration, connection: RedisConfiguration,
+        record: [UInt8], locator: (any RedisLocator)? = nil
+    ) {
+        self.loop = loop
+        self.record = record
+        isCluster = configuration.isCluster
+        wait = configuration.wait
+        checkPatience = configuration.checkInterval * 2
+        self.connection = RedisConnection(
+            loop: loop, configuration: connection, owner: self, locator: locator)
+    }
+
+    func open() { connection?.open() }
+
+    /// Where it is connected, or was to be.
+    var endpoint: RedisEndpoint? { connection?.endpoint }
+
+    /// For the connections that are made from now on.
+    func update(_ configuration: RedisConfiguration) { connection?.configuration = configuration }
+
+    /// Settles what is in flight and lets go of the connection for good.
+    func close() { connection?.close() }
+
+    /// Takes no more calls; closes when what is in flight is answered.
+    func leave() {
+        guard !isLeaving else { return }
+        isLeaving = true
+        if isConnected {
+            connection?.retire(because: .closed)
+        } else {
+            connection?.close()
+        }
+    }
+
+    /// Connects anew, after what is in flight is answered.
+    func reconnect(because reason: RedisFailure) {
+        if isConnected {
+            connection?.retire(because: reason)
+        } else {
+            connection?.drop(because: reason)
+        }
+    }
+
+    // MARK: the counter
+
+    /// `reply` is called once: before this returns where there is no connection.
+    func run(
+        _ call: CounterScript.Call, isAsking: Bool = false, reply: @escaping (Outcome) -> Void
+    ) {
+        run(call, isAsking: isAsking, isAgain: false, reply: reply)
+    }
+
+    private func run(
+        _ call: CounterScript.Call, isAsking: Bool, isAgain: Bool,
+        reply: @escaping (Outcome) -> Void
+    ) {
+        guard let connection, let scriptDigest, isConnected else {
+            return reply(.verdict(.unavailable))
+        }
+        // A worker that stood still may have missed that slots went away and came back.
+        if isCluster, loop.now >= checkDueAt { checkIncarnation(isForced: true) }
+        if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
+        call.write(
+            digest: scriptDigest, record: record, isRecordKey: !isCluster, to: &command)
+        connection.send(command) { [weak self] outcome in
+            switch outcome {
+            case .unavailable: reply(.verdict(.unavailable))
+            case .unknown: reply(.verdict(.unknown))
+            case .reply(.error(let line)):
+                guard let self else { return reply(.verdict(Self.verdict(ofError: line))) }
+                settleError(line, call, isAsking: isAsking, isAgain: isAgain, reply: reply)
+            case .reply(let answer):
+                guard let verdict = CounterScript.verdict(answer) else {
+                    self?.dropForGarbage()
+                    return reply(.verdict(.unknown))
+                }
+                self?.compareIncarnation(with: call, verdict)
+                guard verdict == .accepted, let self, wait != nil else {
+                    return reply(.verdict(verdict))
+                }
+                confirmation.hold { reply(.verdict(.accepted)) }
+            }
+        }
+    }
+
+    /// Nobody waits for it: what stays goes by itself.
+    func remove(_ name: [UInt8]) {
+        var command = RedisCommand("DEL")
+        command.append(name)
+        connection?.send(command) { _ in }
+    }
+
+    private func settleError(
+        _ line: String, _ call: CounterScript.Call, isAsking: Bool, isAgain: Bool,
+        reply: @escaping (Outcome) -> Void
+    ) {
+        if isCluster {
+            if let redirection = RedisRedirection(line, askedAt: endpoint) {
+                return reply(.redirected(redirection))
+            }
+            if line.hasPrefix("TRYAGAIN") { return reply(.tryAgain) }
+            if line.hasPrefix("CLUSTERDOWN") { return reply(.clusterDown) }
+        }
+        switch RedisServerError(line) {
+        case .noScript where !isAgain:
+            // Nothing ran. The server takes commands in order: loading goes before asking again.
+            loadScript()
+            return run(call, isAsking: isAsking, isAgain: true, reply: reply)
+        case .refusedByConnection:
+            connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+        case .noScript, .refused, .other: break
+        }
+        reply(.verdict(Self.verdict(ofError: line)))
+    }
+
+    private static func verdict(ofError line: String) -> CounterVerdict {
+        switch RedisServerError(line) {
+        case .noScript, .refused, .refusedByConnection: .unavailable
+        // The script's own refusal, before it wrote anything.
+        case .other: line.hasPrefix("DAMAGED ") ? .unavailable : .unknown
+        }
+    }
+
+    private func loadScript() {
+        guard !isLoadingScript, let connection else { return }
+        isLoadingScript = true
+        connection.send(RedisCommand("SCRIPT", "LOAD", CounterScript.source)) {
+            [weak self] outcome in
+            self?.isLoadingScript = false
+            guard let self, case .reply(let reply) = outcome else { return }
+            if let digest = Self.digest(reply) {
+                scriptDigest = digest
+            } else {
+                giveUp(on: reply)
+            }
+        }
+    }
+
+    /// Makes a new connection after an answer that leaves this one without script or incarnation.
+    private func giveUp(on reply: RedisReply) {
+        guard case .error(let line) = reply else { return dropForGarbage() }
+        // A server that is busy or full has changed nothing; it is asked again soon.
+        if RedisServerError(line) == .refused { return }
+        connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+    }
+
+    static func digest(_ reply: RedisReply) -> String? {
+        guard let text = reply.text, text.utf8.count == 40, text.allSatisfy(\.isHexDigit) else {
+            return nil
+        }
+        return text
+    }
+
+    private func dropForGarbage() {
+        connection?.drop(because: .protocolViolation(.unexpectedReply))
+    }
+
+    // MARK: the incarnation
+
+    /// Asks again where a reply contradicts the incarnation last known. A client that brings a
+    /// challenge older than that does not.
+    private func compareIncarnation(with call: CounterScript.Call, _ verdict: CounterVerdict) {
+        guard call.part != .count else { return }
+        switch verdict {
+        case .incarnationChanged: if call.incarnation == incarnation { checkIncarnation() }
+        case .accepted, .replayed, .challengeSpent, .counterUsed, .counterTooLow, .rateLimited:
+            if call.incarnation != incarnation { checkIncarnation() }
+        case .revoked, .unavailable, .unknown: break
+        }
+    }
+
+    /// What is sent afterwards is judged by what this finds: the server takes commands in order.
+    func checkIncarnation(isForced: Bool = false) {
+        guard isConnected, !isChecking || isForced, let connection else { return }
+        isChecking = true
+        checkDueAt = loop.now + checkPatience
+        let record = record
+        connection.send(IncarnationScript.command(record: record, isCluster: isCluster)) {
+            [weak self] outcome in
+            guard let self else { return }
+            isChecking = false
+            // The answer about another record, in a slot that has moved away.
+            guard record == self.record, case .reply(let reply) = outcome else { return }
+            if let found = IncarnationScript.incarnation(reply) {
+                adopt(found)
+            } else {
+                giveUp(on: reply)
+            }
+        }
+    }
+
+    /// The master's slots have changed. Where the record stays, it is looked at again, because
+    /// slots may have come with what another master lost.
+    func moveRecord(to name: [UInt8]) {
+        if name != record {
+            record = name
+            incarnation = nil
+        }
+        checkIncarnation(isForced: true)
+    }
+
+    private func adopt(_ found: Incarnation) {
+        guard found != incarnation else { return }
+        incarnation = found
+        if isConnected { onStateChange?() }
+    }
+}
+
+extension CounterNode: RedisConnectionOwner {
+    func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep {
+        switch reply {
+        case nil:
+            return .send(IncarnationScript.command(record: record, isCluster: isCluster))
+        case .error(let line): return .refused("handshake: \(line.prefix(200))")
+        case .some(let reply):
+            if let found = IncarnationScript.incarnation(reply) {
+                adopt(found)
+                return .send(RedisCommand("SCRIPT", "LOAD", CounterScript.source))
+            }
+            if let digest = Self.digest(reply) {
+                scriptDigest = digest
+                return .finished
+            }
+            return .refused("handshake: the server's answer is not Redis'")
+        }
+    }
+
+    func connectionBecameReady() {
+        isConnected = true
+        checkDueAt = loop.now + checkPatience
+        isChecking = false
+        isLoadingScript = false
+        onStateChange?()
+    }
+
+    func connectionFailed(_ failure: RedisFailure) {
+        isConnected = false
+        lastFailure = failure
+        onStateChange?()
+        guard isLeaving, connection?.isRetiring != true else { return }
+        connection?.close()
+        onLeft?()
+    }
+}

@@ -1,0 +1,125 @@
+import TLS
+
+/// A Redis that keeps counters: where it is and how it is spoken to.
+public struct RedisSettings: Hashable, Sendable {
+    public enum Place: Hashable, Sendable {
+        case server(Endpoint)
+        /// Sentinels know the server.
+        case sentinel(RedisSentinelSettings)
+        /// Some servers of a cluster, which know the others.
+        case cluster([Endpoint])
+
+        /// Servers or Sentinels, as the configuration names them.
+        public var servers: [Endpoint] {
+            switch self {
+            case .server(let endpoint): [endpoint]
+            case .sentinel(let sentinel): sentinel.addresses
+            case .cluster(let addresses): addresses
+            }
+        }
+
+        public var isCluster: Bool {
+            if case .cluster = self { true } else { false }
+        }
+    }
+
+    public var place: Place
+    public var login: RedisLogin
+    public var tls: UpstreamTLSSettings?
+    public var database: Int
+    /// What `CLIENT LIST` shows.
+    public var clientName = "sallyport"
+    public var connectTimeout: Duration = .seconds(1)
+    /// A command unanswered for this long has an unknown outcome.
+    public var commandTimeout: Duration = .milliseconds(500)
+    /// More than this many commands in flight on one worker are refused at once.
+    public var inFlightCountMax = 4096
+    public var wait: RedisWaitSettings?
+    /// How long a device's counter is kept after its last request.
+    public var keyLifetime: Duration = .seconds(30 * 24 * 3600)
+
+    public init(
+        endpoint: Endpoint, username: String? = nil, password: String? = nil, database: Int = 0
+    ) {
+        place = .server(endpoint)
+        login = RedisLogin(username: username, password: password)
+        self.database = database
+    }
+
+    /// Without what a reload may change: passwords, and what TLS is proved with.
+    var fixedPart: RedisSettings {
+        var fixed = self
+        fixed.login = login.fixedPart
+        fixed.tls = tls?.fixedPart
+        if case .sentinel(var sentinel) = place {
+            sentinel.login = sentinel.login.fixedPart
+            sentinel.tls = sentinel.tls?.fixedPart
+            fixed.place = .sentinel(sentinel)
+        }
+        return fixed
+    }
+}
+
+/// As whom to log in; nil and nil for nobody.
+public struct RedisLogin: Hashable, Sendable {
+    public var username: String?
+    public var password: String?
+    /// The file that `password` was read from.
+    public var passwordPath: String?
+
+    public init(username: String? = nil, password: String? = nil, passwordPath: String? = nil) {
+        self.username = username
+        self.password = password
+        self.passwordPath = passwordPath
+    }
+
+    fileprivate var fixedPart: RedisLogin { RedisLogin() }
+}
+
+public struct RedisSentinelSettings: Hashable, Sendable {
+    public var addresses: [Endpoint]
+    public var masterName: String
+    public var login: RedisLogin
+    public var tls: UpstreamTLSSettings?
+
+    public init(
+        addresses: [Endpoint], masterName: String, login: RedisLogin = RedisLogin(),
+        tls: UpstreamTLSSettings? = nil
+    ) {
+        self.addresses = addresses
+        self.masterName = masterName
+        self.login = login
+        self.tls = tls
+    }
+}
+
+/// How many replicas should have an accepted counter, and for how long that is waited for.
+public struct RedisWaitSettings: Hashable, Sendable {
+    public var replicaCount = 1
+    public var timeout: Duration = .milliseconds(50)
+
+    public init() {}
+}
+
+extension UpstreamTLSSettings {
+    /// Whether there is TLS and how the server's name is checked, but not by which files.
+    fileprivate var fixedPart: UpstreamTLSSettings {
+        var fixed = self
+        fixed.authoritiesPath = nil
+        fixed.revocationsPath = nil
+        fixed.files = nil
+        fixed.configuration.authorities = nil
+        fixed.configuration.identity = nil
+        return fixed
+    }
+}
+
+extension CounterSettings {
+    /// Whether a process may go from one to the other.
+    public func mayBecome(_ next: CounterSettings) -> Bool {
+        if case .redis(let redis) = self, case .redis(let other) = next {
+            return redis.fixedPart == other.fixedPart
+        }
+        return self == next
+    }
+}

@@ -1,0 +1,128 @@
+import Foundation
+
+/// A cluster of real servers, masters and a replica for each; all are killed when released.
+public final class RedisCluster: Sendable {
+    /// The masters first, in the order of their slots; then their replicas.
+    public let servers: [RedisServer]
+    public let masterCount: Int
+
+    public static let slotCount = 16_384
+
+    /// Returns when every server knows which slots are whose.
+    /// A server that is silent for `nodeTimeout` milliseconds is replaced; on a busy machine a short
+    /// one replaces servers that are well.
+    public init(
+        masterCount: Int = 3, replicasPerMaster: Int = 1, nodeTimeout: Int = 15_000
+    ) throws {
+        self.masterCount = masterCount
+        let count = masterCount * (1 + replicasPerMaster)
+        servers = try (0..<count).map { _ in
+            try RedisServer([
+                "--cluster-enabled", "yes", "--cluster-node-timeout", "\(nodeTimeout)",
+                "--cluster-port", "\(FreePort.find())", "--cluster-replica-validity-factor", "0",
+            ])
+        }
+        try meet()
+        for index in 0..<masterCount {
+            let first = Self.slotCount * index / masterCount
+            let last = Self.slotCount * (index + 1) / masterCount - 1
+            try servers[index].command("CLUSTER", "ADDSLOTSRANGE", "\(first)", "\(last)")
+        }
+        for (index, replica) in servers[masterCount...].enumerated() {
+            let id = try servers[index % masterCount].command("CLUSTER", "MYID")
+            try replica.command("CLUSTER", "REPLICATE", id)
+        }
+        try waitUntilWhole()
+        try RedisSentinelSet.wait("replicas") {
+            try servers[masterCount...].allSatisfy {
+                try $0.command("INFO", "replication").contains("master_link_status:up")
+            }
+        }
+    }
+
+    private func meet() throws {
+        for (index, server) in servers.enumerated() {
+            try server.command("CLUSTER", "SET-CONFIG-EPOCH", "\(index + 1)")
+        }
+        for server in servers.dropFirst() {
+            let port = try server.command("CONFIG", "GET", "cluster-port")
+                .split(separator: "\n").last.map(String.init)
+            try servers[0].command(
+                "CLUSTER", "MEET", "127.0.0.1", "\(server.port)", port ?? "")
+        }
+        try RedisSentinelSet.wait("servers that know each other") {
+            try servers.allSatisfy {
+                try $0.command("CLUSTER", "INFO")
+                    .contains("cluster_known_nodes:\(servers.count)\r")
+            }
+        }
+    }
+
+    /// Waits until every server that answers says that all slots are served.
+    public func waitUntilWhole() throws {
+        try RedisSentinelSet.wait("a whole cluster") {
+            servers.allSatisfy { server in
+                guard let text = try? server.command("CLUSTER", "INFO") else { return true }
+                return text.contains("cluster_state:ok")
+            }
+        }
+    }
+
+    /// `127.0.0.1:port` of each server, for a configuration.
+    public var addresses: [String] { servers.map { "127.0.0.1:\($0.port)" } }
+
+    /// The server that keeps `slot`, as `witness` sees it.
+    public func master(ofSlot slot: Int, asking witness: RedisServer? = nil) throws -> RedisServer?
+    {
+        let text = try (witness ?? servers[0]).command("CLUSTER", "NODES")
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ").map(String.init)
+            guard words.count > 8, words[2].contains("master") else { continue }
+            let isOwner = words[8...].contains { range in
+                let ends = range.split(separator: "-").compactMap { Int($0) }
+                return !ends.isEmpty && !range.hasPrefix("[")
+                    && (ends[0]...(ends.last ?? ends[0])).contains(slot)
+            }
+            guard isOwner else { continue }
+            let port = words[1].split(separator: "@")[0].split(separator: ":").last
+            return servers.first { "\($0.port)" == port.map(String.init) }
+        }
+        return nil
+    }
+
+    // MARK: moving slots
+
+    /// Opens a slot on both sides, as resharding begins.
+    public func beginMove(ofSlot slot: Int, from source: RedisServer, to target: RedisServer) throws
+    {
+        let ids = try (source.command("CLUSTER", "MYID"), target.command("CLUSTER", "MYID"))
+        try target.command("CLUSTER", "SETSLOT", "\(slot)", "IMPORTING", ids.0)
+        try source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", ids.1)
+    }
+
+    /// Moves the keys that are there, one by one; at most `count`.
+    public func moveKeys(
+        ofSlot slot: Int, from source: RedisServer, to target: RedisServer, count: Int = 100_000
+    ) throws {
+        let keys = try source.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "\(count)")
+        for key in keys.split(separator: "\n") {
+            try source.command("MIGRATE", "127.0.0.1", "\(target.port)", String(key), "0", "5000")
+        }
+    }
+
+    /// Tells everybody who keeps the slot now.
+    public func endMove(ofSlot slot: Int, to target: RedisServer) throws {
+        let id = try target.command("CLUSTER", "MYID")
+        try target.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", id)
+        for server in servers where server !== target {
+            // Replicas learn it from their masters.
+            _ = try? server.command("CLUSTER", "SETSLOT", "\(slot)", "NODE", id)
+        }
+    }
+
+    public func move(slot: Int, from source: RedisServer, to target: RedisServer) throws {
+        try beginMove(ofSlot: slot, from: source, to: target)
+        try moveKeys(ofSlot: slot, from: source, to: target)
+        try endMove(ofSlot: slot, to: target)
+    }
+}

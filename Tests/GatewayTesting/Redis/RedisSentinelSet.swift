@@ -1,0 +1,91 @@
+import Foundation
+
+/// A master, its replicas, and the Sentinels that watch them; all are killed when released.
+///
+/// Faults are injected at the servers themselves (``RedisServer/kill()``, ``RedisServer/stop()``)
+/// and at ``sentinels``.
+public final class RedisSentinelSet: Sendable {
+    /// In the order in which they were started; the first one began as the master.
+    public let servers: [RedisServer]
+    public let sentinels: [RedisServer]
+    private let directory: ScratchDirectory
+
+    public static let masterName = "main"
+
+    /// `arguments` are options of every server. Returns when each Sentinel knows all others and
+    /// every replica, so that any one of them could lead a failover.
+    public init(
+        replicaCount: Int = 2, sentinelCount: Int = 3, arguments: [String] = []
+    ) throws {
+        let directory = try ScratchDirectory()
+        self.directory = directory
+        let servers = try (0...replicaCount).map { _ in try RedisServer(arguments) }
+        for replica in servers.dropFirst() { try replica.replicate(servers[0]) }
+        self.servers = servers
+        sentinels = try (0..<sentinelCount).map { index in
+            let path = try directory.write(
+                """
+                sentinel monitor \(Self.masterName) 127.0.0.1 \(servers[0].port) \
+                \(sentinelCount / 2 + 1)
+                sentinel down-after-milliseconds \(Self.masterName) 500
+                sentinel failover-timeout \(Self.masterName) 4000
+
+                """, to: "sentinel-\(index).conf")
+            return try RedisServer(sentinel: path)
+        }
+        try Self.wait("Sentinels that know each other") {
+            try sentinels.allSatisfy { sentinel in
+                let text = try sentinel.command("SENTINEL", "MASTER", Self.masterName)
+                let lines = text.split(separator: "\n").map(String.init)
+                func value(_ name: String) -> Int? {
+                    lines.firstIndex(of: name).flatMap { Int(lines[$0 + 1]) }
+                }
+                return value("num-other-sentinels") == sentinelCount - 1
+                    && value("num-slaves") == replicaCount
+            }
+        }
+    }
+
+    /// `127.0.0.1:port` of each Sentinel, for a configuration.
+    public var addresses: [String] { sentinels.map { "127.0.0.1:\($0.port)" } }
+
+    /// The server that `sentinel` says is the master.
+    public func master(_ sentinel: Int = 0) throws -> RedisServer? {
+        let text = try sentinels[sentinel].command(
+            "SENTINEL", "get-master-addr-by-name", Self.masterName)
+        let port = text.split(separator: "\n").last.flatMap { UInt16($0) }
+        return servers.first { $0.port == port }
+    }
+
+    /// Has the Sentinels choose another master at once; returns when they all name it.
+    @discardableResult
+    public func failOver() throws -> RedisServer {
+        let before = try master()
+        try sentinels[0].command("SENTINEL", "FAILOVER", Self.masterName)
+        return try waitForMaster(other: before)
+    }
+
+    /// Waits until every Sentinel that answers names another server than `before`.
+    @discardableResult
+    public func waitForMaster(other before: RedisServer?) throws -> RedisServer {
+        var found: RedisServer?
+        try Self.wait("another master") {
+            let masters = sentinels.indices.compactMap { try? master($0) }
+            found = masters.first
+            return found != nil && masters.allSatisfy { $0 !== before && $0 === found }
+        }
+        guard let found else { throw ChildProcessError(description: "no master") }
+        return found
+    }
+
+    /// Asks again and again: Redis tells nobody.
+    static func wait(_ what: String, until isSo: () throws -> Bool) throws {
+        let limit = Date(timeIntervalSinceNow: 60)
+        while try !isSo() {
+            guard Date() < limit else {
+                throw ChildProcessError(description: "waited in vain for \(what)")
+            }
+            _ = poll(nil, 0, 20)
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import AppAttest
+import GatewayTesting
+import KeyStore
+import RedisKeyStore
+import Testing
+
+@Suite(
+    "Rates of a key in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+struct RedisRateTests {
+    /// `burst` tokens, of which none comes back while a test runs.
+    private func rate(_ identity: UInt64, burst: Int) -> CounterRate {
+        let hour = 3_600_000_000
+        return CounterRate(
+            identity: identity, intervalMicroseconds: hour, depthMicroseconds: hour * burst)
+    }
+
+    @Test("let a burst through, over all gateways, and refuse the rest with the time to wait")
+    func burst() throws {
+        let bench = try RedisCounterBench(RedisServer(), workerCount: 4)
+        let requests = (1...10).map {
+            bench.request(
+                counter: $0, window: 64, challenge: UInt64($0), rates: [rate(1, burst: 3)])
+        }
+        let verdicts = try bench.verdicts(requests)
+        #expect(verdicts.filter { $0 == .accepted }.count == 3)
+        let waits = verdicts.compactMap { verdict -> Int? in
+            if case .rateLimited(0, let wait) = verdict { wait } else { nil }
+        }
+        #expect(waits.count == 7)
+        #expect(waits.allSatisfy { (3_500_000...3_600_000).contains($0) })
+        // Another key has buckets of its own.
+        let other = bench.request(key: 2, counter: 1, challenge: 1, rates: [rate(1, burst: 3)])
+        #expect(try bench.verdict(other) == .accepted)
+    }
+
+    @Test("refuse without using counter, challenge or another bucket")
+    func allOrNothing() throws {
+        let bench = try RedisCounterBench(RedisServer())
+        let (wide, narrow) = (rate(1, burst: 3), rate(2, burst: 1))
+        func request(_ counter: UInt32, _ rates: [CounterRate]) -> CounterAdvance {
+            bench.request(counter: counter, challenge: UInt64(counter), rates: rates)
+        }
+        #expect(try bench.verdict(request(1, [wide, narrow])) == .accepted)
+        guard case .rateLimited(1, _) = try bench.verdict(request(2, [wide, narrow])) else {
+            Issue.record("not limited by the second")
+            return
+        }
+        // The same request passes where the limit does not hold.
+        #expect(try bench.verdict(request(2, [wide])) == .accepted)
+        #expect(try bench.verdict(request(3, [wide])) == .accepted)
+        guard case .rateLimited(0, _) = try bench.verdict(request(4, [wide])) else {
+            Issue.record("not limited by the first")
+            return
+        }
+        // A route without limits keeps the buckets of others.
+        #expect(try bench.verdict(request(4, [])) == .accepted)
+        guard case .rateLimited = try bench.verdict(request(5, [wide])) else {
+            Issue.record("the bucket is gone")
+            return
+        }
+        // A replay is named before the rate.
+        #expect(try bench.verdict(request(4, [wide])) == .replayed)
+    }
+
+    @Test("fill again with time")
+    func refill() throws {
+        let bench = try RedisCounterBench(RedisServer())
+        let quick = CounterRate(
+            identity: 9, intervalMicroseconds: 1000, depthMicroseconds: 1000)
+        for counter in 1...50 as ClosedRange<UInt32> {
+            var verdict: CounterVerdict?
+            repeat {
+                verdict = try bench.verdict(
+                    bench.request(counter: counter, challenge: UInt64(counter), rates: [quick]))
+            } while verdict != .accepted
+        }
+    }
+
+    @Test("are kept for eight limits, and the state of a device stays small")
+    func bound() throws {
+        let server = try RedisServer()
+        let bench = try RedisCounterBench(server)
+        for counter in 1...40 as ClosedRange<UInt32> {
+            let rates = [rate(UInt64(counter), burst: 5), rate(UInt64(counter) << 32, burst: 5)]
+            let request = bench.request(
+                counter: counter, challenge: UInt64(counter), rates: rates)
+            #expect(try bench.verdict(request) == .accepted)
+        }
+        let name = try server.command("KEYS", "*:counter")
+        #expect(try server.command("STRLEN", name) == "\(4 + 128 + 8 * 16)")
+    }
+}
