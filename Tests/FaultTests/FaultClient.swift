@@ -1,3 +1,4 @@
+import AppAttest
 import AppAttestTesting
 import Foundation
 import GatewayTesting
@@ -8,6 +9,7 @@ final class FaultClient: @unchecked Sendable {
     private let apple: SimulatedApple
     private let ledger: FaultLedger
     private let allowed: Set<String>
+    private let clonedRoutes: [String]
     private var generator: SeededGenerator
     /// Those that sign now; for whoever waits until the client has ended also all that ever did.
     private var devices: [SimulatedDevice] = []
@@ -17,15 +19,17 @@ final class FaultClient: @unchecked Sendable {
     /// What may be said to a fresh request, beside 200.
     static let refusals: Set = ["503 store_unavailable", "401 challenge_expired"]
 
-    /// `allowed`: what a scenario's faults may do to a fresh request beyond that.
+    /// `allowed`: what a scenario's faults may do to a fresh request beyond that. `clonedRoutes`:
+    /// where a clone that repeats a counter is always found out.
     init(
         seed: UInt64, ports: [UInt16], apple: SimulatedApple, ledger: FaultLedger,
-        allowed: Set<String>
+        allowed: Set<String>, clonedRoutes: [String]
     ) {
         generator = SeededGenerator(seed)
         self.ports = ports
         self.apple = apple
         self.ledger = ledger
+        self.clonedRoutes = clonedRoutes
         self.allowed = Self.refusals.union(allowed).union(["200"])
     }
 
@@ -58,7 +62,8 @@ final class FaultClient: @unchecked Sendable {
         case 0: try enrol(port)
         case 1..<12: try send(port)
         case 12..<14: try sendAtOnce()
-        case 14..<16: try signTwice(port)
+        case 14: try signTwice(port)
+        case 15: try clone(port)
         case 16, 17: try forge(port)
         case 18: try half(port)
         default:
@@ -145,21 +150,31 @@ final class FaultClient: @unchecked Sendable {
         }
     }
 
-    /// An app that uses a challenge for two requests, or a clone that repeats a counter.
+    /// An app that uses one challenge for two requests.
     private func signTwice(_ port: UInt16) throws {
-        guard let challenge = try challenge(port), let other = try self.challenge(port) else {
-            return
-        }
+        guard let challenge = try challenge(port) else { return }
         let device = anyDevice()
-        let isClone = Bool.random(using: &generator)
         let route = Bool.random(using: &generator) ? "strict" : "window"
-        let first = try sign(device, route, challenge)
-        if isClone { device.counter -= 1 }
-        let second = try sign(device, route, isClone ? other : challenge)
+        let calls = try (0..<2).map { _ in try sign(device, route, challenge) }
+        try sendBoth(calls, of: device)
+    }
+
+    /// Two devices with one key: both sign with the same counter, each with a challenge of its own.
+    private func clone(_ port: UInt16) throws {
+        guard let one = try challenge(port), let other = try challenge(port) else { return }
+        let device = anyDevice()
+        let route = clonedRoutes[Int.random(in: clonedRoutes.indices, using: &generator)]
+        let first = try sign(device, route, one)
+        device.counter -= 1
+        try sendBoth([first, try sign(device, route, other)], of: device)
+    }
+
+    /// Each to another gateway; at most one may pass.
+    private func sendBoth(_ calls: [SignedCall], of device: SimulatedDevice) throws {
         let keyID = device.keyID.base64
-        defer { for call in [first, second] { ledger.capture(call, key: keyID) } }
+        defer { for call in calls { ledger.capture(call, key: keyID) } }
         let gateways = ports.shuffled(using: &generator)
-        for (index, call) in [first, second].enumerated() {
+        for (index, call) in calls.enumerated() {
             let start = Date()
             let answer = try call.exchange(on: try connection(gateways[index % gateways.count]))
             ledger.note(answer, to: call, key: keyID, sentAt: start, isReplay: index > 0)

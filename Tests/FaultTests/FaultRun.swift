@@ -1,5 +1,5 @@
+import AppAttest
 import AppAttestTesting
-import Bytes
 import Foundation
 import GatewayTesting
 import JSON
@@ -42,19 +42,23 @@ final class FaultRun {
     var generator: SeededGenerator
     private let name: String
     private let allowed: Set<String>
+    private let clonedRoutes: [String]
     private var probes: [SimulatedDevice] = []
     private var clients: [FaultClient] = []
-    private var isKilling = false
 
     /// `allowed`: what these faults may do to a fresh request beyond a refusal that tells to sign
-    /// again or to come later.
+    /// again or to come later. `keepsCounters`: nothing happens to the counters themselves, so that
+    /// a clone's repeated counter is refused even with a challenge of its own; else only the registry
+    /// can tell.
     init(
-        _ name: String, _ site: FaultSite, _ gateways: [GatewayProcess], allowed: Set<String> = []
+        _ name: String, _ site: FaultSite, _ gateways: [GatewayProcess],
+        allowed: Set<String> = [], keepsCounters: Bool = false
     ) {
         self.name = name
         self.site = site
         self.gateways = gateways
         self.allowed = allowed
+        clonedRoutes = keepsCounters ? ["strict", "window", "durable"] : ["durable"]
         generator = SeededGenerator(FaultLength.seed)
     }
 
@@ -68,6 +72,20 @@ final class FaultRun {
 
     func anyGateway() -> GatewayProcess {
         gateways[Int.random(in: gateways.indices, using: &generator)]
+    }
+
+    /// What was sent last comes again, through every gateway, twice.
+    func replayRecent() {
+        let recent = ledger.captured.suffix(40)
+        for gateway in gateways + gateways.reversed() {
+            guard let client = try? gateway.connect() else { continue }
+            for item in recent {
+                let start = Date()
+                guard let answer = try? item.call.exchange(on: client) else { break }
+                ledger.note(
+                    answer, to: item.call, key: item.keyID, sentAt: start, isReplay: true)
+            }
+        }
     }
 
     // MARK: the run
@@ -176,7 +194,7 @@ final class FaultRun {
         clients = (0..<Self.clientCount).map { index in
             FaultClient(
                 seed: FaultLength.seed &* 100 &+ UInt64(index), ports: ports, apple: site.apple,
-                ledger: ledger, allowed: allowed)
+                ledger: ledger, allowed: allowed, clonedRoutes: clonedRoutes)
         }
         let path = gateways[0].configurationPath
         var parts: [@Sendable () -> Void] = clients.map { client in { client.run() } }

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 /// Each scenario of `Tests/FaultTests` is one test; they take turns, since each fills the machine.
@@ -63,7 +64,7 @@ extension FaultTests {
             let site = try FaultSite(counters: impatient(redis.port))
             site.configuration.workers = 2
             let gateways = [try site.start(), try site.start()]
-            try FaultRun("two gateways", site, gateways).run([
+            try FaultRun("two gateways", site, gateways, keepsCounters: true).run([
                 .killGateway(), .terminateGateway(), .stopGateway(),
             ])
         }

@@ -1,7 +1,8 @@
+import AppAttest
 public import AppAttestTesting
 import Bytes
 import Crypto
-public import Foundation
+import Foundation
 import JSON
 
 /// What the tests of faults have around a gateway: an Apple of their own, an upstream that records
@@ -63,7 +64,8 @@ public final class FaultSite {
     }
 
     /// The body of `POST /attest/verify`.
-    public func attestation(_ device: SimulatedDevice, _ gateway: GatewayProcess) throws -> [UInt8] {
+    public func attestation(_ device: SimulatedDevice, _ gateway: GatewayProcess) throws -> [UInt8]
+    {
         try attestation(device, challenge: try gateway.challenge("/attest/challenge"))
     }
 
@@ -116,6 +118,13 @@ public struct SignedCall: Sendable {
     public let fields: [(String, String)]
     public let body: [UInt8]
 
+    public init(method: String, target: String, fields: [(String, String)], body: [UInt8]) {
+        self.method = method
+        self.target = target
+        self.fields = fields
+        self.body = body
+    }
+
     public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
     public func send(on client: RawClient) throws {
@@ -138,7 +147,8 @@ extension SimulatedDevice {
         let target = "/\(route)/it"
         let said = challenge.map { #""challenge":"\#($0)","# } ?? ""
         let body = Array(
-            #"{"key":"\#(keyID.base64)","counter":\#(counter &+ 1),\#(said)"id":"\#(UUID())"}"#.utf8)
+            #"{"key":"\#(keyID.base64)","counter":\#(counter &+ 1),\#(said)"id":"\#(UUID())"}"#.utf8
+        )
         let signed =
             route == "body"
             ? try sign(body: body)

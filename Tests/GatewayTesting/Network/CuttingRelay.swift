@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// A TCP relay on a port of 127.0.0.1 that breaks what it carries as a test says: the network
 /// between a gateway and its store. Two threads for each connection; ended when released.
