@@ -165,7 +165,7 @@ let package = Package(
         tests(
             "RequestPathTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
-        tests("FaultTests", ["GatewayTesting", "AppAttest", "AppAttestTesting", "JSON"]),
+        tests("FaultTests", ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "JSON"]),
         tests("ConformanceTests", ["GatewayTesting"]),
         tests("TidyTests", []),
     ],

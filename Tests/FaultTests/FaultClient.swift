@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Bytes
 import Foundation
 import GatewayTesting
 
@@ -15,6 +16,8 @@ final class FaultClient: @unchecked Sendable {
     private var devices: [SimulatedDevice] = []
     private(set) var allDevices: [SimulatedDevice] = []
     private var connections: [UInt16: RawClient] = [:]
+    /// What came with a device's last answer.
+    private var nextChallenges: [KeyID: String] = [:]
 
     /// What may be said to a fresh request, beside 200.
     static let refusals: Set = ["503 store_unavailable", "401 challenge_expired"]
@@ -89,12 +92,24 @@ final class FaultClient: @unchecked Sendable {
         if devices.count > 4 { devices.removeFirst() }
     }
 
-    /// Nil where the gateway has none to give now.
-    private func challenge(_ port: UInt16) throws -> String? {
+    /// For one of its devices, or for any; nil where the gateway has none to give now.
+    private func challenge(_ port: UInt16, for device: SimulatedDevice) throws -> String? {
+        let kept = nextChallenges.removeValue(forKey: device.keyID)
+        switch Int.random(in: 0..<3, using: &generator) {
+        case 0: if let kept { return kept }
+        case 1:
+            return try fetchChallenge(
+                port, "?key_id=" + Base64.encodeURL(device.keyID.digest.array))
+        default: break
+        }
+        return try fetchChallenge(port)
+    }
+
+    private func fetchChallenge(_ port: UInt16, _ query: String = "") throws -> String? {
         // Any gateway's challenge is as good as another's.
         let isElsewhere = Int.random(in: 0..<5, using: &generator) == 0
         let source = isElsewhere ? ports.randomElement(using: &generator) ?? port : port
-        let answer = try connection(source).exchange("GET", "/assert/challenge")
+        let answer = try connection(source).exchange("GET", "/assert/challenge" + query)
         ledger.expect([200, 503].contains(answer.status), "a challenge: \(answer.outcome)")
         return answer.status == 200 ? answer.bodyText : nil
     }
@@ -119,14 +134,15 @@ final class FaultClient: @unchecked Sendable {
     }
 
     private func send(_ port: UInt16) throws {
-        guard let challenge = try challenge(port) else { return }
         let device = anyDevice()
+        guard let challenge = try challenge(port, for: device) else { return }
         let call = try sign(device, anyRoute(), challenge)
         let keyID = device.keyID.base64
         defer { ledger.capture(call, key: keyID) }
         let start = Date()
         let answer = try call.exchange(on: try connection(port))
         ledger.note(answer, to: call, key: keyID, sentAt: start, isReplay: false)
+        nextChallenges[device.keyID] = answer.nextChallenge
         let isRevoked = answer.outcome == "403 key_revoked" && ledger.isBeingRevoked(keyID)
         ledger.expect(
             isRevoked || allowed.contains(answer.outcome), "a fresh request: \(answer.outcome)")
@@ -135,8 +151,8 @@ final class FaultClient: @unchecked Sendable {
 
     /// The same request through all gateways at the same moment.
     private func sendAtOnce() throws {
-        guard let challenge = try challenge(ports[0]) else { return }
         let device = anyDevice()
+        guard let challenge = try challenge(ports[0], for: device) else { return }
         let call = try sign(device, anyRoute(), challenge)
         let keyID = device.keyID.base64
         defer { ledger.capture(call, key: keyID) }
@@ -152,8 +168,8 @@ final class FaultClient: @unchecked Sendable {
 
     /// An app that uses one challenge for two requests.
     private func signTwice(_ port: UInt16) throws {
-        guard let challenge = try challenge(port) else { return }
         let device = anyDevice()
+        guard let challenge = try challenge(port, for: device) else { return }
         let route = Bool.random(using: &generator) ? "strict" : "window"
         let calls = try (0..<2).map { _ in try sign(device, route, challenge) }
         try sendBoth(calls, of: device)
@@ -161,8 +177,10 @@ final class FaultClient: @unchecked Sendable {
 
     /// Two devices with one key: both sign with the same counter, each with a challenge of its own.
     private func clone(_ port: UInt16) throws {
-        guard let one = try challenge(port), let other = try challenge(port) else { return }
         let device = anyDevice()
+        guard let one = try challenge(port, for: device),
+            let other = try challenge(port, for: device)
+        else { return }
         let route = clonedRoutes[Int.random(in: clonedRoutes.indices, using: &generator)]
         let first = try sign(device, route, one)
         device.counter -= 1

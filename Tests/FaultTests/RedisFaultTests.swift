@@ -72,6 +72,27 @@ extension FaultTests {
             ])
         }
 
+        @Test("that forgets counters and not its incarnation is found out")
+        func canary() throws {
+            let redis = try RedisServer()
+            let site = try FaultSite(counters: impatient(redis.port))
+            let gateways = [try site.start(), try site.start()]
+            let violations = try FaultRun("forgotten counters", site, gateways).violations(of: [
+                Fault("lost keys") { run in
+                    try redis.command("EVAL", Self.forget, "0")
+                    run.replayRecent()
+                }
+            ])
+            #expect(violations.contains { $0.hasPrefix("seen twice") }, "\(violations)")
+            #expect(violations.contains { $0.hasPrefix("a challenge came twice") })
+        }
+
+        private static let forget = """
+            for _, name in ipairs(redis.call('KEYS', '*')) do
+                if not name:find('incarnation$') then redis.call('DEL', name) end
+            end
+            """
+
         /// Takes up to half of the increments away, as a machine does that loses its power.
         private static func shorten(
             _ directory: String, using generator: inout SeededGenerator
