@@ -51,9 +51,13 @@ private struct SessionTrace: Equatable {
                 heads.append("\(head.stream) \(head.isTooLarge) \(head.isEnd) \(head.bytes)")
                 if answers { answer(head.stream, session) }
             case .body(let stream, let byteCount):
-                let body = session.takeBody(stream: stream, byteCount: byteCount) { $0.array }
+                let body = session.takeBody(stream: stream, byteCount: byteCount) {
+                    ($0.array, false)
+                }
                 bodies[stream, default: []] += body
             case .end(let stream): ends.append(stream)
+            case .trailers(_, let bytes): _ = try? TrailerSection(parsing: bytes)
+            case .failed, .ready, .goAway: throw FuzzFinding("a server's event: \(event)")
             case .answeredEarly, .closed, .malformed, .settingsAcknowledged, .pingAcknowledged:
                 break
             }
@@ -61,7 +65,7 @@ private struct SessionTrace: Equatable {
     }
 
     /// A head that HTTP/1.1's parser takes is one message to its last byte.
-    private static func check(_ event: RequestHeadEvent) throws(FuzzFinding) {
+    private static func check(_ event: HeadEvent) throws(FuzzFinding) {
         guard !event.isTooLarge else { return }
         var head = RequestHead()
         let bytes = event.bytes

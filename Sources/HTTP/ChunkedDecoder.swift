@@ -202,7 +202,9 @@ public struct ChunkedDecoder: Sendable {
         switch step {
         case .complete:
             trailerBytes.removeLast(trailerBytes.count - section.position)
-            if hasForbiddenTrailer { return refuse(.trailerForbidden) }
+            if section.hasForbiddenTrailer(in: trailerBytes.span) {
+                return refuse(.trailerForbidden)
+            }
             phase = .finished
             return .finished(consumed: offset + section.position - held)
         case .incomplete, .advanced:
@@ -213,14 +215,5 @@ public struct ChunkedDecoder: Sendable {
         case .refused(let fault):
             return refuse(fault == .tooManyFields ? .trailersTooLarge : fault)
         }
-    }
-
-    /// RFC 9110 section 6.5.1: what frames or routes the message comes before it, never after.
-    private var hasForbiddenTrailer: Bool {
-        for field in section.fields {
-            let name = trailerBytes.span.extracting(field.name)
-            if KnownField(foldingUnderscores: name).isFraming { return true }
-        }
-        return false
     }
 }

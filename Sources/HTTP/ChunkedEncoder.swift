@@ -19,6 +19,9 @@ public enum ChunkedEncoder {
         output.append("0\r\n\r\n")
     }
 
+    /// The last chunk; the lines of a trailer section and an empty one follow.
+    public static func appendLastChunk(to output: inout ByteBuffer) { output.append("0\r\n") }
+
     /// One whole chunk; nothing for no data.
     public static func append(_ data: Span<UInt8>, to output: inout ByteBuffer) {
         guard !data.isEmpty else { return }

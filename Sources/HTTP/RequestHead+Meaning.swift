@@ -73,3 +73,21 @@ extension RequestHead {
         KnownField(foldingUnderscores: bytes.extracting(field.name)).isFraming
     }
 }
+
+extension RequestHead {
+    /// Whether `TE` says that the client takes trailers (RFC 9110 sections 6.5.1 and 10.1.4).
+    public func takesTrailers(in bytes: Span<UInt8>) -> Bool {
+        for field in fields where field.known == .te {
+            let value = bytes.extracting(field.value)
+            var elements = ListElements(value)
+            while let element = elements.next() {
+                if ASCII.equalsIgnoringCase(value.extracting(element), lowercase: Self.trailers) {
+                    return true
+                }
+            }
+        }
+        return false
+    }
+
+    private static let trailers = Array("trailers".utf8)
+}

@@ -42,6 +42,11 @@ public struct ResponseHead: Sendable {
             && bytes.nominates(field.name, among: message.connectionTokens)
     }
 
+    /// Nothing follows the head, as its stream says: without a length that is an empty body.
+    public mutating func endsWithHead() {
+        if framing == .untilClose { framing = .length(0) }
+    }
+
     /// Makes ready for the next message.
     public mutating func reset() {
         phase = .statusLine

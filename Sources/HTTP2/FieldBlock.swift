@@ -60,6 +60,50 @@ public struct FieldBlock: ~Copyable {
             ))
     }
 
+    /// Appends a request whose head is `text` in HTTP/1.1's form, as the gateway itself writes it:
+    /// the way back of ``RequestHeadText``.
+    ///
+    /// - Returns: false where `text` is no such head.
+    public mutating func append(requestHead text: Span<UInt8>, scheme: StaticString) -> Bool {
+        guard let lineEnd = text.lineEnd(from: 0) else { return false }
+        let line = text.extracting(0..<lineEnd)
+        guard let methodEnd = line.firstIndex(of: 0x20),
+            let targetEnd = line.firstIndex(of: 0x20, from: methodEnd + 1)
+        else { return false }
+        append(":method", line.extracting(0..<methodEnd))
+        append(":scheme", scheme)
+        append(":path", line.extracting(methodEnd + 1..<targetEnd))
+        var start = lineEnd + 2
+        while let end = text.lineEnd(from: start), end > start {
+            let line = text.extracting(start..<end)
+            guard let nameEnd = line.firstIndex(of: 0x3A), line.count >= nameEnd + 2 else {
+                return false
+            }
+            appendRequestField(
+                line.extracting(0..<nameEnd), line.extracting(nameEnd + 2..<line.count))
+            start = end + 2
+        }
+        return true
+    }
+
+    private mutating func appendRequestField(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        switch name.count {
+        // The gateway writes it first (RFC 9113 section 8.3.1).
+        case 4 where name.equalsIgnoringCase("host"): append(":authority", value)
+        case 10 where name.equalsIgnoringCase("connection"),
+            17 where name.equalsIgnoringCase("transfer-encoding"):
+            break
+        // What is another one with each request, or has to be kept secret, stays out of the table.
+        case 12 where name.equalsIgnoringCase("x-request-id"),
+            13 where name.equalsIgnoringCase("authorization"):
+            append(name, value, isIndexed: false)
+        default: append(name, value, isIndexed: value.count <= Self.indexedByteCountMax)
+        }
+    }
+
+    /// Of a value that may come again: the table has 4 KiB.
+    private static let indexedByteCountMax = 128
+
     /// Gives the fields to `use` in nghttp2's form, which is valid in the call.
     borrowing func withPairs(_ use: (UnsafePointer<nghttp2_nv>?, Int) -> Int32) -> Int32 {
         unsafe bytes.readable.withUnsafeBufferPointer { buffer in
@@ -82,6 +126,37 @@ public struct FieldBlock: ~Copyable {
             return unsafe pairs.withUnsafeBufferPointer { pairs in
                 unsafe use(pairs.baseAddress, pairs.count)
             }
+        }
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Where the line that begins at `start` ends with CRLF.
+    fileprivate func lineEnd(from start: Int) -> Int? {
+        var index = start
+        while index + 1 < count {
+            if self[index] == 0x0D, self[index + 1] == 0x0A { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    fileprivate func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {
+        var index = start
+        while index < count {
+            if self[index] == byte { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    fileprivate func equalsIgnoringCase(_ text: StaticString) -> Bool {
+        guard text.utf8CodeUnitCount == count else { return false }
+        return text.withUTF8Buffer { other in
+            for index in indices {
+                guard unsafe other[index] == ASCII.lowercased(self[index]) else { return false }
+            }
+            return true
         }
     }
 }

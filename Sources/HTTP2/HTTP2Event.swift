@@ -1,10 +1,12 @@
-/// What an ``HTTP2Session`` found in the bytes it was given, in their order.
+/// What an ``HTTP2Endpoint`` found in the bytes it was given, in their order.
 public enum HTTP2Event: Sendable {
-    /// A request's head, in HTTP/1.1's form (``RequestHeadText``).
-    case head(RequestHeadEvent)
-    /// The next bytes of a request's body, for ``HTTP2Session/takeBody(stream:byteCount:_:)``.
+    /// A head in HTTP/1.1's form (``RequestHeadText``, ``ResponseHeadText``).
+    case head(HeadEvent)
+    /// The next bytes of a body, for ``HTTP2Endpoint/takeBody(stream:byteCount:_:)``.
     case body(stream: Int32, byteCount: Int)
-    /// The request is complete.
+    /// Fields after the body as lines of HTTP/1.1; the end follows.
+    case trailers(stream: Int32, bytes: [UInt8])
+    /// The peer's message is complete.
     case end(stream: Int32)
     /// The answer has been made into frames whole, and the request has not ended.
     case answeredEarly(stream: Int32)
@@ -12,11 +14,28 @@ public enum HTTP2Event: Sendable {
     case closed(stream: Int32, wasReset: Bool)
     /// A header block that no head could be made of; its stream is being reset.
     case malformed(stream: Int32)
+    /// A request of ours has no complete answer, and gets no more of one.
+    case failed(stream: Int32, HTTP2StreamFailure)
+    /// The server's first SETTINGS: requests can be sent.
+    case ready
+    /// The server takes no more requests on this connection.
+    case goAway
     case settingsAcknowledged
     case pingAcknowledged
 }
 
-public struct RequestHeadEvent: Sendable {
+/// Why an answer will not be complete.
+public enum HTTP2StreamFailure: Hashable, Sendable {
+    /// The server has not acted on the request, and says so: REFUSED_STREAM, or a GOAWAY that
+    /// leaves it out (RFC 9113 section 8.7).
+    case refused
+    /// Reset by the server.
+    case reset(code: UInt32)
+    /// No answer of HTTP/2 (RFC 9113 section 8.1.1); reset by us.
+    case malformed
+}
+
+public struct HeadEvent: Sendable {
     public let stream: Int32
     public let bytes: [UInt8]
     /// Lines that the head has: a parser that finds another number reads another message.

@@ -1,98 +1,42 @@
 public import Bytes
 import CNghttp2
 
-/// A server's side of one HTTP/2 connection, by nghttp2's memory interface: bytes in, events out;
-/// answers in, bytes out. It knows no socket and has no clock.
-///
-/// nghttp2 must not be entered again from its callbacks. So these only record: what they find is
-/// told by ``takeEvent()`` once ``receive(_:now:)`` or ``fill(atMost:)`` has returned.
+/// A server's side of one HTTP/2 connection: what clients send is bounded by ``HTTP2Limits``.
 @safe
-public final class HTTP2Session {
+public final class HTTP2Session: HTTP2Endpoint {
     /// RFC 9113 section 3.4.
     public static let clientPreface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-    let library: OpaquePointer
-    /// Body bytes in the order of the `body` events that announce them.
-    var received: ByteBuffer
-    /// Frames that wait for the socket.
-    var output: ByteBuffer
-    /// For the next head or trailers that are submitted.
-    public var fields = FieldBlock()
-    /// Why the connection must end; frames that came after that are not looked at.
-    public internal(set) var fault: HTTP2Fault?
-    /// A header block has begun and has not ended.
-    public internal(set) var isInHeaderBlock = false
-
-    var events: [HTTP2Event] = []
-    private var nextEvent = 0
-    var streams: [Int32: SessionStream] = [:]
     var recent = RecentStreams()
     var watch: FrameWatch
     private var scanner = FrameScanner(prefaceByteCount: clientPreface.count)
     var head: RequestHeadText
-    /// The stream whose header block is being read.
-    var headStream: Int32 = 0
     /// SETTINGS have changed the windows of all streams, and what nghttp2 made of it is not sent.
-    var hasWindowChanged = false
+    private var hasWindowChanged = false
     /// The highest stream that the client has opened.
     var lastStream: Int32 = 0
-    /// Nanoseconds, as the caller gave it last.
-    var now: UInt64 = 0
-    private var outputByteCountMax = 0
 
     /// - Parameter storage: lends the buffers while they hold something.
     public init(
         limits: HTTP2Limits, fieldSection: FieldSectionLimits, storage: StoragePool? = nil,
         now: UInt64
     ) {
-        received = ByteBuffer(pool: storage)
-        output = ByteBuffer(pool: storage)
         watch = FrameWatch(limits)
         head = RequestHeadText(limits: fieldSection)
-        self.now = now
-        var options: OpaquePointer?
-        var made: OpaquePointer?
-        guard unsafe nghttp2_option_new(&options) == 0, let options = unsafe options else {
-            fatalError("out of memory")
+        unsafe super.init(
+            fieldSection: fieldSection, continuationCountMax: limits.continuationCountMax,
+            unsentAckCountMax: limits.unsentAckCountMax, storage: storage, now: now
+        ) { made, options in
+            unsafe nghttp2_session_server_new2(&made, SessionCallbacks.table, nil, options)
         }
-        // What the exchange has taken is given back by us: ``consume(stream:byteCount:)``.
-        unsafe nghttp2_option_set_no_auto_window_update(options, 1)
-        unsafe nghttp2_option_set_no_closed_streams(options, 1)
-        unsafe nghttp2_option_set_max_outbound_ack(options, limits.unsentAckCountMax)
-        // Debian's 1.52 has bounds of later versions for these two: ours decide.
-        unsafe nghttp2_option_set_max_continuations(options, limits.continuationCountMax + 1)
-        unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
-        let status = unsafe nghttp2_session_server_new2(
-            &made, SessionCallbacks.table, nil, options)
-        unsafe nghttp2_option_del(options)
-        guard status == 0, let made = unsafe made else { fatalError("out of memory") }
-        unsafe library = made
-        unsafe nghttp2_session_set_user_data(made, Unmanaged.passUnretained(self).toOpaque())
-        submitSettings(limits, fieldSection)
-    }
-
-    deinit { unsafe nghttp2_session_del(library) }
-
-    private func submitSettings(_ limits: HTTP2Limits, _ fieldSection: FieldSectionLimits) {
-        func entry(_ id: nghttp2_settings_id, _ value: Int) -> nghttp2_settings_entry {
-            nghttp2_settings_entry(
-                settings_id: Int32(bitPattern: id.rawValue),
-                value: UInt32(truncatingIfNeeded: value))
-        }
-        let entries = [
-            entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.concurrentStreamCountMax),
-            entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindowByteCount),
-            entry(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, fieldSection.byteCountMax),
-            // RFC 9218: the tree of RFC 7540 is not kept.
-            entry(NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
-        ]
-        let flags = UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue)
-        let status = unsafe entries.withUnsafeBufferPointer { entries in
-            unsafe nghttp2_submit_settings(library, flags, entries.baseAddress, entries.count)
-        }
-        precondition(status == 0, "SETTINGS of our own are valid")
-        let window = Int32(truncatingIfNeeded: limits.connectionWindowByteCount)
-        _ = unsafe nghttp2_session_set_local_window_size(library, flags, 0, window)
+        submitSettings(
+            [
+                (NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits.concurrentStreamCountMax),
+                (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindowByteCount),
+                (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, fieldSection.byteCountMax),
+                // RFC 9218: the tree of RFC 7540 is not kept.
+                (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
+            ], connectionWindowByteCount: limits.connectionWindowByteCount)
     }
 
     // MARK: bytes in
@@ -140,97 +84,7 @@ public final class HTTP2Session {
         }
     }
 
-    private func pass(_ bytes: Span<UInt8>) {
-        let count = unsafe bytes.withUnsafeBufferPointer { buffer in
-            unsafe nghttp2_session_mem_recv(library, buffer.baseAddress, buffer.count)
-        }
-        guard count < 0, fault == nil else { return }
-        let code = Int32(truncatingIfNeeded: count)
-        end(code == NGHTTP2_ERR_FLOODED.rawValue ? .ackFlood : .protocolError)
-    }
-
-    /// What happened; nil where nothing more has.
-    public func takeEvent() -> HTTP2Event? {
-        guard nextEvent < events.count else {
-            events.removeAll(keepingCapacity: true)
-            nextEvent = 0
-            return nil
-        }
-        defer { nextEvent += 1 }
-        return events[nextEvent]
-    }
-
-    /// Gives the bytes of a `body` event to `use`; then the client may send as many again, unless
-    /// the request has been answered.
-    public func takeBody<Result>(
-        stream: Int32, byteCount: Int, _ use: (Span<UInt8>) -> Result
-    ) -> Result {
-        var taken = ByteBuffer()
-        swap(&taken, &received)
-        let result = use(taken.readable.extracting(0..<byteCount))
-        taken.consume(byteCount)
-        swap(&taken, &received)
-        if streams[stream]?.isAnswered == true {
-            _ = unsafe nghttp2_session_consume_connection(library, byteCount)
-        } else {
-            _ = unsafe nghttp2_session_consume(library, stream, byteCount)
-        }
-        return result
-    }
-
-    /// Ends the connection with GOAWAY; the first fault is the one that is told.
-    public func end(_ fault: HTTP2Fault) {
-        guard self.fault == nil else { return }
-        self.fault = fault
-        let code: nghttp2_error_code =
-            switch fault {
-            case .protocolError: NGHTTP2_PROTOCOL_ERROR
-            case .streamClosed: NGHTTP2_STREAM_CLOSED
-            case .flowControl: NGHTTP2_FLOW_CONTROL_ERROR
-            case .settingsTimeout: NGHTTP2_SETTINGS_TIMEOUT
-            default: NGHTTP2_ENHANCE_YOUR_CALM
-            }
-        _ = unsafe nghttp2_session_terminate_session(library, code.rawValue)
-    }
-
-    // MARK: bytes out
-
-    /// Makes frames of what was submitted until about `byteCountMax` bytes wait for the socket.
-    public func fill(atMost byteCountMax: Int) {
-        outputByteCountMax = byteCountMax
-        while output.count < byteCountMax {
-            var frame: UnsafePointer<UInt8>?
-            let count = unsafe nghttp2_session_mem_send(library, &frame)
-            guard count > 0, let frame = unsafe frame else { break }
-            unsafe output.append(Span(_unsafeStart: frame, count: count))
-        }
-        if !isOutputFull { hasWindowChanged = false }
-    }
-    var isOutputFull: Bool { output.count >= outputByteCountMax }
-
-    public var hasOutput: Bool { !output.isEmpty }
-
-    /// Gives the bytes that wait for the socket to `use`.
-    public func withOutput<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
-        // Taken out for the call: a view into a property of ours could outlive its access.
-        var taken = ByteBuffer()
-        swap(&taken, &output)
-        defer { swap(&taken, &output) }
-        return use(taken.readable)
-    }
-
-    public func outputWasSent(_ byteCount: Int) { output.consume(byteCount) }
-
-    /// Whether nothing more will be read or written: the connection can close.
-    public var isFinished: Bool {
-        unsafe nghttp2_session_want_read(library) == 0
-            && nghttp2_session_want_write(library) == 0
-    }
-
     // MARK: answers
-
-    /// False once the stream is gone: what is submitted for it is thrown away.
-    public func isOpen(_ stream: Int32) -> Bool { streams[stream] != nil }
 
     /// Sends ``fields`` as an interim head.
     public func submitInterim(stream: Int32) {
@@ -258,33 +112,6 @@ public final class HTTP2Session {
         }
     }
 
-    /// Content of the answer, to be sent as the client's windows allow.
-    public func append(_ bytes: Span<UInt8>, stream: Int32) {
-        guard let open = streams[stream], !open.isEnded else { return }
-        open.content.append(bytes)
-        waitingByteCount += bytes.count
-        _ = unsafe nghttp2_session_resume_data(library, stream)
-    }
-
-    /// Content bytes that wait for a client: of one stream, and of all together.
-    public func waitingByteCount(stream: Int32) -> Int { streams[stream]?.content.count ?? 0 }
-    public internal(set) var waitingByteCount = 0
-
-    /// Content bytes of a stream that were made into frames.
-    public func framedByteCount(stream: Int32) -> Int { streams[stream]?.framedByteCount ?? 0 }
-
-    /// The content is complete; with `hasTrailers` ``fields`` follow it.
-    public func endContent(stream: Int32, hasTrailers: Bool = false) {
-        defer { fields.clear() }
-        guard let open = streams[stream], !open.isEnded else { return }
-        open.isEnded = true
-        if hasTrailers {
-            swap(&fields, &open.trailers)
-            open.hasTrailers = true
-        }
-        _ = unsafe nghttp2_session_resume_data(library, stream)
-    }
-
     /// Ends a stream whose answer cannot be finished.
     public func reset(stream: Int32) {
         streams[stream]?.isResetByGateway = true
@@ -294,9 +121,9 @@ public final class HTTP2Session {
     /// Has the client stop sending a request that was answered (RFC 9113 section 8.1).
     public func stopRequest(stream: Int32) { submitReset(stream, NGHTTP2_NO_ERROR) }
 
-    func submitReset(_ stream: Int32, _ code: nghttp2_error_code) {
-        _ = unsafe nghttp2_submit_rst_stream(
-            library, UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue)
+    public override func fill(atMost byteCountMax: Int) {
+        super.fill(atMost: byteCountMax)
+        if !isOutputFull { hasWindowChanged = false }
     }
 
     // MARK: the end of the connection
@@ -317,13 +144,124 @@ public final class HTTP2Session {
             library, flags, last, NGHTTP2_NO_ERROR.rawValue, nil, 0)
     }
 
-    /// Gives storage back while nothing is under way.
-    public func releaseStorage() {
-        if received.isEmpty { received.release() }
-        if output.isEmpty { output.release() }
-        if nextEvent >= events.count {
-            events = []
-            nextEvent = 0
+    // MARK: what the library's callbacks tell
+
+    override func headersBegan(_ frame: nghttp2_frame) -> Int32 {
+        let header = unsafe frame.hd
+        isInHeaderBlock = true
+        headStream = header.stream_id
+        guard unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST else {
+            trailerText.reset()
+            return 0
         }
+        head.reset()
+        lastStream = max(lastStream, headStream)
+        streams[headStream] = SessionStream()
+        return 0
+    }
+
+    override func headerReceived(
+        _ frame: nghttp2_frame, _ name: Span<UInt8>, _ value: Span<UInt8>
+    ) -> Int32 {
+        guard unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST else {
+            let isWell = trailerReceived(name, value)
+            if trailerText.isBomb { return stop(.headerBomb) }
+            return isWell ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        }
+        let isWell = head.take(name: name, value: value)
+        if head.isBomb { return stop(.headerBomb) }
+        guard !isWell else { return 0 }
+        // Without this the code would be INTERNAL_ERROR.
+        submitReset(headStream, NGHTTP2_PROTOCOL_ERROR)
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+    }
+
+    override func frameReceived(_ frame: nghttp2_frame) -> Int32 {
+        let header = unsafe frame.hd
+        switch UInt32(header.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            isInHeaderBlock = false
+            if unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST {
+                headEnded(header)
+            } else if header.endsStream {
+                trailersEnded(header.stream_id)
+                requestEnded(header.stream_id)
+            }
+        case NGHTTP2_DATA.rawValue:
+            if let fault = unsafe watch.received(frame.data, now: now) { return stop(fault) }
+            if header.endsStream { requestEnded(header.stream_id) }
+        case NGHTTP2_SETTINGS.rawValue:
+            if header.isAck { events.append(.settingsAcknowledged) }
+            if unsafe changesWindows(frame.settings) { hasWindowChanged = true }
+        case NGHTTP2_PING.rawValue:
+            if header.isAck { events.append(.pingAcknowledged) }
+        default: break
+        }
+        return 0
+    }
+
+    private func changesWindows(_ settings: nghttp2_settings) -> Bool {
+        let name = Int32(bitPattern: NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue)
+        return unsafe UnsafeBufferPointer(start: settings.iv, count: settings.niv)
+            .contains { $0.settings_id == name }
+    }
+
+    private func headEnded(_ header: nghttp2_frame_hd) {
+        let id = header.stream_id
+        guard let stream = streams[id] else { return }
+        guard let text = head.finish(hasBody: !header.endsStream) else {
+            return submitReset(id, NGHTTP2_PROTOCOL_ERROR)
+        }
+        stream.hasHead = true
+        stream.isRemoteEnded = header.endsStream
+        events.append(
+            .head(
+                HeadEvent(
+                    stream: id, bytes: text, fieldCount: head.fieldCount,
+                    isTooLarge: head.isTooLarge, isEnd: header.endsStream)))
+    }
+
+    private func requestEnded(_ id: Int32) {
+        guard let stream = streams[id], stream.hasHead else { return }
+        stream.isRemoteEnded = true
+        events.append(.end(stream: id))
+    }
+
+    override func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 {
+        if headStream == id { isInHeaderBlock = false }
+        guard let stream = streams.removeValue(forKey: id) else { return 0 }
+        waitingByteCount -= stream.content.count
+        recent.append(id, wasResetByUs: false)
+        let wasReset = code != NGHTTP2_NO_ERROR.rawValue
+        events.append(
+            stream.hasHead ? .closed(stream: id, wasReset: wasReset) : .malformed(stream: id))
+        return 0
+    }
+
+    // MARK: sending
+
+    override func frameSent(_ frame: nghttp2_frame) -> Int32 {
+        let header = unsafe frame.hd
+        let id = header.stream_id
+        switch UInt32(header.type) {
+        case NGHTTP2_RST_STREAM.rawValue:
+            recent.append(id, wasResetByUs: true)
+            let code = unsafe frame.rst_stream.error_code
+            guard code != NGHTTP2_NO_ERROR.rawValue, streams[id]?.isResetByGateway != true else {
+                return 0
+            }
+            // nghttp2 resets the stream whose window SETTINGS have made too large; RFC 9113 section
+            // 6.9.2 has it that the connection ends.
+            if code == NGHTTP2_FLOW_CONTROL_ERROR.rawValue, hasWindowChanged { end(.flowControl) }
+            if let fault = watch.wasReset(now: now) { end(fault) }
+        case NGHTTP2_DATA.rawValue, NGHTTP2_HEADERS.rawValue:
+            if UInt32(header.type) == NGHTTP2_DATA.rawValue { watch.sentData() }
+            if header.endsStream, let stream = streams[id], !stream.isRemoteEnded {
+                stream.isAnswered = true
+                events.append(.answeredEarly(stream: id))
+            }
+        default: break
+        }
+        return 0
     }
 }

@@ -55,8 +55,8 @@ public struct RequestHeadText: ~Copyable {
         isTooLarge = isTooLarge || byteCount > limits.byteCountMax
         if name[0] == UInt8(ascii: ":") { return takePseudo(name, value) }
         hasRegular = true
-        guard Self.isName(name), Self.isValue(value) else { return false }
-        if isTooLarge { return !Self.isConnectionSpecific(name) }
+        guard FieldSyntax.isName(name), FieldSyntax.isValue(value) else { return false }
+        if isTooLarge { return !FieldSyntax.isConnectionSpecific(name) }
         return takeRegular(name, value)
     }
 
@@ -77,8 +77,8 @@ public struct RequestHeadText: ~Copyable {
     }
 
     private mutating func takeRegular(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
-        guard !Self.isConnectionSpecific(name) else { return false }
-        if name.equals("te") { return value.equals("trailers") }
+        guard !FieldSyntax.isConnectionSpecific(name) else { return false }
+        if name.equals("te"), !value.equals("trailers") { return false }
         if name.equals("host") {
             guard host == nil, Self.isWord(value) else { return false }
             host = pseudo.count..<pseudo.count + value.count
@@ -178,44 +178,6 @@ public struct RequestHeadText: ~Copyable {
     }
 
     // MARK: bytes
-
-    /// RFC 9113 section 8.2.2.
-    private static func isConnectionSpecific(_ name: Span<UInt8>) -> Bool {
-        switch name.count {
-        case 7: name.equals("upgrade")
-        case 10: name.equals("connection") || name.equals("keep-alive")
-        case 14: name.equals("http2-settings")
-        case 16: name.equals("proxy-connection")
-        case 17: name.equals("transfer-encoding")
-        default: false
-        }
-    }
-
-    /// A token without upper case letters (RFC 9113 section 8.2.1).
-    private static func isName(_ name: Span<UInt8>) -> Bool {
-        for index in name.indices {
-            switch name[index] {
-            case 0x61...0x7A, 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "_"),
-                UInt8(ascii: "."), UInt8(ascii: "!"), 0x23...0x27, UInt8(ascii: "*"),
-                UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "|"),
-                UInt8(ascii: "~"):
-                continue
-            default: return false
-            }
-        }
-        return true
-    }
-
-    /// No control but a tab, and no white space around (RFC 9113 section 8.2.1).
-    private static func isValue(_ value: Span<UInt8>) -> Bool {
-        guard !value.isEmpty else { return true }
-        for index in value.indices {
-            let byte = value[index]
-            guard byte >= 0x20 || byte == 0x09, byte != 0x7F else { return false }
-        }
-        let (first, last) = (value[0], value[value.count - 1])
-        return first != 0x20 && first != 0x09 && last != 0x20 && last != 0x09
-    }
 
     /// Visible ASCII alone: what stands between the spaces of a request line, or for a host.
     private static func isWord(_ value: Span<UInt8>) -> Bool {

@@ -2,19 +2,23 @@ import Bytes
 
 /// One open stream as its session holds it.
 final class SessionStream {
-    /// The answer's content that waits for room in the client's windows.
+    /// What we send after the head, waiting for room in the peer's windows.
     var content = ByteBuffer()
     var trailers = FieldBlock()
     var hasTrailers = false
     var hasHead = false
-    /// The request has ended.
+    /// What the peer sends has ended.
     var isRemoteEnded = false
-    /// The answer's content is complete.
+    /// Our content is complete.
     var isEnded = false
     /// The answer has been made into frames whole.
     var isAnswered = false
-    /// Ended by us for a reason that is not the client's.
+    /// Ended by us, of our own accord towards a client, for a fault in the answer towards a server.
     var isResetByGateway = false
+    /// Nobody waits for the answer.
+    var isCancelled = false
+    /// The request's head is on its way.
+    var isHeadFramed = false
     /// Content bytes framed so far: tells whether the client takes any.
     private(set) var framedByteCount = 0
 

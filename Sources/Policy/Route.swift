@@ -59,6 +59,9 @@ public struct Route: Hashable, Sendable {
     public var rateLimits: [String] = []
     /// Whether a request may ask for a connection of its own, both ways (RFC 6455).
     public var allowsWebSocket = false
+    /// Whether a request's body goes to the upstream as it comes, and is not held: only where no
+    /// proof is asked for.
+    public var streamsBody = false
 
     public init(
         name: String, path: PathPattern, methods: [String], upstream: Int?, attest: AttestPolicy,

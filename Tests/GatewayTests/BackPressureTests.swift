@@ -17,7 +17,7 @@ struct BackPressureTests {
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
         let block = [UInt8](repeating: 0x2E, count: 2048)
         while stepped.waitingByteCount == 0 { try stepped.relay(block) }
-        let leased = try #require(stepped.connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         #expect(!leased.isPaused)
         #expect(stepped.drainClient() > 0)
         try stepped.relay([UInt8](repeating: 0x2E, count: 16 * 1024))
@@ -49,7 +49,7 @@ struct BackPressureTests {
         let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 4096 }
         try stepped.begin()
         try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
-        let leased = try #require(stepped.connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         let block = [UInt8](repeating: 0x2E, count: 2048)
         while !leased.isPaused { try stepped.relay(block) }
         #expect(stepped.waitingByteCount <= 4096 + 2 * 2048)
@@ -83,7 +83,7 @@ struct BackPressureTests {
         let due = deadline.due
         for _ in 0..<10 { try stepped.relay([UInt8](repeating: 0x2E, count: byteCount)) }
         #expect(deadline.due == due)
-        let leased = try #require(connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         stepped.worker.deadlines.advance(
             to: MonotonicInstant(nanoseconds: due) + DeadlineWheel.granularity)
         #expect(connection.state == .closed)
@@ -113,7 +113,7 @@ struct BackPressureTests {
         }
         let connection = stepped.connection
         let deadline = try #require(connection.deadline)
-        let leased = try #require(connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         let grace = deadline.due
         // No event tells the gateway of it: no loop runs here.
         #expect(stepped.drainClient() > 0)

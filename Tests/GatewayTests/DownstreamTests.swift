@@ -157,7 +157,7 @@ struct DownstreamTests {
     func closedUnixSocket() throws {
         let stepped = try SteppedWorker()
         try stepped.begin()
-        let leased = try #require(stepped.connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         Socket.shutdownWrite(stepped.client)
         stepped.connection.descriptorIsReadable()
         #expect(stepped.connection.state == .exchanging)

@@ -19,7 +19,7 @@ struct SurplusTests {
         // Both are ready in one turn of the loop, and the client's event comes first.
         stepped.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
         stepped.connection.descriptorIsReadable()
-        let leased = try #require(stepped.connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         leased.descriptorIsReadable()
         #expect(leased.state == .closed)
         #expect(stepped.takeAnswers().isEmpty)
@@ -30,7 +30,7 @@ struct SurplusTests {
     func behindFullRead(surplusCount: Int) throws {
         let stepped = try SteppedWorker()
         try stepped.begin()
-        let leased = try #require(stepped.connection.exchange?.upstream)
+        let leased = try #require(stepped.leased)
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 10000\r\nX: "
         let filler = 16 * 1024 - 10_000 - head.utf8.count - 4
         let answer =

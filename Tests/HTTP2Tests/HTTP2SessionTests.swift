@@ -39,7 +39,7 @@ struct HTTP2SessionTests {
                 let text = String(decoding: head.bytes, as: UTF8.self).split(separator: "\r\n")
                 texts.append("head \(head.stream) \(text.joined(separator: "|"))")
             case .body(let stream, let count):
-                let bytes = session.takeBody(stream: stream, byteCount: count) { $0.array }
+                let bytes = session.takeBody(stream: stream, byteCount: count) { ($0.array, false) }
                 let text = String(decoding: bytes, as: UTF8.self)
                 if let last = texts.last, last.hasPrefix("body \(stream) ") {
                     texts[texts.count - 1] = last + text
@@ -50,6 +50,10 @@ struct HTTP2SessionTests {
             case .answeredEarly(let stream): texts.append("answered early \(stream)")
             case .closed(let stream, let wasReset): texts.append("closed \(stream) \(wasReset)")
             case .malformed(let stream): texts.append("malformed \(stream)")
+            case .trailers(let stream, let bytes):
+                let text = String(decoding: bytes, as: UTF8.self).split(separator: "\r\n")
+                texts.append("trailers \(stream) \(text.joined(separator: "|"))")
+            case .failed, .ready, .goAway: texts.append("\(event)")
             case .settingsAcknowledged: texts.append("settings")
             case .pingAcknowledged: texts.append("ping")
             }

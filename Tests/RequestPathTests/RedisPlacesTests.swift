@@ -20,7 +20,8 @@ struct RedisPlacesTests {
     private func configuration(_ redis: String) -> GatewayConfiguration {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.counters = "{ redis: \(redis) }"
-        configuration.workers = 2
+        // Several workers would reach their Redis one after the other.
+        configuration.workers = 1
         return configuration
     }
 
@@ -30,6 +31,15 @@ struct RedisPlacesTests {
         sharing.more.append(
             "secrets: { challenge_key_file: \(directory.path)/registry.db.challenge-key }")
         return sharing
+    }
+
+    /// A gateway whose workers have all reached their Redis.
+    private func start(
+        _ configuration: GatewayConfiguration, directory: ScratchDirectory? = nil
+    ) throws -> GatewayProcess {
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        try gateway.waitForReadiness(200)
+        return gateway
     }
 
     /// Sends newly signed requests until one passes; how long servers take to agree is theirs.
@@ -96,7 +106,7 @@ struct RedisPlacesTests {
             server_name: redis.internal, certificate: \(identity.certificatePath), \
             key: \(identity.keyPath) } }
             """)
-        let gateway = try GatewayProcess(configuration)
+        let gateway = try start(configuration)
         let client = try SimulatedClient.enrolled(gateway)
         #expect(try client.request("GET", "/api/x").status == 200)
         #expect(try server.command("CLIENT", "LIST").contains("name=edge"))
@@ -112,7 +122,7 @@ struct RedisPlacesTests {
     @Test("a unix socket, in another database")
     func socket() throws {
         let server = try RedisServer()
-        let gateway = try GatewayProcess(
+        let gateway = try start(
             configuration("{ address: \"unix:\(server.socketPath)\", database: 3 }"))
         let client = try SimulatedClient.enrolled(gateway)
         try expectRefused(accept(client), client)
@@ -127,8 +137,8 @@ struct RedisPlacesTests {
         configuration.routes[0].more = ["rate_limit: device"]
         configuration.routes.insert(
             .init("free", path: "/api/free", attest: "mode: enforce"), at: 0)
-        let first = try GatewayProcess(configuration, directory: directory)
-        let second = try GatewayProcess(sharing(configuration), directory: directory)
+        let first = try start(configuration, directory: directory)
+        let second = try start(sharing(configuration), directory: directory)
         let client = try SimulatedClient.enrolled(first)
         let other = try SimulatedClient(second, device: client.device)
         var statuses: [Int] = []
@@ -152,7 +162,7 @@ struct RedisPlacesTests {
         for counters in ["\"\(server.url)\"", nil] {
             var configuration = configuration(counters ?? "")
             if counters == nil { configuration.counters = "embedded" }
-            let gateway = try GatewayProcess(configuration)
+            let gateway = try start(configuration)
             let client = try SimulatedClient.enrolled(gateway)
             for _ in 0..<3 { #expect(try client.request("GET", "/api/x").status == 200) }
             client.device.counter -= 1
@@ -173,7 +183,7 @@ struct RedisPlacesTests {
     func sentinels() throws {
         let set = try RedisSentinelSet()
         let addresses = set.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
-        let gateway = try GatewayProcess(
+        let gateway = try start(
             configuration(
                 """
                 { sentinel: { addresses: [\(addresses)], master: \(RedisSentinelSet.masterName) }, \
@@ -197,7 +207,7 @@ struct RedisPlacesTests {
     func cluster() throws {
         let cluster = try RedisCluster(nodeTimeout: 2000)
         let addresses = cluster.addresses.prefix(2).map { "\"\($0)\"" }.joined(separator: ", ")
-        let gateway = try GatewayProcess(
+        let gateway = try start(
             configuration("{ cluster: { addresses: [\(addresses)] }, command_timeout: 5s }"))
         let clients = try (0..<6).map { _ in
             let client = try SimulatedClient(gateway)
@@ -216,7 +226,7 @@ struct RedisPlacesTests {
     @Test("start with a warning about what an operator should know of it")
     func warnings() throws {
         let server = try RedisServer(["--maxmemory-policy", "allkeys-lru"])
-        let gateway = try GatewayProcess(configuration("\"\(server.url)\""))
+        let gateway = try start(configuration("\"\(server.url)\""))
         let event = try gateway.waitForEvent("redis_checkup")
         #expect(event["message"]?.stringValue?.hasPrefix("eviction: ") == true)
     }

@@ -64,6 +64,34 @@ struct TLSUpstreamTests {
         server.kill()
     }
 
+    @Test(
+        "HTTP/2 is agreed on by ALPN, and a server that does not choose it gets no request",
+        .enabled(if: NginxServer.isInstalled))
+    func http2() throws {
+        for (options, status) in [("ssl http2", 200), ("ssl", 502)] {
+            let nginx = try NginxServer(
+                locations: """
+                    ssl_certificate \(site.leaf.certificatePath);
+                    ssl_certificate_key \(site.leaf.keyPath);
+                    location / { return 200 "$server_protocol $scheme $ssl_server_name"; }
+                    """, options: options)
+            var configuration = GatewayConfiguration(upstreamPort: nginx.port)
+            configuration.upstreams["api"]? +=
+                ", protocol: h2, tls: { \(authority), server_name: a.example }"
+            let gateway = try GatewayProcess(configuration)
+            let answer = try gateway.exchange("GET", "/")
+            #expect(answer.status == status)
+            if status == 200 {
+                #expect(answer.bodyText == "HTTP/2.0 https a.example")
+            } else {
+                let detail = try gateway.accessLine()["detail"]?.stringValue
+                // Some servers refuse, others choose nothing.
+                let texts = ["no application protocol", "did not choose h2"]
+                #expect(texts.contains { detail?.contains($0) == true }, "\(detail ?? "")")
+            }
+        }
+    }
+
     @Test("a server without TLS is not spoken to")
     func plainServer() throws {
         var configuration = GatewayConfiguration(upstreamPort: site.upstream.port)

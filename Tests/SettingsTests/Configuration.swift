@@ -166,6 +166,13 @@ struct Configuration {
             retries: { attempts: 0, budget: 100%, timeout: 10ms }
             resolve_interval: off
             tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
+            protocol: h2
+            http2:
+              concurrent_streams: 10000
+              stream_window: 64KiB
+              connection_window: 16MiB
+              ping_interval: 1h
+          first.two: { servers: ['h:1'] }
         routes:
           - name: a
             path: /a
@@ -185,7 +192,7 @@ struct Configuration {
               key_id_member: k
           - name: b
             path: '/b%2a/'
-            upstream: first.one-1_
+            upstream: first.two
             body_max: 1025B
             upgrade: [websocket]
             attest: { mode: observe, challenge: off, replay: durable }
@@ -209,6 +216,7 @@ struct Configuration {
             path: /login
             upstream: first.one-1_
             rewrite: { path: /auth }
+            request_body: stream
             attest: { mode: off }
           - name: e
             path: /old/*

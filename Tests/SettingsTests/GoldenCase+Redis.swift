@@ -1,7 +1,7 @@
 extension GoldenCase {
     static let redis: [GoldenCase] = [
         GoldenCase(
-            "a Redis without a place, or with two",
+            "a Redis without a place",
             #"""
             counters: { redis: { database: 1 } }
             """#,
@@ -20,7 +20,7 @@ extension GoldenCase {
             expects: #"""
                 4:5: counters.redis.cluster: stands beside counters.redis.address: one of them \#
                 is enough
-                5:3: unknown key "username" in counters: did you mean "redis"?
+                5:3: unknown key "username" in counters; known: redis
                 """#),
         GoldenCase(
             "options of Redis, in the long form",

@@ -52,6 +52,49 @@ extension GoldenCase {
                 6:9: upstreams.api2: expected a mapping, found the text "h:1"
                 """#),
         GoldenCase(
+            "bad HTTP/2 to upstreams, bodies that go on",
+            #"""
+            upstreams:
+              api: { servers: ['h:1'], protocol: h2c }
+              b: { servers: ['h:1'], http2: { concurrent_streams: 1 } }
+              c:
+                servers: ['h:1']
+                protocol: h2
+                http2: { concurrent_streams: 0, stream_window: 1KiB, ping_interval: 1ms, pings: 1 }
+              d:
+                servers: ['h:1']
+                protocol: h2
+                http2: { stream_window: 8MiB }
+            routes:
+              - { name: a, path: /a, upstream: b, request_body: stream, attest: { mode: observe } }
+              - { name: b, path: /b, respond: { status: 204 }, request_body: stream,
+                  attest: { mode: off } }
+              - { name: c, path: /c, upstream: b, request_body: streams, attest: { mode: off } }
+              - { name: d, path: /d, upstream: c, upgrade: [websocket], attest: { mode: off } }
+              - { name: e, path: /e, upstream: d, request_body: stream, attest: { mode: off } }
+              - { name: f, path: /f, upstream: b, request_body: hold, attest: { mode: off } }
+            """#,
+            expects: #"""
+                2:38: upstreams.api.protocol: "h2c" is not one of http/1.1, h2: did you mean "h2"?
+                3:26: upstreams.b.http2: has no use without protocol: h2
+                7:34: upstreams.c.http2.concurrent_streams: "0" is outside 1 to 10000: each \#
+                stream is a request under way
+                7:52: upstreams.c.http2.stream_window: "1KiB" is outside 64KiB to 16MiB: HTTP/2 \#
+                begins with 64KiB, and what is under way has to be taken
+                7:73: upstreams.c.http2.ping_interval: "1ms" is outside 1s to 1h: servers take \#
+                frequent pings for an attack
+                7:78: unknown key "pings" in upstreams.c.http2; known: concurrent_streams, \#
+                stream_window, connection_window, ping_interval
+                11:12: upstreams.d.http2: connection_window is smaller than stream_window
+                13:53: routes[0].request_body: stream needs attest.mode off: with observe no \#
+                byte of a body goes on before all of it is verified
+                14:52: routes[1].request_body: is used with upstream only
+                16:53: routes[2].request_body: "streams" is not one of hold, stream: did you \#
+                mean "stream"?
+                17:48: routes[3].upgrade: needs an upstream with protocol http/1.1: "c" has h2, \#
+                where nothing is upgraded
+                """#),
+        GoldenCase(
             "bad servers",
             #"""
             upstreams:

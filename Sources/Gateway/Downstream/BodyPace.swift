@@ -22,14 +22,3 @@ struct BodyPace: Sendable {
         return start.advanced(byNanoseconds: grace).advanced(byNanoseconds: bought.partialValue)
     }
 }
-
-extension HTTP1Connection {
-    /// Bounds the wait for more of the body: by the longest pause, and by the pace of all of it.
-    func setBodyDeadline() {
-        let site = worker.site
-        let latest = site.bodyPace.deadline(
-            since: bodyStartedAt, byteCount: exchange?.body.byteCount ?? 0)
-        let rest = latest.nanoseconds(since: worker.loop.now)
-        setDeadline(min(requestBodyNanoseconds, rest))
-    }
-}

@@ -64,7 +64,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// The application protocol that was agreed on decides what goes on in this place.
     private func handOver(_ transport: Transport) {
-        if session.applicationProtocol == ClientProtocol.http2.rawValue {
+        if session.applicationProtocol == HTTPProtocol.http2.rawValue {
             let connection = HTTP2Connection(
                 worker: worker, transport: transport, peer: peer, listener: listener)
             worker.replace(self, with: connection)

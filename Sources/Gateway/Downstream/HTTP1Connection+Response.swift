@@ -8,8 +8,12 @@ enum ResponseFraming {
     /// `Content-Length`, or no body at all.
     case length
     case chunked
+    /// `Transfer-Encoding: chunked` whose trailers the client takes.
+    case chunkedWithTrailers
     /// The end of the connection ends the body: HTTP/1.0 clients.
     case close
+
+    var isChunked: Bool { self == .chunked || self == .chunkedWithTrailers }
 }
 
 /// Writing answers in HTTP/1.1 (or 1.0, as the request came).
@@ -72,7 +76,8 @@ extension HTTP1Connection: ResponseSink {
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         guard exchange.head.version == .http11, state == .exchanging else { return }
         appendStatusLine(head.status, reason: bytes.extracting(head.reason))
-        appendFields(head, bytes: bytes, exchange.treatment?.responseEdits)
+        appendFields(
+            head, bytes: bytes, hasTrailers: false, exchange.treatment?.responseEdits)
         output.append("\r\n")
     }
 
@@ -81,7 +86,9 @@ extension HTTP1Connection: ResponseSink {
         output.reserve(bytes.count + 256)
         appendStatusLine(head.status, reason: bytes.extracting(head.reason))
         let edits = exchange.treatment?.responseEdits
-        if !appendFields(head, bytes: bytes, edits) { appendDate() }
+        let isDelimited = head.framing == .chunked || head.framing == .untilClose
+        let takesTrailers = isDelimited && exchange.takesTrailers
+        if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, edits) { appendDate() }
         if let edits { exchange.append(edits, to: &output) }
         appendNextChallenge(exchange)
         switch head.framing {
@@ -94,7 +101,7 @@ extension HTTP1Connection: ResponseSink {
             appendContentLength(length)
         case .chunked, .untilClose:
             if exchange.head.version == .http11 {
-                responseFraming = .chunked
+                responseFraming = takesTrailers ? .chunkedWithTrailers : .chunked
                 output.append("Transfer-Encoding: chunked\r\n")
             } else {
                 responseFraming = .close
@@ -107,7 +114,7 @@ extension HTTP1Connection: ResponseSink {
 
     func relayBody(_ bytes: Span<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return true }
-        guard responseFraming == .chunked else { return writeThrough(bytes) }
+        guard responseFraming.isChunked else { return writeThrough(bytes) }
         ChunkedEncoder.appendHead(byteCount: bytes.count, to: &output)
         let isReady = writeThrough(bytes)
         if state != .closed { ChunkedEncoder.appendEnd(to: &output) }
@@ -127,8 +134,18 @@ extension HTTP1Connection: ResponseSink {
         exchange?.clientIsReady()
     }
 
+    func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {
+        guard responseFraming == .chunkedWithTrailers else { return }
+        ChunkedEncoder.appendLastChunk(to: &output)
+        exchange.forEachTrailer(of: trailers) { field, bytes in
+            output.append(line: field, of: bytes)
+        }
+        output.append("\r\n")
+        responseFraming = .length
+    }
+
     func endResponse() {
-        if responseFraming == .chunked { ChunkedEncoder.appendTerminator(to: &output) }
+        if responseFraming.isChunked { ChunkedEncoder.appendTerminator(to: &output) }
         responseFraming = .length
     }
 
@@ -142,7 +159,8 @@ extension HTTP1Connection: ResponseSink {
     /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
     @discardableResult
     private func appendFields(
-        _ head: borrowing ResponseHead, bytes: Span<UInt8>, _ edits: FieldEdits?
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, hasTrailers: Bool,
+        _ edits: FieldEdits?
     ) -> Bool {
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
@@ -150,7 +168,7 @@ extension HTTP1Connection: ResponseSink {
             hasDate = hasDate || field.known == .date
             guard
                 head.isRelayed(
-                    field, in: bytes, hasNominated: hasNominated,
+                    field, in: bytes, hasNominated: hasNominated, hasTrailers: hasTrailers,
                     reserved: worker.responseReservedNames, edits)
             else { continue }
             output.append(line: field, of: bytes)

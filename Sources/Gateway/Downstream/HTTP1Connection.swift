@@ -41,7 +41,6 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var output: ByteBuffer
     var exchange: Exchange?
     var bodyReader = RequestBodyReader.complete
-    private(set) var bodyStartedAt = MonotonicInstant(nanoseconds: 0)
     var responseFraming = ResponseFraming.length
     /// Whether the connection lives on after the current exchange.
     var isPersistent = true
@@ -54,7 +53,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     private(set) var hasClientEnded = false
     private var isProcessing = false
     private var requestCount = 0
-    private var lingeredByteCount = 0
+    private var lingering = Lingering()
     /// The first bytes may be those of HTTP/2.
     private var isPrefaceAwaited: Bool
     /// A write failed; the connection ends at the next flush.
@@ -88,12 +87,12 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     // MARK: reading
 
     func descriptorIsReadable() {
-        guard state != .lingering else { return discard() }
-        guard state != .finishing else {
-            transport?.disableReading()
+        guard let transport else { return }
+        guard state != .lingering else {
+            if lingering.isOver(transport, storage: worker.storage) { close() }
             return
         }
-        guard let transport else { return }
+        guard state != .finishing else { return transport.disableReading() }
         guard transport.isReading else {
             if transport.isGone { lose() }
             return
@@ -182,7 +181,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
                 with: input.readable.extracting(0..<exchange.head.byteCount))
             input.consume(exchange.head.byteCount)
             bodyReader = RequestBodyReader(exchange.head.framing)
-            bodyStartedAt = worker.loop.now
+            exchange.bodyStartedAt = worker.loop.now
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
                 exchange.head.keepAlive && !worker.endsConnections
@@ -211,6 +210,11 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             awaitBody()
             return false
         }
+        guard !exchange.holdsClientBack() else {
+            transport?.watchChanges()
+            setBodyDeadline()
+            return false
+        }
         isContinueOwed = false
         switch bodyReader.next(input.readable) {
         case .data(let skip, let count, let isLast):
@@ -225,7 +229,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             return true
         case .ended(let consumed):
             input.consume(consumed)
-            exchange.endBody()
+            exchange.endBody(bodyReader.trailers)
             return true
         case .needsMore(let consumed):
             input.consume(consumed)
@@ -246,21 +250,22 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         setBodyDeadline()
     }
 
-    /// Between two reads of the body.
-    var requestBodyNanoseconds: UInt64 {
-        exchange?.treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
+    /// Bounds the wait for more of the body.
+    func setBodyDeadline() {
+        guard let exchange else { return }
+        if let patience = exchange.bodyPatience {
+            setDeadline(patience)
+        } else if transport?.isWriting != true {
+            deadline?.clear()
+        }
     }
 
-    private func discard() {
-        guard let transport else { return }
-        var scrap = ByteBuffer(capacity: Self.readByteCount)
-        switch transport.discard(into: &scrap, atMost: Self.readByteCount) {
-        case .bytes(let count):
-            lingeredByteCount += count
-            if lingeredByteCount > Self.lingerByteCountMax { close() }
-        case .wouldBlock: break
-        case .endOfFile, .failed: close()
-        }
+    /// The upstream has taken what made the client wait.
+    func resumeBody() {
+        guard state == .exchanging, !bodyReader.isComplete else { return }
+        if !hasClientEnded { transport?.enableReading() }
+        setBodyDeadline()
+        process()
     }
 
     // MARK: between exchanges
@@ -338,7 +343,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         transport?.shutdownWrite()
         input.release()
         transport?.enableReading()
-        deadline?.set(at: worker.loop.now + Self.lingerTimeout)
+        deadline?.set(at: worker.loop.now + Lingering.timeout)
     }
 
     /// The client is gone, or must go, without another word.
@@ -369,6 +374,4 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     static let copyByteCountMax = 4 * 1024
     /// Of a connection whose worker hands over.
     static let firstRequestPatience = Duration.seconds(1)
-    static let lingerTimeout = Duration.seconds(2)
-    static let lingerByteCountMax = 1024 * 1024
 }

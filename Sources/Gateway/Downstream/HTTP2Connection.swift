@@ -52,7 +52,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private var answerDue: DelayedCall?
     private var turnEnd: TurnEndHook?
     private var requestCount = 0
-    private var lingeredByteCount = 0
+    private var lingering = Lingering()
     private var isFaultTold = false
     private var hasClientEnded = false
 
@@ -86,8 +86,11 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     // MARK: reading
 
     func descriptorIsReadable() {
-        guard state != .lingering else { return discard() }
         guard let transport else { return }
+        guard state != .lingering else {
+            if lingering.isOver(transport, storage: worker.storage) { close() }
+            return
+        }
         guard transport.isReading else {
             if transport.isGone { lose() }
             return
@@ -123,13 +126,16 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             case .body(let id, let byteCount):
                 let stream = streams[id]
                 let refusal = session.takeBody(stream: id, byteCount: byteCount) { bytes in
-                    stream?.receive(bytes)
+                    stream?.receive(bytes) ?? (nil, false)
                 }
                 if let refusal { stream?.refuse(refusal) }
+            case .trailers(let id, let bytes): streams[id]?.receiveTrailers(bytes)
             case .end(let id): streams[id]?.endBody()
             case .answeredEarly(let id): streams[id]?.answeredEarly()
             case .closed(let id, _): streams.removeValue(forKey: id)?.close()
             case .malformed: refuseMalformed()
+            // A server's words, which clients do not have.
+            case .failed, .ready, .goAway: break
             case .settingsAcknowledged:
                 if state == .open { answerDue = nil }
             case .pingAcknowledged:
@@ -143,7 +149,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    private func begin(_ head: RequestHeadEvent) {
+    private func begin(_ head: HeadEvent) {
         let exchange = beginExchange()
         let stream = HTTP2Stream(id: head.stream, connection: self, exchange: exchange)
         exchange.downstream = stream
@@ -167,18 +173,6 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         exchange.isHTTP2 = true
         exchange.session = transport?.session
         return exchange
-    }
-
-    private func discard() {
-        guard let transport else { return }
-        var scrap = ByteBuffer(pool: worker.storage)
-        switch transport.discard(into: &scrap, atMost: HTTP1Connection.readByteCount) {
-        case .bytes(let count):
-            lingeredByteCount += count
-            if lingeredByteCount > HTTP1Connection.lingerByteCountMax { close() }
-        case .wouldBlock: break
-        case .endOfFile, .failed: close()
-        }
     }
 
     // MARK: writing
@@ -210,24 +204,19 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     /// False where the socket takes no more for now.
     private func write() -> Bool {
-        while true {
-            session.fill(atMost: Self.writeByteCount)
-            guard session.hasOutput else { return true }
-            guard let transport else { return true }
-            switch session.withOutput({ transport.write($0) }) {
-            case .bytes(let count):
-                session.outputWasSent(count)
-                readerPace.wrote(count)
-                // Progress: the time to take the next byte begins anew.
-                if wait == .send { wait = .nothing }
-            case .wouldBlock:
-                transport.enableWriting()
-                return false
-            case .failed:
-                lose()
-                return false
-            }
+        guard let transport else { return true }
+        switch session.write(to: transport, atMost: Self.writeByteCount) {
+        case .all(let byteCount):
+            readerPace.wrote(byteCount)
+            return true
+        case .blocked(let byteCount):
+            readerPace.wrote(byteCount)
+            // Progress: the time to take the next byte begins anew.
+            if byteCount > 0, wait == .send { wait = .nothing }
+            transport.enableWriting()
+        case .broken: lose()
         }
+        return false
     }
 
     /// Lets upstreams go on whose clients have taken what was waiting.
@@ -332,7 +321,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         state = .lingering
         transport?.enableReading()
         transport?.shutdownWrite()
-        deadline?.set(at: worker.loop.now + HTTP1Connection.lingerTimeout)
+        deadline?.set(at: worker.loop.now + Lingering.timeout)
     }
 
     private func loseStreams() {

@@ -11,8 +11,11 @@ final class HTTP2Stream: DeadlineHandler {
     private var exchange: Exchange?
     private let deadline: Deadline
     private var isBodyComplete = false
+    private var trailers: TrailerSection?
     private var isContinueOwed = false
     private var isUpstreamPaused = false
+    /// Window that the client gets back when the upstream has taken what fills it.
+    private var keptByteCount = 0
     /// The answer has been submitted as far as it has come.
     private var hasAnswer = false
     /// The answer is on its way whole; what still comes of the request is thrown away.
@@ -33,13 +36,14 @@ final class HTTP2Stream: DeadlineHandler {
 
     // MARK: the request
 
-    func begin(_ event: RequestHeadEvent) {
+    func begin(_ event: HeadEvent) {
         guard let exchange else { return }
         // Reset in the same breath: nothing is done for it (CVE-2023-44487).
         guard session.isOpen(id) else { return }
         exchange.headBytes = event.bytes
         isBodyComplete = event.isEnd
         exchange.isBodyComplete = event.isEnd
+        exchange.bodyStartedAt = exchange.startedAt
         switch parse(event, exchange) {
         case .refused(let refusal):
             let code = refusal.reason.code.description
@@ -57,18 +61,40 @@ final class HTTP2Stream: DeadlineHandler {
     }
 
     /// One parser judges the requests of both protocols.
-    private func parse(_ event: RequestHeadEvent, _ exchange: Exchange) -> HeadOutcome {
+    private func parse(_ event: HeadEvent, _ exchange: Exchange) -> HeadOutcome {
         if event.isTooLarge { return .refused(HTTPRefusal(request: .headTooLarge)) }
         let bytes = event.bytes
         return exchange.head.parse(bytes.span, limits: exchange.site.headLimits)
     }
 
     /// Hands on the next bytes of the body. The caller refuses: it holds a view into them here.
-    func receive(_ bytes: Span<UInt8>) -> Refusal? {
-        guard let exchange, !isBodyComplete else { return nil }
+    func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool) {
+        guard let exchange, !isBodyComplete else { return (nil, false) }
         isContinueOwed = false
+        let refusal = exchange.receiveBody(bytes)
+        let isHeldBack = refusal == nil && exchange.holdsClientBack()
+        if isHeldBack { keptByteCount += bytes.count }
         awaitBody()
-        return exchange.receiveBody(bytes)
+        return (refusal, isHeldBack)
+    }
+
+    func resumeBody() {
+        guard keptByteCount > 0 else { return }
+        session.giveWindow(stream: id, byteCount: keptByteCount)
+        keptByteCount = 0
+        awaitBody()
+        connection.scheduleFlush()
+    }
+
+    /// Fields after the body; its end follows.
+    func receiveTrailers(_ bytes: [UInt8]) {
+        guard exchange != nil, !isBodyComplete else { return }
+        do throws(HTTPFault) {
+            trailers = try TrailerSection(parsing: bytes)
+        } catch {
+            let reason = HTTPRefusal(request: error).gatewayReason
+            refuse(Refusal(reason, detail: error.code.description))
+        }
     }
 
     func refuse(_ refusal: Refusal) {
@@ -79,7 +105,7 @@ final class HTTP2Stream: DeadlineHandler {
         guard !isBodyComplete else { return }
         isBodyComplete = true
         if !hasAnswer { deadline.clear() }
-        exchange?.endBody()
+        exchange?.endBody(trailers)
     }
 
     /// The client sends no more: where the request is not whole, it never will be.
@@ -87,14 +113,14 @@ final class HTTP2Stream: DeadlineHandler {
         if !isBodyComplete, session.isOpen(id) { abortResponse() }
     }
 
-    /// Bounds the wait for more of the body: by the longest pause, and by the pace of all of it.
+    /// Bounds the wait for more of the body.
     private func awaitBody() {
-        guard !hasAnswer, let exchange else { return }
-        let site = worker.site
-        let pause = exchange.treatment?.requestBodyNanoseconds ?? site.timeouts.requestBody
-        let latest = site.bodyPace.deadline(
-            since: exchange.startedAt, byteCount: exchange.body.byteCount)
-        deadline.set(afterNanoseconds: min(pause, latest.nanoseconds(since: worker.loop.now)))
+        guard !hasAnswer, !isBodyComplete, let exchange else { return }
+        if let patience = exchange.bodyPatience {
+            deadline.set(afterNanoseconds: patience)
+        } else {
+            deadline.clear()
+        }
     }
 
     // MARK: its end
@@ -104,7 +130,7 @@ final class HTTP2Stream: DeadlineHandler {
     /// version 8). Its window is not opened again.
     func answeredEarly() {
         isAnsweredEarly = true
-        deadline.set(afterNanoseconds: HTTP1Connection.lingerTimeout.wholeNanoseconds)
+        deadline.set(afterNanoseconds: Lingering.timeout.wholeNanoseconds)
     }
 
     /// The stream is gone. Where its answer was not complete, nobody waits for it any more.
@@ -222,14 +248,10 @@ extension HTTP2Stream: ResponseSink {
         connection.scheduleFlush()
     }
 
-    func relayTrailers(_ fields: [FieldRange], bytes: Span<UInt8>) {
+    func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {
         var hasTrailers = false
-        for field in fields {
-            let name = bytes.extracting(field.name)
-            guard !field.known.isHopByHop, !worker.responseReservedNames.contains(name) else {
-                continue
-            }
-            session.fields.append(name, bytes.extracting(field.value))
+        exchange.forEachTrailer(of: trailers) { field, bytes in
+            session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
             hasTrailers = true
         }
         session.endContent(stream: id, hasTrailers: hasTrailers)
@@ -298,7 +320,7 @@ extension HTTP2Stream: ResponseSink {
             hasDate = hasDate || field.known == .date
             guard
                 head.isRelayed(
-                    field, in: bytes, hasNominated: hasNominated,
+                    field, in: bytes, hasNominated: hasNominated, hasTrailers: true,
                     reserved: worker.responseReservedNames, edits)
             else { continue }
             session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))

@@ -10,7 +10,7 @@ final class ListenerContext: Sendable {
     let allow: TargetAllowances
     /// What each of its requests is counted against.
     let rateLimits: [RateLimit]
-    let protocols: [ClientProtocol]
+    let protocols: [HTTPProtocol]
     let redirect: ListenerRedirect?
     private let trustedProxies: [TrustedProxy]
     private let proxyProtocol: [TrustedProxy]

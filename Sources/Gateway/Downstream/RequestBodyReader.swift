@@ -4,6 +4,8 @@ import HTTP
 /// Takes a request body out of its framing (RFC 9112 sections 6 and 7).
 enum RequestBodyReader {
     case complete
+    /// A chunked body is complete, and brought fields after it.
+    case ended(TrailerSection)
     case length(remaining: UInt64)
     case chunked(ChunkedDecoder)
 
@@ -23,12 +25,21 @@ enum RequestBodyReader {
         }
     }
 
-    var isComplete: Bool { if case .complete = self { true } else { false } }
+    var isComplete: Bool {
+        switch self {
+        case .complete, .ended: true
+        case .length, .chunked: false
+        }
+    }
+
+    var trailers: TrailerSection? {
+        if case .ended(let trailers) = self { trailers } else { nil }
+    }
 
     /// Bytes still to come, where that is known.
     var remainingByteCount: Int? {
         switch self {
-        case .complete: 0
+        case .complete, .ended: 0
         case .length(let remaining): Int(exactly: remaining)
         case .chunked: nil
         }
@@ -37,7 +48,7 @@ enum RequestBodyReader {
     /// What the next bytes of `input`, which is not empty, are.
     mutating func next(_ input: Span<UInt8>) -> Step {
         switch self {
-        case .complete: return .needsMore(consumed: 0)
+        case .complete, .ended: return .needsMore(consumed: 0)
         case .length(let remaining):
             let count = Int(min(remaining, UInt64(input.count)))
             let rest = remaining - UInt64(count)
@@ -51,7 +62,7 @@ enum RequestBodyReader {
                 return .data(skip: skip, count: count, isLast: false)
             case .needMore(let consumed): return .needsMore(consumed: consumed)
             case .finished(let consumed):
-                self = .complete
+                self = decoder.trailerSection.map { .ended($0) } ?? .complete
                 return .ended(consumed: consumed)
             case .refused(let fault): return .malformed(fault)
             }

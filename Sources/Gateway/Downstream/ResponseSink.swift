@@ -14,18 +14,15 @@ protocol ResponseSink: AnyObject {
     /// False where the client takes bytes more slowly than they come.
     func relayBody(_ bytes: Span<UInt8>) -> Bool
     func flushResponse()
-    /// Fields after the content, as ranges of `bytes`; ``endResponse()`` follows.
-    func relayTrailers(_ fields: [FieldRange], bytes: Span<UInt8>)
+    /// Fields after the content; ``endResponse()`` follows.
+    func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange)
     func endResponse()
     /// The answer cannot be finished: the client must notice.
     func abortResponse()
+    /// The upstream has taken what made the client's body wait.
+    func resumeBody()
     /// The record is written; the exchange may be used again.
     func exchangeEnded()
-}
-
-extension ResponseSink {
-    /// Left out, as RFC 9110 section 6.5.1 allows: few clients of HTTP/1.1 take any.
-    func relayTrailers(_: [FieldRange], bytes _: Span<UInt8>) {}
 }
 
 /// An answer that the gateway gives itself.

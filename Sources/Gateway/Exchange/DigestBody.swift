@@ -1,11 +1,14 @@
 import Bytes
 import Crypto
 import EventLoop
+import HTTP
 import Settings
 
 extension Exchange {
-    /// Waits for the whole body; its digest is known when this stage ends.
+    /// Waits for the whole body; its digest is known when this stage ends. A body that goes on as
+    /// it comes has none.
     func digestBody() throws(Refusal) -> Step {
+        guard !isStreaming else { return .next }
         guard isBodyComplete else {
             downstream?.wantsBody()
             return .wait
@@ -17,6 +20,7 @@ extension Exchange {
     /// Takes the next bytes of the body, already without its framing. The caller refuses: it still
     /// holds a view into its input here.
     func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
+        if isStreaming { return receiveStreamed(bytes) }
         guard phase == .digestBody else { return nil }
         let limits = site.settings.limits
         guard bytes.count <= bodyByteCountMax - body.byteCount else {
@@ -55,8 +59,13 @@ extension Exchange {
     }
 
     /// The body has ended; the exchange goes on.
-    func endBody() {
+    func endBody(_ trailers: TrailerSection? = nil) {
         isBodyComplete = true
-        if phase == .digestBody { resume() }
+        if let trailers { self.trailers = trailers }
+        if isStreaming {
+            upstream?.bodyCame()
+        } else if phase == .digestBody {
+            resume()
+        }
     }
 }

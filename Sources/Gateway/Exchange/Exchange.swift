@@ -10,8 +10,8 @@ import TLS
 
 /// One request and its response, from the head to the access-log line.
 ///
-/// It touches no socket: its ``ResponseSink`` writes to the client, its ``UpstreamConnection`` to
-/// the upstream, the worker's stores answer through ``resume()``. Their worker uses them again.
+/// It touches no socket: its ``ResponseSink`` writes to the client, its ``RequestSink`` to the
+/// upstream, the worker's stores answer through ``resume()``. Their worker uses them again.
 final class Exchange {
     /// What a stage says when it is done with what it has.
     enum Step {
@@ -45,6 +45,13 @@ final class Exchange {
     var bodyHash: SHA256Stream?
     var bodyDigest = Bytes32.zero
     var isBodyComplete = false
+    /// Since when the body is awaited.
+    var bodyStartedAt = MonotonicInstant(nanoseconds: 0)
+    /// After the body, where the upstream can take them.
+    var trailers: TrailerSection?
+    /// The body goes on as it comes.
+    var isStreaming = false
+    var bodyStream = BodyStream()
     var startedAt = MonotonicInstant(nanoseconds: 0)
     var requestID = Bytes16(word0: 0, word1: 0)
     /// The trusted peer's own id, where it sent one that can be passed on.
@@ -78,7 +85,7 @@ final class Exchange {
     /// The request head for the upstream, with the body behind it where that is small.
     var upstreamHead = ByteBuffer()
     var isBodyInHead = false
-    var upstream: UpstreamConnection?
+    var upstream: (any RequestSink)?
     /// Tries that got a connection.
     var upstreamAttempts = 0
     var triedServers: [ServerState] = []
@@ -157,6 +164,11 @@ final class Exchange {
         body.reset()
         bodyHash = nil
         isBodyComplete = false
+        if trailers != nil { trailers = nil }
+        if isStreaming {
+            isStreaming = false
+            bodyStream = BodyStream()
+        }
         isHTTP2 = false
         session = nil
         trustedRequestID = nil
@@ -245,6 +257,11 @@ final class Exchange {
         decision = .refused
         reason = refusal.reason
         detail = refusal.detail
+        // Of a body that goes on as it comes, the upstream may have a part.
+        upstream?.abandon()
+        upstream = nil
+        waitingPool?.forget(self)
+        waitingPool = nil
         if isAnswerStarted {
             downstream?.abortResponse()
             // The last flush may have found the client gone, and recorded that.

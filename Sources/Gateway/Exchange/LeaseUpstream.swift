@@ -51,6 +51,7 @@ extension Exchange {
 
     /// Hands the request over; the upstream's connection drives the exchange from here on.
     func relayResponse() throws(Refusal) -> Step {
+        if isStreaming, !isBodyComplete { downstream?.wantsBody() }
         upstream?.send(self)
         return .wait
     }

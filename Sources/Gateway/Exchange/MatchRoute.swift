@@ -106,6 +106,7 @@ extension Exchange {
         treatment = site.treatments[index]
         guard let treatment else { return }
         if let nanoseconds = treatment.requestNanoseconds { changeRequestDeadline(nanoseconds) }
+        isStreaming = treatment.streamsBody && head.framing != .none
         guard treatment.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
         guard spellings.isSubset(of: .pathParameters) else {

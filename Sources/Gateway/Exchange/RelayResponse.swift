@@ -29,13 +29,10 @@ extension Exchange {
         downstream?.flushResponse()
     }
 
-    /// The answer is complete; the connection has gone back to its pool.
-    func upstreamEnded(_ body: ResponseBodyReader) {
+    /// The answer is complete; its connection has gone back to the pool.
+    func upstreamEnded(_ trailers: TrailerSection?) {
         upstream = nil
-        if case .chunked(let decoder) = body, !decoder.trailers.isEmpty {
-            let bytes = decoder.trailerBytes
-            downstream?.relayTrailers(decoder.trailers, bytes: bytes.span)
-        }
+        if let trailers { downstream?.relayTrailers(trailers, of: self) }
         downstream?.endResponse()
         phase = .recordAccess
         advance()

@@ -28,10 +28,6 @@ extension Exchange: DeadlineHandler {
         case .digestBody where !isBodyComplete:
             refuse(Refusal(.requestTimeout, detail: "request_timeout"))
         case .leaseUpstream, .relayResponse:
-            upstream?.abandon()
-            upstream = nil
-            waitingPool?.forget(self)
-            waitingPool = nil
             refuse(Refusal(.upstreamTimeout, detail: "request_timeout"))
         default:
             // A head that is still coming, or a store that is being asked: both have bounds of

@@ -9,7 +9,10 @@ enum UpstreamFailure: Equatable {
     case connect(description: String)
     /// The connection ended or broke.
     case broken(description: String)
-    /// What came is not HTTP as RFC 9112 has it.
+    /// The server has said that it did not act on the request, and will not on this connection
+    /// (RFC 9113 section 8.7).
+    case refused(description: String)
+    /// What came is not HTTP as RFC 9112 or 9113 has it.
     case malformed(code: String)
     case connectTimeout
     /// The server did not take more of the request.
@@ -20,7 +23,7 @@ enum UpstreamFailure: Equatable {
 
     var reason: Reason {
         switch self {
-        case .connect, .broken, .malformed: .upstreamFailed
+        case .connect, .broken, .refused, .malformed: .upstreamFailed
         case .connectTimeout, .sendTimeout, .responseTimeout, .readTimeout: .upstreamTimeout
         }
     }
@@ -29,6 +32,7 @@ enum UpstreamFailure: Equatable {
         switch self {
         case .connect(let description): "connect: " + description
         case .broken(let description): "broken: " + description
+        case .refused(let description): "refused: " + description
         case .malformed(let code): "malformed: " + code
         case .connectTimeout: "connect_timeout"
         case .sendTimeout: "send_timeout"
@@ -38,6 +42,16 @@ enum UpstreamFailure: Equatable {
     }
 
     var isBreak: Bool { if case .broken = self { true } else { false } }
+
+    /// What it is for a request that waited for the connection to be ready: no byte of it was sent.
+    var beforeConnecting: UpstreamFailure {
+        switch self {
+        case .broken, .malformed: .connect(description: detail)
+        default: self
+        }
+    }
+
+    var isRefusal: Bool { if case .refused = self { true } else { false } }
 }
 
 extension Exchange {
@@ -52,7 +66,8 @@ extension Exchange {
             mayTryAgain
         {
             // A server that ended an idle connection has done no work for the request.
-            let isFree = wasReused && upstreamAttempts == 1 && failure.isBreak
+            let isFree =
+                wasReused && upstreamAttempts == 1 && (failure.isBreak || failure.isRefusal)
             if let pool, isFree || pool.budget.withdraw(now: worker.loop.now.nanoseconds) {
                 worker.meter.add(.retries)
                 returnToLease()
@@ -63,6 +78,20 @@ extension Exchange {
         refuse(Refusal(failure.reason, detail: failure.detail))
     }
 
+    /// The connection takes fewer requests at once than it was thought to.
+    func upstreamHadNoPlace() {
+        upstream = nil
+        upstreamAttempts -= 1
+        returnToLease()
+    }
+
+    /// How long the head of the answer may take: by the route, else for all of its requests.
+    func headNanoseconds(_ timeouts: UpstreamTimeouts) -> UInt64 {
+        let nanoseconds = treatment?.responseNanoseconds ?? timeouts.response
+        guard let attempt = timeouts.attempt, mayTryAgain else { return nanoseconds }
+        return min(attempt, nanoseconds)
+    }
+
     /// Whether one more try is allowed, were it safe and in the budget.
     var mayTryAgain: Bool {
         guard let pool else { return false }
@@ -70,12 +99,14 @@ extension Exchange {
     }
 
     private func isSafe(_ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool) -> Bool {
-        guard let pool else { return false }
-        // The same server again only where it may have closed an idle connection in that moment.
-        let hasServer = pool.hasUntried(by: self) || (wasReused && upstreamAttempts == 1)
+        guard let pool, isWholeAtHand else { return false }
+        // The same server again only where it may have closed an idle connection in that moment, or
+        // has refused for a reason that lies in the connection.
+        let hasServer =
+            pool.hasUntried(by: self) || (wasReused && upstreamAttempts == 1) || failure.isRefusal
         guard hasServer else { return false }
         switch failure {
-        case .connect, .connectTimeout: return true
+        case .connect, .connectTimeout, .refused: return true
         case .broken: return isUnsent || mayRepeat
         case .sendTimeout, .responseTimeout: return pool.timeouts.attempt != nil && mayRepeat
         case .malformed, .readTimeout: return false

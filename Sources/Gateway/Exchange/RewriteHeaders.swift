@@ -50,14 +50,25 @@ extension Exchange {
         appendForwarding()
         appendVerdict()
         if isUpgrading { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
-        if head.framing != .none {
-            upstreamHead.append("Content-Length: ")
-            upstreamHead.append(decimal: UInt64(body.byteCount))
-            upstreamHead.append("\r\n")
-        }
+        appendFraming()
         upstreamHead.append("\r\n")
         appendSmallBody()
         return .next
+    }
+
+    /// A held body's length is known; one that goes on as it comes keeps the framing it has.
+    private func appendFraming() {
+        guard head.framing != .none else { return }
+        var byteCount = UInt64(body.byteCount)
+        if isStreaming {
+            guard case .length(let length) = head.framing else {
+                return upstreamHead.append("Transfer-Encoding: chunked\r\n")
+            }
+            byteCount = length
+        }
+        upstreamHead.append("Content-Length: ")
+        upstreamHead.append(decimal: byteCount)
+        upstreamHead.append("\r\n")
     }
 
     /// A small body goes out with the head, in one write: copying it costs less than a second call.

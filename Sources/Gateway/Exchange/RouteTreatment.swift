@@ -12,6 +12,8 @@ final class RouteTreatment: Sendable {
     let upstreamHost: [UInt8]?
     let requestEdits: FieldEdits?
     let responseEdits: FieldEdits?
+    /// Bodies go on as they come.
+    let streamsBody: Bool
     let bodyMemoryByteCountMax: Int?
     /// Zero for no bound.
     let requestNanoseconds: UInt64?
@@ -31,6 +33,7 @@ final class RouteTreatment: Sendable {
             }
         requestEdits = FieldEdits(route.requestHeaders)
         responseEdits = FieldEdits(route.responseHeaders)
+        streamsBody = route.streamsBody
         let overrides = route.overrides
         bodyMemoryByteCountMax = overrides.bodyMemoryByteCountMax
         requestNanoseconds = overrides.requestTimeout?.wholeNanoseconds
@@ -39,7 +42,7 @@ final class RouteTreatment: Sendable {
         readNanoseconds = overrides.readTimeout?.wholeNanoseconds
         let isPlain =
             answer == nil && rewrite == nil && upstreamHost == nil && requestEdits == nil
-            && responseEdits == nil && overrides == RouteOverrides()
+            && responseEdits == nil && !streamsBody && overrides == RouteOverrides()
         if isPlain { return nil }
     }
 

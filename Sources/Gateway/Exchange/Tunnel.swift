@@ -41,14 +41,14 @@ extension Exchange {
 
     /// What the client sent; returns how many bytes the upstream's connection took.
     func clientSentThroughTunnel(_ bytes: Span<UInt8>) -> Int {
-        guard let upstream else { return bytes.count }
+        guard let upstream = upstream as? UpstreamConnection else { return bytes.count }
         let count = upstream.sendThroughTunnel(bytes)
         tunnelByteCount += count
         return count
     }
 
     /// The client sends no more, and hears on.
-    func clientEndedTunnel() { upstream?.endTunnelInput() }
+    func clientEndedTunnel() { (upstream as? UpstreamConnection)?.endTunnelInput() }
 
     /// The upstream sends no more, and hears on.
     func upstreamEndedTunnel() { (downstream as? any TunnelSink)?.endTunnelOutput() }

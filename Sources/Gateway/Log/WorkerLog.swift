@@ -43,7 +43,7 @@ final class WorkerLog {
         writer.member("client", string: exchange.peerText)
         writeRequest(exchange)
         writer.member("status", int: Int64(exchange.responseStatus))
-        writer.member("bytes_in", int: Int64(exchange.body.byteCount + exchange.tunnelByteCount))
+        writer.member("bytes_in", int: Int64(exchange.receivedByteCount))
         writer.member("bytes_out", int: Int64(exchange.responseByteCount))
         writer.member("duration_ms", double: milliseconds(nanoseconds))
         if let index = exchange.routeIndex {

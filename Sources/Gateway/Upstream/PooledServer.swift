@@ -9,6 +9,8 @@ final class PooledServer {
     let tls: TLSClientSessions?
     /// The newest last: it is used first, and the old ones age out.
     var idle: [UpstreamConnection] = []
+    /// HTTP/2: connections that may take more requests, and those that end.
+    var shared: [MultiplexedConnection] = []
     var connectionCount = 0 {
         didSet { meter.connections(connectionCount) }
     }
@@ -22,15 +24,22 @@ final class PooledServer {
     }
 
     /// Requests in progress.
-    var activeCount: Int { connectionCount - idle.count }
+    var activeCount: Int {
+        shared.isEmpty
+            ? connectionCount - idle.count : shared.reduce(0) { $0 + $1.leaseCount }
+    }
 
-    /// Whether one more request has a connection, idle or new.
+    /// Whether one more request has a connection, idle, shared or new.
     var hasRoom: Bool {
         guard let limit = state.entry.connectionCountMax else { return true }
-        return !idle.isEmpty || connectionCount < limit
+        return !idle.isEmpty || connectionCount < limit || hasPlace
     }
+
+    /// Whether a connection that is there takes one more request beside others.
+    var hasPlace: Bool { shared.contains { $0.hasRoom } }
 
     func closeIdle() {
         for connection in idle { connection.close() }
+        for connection in shared { connection.end() }
     }
 }

@@ -22,6 +22,11 @@ enum ResponseBodyReader {
         }
     }
 
+    /// What came after a chunked body that has ended.
+    var trailers: TrailerSection? {
+        if case .chunked(let decoder) = self { decoder.trailerSection } else { nil }
+    }
+
     /// Whether the connection's end is the body's.
     var endsAtClose: Bool { if case .untilClose = self { true } else { false } }
 

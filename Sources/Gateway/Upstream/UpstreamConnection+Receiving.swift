@@ -6,7 +6,6 @@ import TLS
 /// Receiving an answer: interim ones, the head, the body piece by piece.
 extension UpstreamConnection {
     func descriptorIsReadable() {
-        if state == .handshaking { return proceed() }
         guard let transport else { return }
         if tunnelEnd == .upstream { return checkTunnel() }
         let byteCountMax = state == .readingBody ? Self.streamByteCount : Self.readByteCount
@@ -124,7 +123,7 @@ extension UpstreamConnection {
         } else {
             close()
         }
-        exchange.upstreamEnded(bodyReader)
+        exchange.upstreamEnded(bodyReader.trailers)
     }
 
     /// Whether more came than the answer: the next request on the connection would take it for

@@ -12,14 +12,12 @@ extension UpstreamConnection {
         isPaused = false
         interimCount = 0
         bodyOffset = 0
+        isBodyEnded = false
         sentCount = 0
         writeFailure = nil
-        if connectFailure != nil { return failToConnect() }
-        if state == .connecting || state == .handshaking { return }
-        beginRequest()
+        if let connectFailure { return fail(connectFailure) }
+        if state != .connecting { beginRequest() }
     }
-
-    func failToConnect() { fail(.connect(description: connectFailure ?? "")) }
 
     func beginRequest() {
         requestCount += 1
@@ -30,28 +28,64 @@ extension UpstreamConnection {
         pool.worker.outbox.add(self)
     }
 
-    /// How long the head of the answer may take: by the route, else for all of its requests.
     var headNanoseconds: UInt64 {
-        let nanoseconds = exchange?.treatment?.responseNanoseconds ?? pool.timeouts.response
-        guard let attempt = pool.timeouts.attempt, exchange?.mayTryAgain == true else {
-            return nanoseconds
-        }
-        return min(attempt, nanoseconds)
+        exchange?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
     }
 
     /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
     func sendRequest() {
-        guard state == .awaitingHead else { return }
+        guard state == .awaitingHead || (state == .readingBody && exchange?.isStreaming == true)
+        else { return }
         sendMore()
+    }
+
+    func bodyCame() {
+        if sentCount > 0 { pool.worker.outbox.add(self) }
     }
 
     /// Writes head and body as far as the kernel takes them.
     func sendMore() {
-        guard let exchange, writeFailure == nil, sendHead(exchange), sendMemory(exchange) else {
-            return
+        guard let exchange, writeFailure == nil, sendHead(exchange) else { return }
+        if exchange.isStreaming {
+            guard sendStreamed(exchange) else { return }
+        } else {
+            guard sendMemory(exchange) else { return }
+            if !exchange.body.isInMemory, !sendFile(exchange) { return }
         }
-        if !exchange.body.isInMemory, !sendFile(exchange) { return }
         transport?.disableWriting()
+    }
+
+    /// What has come of a body that goes on as it comes, in the framing that it has. False where
+    /// the kernel takes no more for now.
+    private func sendStreamed(_ exchange: Exchange) -> Bool {
+        guard let transport else { return false }
+        let isChunked = exchange.head.framing == .chunked
+        while true {
+            if pending.isEmpty {
+                appendStreamed(exchange, isChunked: isChunked)
+                if pending.isEmpty { break }
+            }
+            guard let count = written(transport.write(pending.readable)) else { return false }
+            pending.consume(count)
+        }
+        guard state == .awaitingHead else { return true }
+        // The client's own pauses have their bound.
+        if isBodyEnded { setDeadline(headNanoseconds) } else { deadline?.clear() }
+        return true
+    }
+
+    private func appendStreamed(_ exchange: Exchange, isChunked: Bool) {
+        var piece = ByteBuffer()
+        swap(&piece, &pending)
+        exchange.takeStreamed(atMost: Self.sendByteCount) { bytes in
+            if isChunked { ChunkedEncoder.append(bytes, to: &piece) } else { piece.append(bytes) }
+            return bytes.count
+        }
+        if exchange.isBodyComplete, exchange.bodyStream.isEmpty, !isBodyEnded {
+            isBodyEnded = true
+            if isChunked { ChunkedEncoder.appendTerminator(to: &piece) }
+        }
+        swap(&piece, &pending)
     }
 
     /// The head, which brings a small body along. False where the kernel takes no more for now.
@@ -127,6 +161,7 @@ extension UpstreamConnection {
         guard let exchange else { return true }
         return writeFailure == nil && sentCount >= exchange.upstreamHead.count
             && pending.isEmpty && bodyOffset >= exchange.body.byteCount
+            && (isBodyEnded || !exchange.isStreaming)
     }
 
     static let sendByteCount = 64 * 1024

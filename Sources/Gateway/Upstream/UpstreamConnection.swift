@@ -5,11 +5,9 @@ import Settings
 import TLS
 
 /// One connection to an upstream server: carries one exchange at a time.
-final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
+final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     enum State {
         case connecting
-        /// The TLS handshake, in the time for connecting.
-        case handshaking
         case idle
         /// A request is being sent, or its answer awaited.
         case awaitingHead
@@ -19,10 +17,10 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     let pool: UpstreamPool
     let server: PooledServer
-    /// From the start; ``transport`` takes it over.
-    private(set) var watch: Watch?
-    /// Of the handshake under way, and then until it can be resumed.
-    var session: TLSSession?
+    /// While it connects.
+    private(set) var dial: UpstreamDial?
+    /// Until it can be resumed.
+    private var session: TLSSession?
     /// Nil until it is connected, and once it is closed.
     var transport: Transport?
     var deadline: Deadline?
@@ -36,13 +34,16 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     var response = ResponseHead()
     var bodyReader = ResponseBodyReader.untilClose
     var requestCount = 0
-    var connectFailure: String?
+    /// Told when an exchange comes.
+    var connectFailure: UpstreamFailure?
 
     // What is being sent: head and body from where the exchange holds them, so that a retry finds
     // both untouched; of a body in a file the piece that is under way.
     var sentCount = 0
     var pending = ByteBuffer()
     var bodyOffset = 0
+    /// Of a body that goes on as it comes.
+    var isBodyEnded = false
     /// Why the request could not be sent whole; told when no answer comes either.
     var writeFailure: String?
     var sawAnswer = false
@@ -62,22 +63,32 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         self.server = server
         input = ByteBuffer(pool: pool.worker.storage)
         deadline = Deadline(wheel: pool.worker.deadlines, handler: self)
-        switch Socket.connect(to: server.state.address) {
-        case .connected(let descriptor):
-            setDeadline(pool.timeouts.connect)
-            watch(descriptor)
-            connected()
-        case .inProgress(let descriptor):
-            watch(descriptor)
-            watch?.enableWriting()
-            setDeadline(pool.timeouts.connect)
-        case .failed(let code):
-            connectFailure = IOError.text(errno: code)
+        let dial = UpstreamDial(pool: pool, server: server)
+        self.dial = dial
+        dial.begin { [unowned self] outcome in dialed(outcome) }
+    }
+
+    private func dialed(_ outcome: UpstreamDial.Outcome) {
+        dial = nil
+        switch outcome {
+        case .failed(let failure):
+            connectFailure = failure
+            if exchange != nil { fail(failure) }
+        case .connected(let transport):
+            self.transport = transport
+            session = transport.session
+            transport.setHandler(self)
+            state = .idle
+            transport.enableReading()
+            if exchange != nil { beginRequest() }
         }
     }
 
-    private func watch(_ descriptor: Int32) {
-        watch = Watch(loop: pool.worker.loop, descriptor: descriptor, handler: self)
+    /// Has further connections resume the session, once, when the server's tickets must have come.
+    func keepSession() {
+        guard let session else { return }
+        self.session = nil
+        server.tls?.keep(session)
     }
 
     func setDeadline(_ nanoseconds: UInt64) {
@@ -86,23 +97,14 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
 
     func descriptorIsWritable() {
         switch state {
-        case .connecting:
-            guard let watch else { return }
-            let error = Socket.connectError(watch.descriptor)
-            guard error == 0 else {
-                return fail(.connect(description: IOError.text(errno: error)))
-            }
-            connected()
-            if connectFailure != nil, exchange != nil { failToConnect() }
-        case .handshaking: proceed()
         case .readingBody where isTunnel:
             transport?.disableWriting()
             exchange?.upstreamIsReady()
         case .awaitingHead, .readingBody:
             sendMore()
-            guard state == .awaitingHead else { return }
+            guard state == .awaitingHead, exchange?.isStreaming == false else { return }
             setDeadline(isRequestSent ? headNanoseconds : pool.timeouts.send)
-        case .idle, .closed: break
+        case .connecting, .idle, .closed: break
         }
     }
 
@@ -111,7 +113,6 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
     func deadlineExpired() {
         guard exchange != nil else { return close() }
         switch state {
-        case .connecting, .handshaking: fail(.connectTimeout)
         case .readingBody where isTunnel: endTunnel(detail: "tunnel_timeout")
         case .readingBody: fail(.readTimeout)
         default: fail(isRequestSent || writeFailure != nil ? .responseTimeout : .sendTimeout)
@@ -152,13 +153,11 @@ final class UpstreamConnection: ReadinessHandler, DeadlineHandler {
         if let transport {
             // An answer under way is not wanted any more: that is no proper end.
             transport.close(exchange == nil && isIdle ? .complete : .cut)
-        } else if let watch {
-            watch.cancel()
-            Socket.close(watch.descriptor)
         }
         transport = nil
         session = nil
-        watch = nil
+        dial?.cancel()
+        dial = nil
         deadline?.clear()
         deadline = nil
         input.release()

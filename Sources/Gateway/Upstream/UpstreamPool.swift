@@ -9,7 +9,7 @@ import TLS
 final class UpstreamPool {
     /// What a request gets.
     enum Lease {
-        case connection(UpstreamConnection)
+        case connection(any RequestSink)
         /// It is called again when a connection comes free.
         case queued
         /// Neither a connection nor a place in the line.
@@ -95,6 +95,7 @@ final class UpstreamPool {
             return wait(exchange)
         }
         guard let server = choose(for: exchange) else { return wait(exchange) }
+        if settings.protocol == .http2 { return leaseStream(of: server, for: exchange) }
         // A retry goes to a fresh connection: the next idle one may be as dead as the last.
         if exchange.upstreamAttempts == 0, let connection = server.idle.popLast() {
             connection.isIdle = false
@@ -108,6 +109,28 @@ final class UpstreamPool {
             oldest.close()
         }
         return .connection(connect(to: server))
+    }
+
+    /// A stream of a connection that is there, the newest first, or of one more.
+    private func leaseStream(of server: PooledServer, for exchange: Exchange) -> Lease {
+        if let connection = server.shared.last(where: { $0.hasRoom }) {
+            return .connection(connection.lease())
+        }
+        if connectionCount >= settings.connectionCountMax {
+            guard let idle = servers.lazy.compactMap({ $0.shared.first { $0.isIdle } }).first
+            else { return wait(exchange) }
+            idle.close()
+        }
+        return .connection(share(server).lease())
+    }
+
+    private func share(_ server: PooledServer, isForCheck: Bool = false) -> MultiplexedConnection {
+        connectionCount += 1
+        server.connectionCount += 1
+        let connection = MultiplexedConnection(
+            pool: self, server: server, isForCheck: isForCheck)
+        if !isForCheck { server.shared.append(connection) }
+        return connection
     }
 
     private func connect(to server: PooledServer) -> UpstreamConnection {
@@ -137,8 +160,8 @@ final class UpstreamPool {
     }
 
     private var hasRoom: Bool {
-        (idleCount > 0 || connectionCount < settings.connectionCountMax)
-            && servers.contains { $0.hasRoom }
+        (idleCount > 0 || connectionCount < settings.connectionCountMax
+            || servers.contains { $0.hasPlace }) && servers.contains { $0.hasRoom }
     }
 
     /// The client has gone while its request waited.
@@ -181,8 +204,9 @@ final class UpstreamPool {
     }
 
     /// A connection for a health check: beside the limits, and never kept.
-    func connectForCheck(to state: ServerState) -> UpstreamConnection? {
+    func connectForCheck(to state: ServerState) -> (any RequestSink)? {
         guard let server = servers.first(where: { $0.state === state }) else { return nil }
+        if settings.protocol == .http2 { return share(server, isForCheck: true).lease() }
         let connection = connect(to: server)
         connection.isForCheck = true
         return connection
@@ -203,6 +227,27 @@ final class UpstreamPool {
         connection.isIdle = true
         idleCount += 1
         server.idle.append(connection)
+        line?.wake()
+    }
+
+    /// A request on a shared connection has ended.
+    func placeCameFree(on connection: MultiplexedConnection) {
+        if connection.isIdle, !mayKeep(connection) { connection.close() }
+        line?.wake()
+    }
+
+    private func mayKeep(_ connection: MultiplexedConnection) -> Bool {
+        guard !isRetired, !worker.isDraining, !connection.server.isRetired,
+            !connection.isForCheck, connection.state != .ending
+        else { return false }
+        let idleCount = servers.reduce(0) { $0 + $1.shared.count { $0.isIdle } }
+        return idleCount <= settings.idleConnectionCountMax || waitingCount > 0
+    }
+
+    func connectionClosed(_ connection: MultiplexedConnection) {
+        connection.server.shared.removeAll { $0 === connection }
+        connectionCount -= 1
+        connection.server.connectionCount -= 1
         line?.wake()
     }
 
@@ -262,6 +307,8 @@ struct UpstreamTimeouts {
     let slowStart: UInt64
     /// For a try that another may follow.
     let attempt: UInt64?
+    /// How long a server that has requests of ours may be silent; nil for any time.
+    let ping: UInt64?
 
     init(_ settings: UpstreamSettings) {
         connect = settings.connectTimeout.wholeNanoseconds
@@ -271,5 +318,7 @@ struct UpstreamTimeouts {
         idle = settings.idleTimeout.wholeNanoseconds
         slowStart = settings.balance == .hashKey ? 0 : settings.slowStart.wholeNanoseconds
         attempt = settings.retries.timeout?.wholeNanoseconds
+        ping =
+            settings.pingInterval > .zero ? settings.pingInterval.wholeNanoseconds : nil
     }
 }

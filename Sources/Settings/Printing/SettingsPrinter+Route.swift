@@ -16,6 +16,7 @@ extension SettingsPrinter {
         }
         yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
         write("rate_limit", route.rateLimits, to: &yaml)
+        if route.streamsBody { yaml.entry("request_body", "stream") }
         if route.allowsWebSocket { yaml.entry("upgrade", list: ["websocket"]) }
         writeAction(route, to: &yaml)
         if route.allowsWeaker { yaml.entry("allow_weaker", "true") }

@@ -1,3 +1,5 @@
+import HTTP2
+
 extension SettingsPrinter {
     static func write(_ upstream: UpstreamSettings, to yaml: inout YAMLText) {
         yaml.list("servers", upstream.servers) { yaml, server in
@@ -7,6 +9,19 @@ extension SettingsPrinter {
             if let count = server.connectionCountMax { yaml.entry("connections_max", "\(count)") }
         }
         yaml.entry("balance", upstream.balance.rawValue)
+        yaml.entry("protocol", upstream.protocol.rawValue)
+        if upstream.protocol == .http2 {
+            yaml.mapping("http2") { yaml in
+                let limits = upstream.http2
+                yaml.entry("concurrent_streams", "\(limits.concurrentStreamCountMax)")
+                writeWindows(
+                    stream: limits.streamWindowByteCount,
+                    connection: limits.connectionWindowByteCount, to: &yaml)
+                let interval = upstream.pingInterval
+                yaml.entry(
+                    "ping_interval", interval == .zero ? "off" : Quantity.describe(interval))
+            }
+        }
         yaml.entry("connect_timeout", Quantity.describe(upstream.connectTimeout))
         yaml.entry("send_timeout", Quantity.describe(upstream.sendTimeout))
         yaml.entry("response_timeout", Quantity.describe(upstream.responseTimeout))

@@ -4,6 +4,8 @@ import HTTP2
 enum HTTP2LimitReader {
     private static let kibibyte = 1024
     private static let mebibyte = 1024 * 1024
+    static let windows = 64 * kibibyte...16 * mebibyte
+    static let windowReason = "HTTP/2 begins with 64KiB, and what is under way has to be taken"
 
     static func limits(_ field: Field) -> HTTP2Limits? {
         field.section { section in
@@ -11,8 +13,6 @@ enum HTTP2LimitReader {
             section.set("concurrent_streams", &limits.concurrentStreamCountMax) {
                 $0.count(1...10_000, "each stream is a request under way")
             }
-            let windows = 64 * kibibyte...16 * mebibyte
-            let windowReason = "HTTP/2 begins with 64KiB, and what is under way has to be taken"
             section.set("stream_window", &limits.streamWindowByteCount) {
                 $0.byteCount(windows, windowReason)
             }

@@ -15,7 +15,7 @@ enum ListenerReader {
         ("path_parameters", .pathParameters),
     ]
 
-    static let protocols = ClientProtocol.allCases.map { (name: $0.rawValue, value: $0) }
+    static let protocols = HTTPProtocol.allCases.map { (name: $0.rawValue, value: $0) }
 
     static func listeners(_ field: Field) -> [PlacedListener] {
         guard let elements = field.list() else { return [] }
@@ -40,7 +40,7 @@ enum ListenerReader {
         section.set("rate_limit", &rateLimits) { $0.rateLimitNames(allowingKey: false) }
         let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
         // What clients of the one and the other expect; nobody speaks HTTP/2 there by surprise.
-        var protocols = tls == nil ? [ClientProtocol.http1] : [.http2, .http1]
+        var protocols = tls == nil ? [HTTPProtocol.http1] : [.http2, .http1]
         section.set("protocols", &protocols) { field in
             guard let chosen = field.list({ $0.choice(Self.protocols) }) else { return nil }
             if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }

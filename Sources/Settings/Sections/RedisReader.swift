@@ -42,6 +42,8 @@ enum RedisReader {
         let places = ["address", "sentinel", "cluster"].compactMap { section.field($0) }
         guard let placeField = places.first else {
             field.error("names no server: write address, sentinel or cluster")
+            var settings = RedisSettings(endpoint: .unix(path: ""))
+            readOptions(&section, &settings, url: nil, field: field)
             return nil
         }
         for other in places.dropFirst() {

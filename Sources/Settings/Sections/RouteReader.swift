@@ -38,7 +38,8 @@ struct RouteReader {
         var route = Route(
             name: nameField.flatMap(name) ?? "", path: path ?? .exact("/"), methods: methods ?? [],
             upstream: nil, attest: AttestPolicy(), bodyByteCountMax: bodyByteCountMax)
-        let upgrades = section.field("upgrade")?.list { $0.choice([("websocket", true)]) }
+        let upgradeField = section.field("upgrade")
+        let upgrades = upgradeField?.list { $0.choice([("websocket", true)]) }
         route.allowsWebSocket = upgrades?.isEmpty == false
         route.hosts = hosts ?? []
         route.headers = headers ?? []
@@ -47,6 +48,8 @@ struct RouteReader {
         // Required: a forgotten key must not leave a route open.
         let attest = section.required("attest").flatMap(AttestReader.policy)
         route.attest = attest?.policy ?? AttestPolicy()
+        readBodyHandling(&section, into: &route)
+        checkUpgrade(upgradeField, of: route)
         section.set("allow_weaker", &route.allowsWeaker) {
             $0.choice([("true", true), ("false", false)])
         }
@@ -58,6 +61,28 @@ struct RouteReader {
             route: route, mark: element.mark, isMatchable: isMatchable,
             nameMark: nameField?.mark ?? element.mark, pathMark: pathField?.mark ?? element.mark,
             modeMark: attest?.modeMark ?? element.mark, path: element.path)
+    }
+
+    private func readBodyHandling(_ section: inout Section, into route: inout Route) {
+        guard let field = section.field("request_body") else { return }
+        route.streamsBody = field.choice([("hold", false), ("stream", true)]) ?? false
+        guard route.streamsBody else { return }
+        if route.answer != nil {
+            field.error("is used with upstream only", at: field.keyMark)
+        } else if route.attest.mode != .off {
+            field.error(
+                "stream needs attest.mode off: with \(route.attest.mode) no byte of a body goes on "
+                    + "before all of it is verified")
+        }
+    }
+
+    private func checkUpgrade(_ field: Field?, of route: Route) {
+        guard let field, route.allowsWebSocket, let index = route.upstream,
+            upstreams.indices.contains(index), upstreams[index].protocol == .http2
+        else { return }
+        field.error(
+            "needs an upstream with protocol http/1.1: \(quoted(upstreams[index].name)) has h2, "
+                + "where nothing is upgraded")
     }
 
     private func name(_ field: Field) -> String? {

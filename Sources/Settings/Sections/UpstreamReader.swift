@@ -1,3 +1,5 @@
+import HTTP2
+import TLS
 import YAML
 
 /// An upstream and where the configuration names it.
@@ -57,7 +59,39 @@ enum UpstreamReader {
             upstream.tls = UpstreamTLSReader.tls(
                 field, servers: upstream.servers.map(\.endpoint))
         }
+        section.set("protocol", &upstream.protocol) { $0.choice(HTTPProtocol.self) }
+        if let field = section.field("http2") { http2(field, &upstream) }
+        // Nothing is said to servers that are spoken to in HTTP/1.1: some know no ALPN.
+        if upstream.protocol == .http2 {
+            upstream.tls?.configuration.protocols = [HTTPProtocol.http2.rawValue]
+        }
         return upstream
+    }
+
+    /// ``HTTP2ClientLimits`` says what each is for.
+    private static func http2(_ field: Field, _ upstream: inout UpstreamSettings) {
+        guard upstream.protocol == .http2 else {
+            return field.error("has no use without protocol: h2", at: field.keyMark)
+        }
+        _ = field.section { section in
+            section.set("concurrent_streams", &upstream.http2.concurrentStreamCountMax) {
+                $0.count(1...10_000, "each stream is a request under way")
+            }
+            section.set("stream_window", &upstream.http2.streamWindowByteCount) {
+                $0.byteCount(HTTP2LimitReader.windows, HTTP2LimitReader.windowReason)
+            }
+            section.set("connection_window", &upstream.http2.connectionWindowByteCount) {
+                $0.byteCount(HTTP2LimitReader.windows, HTTP2LimitReader.windowReason)
+            }
+            section.set("ping_interval", &upstream.pingInterval) { field in
+                if let text = field.text(), text.value == "off" { return .zero }
+                return field.duration(
+                    .seconds(1), .seconds(3600), "servers take frequent pings for an attack")
+            }
+            if upstream.http2.connectionWindowByteCount < upstream.http2.streamWindowByteCount {
+                field.error("connection_window is smaller than stream_window")
+            }
+        }
     }
 
     private static func timeouts(_ upstream: inout UpstreamSettings, _ section: inout Section) {

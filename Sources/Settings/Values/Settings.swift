@@ -49,12 +49,12 @@ public struct ListenerSettings: Hashable, Sendable {
     public var tls: ListenerTLSSettings?
     /// What is spoken there, the preferred first: chosen by ALPN (RFC 7301); on clear text HTTP/2
     /// is told by its first bytes (prior knowledge).
-    public var protocols: [ClientProtocol]
+    public var protocols: [HTTPProtocol]
     public var redirect: ListenerRedirect?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = [],
-        protocols: [ClientProtocol] = [.http1]
+        protocols: [HTTPProtocol] = [.http1]
     ) {
         self.bind = bind
         self.allow = allow
@@ -64,7 +64,7 @@ public struct ListenerSettings: Hashable, Sendable {
 }
 
 /// Named as in ALPN (RFC 7301).
-public enum ClientProtocol: String, Hashable, Sendable, CaseIterable {
+public enum HTTPProtocol: String, Hashable, Sendable, CaseIterable {
     case http1 = "http/1.1"
     case http2 = "h2"
 }

@@ -1,3 +1,5 @@
+public import HTTP2
+
 /// A group of servers that do the same work.
 public struct UpstreamSettings: Hashable, Sendable {
     public var name: String
@@ -28,6 +30,13 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var resolveInterval: Duration = .seconds(30)
     /// Nil: servers are spoken to without TLS.
     public var tls: UpstreamTLSSettings?
+    /// What is spoken to all of the servers.
+    public var `protocol` = HTTPProtocol.http1
+    /// The bounds of each connection in HTTP/2.
+    public var http2 = HTTP2ClientLimits()
+    /// After so long without a word from a server with requests in progress it is asked whether it
+    /// is there, and has as long to answer; zero for never.
+    public var pingInterval: Duration = .zero
 
     /// Servers of equal weight.
     public init(name: String, servers: [Endpoint]) {

@@ -34,6 +34,10 @@ public final class HTTP2Client {
     public private(set) var goAways: [(lastStream: UInt32, code: UInt32)] = []
     public private(set) var serverSettings: [UInt16: UInt32] = [:]
     public private(set) var pingAnswerCount = 0
+    private var grants: [UInt32: Int] = [:]
+
+    /// What WINDOW_UPDATE has added to the window of a stream.
+    public func grantedByteCount(_ stream: UInt32) -> Int { grants[stream] ?? 0 }
 
     /// Connects to a port of 127.0.0.1; with `settings` sends preface and SETTINGS, and reads and
     /// acknowledges the server's.
@@ -126,6 +130,7 @@ public final class HTTP2Client {
             try send(
                 HTTP2Frame(.ping, flags: HTTP2Frame.acknowledgement, payload: frame.payload))
         case .goAway: goAways.append((frame.word(at: 0), frame.word(at: 4)))
+        case .windowUpdate: grants[frame.stream, default: 0] += Int(frame.word(at: 0))
         case .reset: answers[frame.stream, default: Answer()].resetCode = frame.word(at: 0)
         case .headers, .continuation: try noteBlock(frame)
         case .data:

@@ -83,6 +83,10 @@ public struct HTTP2Frame: Hashable, Sendable {
         HTTP2Frame(.reset, stream: stream, payload: word(code))
     }
 
+    public static func goAway(lastStream: UInt32, code: UInt32) -> HTTP2Frame {
+        HTTP2Frame(.goAway, payload: word(lastStream) + word(code))
+    }
+
     public static func settings(_ values: [(UInt16, UInt32)] = []) -> HTTP2Frame {
         HTTP2Frame(
             .settings,

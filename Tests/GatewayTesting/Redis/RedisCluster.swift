@@ -9,8 +9,8 @@ public final class RedisCluster: Sendable {
     public static let slotCount = 16_384
 
     /// Returns when every server knows which slots are whose.
-    /// A server that is silent for `nodeTimeout` milliseconds is replaced; on a busy machine a short
-    /// one replaces servers that are well.
+    /// A server that is silent for `nodeTimeout` milliseconds is replaced; on a busy machine a
+    /// short one replaces servers that are well.
     public init(
         masterCount: Int = 3, replicasPerMaster: Int = 1, nodeTimeout: Int = 15_000
     ) throws {

@@ -8,8 +8,10 @@ public final class NginxServer: Sendable {
 
     public static let isInstalled = (try? ChildProcess.run("nginx", ["-v"]))?.status == .exited(0)
 
-    /// `locations` is the inside of its one `server` block.
-    public init(locations: String = "location / { return 200 \"nginx\\n\"; }") throws {
+    /// `locations` is the inside of its one `server` block, `options` are those of its `listen`.
+    public init(
+        locations: String = "location / { return 200 \"nginx\\n\"; }", options: String = ""
+    ) throws {
         directory = try ScratchDirectory()
         port = FreePort.find()
         let configuration = """
@@ -26,7 +28,7 @@ public final class NginxServer: Sendable {
                 uwsgi_temp_path uwsgi;
                 scgi_temp_path scgi;
                 server {
-                    listen 127.0.0.1:\(port);
+                    listen 127.0.0.1:\(port) \(options);
                     \(locations)
                 }
             }

@@ -17,57 +17,25 @@ public final class RecordingUpstream: Sendable {
 
     public typealias Script = @Sendable (Request) -> UpstreamAnswer
 
-    public let port: UInt16
+    public var port: UInt16 { listener.port }
     private let record: UpstreamRecord
-    private let listener: Int32
+    private let listener: LoopbackListener
 
     /// Listens on a free port of 127.0.0.1, or on `port` where a test brings an upstream back.
     public init(port: UInt16 = 0, _ script: @escaping Script = { _ in .response() }) throws {
-        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | O_CLOEXEC, 0)
-        guard listener >= 0 else { throw RawSocketError.system("socket") }
-        var one: Int32 = 1
-        setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(4))
-        let descriptor = listener
-        let bound = RawSocket.withLoopback(port: port) { bind(descriptor, $0, $1) }
-        guard bound == 0, listen(listener, 128) == 0 else {
-            let error = RawSocketError.system("listen on port \(port)")
-            close(listener)
-            throw error
-        }
-        self.port = Self.boundPort(of: listener)
-        record = UpstreamRecord(script)
-        let record = record
-        Thread.detachNewThread {
-            while true {
-                let accepted = accept(descriptor, nil, nil)
-                if accepted < 0, errno == EINTR || errno == ECONNABORTED { continue }
-                guard accepted >= 0 else { break }
-                _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
-                let socket = RawSocket(adopting: accepted)
-                let index = record.add(socket)
-                Thread.detachNewThread { record.serve(socket, index: index) }
-            }
-            close(descriptor)
+        let record = UpstreamRecord(script)
+        self.record = record
+        listener = try LoopbackListener(port: port) { socket in
+            let index = record.add(socket)
+            Thread.detachNewThread { record.serve(socket, index: index) }
         }
     }
 
     deinit { stop() }
 
-    private static func boundPort(of descriptor: Int32) -> UInt16 {
-        var address = sockaddr_in()
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        _ = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                getsockname(descriptor, $0, &size)
-            }
-        }
-        return UInt16(bigEndian: address.sin_port)
-    }
-
     /// Takes no more connections and ends those that are open.
     public func stop() {
-        guard record.stop() else { return }
-        shutdown(listener, Int32(SHUT_RDWR))
+        if record.stop() { listener.stop() }
     }
 
     /// Answers by another script from now on.
@@ -86,6 +54,13 @@ public final class RecordingUpstream: Sendable {
 
     /// Every byte that came on a connection.
     public func bytes(onConnection index: Int) -> [UInt8] { record.bytes(onConnection: index) }
+
+    /// Waits until what came on a connection is as `isTrue` says.
+    public func waitForBytes(
+        onConnection index: Int, until isTrue: ([UInt8]) -> Bool
+    ) throws {
+        try record.wait { $0.bytes.count > index && isTrue($0.bytes[index]) }
+    }
 
     /// Waits until the gateway has closed a connection.
     public func waitForClose(ofConnection index: Int) throws {

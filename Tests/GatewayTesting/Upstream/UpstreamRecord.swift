@@ -5,7 +5,7 @@ final class UpstreamRecord: @unchecked Sendable {
     struct State {
         var requests: [RecordingUpstream.Request] = []
         var closedConnections: Set<Int> = []
-        fileprivate var bytes: [[UInt8]] = []
+        fileprivate(set) var bytes: [[UInt8]] = []
         fileprivate var sockets: [Int: RawSocket] = [:]
         fileprivate var isStopped = false
     }
@@ -65,7 +65,10 @@ final class UpstreamRecord: @unchecked Sendable {
     /// Reads requests and answers them until the peer or the script ends the connection.
     func serve(_ socket: RawSocket, index: Int) {
         let reader = MessageReader(socket) { [self] bytes in
-            changed.withLock { state.bytes[index] += bytes }
+            changed.withLock {
+                state.bytes[index] += bytes
+                changed.broadcast()
+            }
         }
         // A gateway that goes away in the middle is what many tests are about.
         try? serve(reader, index: index)

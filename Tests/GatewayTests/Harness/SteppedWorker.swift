@@ -57,6 +57,9 @@ final class SteppedWorker {
     }
 
     /// Bytes of the answer that the kernel has not taken yet.
+    /// The upstream's connection that serves the client's request.
+    var leased: UpstreamConnection? { connection.exchange?.upstream as? UpstreamConnection }
+
     var waitingByteCount: Int { connection.output.count }
 
     /// Sends the head of a request and lets the gateway connect to its upstream.
@@ -64,9 +67,9 @@ final class SteppedWorker {
         let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n".utf8)
         guard case .bytes = Socket.write(client, head.span) else { return }
         connection.descriptorIsReadable()
-        let leased = try #require(connection.exchange?.upstream)
+        let leased = try #require(leased)
         // A connection on the loopback is made at once.
-        leased.descriptorIsWritable()
+        leased.dial?.descriptorIsWritable()
         // No loop runs here to end its turn.
         worker.outbox.flush()
         guard case .accepted(let accepted, _) = Socket.accept(upstreamListener) else { return }
@@ -75,7 +78,7 @@ final class SteppedWorker {
 
     /// The upstream sends `bytes`, all of which fit into the kernel, and the gateway reads.
     func relay(_ bytes: [UInt8]) throws {
-        let leased = try #require(connection.exchange?.upstream)
+        let leased = try #require(leased)
         #expect(Socket.write(upstream, bytes.span) == .bytes(bytes.count))
         leased.descriptorIsReadable()
     }

@@ -111,7 +111,9 @@ final class HealthProbe: ResponseSink {
 
     func relayBody(_ bytes: Span<UInt8>) -> Bool { true }
     func flushResponse() {}
+    func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {}
     func endResponse() {}
+    func resumeBody() {}
 
     func abortResponse() { status = 0 }
 

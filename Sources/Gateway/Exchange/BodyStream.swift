@@ -1,0 +1,80 @@
+import Bytes
+import EventLoop
+import HTTP
+import Settings
+
+/// What has come of a body that goes on as it comes, and has not gone yet.
+struct BodyStream: ~Copyable {
+    fileprivate var waiting = ByteBuffer()
+    /// Of the whole body so far.
+    fileprivate(set) var byteCount = 0
+    /// The client waits until the upstream has taken some.
+    fileprivate var isHeldBack = false
+    /// Something has gone: the request cannot be sent again.
+    fileprivate(set) var hasBegun = false
+
+    /// Whether all that has come has gone.
+    var isEmpty: Bool { waiting.isEmpty }
+}
+
+/// `request_body: stream`: on a route that asks for no proof nothing has to be known of the body
+/// before it goes on.
+extension Exchange {
+    /// Takes the next bytes of the body.
+    func receiveStreamed(_ bytes: Span<UInt8>) -> Refusal? {
+        guard bytes.count <= bodyByteCountMax - bodyStream.byteCount else {
+            return Refusal(
+                .bodyTooLarge, explanation: "The body is longer than this route takes.")
+        }
+        bodyStream.byteCount += bytes.count
+        bodyStream.waiting.append(bytes)
+        upstream?.bodyCame()
+        return nil
+    }
+
+    /// Whether the client has to wait: ``ResponseSink/resumeBody()`` tells when it may go on.
+    func holdsClientBack() -> Bool {
+        guard isStreaming,
+            bodyStream.waiting.count > site.settings.limits.responseBufferByteCountMax
+        else { return false }
+        bodyStream.isHeldBack = true
+        return true
+    }
+
+    /// Gives at most `byteCountMax` bytes that wait to `use`, which returns how many it took.
+    func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Int) {
+        var waiting = ByteBuffer()
+        swap(&waiting, &bodyStream.waiting)
+        let count = use(waiting.readable.extracting(first: byteCountMax))
+        waiting.consume(count)
+        swap(&waiting, &bodyStream.waiting)
+        if count > 0 { bodyStream.hasBegun = true }
+        guard bodyStream.isHeldBack, bodyStream.waiting.count <= Self.resumeByteCount else {
+            return
+        }
+        bodyStream.isHeldBack = false
+        downstream?.resumeBody()
+    }
+
+    /// What came after the head, held or not.
+    var receivedByteCount: Int { body.byteCount + bodyStream.byteCount + tunnelByteCount }
+
+    /// Whether the request can be sent once more: nothing of it went on that is not held.
+    var isWholeAtHand: Bool { !isStreaming || !bodyStream.hasBegun }
+
+    /// A client goes on when no more than this waits for the upstream.
+    private static let resumeByteCount = 16 * 1024
+
+    /// How long the client may take for more of the body: by the longest pause, and by the pace of
+    /// all of it. Nil where nothing has to come: who talks both ways may be silent for a while, and
+    /// the upstream's time-outs bound that.
+    var bodyPatience: UInt64? {
+        let pause = treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
+        guard !isStreaming else {
+            return isAnswerStarted || bodyStream.isHeldBack ? nil : pause
+        }
+        let latest = worker.site.bodyPace.deadline(
+            since: bodyStartedAt, byteCount: body.byteCount)
+        return min(pause, latest.nanoseconds(since: worker.loop.now))
+    }
+}

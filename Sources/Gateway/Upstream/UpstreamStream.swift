@@ -1,0 +1,314 @@
+import Bytes
+import EventLoop
+import HTTP
+import HTTP2
+import Settings
+
+/// One request on a ``MultiplexedConnection``, and the answer to it.
+final class UpstreamStream: RequestSink, DeadlineHandler {
+    let connection: MultiplexedConnection
+    /// Nil until it is sent.
+    private(set) var id: Int32?
+    /// Whether the connection had served another request before.
+    private let wasReused: Bool
+    private var exchange: Exchange?
+    private var deadline: Deadline?
+    private var response = ResponseHead()
+    private var interimCount = 0
+    private var trailers: TrailerSection?
+    private var sawAnswer = false
+    private var hasHead = false
+    /// Window that the server gets back when the client has taken what fills it.
+    private var keptByteCount = 0
+    /// The client is slower than the server.
+    private var isPaused = false
+
+    // What is being sent, from where the exchange holds it.
+    private var bodyOffset = 0
+    private var isBodyEnded = false
+    private var sentByteCount = 0
+
+    private var session: HTTP2ClientSession { connection.session }
+    private var pool: UpstreamPool { connection.pool }
+    var server: PooledServer { connection.server }
+
+    init(connection: MultiplexedConnection, wasReused: Bool) {
+        self.connection = connection
+        self.wasReused = wasReused
+        deadline = Deadline(wheel: connection.pool.worker.deadlines, handler: self)
+    }
+
+    // MARK: the request
+
+    func send(_ exchange: Exchange) {
+        self.exchange = exchange
+        connection.begin(self)
+    }
+
+    /// Hands the head over. Nil where the connection takes no more.
+    func submit() -> Int32? {
+        guard let exchange else { return nil }
+        let scheme: StaticString = pool.settings.tls == nil ? "http" : "https"
+        guard session.fields.append(requestHead: exchange.upstreamHead.readable, scheme: scheme)
+        else {
+            session.fields.clear()
+            return nil
+        }
+        if exchange.takesTrailers { session.fields.append("te", "trailers") }
+        appendTrailerNames(exchange)
+        let hasContent =
+            exchange.isStreaming || exchange.body.byteCount > 0 || exchange.trailers != nil
+        isBodyEnded = !hasContent
+        id = session.submitRequest(hasContent: hasContent)
+        if id != nil { setSendDeadline() }
+        return id
+    }
+
+    private func appendTrailerNames(_ exchange: Exchange) {
+        guard exchange.isStreaming || exchange.trailers != nil else { return }
+        let headBytes = exchange.headBytes
+        for field in exchange.head.fields where field.known == .trailer {
+            session.fields.append("trailer", headBytes.span.extracting(field.value))
+        }
+    }
+
+    func bodyCame() {
+        guard id != nil, !isBodyEnded else { return }
+        connection.addSending(self)
+        connection.scheduleFlush()
+    }
+
+    /// Hands over the next pieces of the body, as the server takes them.
+    func pump() {
+        guard let id, let exchange, session.isOpen(id) else { return }
+        if !isBodyEnded { give(exchange, id) }
+        if isSending { connection.addSending(self) }
+        updateSendDeadline(id)
+    }
+
+    private func give(_ exchange: Exchange, _ id: Int32) {
+        while session.waitingByteCount(stream: id) < Self.pieceByteCount {
+            guard appendPiece(exchange, id) else { break }
+        }
+        let isWhole =
+            exchange.isStreaming
+            ? exchange.isBodyComplete && exchange.bodyStream.isEmpty
+            : bodyOffset >= exchange.body.byteCount
+        if isWhole {
+            isBodyEnded = true
+            var hasTrailers = false
+            exchange.forEachRequestTrailer { field, bytes in
+                session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
+                hasTrailers = true
+            }
+            session.endContent(stream: id, hasTrailers: hasTrailers)
+        }
+    }
+
+    /// False where nothing more is at hand.
+    private func appendPiece(_ exchange: Exchange, _ id: Int32) -> Bool {
+        let session = session
+        if exchange.isStreaming {
+            guard !exchange.bodyStream.isEmpty else { return false }
+            exchange.takeStreamed(atMost: Self.pieceByteCount) { bytes in
+                session.append(bytes, stream: id)
+                return bytes.count
+            }
+            return true
+        }
+        let offset = bodyOffset
+        let count = min(Self.pieceByteCount, exchange.body.byteCount - offset)
+        guard count > 0 else { return false }
+        if exchange.body.isInMemory {
+            exchange.body.withMemory { body in
+                session.append(body.extracting(offset..<offset + count), stream: id)
+            }
+            bodyOffset += count
+            return true
+        }
+        var piece = ByteBuffer()
+        do throws(IOError) {
+            let read = try exchange.body.read(at: offset, into: &piece, atMost: count)
+            guard read > 0 else {
+                fail(.broken(description: "the body's file is short"), isUnsent: false)
+                return false
+            }
+        } catch {
+            fail(.broken(description: error.description), isUnsent: false)
+            return false
+        }
+        bodyOffset += piece.count
+        session.append(piece.readable, stream: id)
+        return true
+    }
+
+    /// Whether something of the request still waits for the server's windows.
+    private var isSending: Bool {
+        guard let id else { return false }
+        return session.waitingByteCount(stream: id) > 0
+            || (!isBodyEnded && exchange?.isStreaming == false)
+    }
+
+    // MARK: time-outs
+
+    private func setSendDeadline() {
+        guard !hasHead else { return }
+        if isSending {
+            deadline?.set(afterNanoseconds: pool.timeouts.send)
+        } else if isBodyEnded {
+            deadline?.set(afterNanoseconds: headNanoseconds)
+        } else {
+            // The client's own pauses have their bound.
+            deadline?.clear()
+        }
+    }
+
+    /// Progress gives the server its time anew.
+    private func updateSendDeadline(_ id: Int32) {
+        let framed = session.framedByteCount(stream: id)
+        let hasProgress = framed != sentByteCount
+        sentByteCount = framed
+        if hasHead {
+            if hasProgress, !isPaused { setReadDeadline() }
+        } else if hasProgress || !isSending || deadline?.isSet != true {
+            setSendDeadline()
+        }
+    }
+
+    private var headNanoseconds: UInt64 {
+        exchange?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
+    }
+
+    private func setReadDeadline() {
+        let nanoseconds = exchange?.treatment?.readNanoseconds ?? pool.timeouts.read
+        deadline?.set(afterNanoseconds: nanoseconds)
+    }
+
+    func deadlineExpired() {
+        let failure: UpstreamFailure =
+            hasHead ? .readTimeout : isSending ? .sendTimeout : .responseTimeout
+        fail(failure, isUnsent: false)
+    }
+
+    // MARK: the answer
+
+    func receiveHead(_ event: HeadEvent) {
+        guard let exchange else { return }
+        sawAnswer = true
+        response.reset()
+        let bytes = event.bytes
+        let outcome: HeadOutcome =
+            event.isTooLarge
+            ? .refused(HTTPRefusal(response: .headTooLarge))
+            : response.parse(
+                bytes.span, limits: pool.responseHeadLimits,
+                requestMethodKind: exchange.head.methodKind)
+        switch outcome {
+        case .complete
+        where response.byteCount == bytes.count && response.fields.count == event.fieldCount:
+            break
+        case .complete, .incomplete: return fail(.malformed(code: "http2_ambiguous"))
+        case .refused(let refusal):
+            return fail(.malformed(code: refusal.reason.code.description))
+        }
+        guard response.status >= 200 else {
+            interimCount += 1
+            guard interimCount <= UpstreamConnection.interimCountMax else {
+                return fail(.malformed(code: "too_many_interim_answers"))
+            }
+            return exchange.upstreamSentInterim(response, bytes: bytes.span)
+        }
+        hasHead = true
+        if event.isEnd { response.endsWithHead() }
+        if !connection.isForCheck { pool.serverAnswered(server) }
+        setReadDeadline()
+        exchange.upstreamSentHead(response, bytes: bytes.span)
+    }
+
+    /// True where the server has to wait before it sends more on this stream.
+    func receiveBody(_ bytes: Span<UInt8>) -> Bool {
+        guard let exchange, !bytes.isEmpty else { return false }
+        guard exchange.upstreamSentBody(bytes) else {
+            isPaused = true
+            keptByteCount += bytes.count
+            // The client's own send time-out bounds this wait.
+            deadline?.clear()
+            return true
+        }
+        // What was under way when the client fell behind: it may have caught up meanwhile.
+        resumeReading()
+        setReadDeadline()
+        return false
+    }
+
+    func receiveTrailers(_ bytes: [UInt8]) {
+        do throws(HTTPFault) {
+            trailers = try TrailerSection(parsing: bytes)
+        } catch {
+            fail(.malformed(code: error.code.description))
+        }
+    }
+
+    /// What came in one turn is with the client's connection; now it may be written.
+    func handOver() { exchange?.upstreamPaused() }
+
+    func resumeReading() {
+        guard isPaused, let id else { return }
+        isPaused = false
+        session.giveWindow(stream: id, byteCount: keptByteCount)
+        keptByteCount = 0
+        setReadDeadline()
+        connection.scheduleFlush()
+    }
+
+    // MARK: its end
+
+    func complete() {
+        guard let exchange else { return }
+        let trailers = trailers
+        leave()
+        exchange.upstreamEnded(trailers)
+    }
+
+    func fail(_ failure: HTTP2StreamFailure) {
+        switch failure {
+        case .refused: fail(.refused(description: "by the server"), isUnsent: true)
+        case .reset(let code): fail(.broken(description: "reset with code \(code)"))
+        case .malformed: fail(.malformed(code: "http2_malformed"))
+        }
+    }
+
+    /// - Parameters:
+    ///   - isUnsent: whether no byte of the request has left, or the server has not acted on it.
+    ///   - isCounted: the server's failure has been counted already.
+    func fail(_ failure: UpstreamFailure, isUnsent: Bool = false, isCounted: Bool = false) {
+        guard let exchange else { return }
+        leave()
+        // A server may refuse what is too much at once, and end a connection at any time.
+        let isServersFault =
+            !isCounted && !failure.isRefusal && !(wasReused && !sawAnswer && failure.isBreak)
+        if isServersFault, !connection.isForCheck { pool.serverFailed(server, failure) }
+        exchange.upstreamFailed(
+            failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
+    }
+
+    func abandon() { leave() }
+
+    /// There was no place after all: the exchange looks for another, and this was no try.
+    func goElsewhere() {
+        guard let exchange else { return }
+        leave()
+        exchange.upstreamHadNoPlace()
+    }
+
+    private func leave() {
+        guard exchange != nil else { return }
+        exchange = nil
+        deadline?.clear()
+        deadline = nil
+        connection.release(self)
+    }
+
+    /// A body is handed over in pieces of so much.
+    private static let pieceByteCount = 64 * 1024
+}

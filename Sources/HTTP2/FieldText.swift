@@ -1,0 +1,157 @@
+import Bytes
+
+/// Makes field lines of HTTP/1.1 out of an HTTP/2 header block without pseudo-header fields: of an
+/// answer's head, or a trailer section (RFC 9113 sections 8.1 and 8.2).
+public struct FieldText: ~Copyable {
+    private var text = ByteBuffer()
+    private var byteCount = 0
+    public private(set) var fieldCount = 0
+    /// Beyond the limit: what came after it is not in the text.
+    public private(set) var isTooLarge = false
+    private let limits: FieldSectionLimits
+
+    public init(limits: FieldSectionLimits) { self.limits = limits }
+
+    /// Makes ready for the next block.
+    public mutating func reset() {
+        text.clear(keepingAtMost: Self.keptByteCountMax)
+        byteCount = 0
+        fieldCount = 0
+        isTooLarge = false
+    }
+
+    private static let keptByteCountMax = 8 * 1024
+
+    /// Whether the block has grown far beyond what is read.
+    public var isBomb: Bool { byteCount > limits.bombByteCount }
+
+    /// Takes the next field.
+    ///
+    /// - Returns: whether the block is still well-formed.
+    public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
+        byteCount += name.count + value.count + 32
+        isTooLarge = isTooLarge || byteCount > limits.byteCountMax
+        guard FieldSyntax.isName(name), FieldSyntax.isValue(value),
+            !FieldSyntax.isConnectionSpecific(name)
+        else { return false }
+        guard !isTooLarge else { return true }
+        text.append(name)
+        text.append(": ")
+        text.append(value)
+        text.append("\r\n")
+        fieldCount += 1
+        return true
+    }
+
+    /// The lines with the empty one behind them; nothing where there is no field.
+    public mutating func finish() -> [UInt8] {
+        guard fieldCount > 0 else { return [] }
+        text.append("\r\n")
+        return text.readable.array
+    }
+
+    /// Counts a pseudo-header field against the limits.
+    mutating func count(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        byteCount += name.count + value.count + 32
+    }
+}
+
+/// Makes the head of an HTTP/1.1 answer out of an HTTP/2 header block (RFC 9113 section 8.3.2), so
+/// that one strict parser judges both.
+public struct ResponseHeadText: ~Copyable {
+    private var lines: FieldText
+    /// Zero until it has come.
+    public private(set) var status: UInt16 = 0
+    private var hasContentLength = false
+
+    public init(limits: FieldSectionLimits) { lines = FieldText(limits: limits) }
+
+    public mutating func reset() {
+        lines.reset()
+        status = 0
+        hasContentLength = false
+    }
+
+    public var isBomb: Bool { lines.isBomb }
+    public var isTooLarge: Bool { lines.isTooLarge }
+    public var fieldCount: Int { lines.fieldCount }
+
+    /// Takes the next field.
+    ///
+    /// - Returns: whether the answer is still well-formed.
+    public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
+        guard name.equals(":status") else {
+            // The status comes first, and no other pseudo-header field at all.
+            guard status > 0 else { return false }
+            if name.equals("content-length") {
+                guard !hasContentLength else { return false }
+                hasContentLength = true
+            }
+            return lines.take(name: name, value: value)
+        }
+        lines.count(name, value)
+        guard status == 0, value.count == 3 else { return false }
+        var number: UInt16 = 0
+        for index in value.indices {
+            guard (0x30...0x39).contains(value[index]) else { return false }
+            number = number * 10 + UInt16(value[index] - 0x30)
+        }
+        // RFC 9113 section 8.6: there is nothing to switch to.
+        guard number >= 100, number != 101 else { return false }
+        status = number
+        return true
+    }
+
+    /// The head's text; nil for a malformed answer.
+    public mutating func finish() -> [UInt8]? {
+        guard status > 0 else { return nil }
+        var text = ByteBuffer(capacity: 512)
+        text.append("HTTP/1.1 ")
+        text.append(decimal: UInt64(status))
+        text.append(" \r\n")
+        let fields = lines.finish()
+        if fields.isEmpty { text.append("\r\n") } else { text.append(fields) }
+        return text.readable.array
+    }
+}
+
+/// What names and values of HTTP/2 may hold (RFC 9113 sections 8.2.1 and 8.2.2).
+enum FieldSyntax {
+    static func isConnectionSpecific(_ name: Span<UInt8>) -> Bool {
+        switch name.count {
+        case 7: name.equals("upgrade")
+        case 10: name.equals("connection") || name.equals("keep-alive")
+        case 14: name.equals("http2-settings")
+        case 16: name.equals("proxy-connection")
+        case 17: name.equals("transfer-encoding")
+        default: false
+        }
+    }
+
+    /// A token without upper case letters.
+    static func isName(_ name: Span<UInt8>) -> Bool {
+        guard !name.isEmpty else { return false }
+        for index in name.indices {
+            switch name[index] {
+            case 0x61...0x7A, 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "_"),
+                UInt8(ascii: "."), UInt8(ascii: "!"), 0x23...0x27, UInt8(ascii: "*"),
+                UInt8(ascii: "+"), UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "|"),
+                UInt8(ascii: "~"):
+                continue
+            default: return false
+            }
+        }
+        return true
+    }
+
+    /// No control but a tab, and no white space around.
+    static func isValue(_ value: Span<UInt8>) -> Bool {
+        guard !value.isEmpty else { return true }
+        for index in value.indices {
+            let byte = value[index]
+            guard byte >= 0x20 || byte == 0x09, byte != 0x7F else { return false }
+        }
+        let (first, last) = (value[0], value[value.count - 1])
+        return first != 0x20 && first != 0x09 && last != 0x20 && last != 0x09
+    }
+}

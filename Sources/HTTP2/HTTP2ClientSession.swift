@@ -1,0 +1,233 @@
+public import Bytes
+import CNghttp2
+
+/// The bounds of one HTTP/2 connection to a server, each with its reason.
+public struct HTTP2ClientLimits: Hashable, Sendable {
+    /// Requests under way on one connection: more than so many gain nothing from sharing one.
+    /// The server's own bound holds beside it.
+    public var concurrentStreamCountMax = 100
+    /// Body bytes that a server may have under way on one stream: what is held for a client that
+    /// does not take them.
+    public var streamWindowByteCount = 256 * 1024
+    /// And on all of them: what keeps a fast network busy. A client that takes nothing holds up its
+    /// own stream alone.
+    public var connectionWindowByteCount = 4 * 1024 * 1024
+    /// CONTINUATION frames of one header block: a head within its limit needs a few.
+    public static let continuationCountMax = 16
+    /// Answers to PING and SETTINGS that wait because the server does not read.
+    public static let unsentAckCountMax = 1000
+
+    public init() {}
+}
+
+/// A client's side of one HTTP/2 connection. The server is the operator's own: its frames are not
+/// counted, but nothing that it sends makes us hold more than the limits say.
+@safe
+public final class HTTP2ClientSession: HTTP2Endpoint {
+    private let limits: HTTP2ClientLimits
+    private var head: ResponseHeadText
+    private var hasSettings = false
+    /// The server takes no more requests (RFC 9113 section 6.8).
+    public private(set) var isGoingAway = false
+
+    /// - Parameter storage: lends the buffers while they hold something.
+    public init(
+        limits: HTTP2ClientLimits, fieldSection: FieldSectionLimits, storage: StoragePool? = nil
+    ) {
+        self.limits = limits
+        head = ResponseHeadText(limits: fieldSection)
+        unsafe super.init(
+            fieldSection: fieldSection,
+            continuationCountMax: HTTP2ClientLimits.continuationCountMax,
+            unsentAckCountMax: HTTP2ClientLimits.unsentAckCountMax, storage: storage, now: 0
+        ) { made, options in
+            unsafe nghttp2_session_client_new2(&made, SessionCallbacks.table, nil, options)
+        }
+        submitSettings(
+            [
+                (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
+                (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, limits.streamWindowByteCount),
+                (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, fieldSection.byteCountMax),
+            ], connectionWindowByteCount: limits.connectionWindowByteCount)
+    }
+
+    /// Takes what the socket gave.
+    public func receive(_ bytes: Span<UInt8>) {
+        guard fault == nil else { return }
+        pass(bytes)
+    }
+
+    // MARK: requests
+
+    /// How many requests may be under way at once, as the server has it, and we.
+    public var streamCountMax: Int {
+        guard hasSettings else { return limits.concurrentStreamCountMax }
+        let remote = unsafe nghttp2_session_get_remote_settings(
+            library, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+        return min(Int(remote), limits.concurrentStreamCountMax)
+    }
+
+    public var streamCount: Int { streams.count }
+
+    /// Whether one more request can begin: the server takes more, and there are numbers left.
+    public var takesRequests: Bool {
+        unsafe fault == nil && !isGoingAway
+            && nghttp2_session_check_request_allowed(library) == 1
+    }
+
+    /// Sends ``fields`` as the head of a request, without content as the whole of it.
+    ///
+    /// - Returns: its stream; nil where the connection takes no more.
+    public func submitRequest(hasContent: Bool) -> Int32? {
+        defer { fields.clear() }
+        guard takesRequests else { return nil }
+        var provider = unsafe nghttp2_data_provider(
+            source: nghttp2_data_source(), read_callback: SessionCallbacks.readContent)
+        let id = unsafe fields.withPairs { pairs, count in
+            if hasContent {
+                unsafe nghttp2_submit_request(library, nil, pairs, count, &provider, nil)
+            } else {
+                unsafe nghttp2_submit_request(library, nil, pairs, count, nil, nil)
+            }
+        }
+        guard id > 0 else { return nil }
+        let stream = SessionStream()
+        stream.isEnded = !hasContent
+        streams[id] = stream
+        return id
+    }
+
+    /// Whether no byte of the request can have left.
+    public func isUnsent(_ stream: Int32) -> Bool {
+        !isFrameUntold && streams[stream]?.isHeadFramed == false
+    }
+
+    /// Asks whether the server is still there: `pingAcknowledged` is its answer.
+    public func ping() {
+        let flags = UInt8(truncatingIfNeeded: NGHTTP2_FLAG_NONE.rawValue)
+        _ = unsafe nghttp2_submit_ping(library, flags, nil)
+    }
+
+    /// Nobody waits for the answer any more; nothing further is told of the stream.
+    public func cancel(stream: Int32) {
+        guard let open = streams[stream] else { return }
+        open.isCancelled = true
+        submitReset(stream, NGHTTP2_CANCEL)
+    }
+
+    /// Ends the connection in good order once nothing is under way.
+    public func close() {
+        _ = unsafe nghttp2_session_terminate_session(library, NGHTTP2_NO_ERROR.rawValue)
+    }
+
+    // MARK: what the library's callbacks tell
+
+    override func headersBegan(_ frame: nghttp2_frame) -> Int32 {
+        isInHeaderBlock = true
+        headStream = unsafe frame.hd.stream_id
+        if isTrailerSection { trailerText.reset() } else { head.reset() }
+        return 0
+    }
+
+    private var isTrailerSection: Bool { streams[headStream]?.hasHead == true }
+
+    override func headerReceived(
+        _ frame: nghttp2_frame, _ name: Span<UInt8>, _ value: Span<UInt8>
+    ) -> Int32 {
+        let isWell: Bool
+        if isTrailerSection {
+            isWell = trailerReceived(name, value)
+            if trailerText.isBomb { return stop(.headerBomb) }
+        } else {
+            isWell = head.take(name: name, value: value)
+            if head.isBomb { return stop(.headerBomb) }
+            if !isWell { submitReset(headStream, NGHTTP2_PROTOCOL_ERROR) }
+        }
+        return isWell ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+    }
+
+    override func frameReceived(_ frame: nghttp2_frame) -> Int32 {
+        let header = unsafe frame.hd
+        switch UInt32(header.type) {
+        case NGHTTP2_HEADERS.rawValue:
+            isInHeaderBlock = false
+            if isTrailerSection { trailersEnded(header.stream_id) } else { headEnded(header) }
+            if header.endsStream { answerEnded(header.stream_id) }
+        case NGHTTP2_DATA.rawValue:
+            if header.endsStream { answerEnded(header.stream_id) }
+        case NGHTTP2_SETTINGS.rawValue:
+            guard !header.isAck, !hasSettings else { return 0 }
+            hasSettings = true
+            events.append(.ready)
+        case NGHTTP2_PING.rawValue:
+            if header.isAck { events.append(.pingAcknowledged) }
+        case NGHTTP2_GOAWAY.rawValue:
+            isGoingAway = true
+            events.append(.goAway)
+        default: break
+        }
+        return 0
+    }
+
+    private func headEnded(_ header: nghttp2_frame_hd) {
+        let id = header.stream_id
+        guard let stream = streams[id] else { return }
+        let isInterim = head.status < 200
+        guard let text = head.finish(), !(isInterim && header.endsStream) else {
+            return submitReset(id, NGHTTP2_PROTOCOL_ERROR)
+        }
+        stream.hasHead = !isInterim
+        events.append(
+            .head(
+                HeadEvent(
+                    stream: id, bytes: text, fieldCount: head.fieldCount,
+                    isTooLarge: head.isTooLarge, isEnd: header.endsStream)))
+    }
+
+    private func answerEnded(_ id: Int32) {
+        guard let stream = streams[id], stream.hasHead else { return }
+        stream.isRemoteEnded = true
+        events.append(.end(stream: id))
+    }
+
+    override func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 {
+        if headStream == id { isInHeaderBlock = false }
+        close(
+            id,
+            code == NGHTTP2_REFUSED_STREAM.rawValue
+                ? .refused
+                : streams[id]?.isResetByGateway == true ? .malformed : .reset(code: code))
+        return 0
+    }
+
+    private func close(_ id: Int32, _ failure: HTTP2StreamFailure) {
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        waitingByteCount -= stream.content.count
+        guard !stream.isRemoteEnded, !stream.isCancelled else {
+            events.append(.closed(stream: id, wasReset: stream.isCancelled))
+            return
+        }
+        events.append(.failed(stream: id, failure))
+    }
+
+    override func frameSent(_ frame: nghttp2_frame) -> Int32 {
+        let header = unsafe frame.hd
+        switch UInt32(header.type) {
+        case NGHTTP2_HEADERS.rawValue: streams[header.stream_id]?.isHeadFramed = true
+        // What the library or we found wrong with the answer.
+        case NGHTTP2_RST_STREAM.rawValue: streams[header.stream_id]?.isResetByGateway = true
+        default: break
+        }
+        return 0
+    }
+
+    /// The connection has ended under a request that was still to be sent.
+    override func frameNotSent(_ frame: nghttp2_frame) -> Int32 {
+        let header = unsafe frame.hd
+        guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue,
+            unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST
+        else { return 0 }
+        close(header.stream_id, .refused)
+        return 0
+    }
+}

@@ -1,0 +1,193 @@
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+@Suite(
+    "A body that goes on as it comes", .enabled(if: BuiltProgram.isBuilt),
+    .timeLimit(.minutes(10)))
+struct BodyStreamTests {
+    private static let route = ["request_body: stream", "body_max: 16MiB"]
+
+    /// Answers each head at once, and each whole request with its size behind that.
+    private static func echo() throws -> ScriptedHTTP2Server {
+        try ScriptedHTTP2Server { request, connection in
+            if request.body.isEmpty { try Self.begin(request, connection) }
+            try connection.send(.data(request.stream, Array("\(request.body.count)".utf8)))
+        } head: {
+            try Self.begin($0, $1)
+        }
+    }
+
+    private static func begin(
+        _ request: ScriptedHTTP2Server.Request, _ connection: ScriptedHTTP2Connection
+    ) throws {
+        try connection.send(.headers(request.stream, [(":status", "200")], endStream: false))
+    }
+
+    @Test("reaches the upstream while the client still sends, and the answer comes meanwhile")
+    func both() throws {
+        let server = try Self.echo()
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: Self.route))
+        let two = try HTTP2Client(port: gateway.port)
+        try two.send(
+            .headers(1, HTTP2Client.head("POST", "/two"), endStream: false),
+            .data(1, Array("ab".utf8), endStream: false))
+        try server.wait { $0.first?.bodyText == "ab" }
+        while two.answers[1]?.status != 200 { _ = try two.receive() }
+        try two.send(.data(1, Array("cde".utf8)))
+        #expect(try two.answer(1).bodyText == "5")
+
+        let one = try gateway.connect()
+        try one.send(
+            "POST /one HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n")
+        try server.wait { $0.last?.bodyText == "ab" }
+        #expect(try one.receiveHead().status == 200)
+        try one.send("3\r\ncde\r\n0\r\n\r\n")
+        #expect(try one.receiveBytes(11) == Array("1\r\n5\r\n0\r\n\r\n".utf8))
+        #expect(try one.exchange("GET", "/").bodyText == "0")
+        let line = try gateway.accessLine { $0["path"]?.stringValue == "/one" }
+        #expect(line["bytes_in"]?.integerValue == 5)
+    }
+
+    @Test("reaches an upstream in HTTP/1.1 in the framing that it has", arguments: [true, false])
+    func http1(isChunked: Bool) throws {
+        let upstream = try RecordingUpstream()
+        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
+        configuration.routes[0].more = Self.route
+        let gateway = try GatewayProcess(configuration)
+        let client = try gateway.connect()
+        let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: 5"
+        try client.send("POST / HTTP/1.1\r\nHost: a\r\n\(framing)\r\n\r\n")
+        try client.send(isChunked ? "2\r\nab\r\n" : "ab")
+        let begun = Array((isChunked ? "\r\n\r\n2\r\nab\r\n" : "\r\n\r\nab").utf8)
+        try upstream.waitForBytes(onConnection: 0) { $0.suffix(begun.count) == begun[...] }
+        try client.send(isChunked ? "3\r\ncde\r\n0\r\nX-T: 1\r\n\r\n" : "cde")
+        #expect(try client.receive().status == 200)
+        let seen = try #require(upstream.requests.first).message
+        #expect(seen.bodyText == "abcde" && seen.trailers.isEmpty)
+        #expect(seen["Content-Length"] == (isChunked ? nil : "5"))
+        #expect(seen["Transfer-Encoding"] == (isChunked ? "chunked" : nil))
+        // Both connections live on.
+        #expect(try client.exchange("POST", "/", body: [1]).status == 200)
+        #expect(upstream.connectionCount == 1)
+    }
+
+    @Test("makes the client wait where the upstream takes no more")
+    func backPressure() throws {
+        let gate = Gate()
+        let server = try ScriptedHTTP2Server(
+            settings: [(4, 65_535)], { try $1.respond(to: $0, body: "\($0.body.count)") },
+            head: { _, _ in gate.wait() })
+        var configuration = GatewayConfiguration.http2Upstream(
+            port: server.port, route: Self.route)
+        configuration.more = [
+            "limits: { response_buffer: 64KiB, http2: { stream_window: 64KiB } }"
+        ]
+        let gateway = try GatewayProcess(configuration)
+        let client = try HTTP2Client(port: gateway.port)
+        try client.send(.headers(1, HTTP2Client.head("POST"), endStream: false))
+        let chunk = [UInt8](repeating: 0x61, count: 16_384)
+        var sent = 0
+        func sendAll() throws {
+            let window = Int(client.serverSettings[4] ?? 0)
+            while sent < 1 << 20, window + client.grantedByteCount(1) - sent >= chunk.count {
+                sent += chunk.count
+                try client.send(.data(1, chunk, endStream: sent == 1 << 20))
+            }
+        }
+        for _ in 0..<50 {
+            try sendAll()
+            try client.settle()
+        }
+        // The upstream's window, what is made ready for it, what the gateway holds, and the
+        // client's own window.
+        #expect(sent <= 6 * 65_536)
+        gate.open()
+        while sent < 1 << 20 {
+            _ = try client.receive()
+            try sendAll()
+        }
+        #expect(try client.answer(1).bodyText == "\(1 << 20)")
+    }
+
+    @Test("beyond the route's limit ends both sides, however much has gone")
+    func tooLarge() throws {
+        let server = try ScriptedHTTP2Server()
+        let route = ["request_body: stream", "body_max: 1KiB"]
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: route))
+        let client = try HTTP2Client(port: gateway.port)
+        let chunk = [UInt8](repeating: 0x61, count: 600)
+        try client.send(
+            .headers(1, HTTP2Client.head("POST"), endStream: false),
+            .data(1, chunk, endStream: false))
+        try server.wait { $0.first?.body.count == 600 }
+        try client.send(.data(1, chunk, endStream: false))
+        #expect(try client.answer(1).status == 413)
+        try server.wait { $0.first?.resetCode == 8 }
+        let head = HTTP2Client.head("POST", "/", [("content-length", "2000")])
+        try client.send(.headers(3, head, endStream: false))
+        #expect(try client.answer(3).status == 413)
+    }
+
+    @Test("that breaks off takes the upstream's part with it")
+    func brokenOff() throws {
+        let server = try ScriptedHTTP2Server()
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: Self.route))
+        let client = try gateway.connect()
+        try client.send(
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n")
+        try server.wait { $0.first?.bodyText == "ab" }
+        try client.send("nonsense\r\n")
+        #expect(try client.receive().status == 400)
+        try server.wait { $0.first?.resetCode == 8 }
+        let second = try gateway.connect()
+        try second.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab")
+        try server.wait { $0.last?.bodyText == "ab" && $0.count == 2 }
+        second.socket.close()
+        try server.wait { $0.last?.resetCode == 8 }
+    }
+
+    @Test("is answered before its end where the upstream has heard enough")
+    func answeredEarly() throws {
+        let server = try ScriptedHTTP2Server(
+            head: { request, connection in
+                try connection.send(
+                    .headers(request.stream, [(":status", "403"), ("content-length", "0")]))
+            })
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: Self.route))
+        let two = try HTTP2Client(port: gateway.port)
+        try two.send(.headers(1, HTTP2Client.head("POST"), endStream: false))
+        #expect(try two.answer(1).status == 403)
+        let one = try gateway.connect()
+        try one.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab")
+        #expect(try one.receive().status == 403)
+        #expect(try one.receiveToEnd().isEmpty)
+        let seen = try server.wait { $0.count(where: { $0.resetCode == 8 }) == 2 }
+        #expect(seen.allSatisfy { !$0.isComplete })
+    }
+
+    @Test("is asked for once there is somebody to take it")
+    func expectation() throws {
+        let server = try ScriptedHTTP2Server()
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: Self.route))
+        let client = try gateway.connect()
+        try client.send(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+        #expect(try client.receiveAny().status == 100)
+        try client.send("ab")
+        #expect(try client.receive().status == 200)
+        #expect(try server.wait().first?["expect"] == nil)
+    }
+
+    @Test("is not sent a second time once some of it has gone")
+    func noRetry() throws {
+        let server = try ScriptedHTTP2Server { request, connection in
+            try connection.send(.reset(request.stream, code: 7))
+        }
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: Self.route))
+        let client = try HTTP2Client(port: gateway.port)
+        #expect(try client.exchange(1, "PUT", "/full", body: [1, 2]).status == 502)
+        #expect(try server.wait { !$0.isEmpty }.count == 1)
+    }
+}
