@@ -6,7 +6,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 idle soak clean
+.PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 idle soak \
+	clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'

@@ -91,6 +91,7 @@ extension FaultTests {
             let addresses = redis.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
             let site = try FaultSite(
                 counters: "{ redis: { cluster: { addresses: [\(addresses)] }, \(patience) } }")
+            site.configuration.workers = 2
             let gateways = [try site.start(), try site.start()]
             try FaultRun("cluster", site, gateways).run([
                 Fault("kill -9 of a master", killMaster),

@@ -15,6 +15,9 @@ extension FaultTests {
             let redis = try RedisServer()
             let relays = try (0..<2).map { _ in try CuttingRelay(to: redis.port) }
             let site = try FaultSite()
+            site.configuration.workers = 2
+            // In a long run what was spent is also forgotten in time.
+            site.configuration.more.append("challenge: { ttl: 10s }")
             self.redis = redis
             self.relays = relays
             self.site = site

@@ -32,6 +32,9 @@ extension FaultTests {
             let redis = try RedisServer()
             let site = try FaultSite(counters: impatient(redis.port))
             let empty = try redis.dump()
+            site.configuration.workers = 2
+            // In a long run what was spent is also forgotten in time.
+            site.configuration.more.append("challenge: { ttl: 10s }")
             let gateways = [try site.start(), try site.start()]
             try FaultRun("Redis without persistence", site, gateways).run([
                 Fault("kill -9 of Redis") { run in

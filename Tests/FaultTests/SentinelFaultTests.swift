@@ -62,6 +62,7 @@ extension FaultTests {
                     { redis: { sentinel: { addresses: [\(addresses)], \
                     master: \(RedisSentinelSet.masterName) }, \(patience) } }
                     """)
+            site.configuration.workers = 2
             let gateways = [try site.start(), try site.start()]
             try FaultRun("Sentinels", site, gateways).run([
                 Fault("kill -9 of the master") { try killMaster($0, lagging: false) },
