@@ -27,6 +27,15 @@ extension Fault {
         }
     }
 
+    static func upgradeGateway() -> Fault {
+        Fault("upgrade of a gateway") { run in
+            let gateway = run.anyGateway()
+            let index = gateway.current.lines(on: .standardError).count
+            gateway.current.send(signal: SIGUSR2)
+            try gateway.waitForEvent("ready", from: index)
+        }
+    }
+
     static func stopGateway() -> Fault {
         Fault("SIGSTOP of a gateway") { run in
             let process = run.anyGateway().current
@@ -54,7 +63,7 @@ extension FaultTests {
                 #expect(event["event"]?.stringValue == "reloaded")
             }
             try FaultRun("embedded counters", site, [gateway]).run([
-                .killGateway(), .terminateGateway(), .stopGateway(), reload,
+                .killGateway(), .terminateGateway(), .stopGateway(), .upgradeGateway(), reload,
             ])
         }
 
@@ -65,7 +74,7 @@ extension FaultTests {
             site.configuration.workers = 2
             let gateways = [try site.start(), try site.start()]
             try FaultRun("two gateways", site, gateways, keepsCounters: true).run([
-                .killGateway(), .terminateGateway(), .stopGateway(),
+                .killGateway(), .terminateGateway(), .stopGateway(), .upgradeGateway(),
             ])
         }
     }
