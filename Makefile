@@ -62,7 +62,7 @@ faults:
 	@scripts/install.sh test
 	swift build --build-tests $(SWIFT_FLAGS)
 	FAULT_SECONDS=$(or $(SECONDS),120) FAULT_SEED=$(or $(SEED),1) \
-		swift test --skip-build --filter FaultTests
+		swift test --skip-build --filter '^FaultTests\.'
 
 lint:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)

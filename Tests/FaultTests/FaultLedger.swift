@@ -28,7 +28,7 @@ final class FaultLedger: @unchecked Sendable {
         var replayedCount = 0
         var refusedCount = 0
         var forgedCount = 0
-        var longestRecovery: TimeInterval = 0
+        var longestRecovery: (seconds: TimeInterval, fault: String) = (0, "none")
     }
 
     /// Guards every member; broadcast whenever somebody has done something.
@@ -79,8 +79,10 @@ final class FaultLedger: @unchecked Sendable {
 
     func noteFault(_ name: String) { changed.withLock { books.faults[name, default: 0] += 1 } }
 
-    func noteRecovery(_ seconds: TimeInterval) {
-        changed.withLock { books.longestRecovery = max(books.longestRecovery, seconds) }
+    func noteRecovery(_ seconds: TimeInterval, from fault: String) {
+        changed.withLock {
+            if seconds > books.longestRecovery.seconds { books.longestRecovery = (seconds, fault) }
+        }
     }
 
     func noteAcknowledged(_ keyID: String, isExpendable: Bool = true) {
@@ -170,13 +172,14 @@ final class FaultLedger: @unchecked Sendable {
                 .map { "\($0.key) \($0.value)" }.joined(separator: ", ")
             let verdicts = books.verdicts.sorted { $0.key < $1.key }
                 .map { "\($0.key): \($0.value)" }.joined(separator: ", ")
-            let recovery = (books.longestRecovery * 10).rounded() / 10
+            let recovery = (books.longestRecovery.seconds * 10).rounded() / 10
             return """
                 \(books.faults.values.reduce(0, +)) faults (\(faults)); \
                 \(books.triedCount) requests tried, \(books.accepted.count) accepted; \
                 \(books.replayedCount) replays, \(books.refusedCount) refused; \
                 \(books.forgedCount) forgeries; \(books.acknowledged.count) enrolments, \
-                \(books.revoked.count) revocations; longest recovery \(recovery) s; \
+                \(books.revoked.count) revocations; longest recovery \(recovery) s \
+                (\(books.longestRecovery.fault)); \
                 \(books.violations.count) violations [\(verdicts)]
                 """
         }

@@ -138,7 +138,11 @@ final class FaultRun {
         repeat {
             if waiting.isEmpty { waiting = faults.shuffled(using: &generator) }
             let fault = waiting.removeLast()
-            try fault.inject(self)
+            do {
+                try fault.inject(self)
+            } catch {
+                throw FaultSiteError("\(fault.name): \(error)")
+            }
             ledger.noteFault(fault.name)
             try recover(from: fault.name)
             let count = Int.random(in: 5...40, using: &generator)
@@ -152,7 +156,7 @@ final class FaultRun {
         for (gateway, probe) in zip(gateways, probes) {
             try serve(probe, by: gateway, after: fault)
         }
-        ledger.noteRecovery(Date().timeIntervalSince(start))
+        ledger.noteRecovery(Date().timeIntervalSince(start), from: fault)
     }
 
     /// Signs again and again until a request on each kind of route passes.

@@ -10,9 +10,20 @@ extension FaultTests {
 
         init() throws { redis = try RedisSentinelSet() }
 
+        /// The server that all Sentinels name and that takes itself for the master; they may still
+        /// be about to choose another one.
         private func master() throws -> RedisServer {
-            guard let master = try redis.master() else { throw FaultSiteError("no master") }
-            return master
+            let limit = Date(timeIntervalSinceNow: 60)
+            while Date() < limit {
+                let named = try redis.sentinels.indices.map { try redis.master($0) }
+                if let master = named[0], named.allSatisfy({ $0 === master }),
+                    try master.command("ROLE").hasPrefix("master")
+                {
+                    return master
+                }
+                _ = poll(nil, 0, 20)
+            }
+            throw FaultSiteError("no master")
         }
 
         /// Replicas hear nothing for a moment, and then one of them takes over.
