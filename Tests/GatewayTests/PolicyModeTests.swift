@@ -48,6 +48,31 @@ struct PolicyModeTests {
             ])
     }
 
+    @Test("a refusal tells what became of the assertion")
+    func assertionFate() throws {
+        let gateway = try GatewayUnderTest(upstream: {
+            $0.target.hasSuffix("/cut") ? .raw("", then: .close) : .response()
+        })
+        let device = try EnrolledDevice(gateway)
+        func fate(_ answer: HTTPMessage) -> String? { answer.member("assertion") }
+        #expect(fate(try device.send("GET", "/attested/x")) == nil)
+        #expect(fate(try device.request("GET", "/attested/x", fault: .otherKey)) == "unspent")
+        let fields = try device.signedFields("GET", "/attested/x")
+        #expect(try device.send("GET", "/attested/x", fields: fields).status == 200)
+        #expect(fate(try device.send("GET", "/attested/x", fields: fields)) == "spent")
+        let cut = try device.request("GET", "/attested/cut")
+        #expect(cut.status == 502)
+        #expect(fate(cut) == "spent")
+        #expect(try device.request("GET", "/durable/x").status == 200)
+        gateway.registry.fail("down")
+        let durable = try device.request("GET", "/durable/x")
+        #expect(durable.status == 503)
+        // Its hot counter was advanced before the registry was asked.
+        #expect(fate(durable) == "spent")
+        let stranger = try EnrolledDevice(gateway)
+        #expect(fate(try stranger.request("GET", "/attested/x")) == "unspent")
+    }
+
     @Test("what a store failed to judge passes where the route says so, and nothing else")
     func unjudged() throws {
         let gateway = try GatewayUnderTest { settings in

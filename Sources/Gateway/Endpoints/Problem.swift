@@ -21,6 +21,9 @@ enum Problem {
         writer.member("code", constant: reason.code)
         writer.member(
             "action", string: (refusal.action ?? exchange.action(for: reason)).rawValue)
+        if let fate = exchange.assertionFate(after: refusal) {
+            writer.member("assertion", string: fate.rawValue)
+        }
         writer.member("request_id", bytes: requestID.readable)
         writer.endObject()
         var response = LocalResponse(

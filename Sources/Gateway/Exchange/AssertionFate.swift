@@ -1,0 +1,27 @@
+import KeyStore
+
+/// What became of the assertion of a request that was refused: whether it may be sent again.
+enum AssertionFate: String {
+    /// It was not accepted, and no store holds anything against it.
+    case unspent
+    /// It was accepted, now or before.
+    case spent
+    /// A store was asked and did not say: it may have been accepted.
+    case unknown
+}
+
+extension Exchange {
+    /// Nil where there was none to be read.
+    func assertionFate(after refusal: Refusal) -> AssertionFate? {
+        guard evidence != nil else { return nil }
+        if isHotCounterAdvanced || durableOutcome == .success(.advanced) { return .spent }
+        switch refusal.reason {
+        case .assertionReplayed where refusal.detail == nil: return .spent
+        case .storeUnavailable where phase == .advanceCounter:
+            // Where the counters were not asked at all nothing happened.
+            return counterVerdict == .unavailable || refusal.detail == "counters"
+                ? .unspent : .unknown
+        default: return .unspent
+        }
+    }
+}
