@@ -6,7 +6,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz models simulation bench bench-h2 idle soak clean
+.PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 idle soak \
+	clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -17,6 +18,7 @@ help:
 	@echo 'make fuzz          each parser under libFuzzer for SECONDS=10 (TARGETS="a b" for some)'
 	@echo 'make models        the incarnation protocol under spin (FAULTS=4)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
+	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
 	@echo 'make bench         requests per second beside nginx and HAProxy (about 5 minutes)'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
@@ -55,6 +57,12 @@ simulation:
 	@scripts/install.sh build
 	swift build --build-tests $(SWIFT_FLAGS)
 	SIMULATION_SEEDS=$(or $(SEEDS),5000) swift test --skip-build --filter SimulationTests
+
+faults:
+	@scripts/install.sh test
+	swift build --build-tests $(SWIFT_FLAGS)
+	FAULT_SECONDS=$(or $(SECONDS),120) FAULT_SEED=$(or $(SEED),1) \
+		swift test --skip-build --filter '^FaultTests\.'
 
 lint:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)

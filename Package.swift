@@ -165,6 +165,7 @@ let package = Package(
         tests(
             "RequestPathTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
+        tests("FaultTests", ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "JSON"]),
         tests("ConformanceTests", ["GatewayTesting"]),
         tests("TidyTests", []),
     ],

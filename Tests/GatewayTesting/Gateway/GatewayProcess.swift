@@ -142,7 +142,7 @@ public final class GatewayProcess: @unchecked Sendable {
         let client = try RawClient(port: adminPort)
         while Date() < limit {
             if try client.exchange("GET", "/readyz").status == status { return }
-            _ = poll(nil, 0, 20)
+            _ = Foundation.poll(nil, 0, 20)
         }
         throw RawSocketError("/readyz did not answer \(status)")
     }

@@ -61,7 +61,11 @@ public final class RedisSentinelSet: Sendable {
     @discardableResult
     public func failOver() throws -> RedisServer {
         let before = try master()
-        try sentinels[0].command("SENTINEL", "FAILOVER", Self.masterName)
+        // A replica that was silent for a moment is none to promote; one failover may be under way.
+        try Self.wait("a replica to promote") {
+            let answer = try sentinels[0].command("SENTINEL", "FAILOVER", Self.masterName)
+            return !answer.contains("NOGOODSLAVE")
+        }
         return try waitForMaster(other: before)
     }
 

@@ -1,0 +1,108 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+extension FaultTests {
+    /// A master, two replicas, three Sentinels.
+    @Suite("of a master that others watch")
+    struct Sentinel {
+        private let redis: RedisSentinelSet
+
+        init() throws { redis = try RedisSentinelSet() }
+
+        /// The server that all Sentinels name and that takes itself for the master; they may still
+        /// be about to choose another one.
+        private func master() throws -> RedisServer {
+            let limit = Date(timeIntervalSinceNow: 60)
+            while Date() < limit {
+                let named = try redis.sentinels.indices.map { try redis.master($0) }
+                if let master = named[0], named.allSatisfy({ $0 === master }),
+                    try master.command("ROLE").hasPrefix("master")
+                {
+                    return master
+                }
+                _ = poll(nil, 0, 20)
+            }
+            throw FaultSiteError("no master")
+        }
+
+        /// Replicas hear nothing for a moment, and then one of them takes over.
+        private func lag(_ run: FaultRun, behind master: RedisServer) {
+            let replicas = redis.servers.filter { $0 !== master }
+            for replica in replicas { replica.stop() }
+            // Shorter than what takes Sentinels to believe that they are gone.
+            run.ledger.wait(actions: 20, until: Date(timeIntervalSinceNow: 0.3))
+            for replica in replicas { replica.resume() }
+        }
+
+        /// Makes the set whole; the Sentinels would do so in some ten seconds.
+        private func rejoin(_ run: FaultRun) throws {
+            run.hold()
+            let master = try master()
+            let limit = Date(timeIntervalSinceNow: 60)
+            for server in redis.servers where server !== master {
+                while try !follows(server, master) {
+                    guard Date() < limit else { throw FaultSiteError("a set that is not whole") }
+                    try server.command("REPLICAOF", "127.0.0.1", "\(master.port)")
+                    _ = poll(nil, 0, 100)
+                }
+            }
+        }
+
+        private func follows(_ replica: RedisServer, _ master: RedisServer) throws -> Bool {
+            let text = try replica.command("INFO", "replication")
+            return text.contains("master_port:\(master.port)\r")
+                && text.contains("master_link_status:up")
+        }
+
+        private func killMaster(_ run: FaultRun, lagging: Bool) throws {
+            let old = try master()
+            if lagging { lag(run, behind: old) }
+            try old.kill()
+            try redis.waitForMaster(other: old)
+            // It comes back empty, and takes itself for a master.
+            try old.start()
+            try rejoin(run)
+        }
+
+        @Test("killed, stopped while another is promoted, replaced by a replica that lags")
+        func failover() throws {
+            let addresses = redis.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
+            let site = try FaultSite(
+                counters: """
+                    { redis: { sentinel: { addresses: [\(addresses)], \
+                    master: \(RedisSentinelSet.masterName) }, \(patience) } }
+                    """)
+            site.configuration.workers = 2
+            let gateways = [try site.start(), try site.start()]
+            try FaultRun("Sentinels", site, gateways).run([
+                Fault("kill -9 of the master") { try killMaster($0, lagging: false) },
+                Fault("kill -9 of the master, replicas lag") { try killMaster($0, lagging: true) },
+                Fault("SIGSTOP of the master, another is promoted") { run in
+                    let old = try master()
+                    old.stop()
+                    do {
+                        try redis.waitForMaster(other: old)
+                    } catch {
+                        old.resume()
+                        throw error
+                    }
+                    // Now there are two.
+                    old.resume()
+                    try rejoin(run)
+                },
+                Fault("forced failover") { run in
+                    let old = try master()
+                    lag(run, behind: old)
+                    try redis.failOver()
+                    try rejoin(run)
+                },
+                Fault("restart of a Sentinel") { run in
+                    let count = redis.sentinels.count
+                    let index = Int.random(in: 0..<count, using: &run.generator)
+                    try redis.sentinels[index].restart()
+                },
+            ])
+        }
+    }
+}
