@@ -184,6 +184,19 @@ struct RateLimitTests {
         }
     }
 
+    @Test("challenges for attestations may have a limit of their own, for all together")
+    func attestationChallenges() throws {
+        let gateway = try GatewayUnderTest { settings in
+            settings.rateLimits.append(Self.limit("all", by: .global))
+            settings.endpoints.attestationChallengeRateLimits = ["all"]
+        }
+        let client = try gateway.client()
+        for status in [200, 200, 429] {
+            #expect(try client.exchange("GET", "/attest/challenge").status == status)
+        }
+        #expect(try client.exchange("GET", "/assert/challenge").status == 200)
+    }
+
     @Test("a key's limit counts what was accepted of it, and spares what is refused")
     func key() throws {
         let gateway = try GatewayUnderTest { settings in

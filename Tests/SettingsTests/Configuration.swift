@@ -134,7 +134,10 @@ struct Configuration {
         endpoints:
           base: /device
           body_max: 12KiB
-          rate_limit: { challenge: off, attestation: [challenge, first_limit] }
+          rate_limit:
+            challenge: off
+            attestation_challenge: [challenge]
+            attestation: [challenge, first_limit]
         session_tokens: { ttl: 10s, bind_to: Authorization }
         headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T }
         upstreams:

@@ -75,7 +75,8 @@ extension GoldenCase {
                 8:84: routes[1].rate_limit[1]: no rate limit is named "d": did you mean "a"?
                 9:39: endpoints.rate_limit.challenge: "c" counts by key, and here no key is \#
                 verified
-                9:42: unknown key "verify" in endpoints.rate_limit; known: challenge, attestation
+                9:42: unknown key "verify" in endpoints.rate_limit; known: challenge, \#
+                attestation_challenge, attestation
                 10:26: limits.body_rate_min: "500B" is not a byte rate: write one like 500B/s or \#
                 4KiB/s
                 10:57: limits.connections_per_address: "0" is outside 1 to 1000000: each \#

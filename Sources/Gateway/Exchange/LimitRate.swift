@@ -14,7 +14,8 @@ extension Exchange {
     /// Counts it against those of its route or endpoint, before its body is read.
     func limitRate() throws(Refusal) {
         switch endpoint {
-        case .attestChallenge, .assertChallenge, .assertToken: try take(site.rateLimits.challenge)
+        case .attestChallenge: try take(site.rateLimits.attestationChallenge)
+        case .assertChallenge, .assertToken: try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
             guard let routeIndex else { return }

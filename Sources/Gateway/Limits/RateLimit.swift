@@ -52,6 +52,7 @@ struct SiteRateLimits: Sendable {
     /// Shared: the latter, for a counter store that all gateways have in common.
     let routes: [(early: [RateLimit], verified: [RateLimit], shared: [CounterRate])]
     let challenge: [RateLimit]
+    let attestationChallenge: [RateLimit]
     let attestation: [RateLimit]
 
     init(_ settings: Settings) {
@@ -64,7 +65,10 @@ struct SiteRateLimits: Sendable {
                 shared: verified.map(\.counterRate)
             )
         }
-        challenge = settings.endpoints.challengeRateLimits.compiled(byName)
+        let endpoints = settings.endpoints
+        challenge = endpoints.challengeRateLimits.compiled(byName)
+        attestationChallenge =
+            endpoints.attestationChallengeRateLimits?.compiled(byName) ?? challenge
         attestation = settings.endpoints.attestationRateLimits.compiled(byName)
     }
 }

@@ -112,6 +112,9 @@ public struct SettingsPrinter {
                 "body_max", Quantity.describe(byteCount: settings.endpoints.bodyByteCountMax))
             yaml.mapping("rate_limit") { yaml in
                 Self.write("challenge", settings.endpoints.challengeRateLimits, to: &yaml)
+                if let names = settings.endpoints.attestationChallengeRateLimits {
+                    Self.write("attestation_challenge", names, to: &yaml)
+                }
                 Self.write("attestation", settings.endpoints.attestationRateLimits, to: &yaml)
             }
         }

@@ -73,6 +73,9 @@ enum EndpointReader {
             section.set("challenge", &limited.challengeRateLimits) {
                 $0.rateLimitNames(allowingKey: false)
             }
+            section.set("attestation_challenge", &limited.attestationChallengeRateLimits) {
+                $0.rateLimitNames(allowingKey: false)
+            }
             section.set("attestation", &limited.attestationRateLimits) {
                 $0.rateLimitNames(allowingKey: false)
             }

@@ -148,6 +148,9 @@ public struct EndpointSettings: Hashable, Sendable {
     public var bodyByteCountMax = 64 * 1024
     /// Names of the rate limits of the challenge endpoints, and of `attest/verify`.
     public var challengeRateLimits = ["challenge"]
+    /// Those of `attest/challenge` alone; nil for the same. Apple throttles attestations over all
+    /// installations of an app, so a limit for all belongs here.
+    public var attestationChallengeRateLimits: [String]?
     public var attestationRateLimits = ["attestation"]
 
     public init() {}
