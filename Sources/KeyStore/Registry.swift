@@ -1,5 +1,6 @@
 public import AppAttest
 public import Bytes
+package import Crypto
 
 /// A store did not do what was asked; nothing is known to have changed.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -18,6 +19,24 @@ public enum EnrolmentOutcome: Hashable, Sendable {
     case erased
     /// The challenge has already enrolled another key.
     case challengeSpent
+}
+
+extension EnrolmentOutcome {
+    /// Of a key that the registry knows already, in this state.
+    package static func again(
+        _ record: KeyRecord, status: KeyStatus, publicKey: P256PublicKey?
+    ) -> Result<EnrolmentOutcome, StoreError> {
+        switch status {
+        case .revoked: return .success(.revoked)
+        case .erased: return .success(.erased)
+        case .active:
+            guard publicKey == record.publicKey else {
+                return .failure(
+                    StoreError("registry: the key id is known with another public key"))
+            }
+            return .success(.alreadyEnrolled)
+        }
+    }
 }
 
 /// What became of a counter that was compared and set in the registry.

@@ -93,16 +93,8 @@ struct WriteBatch {
     ) -> Result<EnrolmentOutcome, StoreError> {
         if isNew { return .success(.enrolled) }
         guard let known = RegistryRows.state(state) else { return .success(.challengeSpent) }
-        switch known.status {
-        case .revoked: return .success(.revoked)
-        case .erased: return .success(.erased)
-        case .active:
-            guard known.publicKey == record.publicKey else {
-                return .failure(
-                    StoreError("registry: the key id is known with another public key"))
-            }
-            return .success(.alreadyEnrolled)
-        }
+        return EnrolmentOutcome.again(
+            record, status: known.status, publicKey: known.publicKey)
     }
 
     private static func outcome(isAdvanced: Bool, state: PostgresOutcome) -> DurableOutcome {

@@ -120,13 +120,8 @@ final class RedisDialer: ReadinessHandler {
 
     private func shakeHands() {
         guard let watch, let session else { return }
-        switch session.handshake() {
-        case .wantRead:
-            watch.disableWriting()
-            watch.enableReading()
-        case .wantWrite:
-            watch.disableReading()
-            watch.enableWriting()
+        switch session.handshake(on: watch) {
+        case .wantRead, .wantWrite: break
         case .complete: finish(Transport(watch: watch, session: session))
         case .failed(let failure): done(.failure(.tls(subject, "\(failure)")))
         }

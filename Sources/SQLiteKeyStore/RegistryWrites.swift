@@ -103,16 +103,8 @@ struct RegistryWrites {
         _ record: KeyRecord, _ challenge: Bytes16
     ) throws(SQLiteError) -> Result<EnrolmentOutcome, StoreError> {
         if let known = try tables.find(record.keyID, withReceipt: false) {
-            switch known.status {
-            case .revoked: return .success(.revoked)
-            case .erased: return .success(.erased)
-            case .active:
-                guard known.publicKey == record.publicKey else {
-                    return .failure(
-                        StoreError("registry: the key id is known with another public key"))
-                }
-                return .success(.alreadyEnrolled)
-            }
+            return EnrolmentOutcome.again(
+                record, status: known.status, publicKey: known.publicKey)
         }
         if try tables.isSpent(challenge) { return .success(.challengeSpent) }
         try tables.spend(challenge, for: record.keyID)

@@ -38,13 +38,8 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     func descriptorIsWritable() { proceed() }
 
     private func proceed() {
-        switch session.handshake() {
-        case .wantRead:
-            watch.disableWriting()
-            watch.enableReading()
-        case .wantWrite:
-            watch.disableReading()
-            watch.enableWriting()
+        switch session.handshake(on: watch) {
+        case .wantRead, .wantWrite: break
         case .complete: complete()
         case .failed(let failure):
             worker.meter.handshakeFailed(failure.kind)
@@ -54,8 +49,6 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     private func complete() {
-        watch.disableReading()
-        watch.disableWriting()
         deadline = nil
         worker.meter.add(.handshakes)
         if session.isResumed { worker.meter.add(.resumptions) }

@@ -86,16 +86,9 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
 
     private func proceed() {
         guard let watch, let session else { return }
-        switch session.handshake() {
-        case .wantRead:
-            watch.disableWriting()
-            watch.enableReading()
-        case .wantWrite:
-            watch.disableReading()
-            watch.enableWriting()
+        switch session.handshake(on: watch) {
+        case .wantRead, .wantWrite: break
         case .complete:
-            watch.disableReading()
-            watch.disableWriting()
             guard pool.settings.protocol == .http1 || session.applicationProtocol == "h2" else {
                 return fail(.connect(description: "TLS: the server did not choose h2 by ALPN"))
             }

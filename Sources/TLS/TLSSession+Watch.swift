@@ -1,0 +1,22 @@
+public import EventLoop
+
+extension TLSSession {
+    /// One step of the handshake. `watch` waits for what the next step needs, and for nothing once
+    /// the handshake is complete.
+    public func handshake(on watch: Watch) -> TLSHandshakeOutcome {
+        let outcome = handshake()
+        switch outcome {
+        case .wantRead:
+            watch.disableWriting()
+            watch.enableReading()
+        case .wantWrite:
+            watch.disableReading()
+            watch.enableWriting()
+        case .complete:
+            watch.disableReading()
+            watch.disableWriting()
+        case .failed: break
+        }
+        return outcome
+    }
+}
