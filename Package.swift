@@ -136,7 +136,11 @@ let package = Package(
         tests("SQLiteTests", ["SQLite", "Bytes"]),
         tests("RedisTests", ["Redis", "EventLoop", "Bytes", "GatewayTesting", "TLS"]),
         tests(
-            "AppAttestTests", ["AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "JSON"]),
+            "AppAttestTests",
+            [
+                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTesting",
+                "JSON",
+            ]),
         tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
         tests(
             "KeyStoreTests",

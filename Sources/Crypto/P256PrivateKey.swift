@@ -35,4 +35,12 @@ public final class P256PrivateKey: Sendable {
 
     /// ECDSA with SHA-256 over `message`, which ECDSA hashes; DER.
     public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] { try key.sign(message) }
+
+    /// The same, as the two numbers.
+    public func signature(of message: [UInt8]) throws(CryptoError) -> P256Signature {
+        guard let signature = P256Signature(der: try sign(message)) else {
+            throw .failed("reading a signature")
+        }
+        return signature
+    }
 }
