@@ -10,6 +10,7 @@ import SQLite
 /// - `changes`: the last status changes, for the caches of other processes; a row without a key id
 ///   stands for more than are worth naming.
 /// - `embedded_state`: the embedded counters of a clean stop.
+/// - `shared_state`: small values that gateways share; from version 2.
 enum RegistrySchema {
     /// "SlyP": tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -44,7 +45,16 @@ enum RegistrySchema {
         CREATE TABLE embedded_state (
             part INTEGER PRIMARY KEY, bytes BLOB NOT NULL
         ) STRICT;
+        """,
         """
+        CREATE TABLE shared_state (
+            name TEXT PRIMARY KEY NOT NULL,
+            value BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            term INTEGER NOT NULL,
+            expires_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        """,
     ]
 
     /// Brings the tables from `found` to the current version; inside the caller's transaction.
