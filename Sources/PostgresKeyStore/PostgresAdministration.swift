@@ -170,6 +170,22 @@ public final class PostgresAdministration: RegistryAdministration {
         }
     }
 
+    public func readShared(_ name: String) throws(StoreError) -> SharedReading {
+        let outcomes = try session.runAll([.prepared(PostgresSchema.shared, .text(name))])
+        guard let rows = outcomes.first?.rows else { throw StoreError("registry: no answer") }
+        return try RegistryRows.shared(name, rows)
+    }
+
+    public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
+        if let problem = write.problem { throw problem }
+        return try transaction { () throws(StoreError) in
+            let outcomes = try session.runAll(
+                [.statement(PostgresSchema.begin)] + RegistryRows.requests(write)
+                    + [.statement("COMMIT")])
+            return try RegistryRows.outcome(of: write, outcomes.dropFirst().dropLast())
+        }
+    }
+
     // MARK: importing
 
     public var transactionCountMax: Int { 1000 }

@@ -10,11 +10,12 @@ import Postgres
 /// - `changes`: the last status changes, for the caches of gateways; a row without a key id stands
 ///   for more than are worth naming. `mark` tells a row from another one of the same number, after
 ///   a failover that lost some.
+/// - `shared_state`: small values that gateways share; from version 3.
 struct PostgresSchema {
     /// In lower case: needs no quotes, and gets them.
     let name: String
 
-    static let version: Int64 = 2
+    static let version: Int64 = 3
     /// The first with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
@@ -72,6 +73,16 @@ struct PostgresSchema {
                 "INSERT INTO \(table("changes")) (revision) VALUES (1)",
             ],
             RenewalStatements(schema: self).migration,
+            [
+                """
+                CREATE TABLE \(table("shared_state")) (
+                    name text PRIMARY KEY,
+                    value bytea NOT NULL,
+                    version bigint NOT NULL,
+                    term bigint NOT NULL,
+                    expires_at bigint) WITH (fillfactor = 50)
+                """
+            ],
         ]
     }
 
@@ -98,6 +109,9 @@ struct PostgresSchema {
     static let probe = "probe"
     static let changes = "changes"
     static let lastChange = "last_change"
+    static let shared = "shared"
+    static let replaceShared = "replace_shared"
+    static let insertShared = "insert_shared"
 
     var preparations: [PostgresRequest] {
         let keys = table("keys")
@@ -143,7 +157,7 @@ struct PostgresSchema {
             .prepare(
                 Self.lastChange,
                 "SELECT revision, mark FROM \(table("changes")) ORDER BY revision DESC LIMIT 1"),
-        ]
+        ] + sharedPreparations
     }
 
     /// What a gateway cannot do without; `keys` needs more (`docs/operations.md`).
@@ -151,6 +165,7 @@ struct PostgresSchema {
         ("registry", ["SELECT", "UPDATE"]), ("keys", ["SELECT", "INSERT", "UPDATE"]),
         ("renewals", ["SELECT", "INSERT", "UPDATE"]), ("challenges", ["SELECT", "INSERT"]),
         ("changes", ["SELECT", "INSERT", "DELETE"]),
+        ("shared_state", ["SELECT", "INSERT", "UPDATE"]),
     ]
 
     // MARK: statements of the keys command

@@ -139,7 +139,9 @@ final class RegistryPool {
             case .find(let keyID, _):
                 return .prepared(PostgresSchema.find, RegistryRows.value(keyID))
             case .probe: return .prepared(PostgresSchema.probe)
-            case .enrol, .advance: preconditionFailure("a write among the reads")
+            case .readShared(let name, _):
+                return .prepared(PostgresSchema.shared, .text(name))
+            case .enrol, .advance, .writeShared: preconditionFailure("a write among the reads")
             }
         }
         member.work = .reading
@@ -181,7 +183,9 @@ final class RegistryPool {
             reply(
                 isWritable
                     ? .success(()) : .failure(StoreError("registry: the server is read-only")))
-        case .enrol, .advance: break
+        case .readShared(let name, let reply):
+            reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
+        case .enrol, .advance, .writeShared: break
         }
     }
 

@@ -12,6 +12,7 @@ import SQLite
 /// - `changes`: the last status changes, for the caches of other processes; a row without a key id
 ///   stands for more than are worth naming.
 /// - `embedded_state`: the embedded counters of a clean stop.
+/// - `shared_state`: small values that gateways share; from version 3.
 enum RegistrySchema {
     /// "SlyP": tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -68,6 +69,15 @@ enum RegistrySchema {
         INSERT INTO renewals (key_id, app, environment, due_at, failures)
             SELECT key_id, app, environment, CASE status WHEN 0 THEN enrolled_at END, 0
             FROM keys JOIN receipts USING (key_id);
+        """,
+        """
+        CREATE TABLE shared_state (
+            name TEXT PRIMARY KEY NOT NULL,
+            value BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            term INTEGER NOT NULL,
+            expires_at INTEGER
+        ) STRICT, WITHOUT ROWID;
         """,
     ]
 

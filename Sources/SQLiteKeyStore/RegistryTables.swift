@@ -1,6 +1,7 @@
 import AppAttest
 import Bytes
 import Crypto
+import EventLoop
 import KeyStore
 import SQLite
 
@@ -23,6 +24,8 @@ final class RegistryTables {
     private let pruneChanges: Statement
     private let selectChanges: Statement
     private let dataVersion: Statement
+    private let selectShared: Statement
+    private let insertShared: Statement
     /// App ids do not change once given, so they are remembered; there are few.
     private var appNumbers: [String: Int64] = [:]
     private var appNames: [Int64: String] = [:]
@@ -66,6 +69,13 @@ final class RegistryTables {
         selectChanges = try connection.prepare(
             "SELECT revision, key_id FROM changes WHERE revision > ? ORDER BY revision LIMIT ?")
         dataVersion = try connection.prepare("PRAGMA data_version")
+        selectShared = try connection.prepare(
+            "SELECT value, version, term, expires_at FROM shared_state WHERE name = ?")
+        insertShared = try connection.prepare(
+            """
+            INSERT OR REPLACE INTO shared_state (name, value, version, term, expires_at)
+            VALUES (?, ?, ?, ?, ?)
+            """)
         _ = try connection.prepare("SELECT part, bytes FROM embedded_state")
     }
 
@@ -79,6 +89,7 @@ final class RegistryTables {
             "SELECT 1 FROM renewals WHERE app = 0 AND environment = 0 AND due_at = 0",
             "SELECT 1 FROM changes WHERE revision = 0",
             "SELECT 1 FROM embedded_state WHERE part = -1",
+            "SELECT 1 FROM shared_state WHERE name = ''",
         ] { _ = try connection.integer(sql) }
     }
 
@@ -297,6 +308,43 @@ final class RegistryTables {
         }
         revision = try lastRevision()
         return .everything
+    }
+
+    // MARK: shared values
+
+    func shared(_ name: String) throws(SQLiteError) -> SharedReading {
+        defer { selectShared.reset() }
+        try selectShared.bind(1, text: name)
+        let now = Self.now()
+        guard try selectShared.step() else { return SharedReading(entry: nil, now: now) }
+        let entry = SharedEntry(
+            name: name, value: selectShared.blob(0) ?? [], version: selectShared.integer(1),
+            term: selectShared.integer(2),
+            expiresAt: selectShared.isNull(3) ? nil : selectShared.integer(3))
+        return SharedReading(entry: entry, now: now)
+    }
+
+    /// To be called in a write transaction.
+    func write(_ write: SharedWrite) throws(SQLiteError) -> SharedOutcome {
+        let found = try shared(write.name)
+        guard let entry = write.entry(over: found.entry, at: found.now) else {
+            return SharedOutcome(isWritten: false, reading: found)
+        }
+        defer { insertShared.reset() }
+        try insertShared.bind(1, text: entry.name)
+        try insertShared.bind(2, blob: entry.value)
+        try insertShared.bind(3, entry.version)
+        try insertShared.bind(4, entry.term)
+        try insertShared.bind(5, entry.expiresAt)
+        try insertShared.run()
+        return SharedOutcome(
+            isWritten: true, reading: SharedReading(entry: entry, now: found.now))
+    }
+
+    /// The store's clock is the machine's: whoever opens the file is on it.
+    private static func now() -> Int64 {
+        let (seconds, nanoseconds) = WallClock.now()
+        return seconds * 1000 + Int64(nanoseconds) / 1_000_000
     }
 
     // MARK: apps

@@ -125,7 +125,9 @@ final class RegistryThread {
             case .probe(let reply):
                 try tables.readEdges()
                 reply(.success(()))
-            case .enrol, .advance:
+            case .readShared(let name, let reply):
+                reply(.success(try tables.shared(name)))
+            case .enrol, .advance, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

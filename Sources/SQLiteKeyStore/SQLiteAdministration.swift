@@ -83,6 +83,19 @@ public final class SQLiteAdministration: RegistryAdministration {
         }
     }
 
+    public func readShared(_ name: String) throws(StoreError) -> SharedReading {
+        try attempt { () throws(SQLiteError) in try tables.shared(name) }
+    }
+
+    public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
+        if let problem = write.problem { throw problem }
+        return try attempt { () throws(SQLiteError) in
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                try tables.write(write)
+            }
+        }
+    }
+
     // MARK: parts
 
     private func change(
