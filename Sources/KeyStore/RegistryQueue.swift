@@ -10,6 +10,10 @@ public enum RegistryOperation: Sendable {
         reply: @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void)
     case advance(
         KeyID, counter: UInt32, reply: @Sendable (Result<DurableOutcome, StoreError>) -> Void)
+    case findUser(
+        of: KeyID, countedSince: Int64, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
+    case note(KeySighting, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
+    case forgetUsers(before: Int64)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
     case readShared(String, reply: @Sendable (Result<SharedReading, StoreError>) -> Void)
     case writeShared(
@@ -17,8 +21,8 @@ public enum RegistryOperation: Sendable {
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .advance, .writeShared: true
-        case .find, .probe, .readShared: false
+        case .enrol, .advance, .note, .forgetUsers, .writeShared: true
+        case .find, .findUser, .probe, .readShared: false
         }
     }
 
@@ -27,6 +31,9 @@ public enum RegistryOperation: Sendable {
         case .find(_, let reply): reply(.failure(error))
         case .enrol(_, _, let reply): reply(.failure(error))
         case .advance(_, _, let reply): reply(.failure(error))
+        case .findUser(_, _, let reply): reply(.failure(error))
+        case .note(_, let reply): reply(.failure(error))
+        case .forgetUsers: break
         case .probe(let reply): reply(.failure(error))
         case .readShared(_, let reply): reply(.failure(error))
         case .writeShared(_, let reply): reply(.failure(error))

@@ -11,11 +11,12 @@ import Postgres
 ///   for more than are worth naming. `mark` tells a row from another one of the same number, after
 ///   a failover that lost some.
 /// - `shared_state`: small values that gateways share; from version 3.
+/// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
 struct PostgresSchema {
     /// In lower case: needs no quotes, and gets them.
     let name: String
 
-    static let version: Int64 = 3
+    static let version: Int64 = 4
     /// The first with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
@@ -83,6 +84,7 @@ struct PostgresSchema {
                     expires_at bigint) WITH (fillfactor = 50)
                 """
             ],
+            userMigration,
         ]
     }
 
@@ -142,6 +144,10 @@ struct PostgresSchema {
             .prepare(
                 Self.raiseFloor,
                 "UPDATE \(keys) SET counter = $2::bigint WHERE key_id = $1 AND counter < $2"),
+            .prepare(Self.findUser, findUser),
+            .prepare(Self.note, note),
+            .prepare(Self.dropSurplus, dropSurplus),
+            .prepare(Self.dropOld, dropOld),
             .prepare(
                 Self.probe,
                 """
@@ -166,6 +172,7 @@ struct PostgresSchema {
         ("renewals", ["SELECT", "INSERT", "UPDATE"]), ("challenges", ["SELECT", "INSERT"]),
         ("changes", ["SELECT", "INSERT", "DELETE"]),
         ("shared_state", ["SELECT", "INSERT", "UPDATE"]),
+        ("key_users", ["SELECT", "INSERT", "UPDATE", "DELETE"]),
     ]
 
     // MARK: statements of the keys command
@@ -203,6 +210,7 @@ struct PostgresSchema {
             """,
             "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
             "DELETE FROM \(table("renewals")) WHERE key_id = $1",
+            "DELETE FROM \(table("key_users")) WHERE key_id = $1",
         ]
     }
 

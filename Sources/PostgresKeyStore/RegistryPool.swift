@@ -138,10 +138,14 @@ final class RegistryPool {
             switch operation {
             case .find(let keyID, _):
                 return .prepared(PostgresSchema.find, RegistryRows.value(keyID))
+            case .findUser(let keyID, let since, _):
+                return .prepared(
+                    PostgresSchema.findUser, RegistryRows.value(keyID), .integer(since), .null)
             case .probe: return .prepared(PostgresSchema.probe)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .writeShared: preconditionFailure("a write among the reads")
+            case .enrol, .advance, .note, .forgetUsers, .writeShared:
+                preconditionFailure("a write among the reads")
             }
         }
         member.work = .reading
@@ -178,6 +182,8 @@ final class RegistryPool {
                 Result { () throws(StoreError) in
                     rows.count == 0 ? nil : try RegistryRows.record(rows, 0)
                 })
+        case .findUser(_, _, let reply):
+            reply(Result { () throws(StoreError) in try UserRows.userKeys(rows) })
         case .probe(let reply):
             let isWritable = rows.count == 1 && rows.integer(0, 0) == 0
             reply(
@@ -185,7 +191,7 @@ final class RegistryPool {
                     ? .success(()) : .failure(StoreError("registry: the server is read-only")))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .writeShared: break
+        case .enrol, .advance, .note, .forgetUsers, .writeShared: break
         }
     }
 

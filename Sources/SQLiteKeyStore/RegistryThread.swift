@@ -127,7 +127,9 @@ final class RegistryThread {
                 reply(.success(()))
             case .readShared(let name, let reply):
                 reply(.success(try tables.shared(name)))
-            case .enrol, .advance, .writeShared:
+            case .findUser(let keyID, let since, let reply):
+                reply(.success(try tables.users.find(keyID, countedSince: since)))
+            case .enrol, .advance, .note, .forgetUsers, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

@@ -97,7 +97,13 @@ struct RegistryWrites {
         case .writeShared(let write, let reply):
             let outcome = try tables.write(write)
             return { reply(.success(outcome)) }
-        case .find, .probe, .readShared:
+        case .note(let sighting, let reply):
+            let keys = try tables.users.note(sighting)
+            return { reply(.success(keys)) }
+        case .forgetUsers(let milliseconds):
+            try tables.users.forget(before: milliseconds)
+            return {}
+        case .find, .findUser, .probe, .readShared:
             preconditionFailure("a read among the writes")
         }
     }

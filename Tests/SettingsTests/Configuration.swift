@@ -131,6 +131,14 @@ struct Configuration {
         key_cache: { records: 1 }
         challenge: { ttl: 1s, attestation_ttl: 72h }
         secrets: { challenge_key_file: keys, pseudonym_key_file: names }
+        signals:
+          user: { header: X-User, from: proxy, retention: 24h }
+          keys_per_user: { max: 2, window: 1m, action: limit, rate_limit: first.key }
+          new_key_per_user: { window: 2m, action: deny }
+          keys_per_address: { max: 3, window: 3m, action: deny }
+          attestations_per_address: { max: 4, window: 4m, action: limit, rate_limit: first_limit }
+          conflicts_per_key: { max: 5, window: 5m, action: deny }
+          subjects: 1024
         endpoints:
           base: /device
           body_max: 12KiB

@@ -29,6 +29,11 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with signals", arguments: GoldenCase.signals)
+    func signals(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("says everything that is wrong with a Redis", arguments: GoldenCase.redis)
     func redis(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)

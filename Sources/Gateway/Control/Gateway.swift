@@ -47,6 +47,7 @@ public final class Gateway {
     let kept = KeptListeners()
     private var signals: [SignalWatch] = []
     private var probe: Timer?
+    private var userSweep: Timer?
     private var nameRefresher: NameRefresher?
     private let listeners: Listeners
     private let version: String
@@ -74,7 +75,8 @@ public final class Gateway {
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
             meters: (0...workerCount).map { _ in WorkerMeter() },
-            logs: try LogWriters(settings.log))
+            logs: try LogWriters(settings.log),
+            signals: SignalBook(subjectCountMax: settings.signals.subjectCountMax))
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys,
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,
@@ -102,6 +104,7 @@ public final class Gateway {
         }
         watchSignals(control.loop)
         watchStores(control)
+        forgetUsers(control)
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
         control.startHealthChecks()
         try startNameRefresher()
@@ -316,6 +319,17 @@ public final class Gateway {
         probe = timer
     }
 
+    /// What is remembered of users is forgotten when it is over (`signals.user.retention`).
+    private func forgetUsers(_ control: Worker) {
+        let timer = Timer(loop: control.loop) { [hub, unowned control, unowned self] in
+            guard let life = site.signals?.retentionMilliseconds, life > 0 else { return }
+            hub.registry.forgetUsers(before: control.wallMilliseconds - life)
+        }
+        timer.scheduleRepeating(every: Self.userSweepInterval)
+        userSweep = timer
+    }
+
+    private static let userSweepInterval = Duration.seconds(600)
     /// One end for each worker, and answers that come faster than they are read.
     private static let reportCountMax = 1 << 16
     static let probeInterval = Duration.seconds(1)

@@ -13,12 +13,15 @@ final class Hub: Sendable {
     let health = Health()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
+    let signals: SignalBook
     private let upstreams: UpstreamRegister
 
     init(
         registry: any Registry, embeddedCounters: EmbeddedCounters?, meters: [WorkerMeter],
-        logs: LogWriters, resolver: @escaping NameResolver = Endpoint.allAddresses
+        logs: LogWriters, signals: SignalBook = SignalBook(),
+        resolver: @escaping NameResolver = Endpoint.allAddresses
     ) {
+        self.signals = signals
         self.registry = registry
         self.embeddedCounters = embeddedCounters
         self.meters = meters

@@ -13,6 +13,8 @@ public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
     let rateLimits: SiteRateLimits
+    /// Nil where none are configured.
+    let signals: SiteSignals?
     /// For each route, nil where it needs none.
     let treatments: [RouteTreatment?]
     let sealer: ChallengeSealer
@@ -20,6 +22,8 @@ public final class Site: Sendable {
     let receipts: ReceiptVerifier
     /// Every request header that is ours to set: removed from what clients send.
     let reservedNames: FieldNameSet
+    /// What upstreams may not send to apps.
+    let responseReservedNames: FieldNameSet
     let assertionName: FieldNameSet
     let clientDataName: FieldNameSet
     let keyIDName: FieldNameSet
@@ -73,6 +77,7 @@ public final class Site: Sendable {
         self.generation = generation
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)
+        signals = SiteSignals(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
@@ -82,6 +87,11 @@ public final class Site: Sendable {
         reservedNames = FieldNameSet(
             exact: [names.assertion, names.clientData, names.keyID, names.token],
             prefixes: ["x-app-attest-", "x-attest-"])
+        let isUserTold = settings.signals.user?.source == .response
+        responseReservedNames = FieldNameSet(
+            exact: ["x-app-attest-challenge"]
+                + (isUserTold ? settings.signals.user.map { [$0.header] } ?? [] : []),
+            prefixes: [])
         assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
         clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
         keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])

@@ -28,6 +28,7 @@ extension Exchange {
             }
             decision = .verified
             if isLimitedHere { countKeyRate() }
+            noteRequestUser()
         } catch {
             try refuseOrObserve(error)
         }
@@ -89,6 +90,7 @@ extension Exchange {
     private func reportConflict() {
         worker.meter.add(.counterConflicts)
         guard let evidence else { return }
+        countConflict(of: evidence.keyID)
         worker.log.event(
             "counter_conflict",
             "\(site.logName(of: evidence.keyID)): a counter came again with another challenge;"

@@ -73,6 +73,10 @@ final class Exchange {
     /// The configured app that the key was enrolled for.
     var app: AppIdentity?
     var isKeyLookedUp = false
+    /// What the configured signals say; nil before that, and where there are none.
+    var signals: SignalFacts?
+    var isUserLookedUp = false
+    var isUserAwaited = false
     var verified: VerifiedAssertion?
     var counterVerdict: CounterVerdict?
     var durableOutcome: Result<DurableOutcome, StoreError>?
@@ -184,6 +188,9 @@ final class Exchange {
         key = nil
         app = nil
         isKeyLookedUp = false
+        if signals != nil { signals = nil }
+        isUserLookedUp = false
+        isUserAwaited = false
         verified = nil
         counterVerdict = nil
         durableOutcome = nil

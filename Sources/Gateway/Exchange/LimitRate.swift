@@ -57,7 +57,7 @@ extension Exchange {
         return refusal
     }
 
-    private func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
+    func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
         for limit in limits {
             guard let subject = subject(of: limit) else { continue }
             let wait = worker.hub.rateLimiter.take(

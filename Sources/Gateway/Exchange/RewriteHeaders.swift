@@ -152,6 +152,7 @@ extension Exchange {
             upstreamHead.append(decimal: UInt64(category))
             upstreamHead.append("\r\n")
         }
+        if signals != nil { appendSignals() }
     }
 
     /// The assertion's own map is fresher than the one kept from the attestation.

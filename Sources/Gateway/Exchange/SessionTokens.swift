@@ -34,9 +34,11 @@ extension Exchange {
                 return try verifyToken()
             }
             _ = try usableKey()
+            guard try judgeSignals(of: token.keyID) else { return .wait }
             try limitKeyRate()
             countKeyRate()
             decision = .verified
+            noteRequestUser()
         } catch {
             try refuseOrObserve(error)
         }

@@ -24,7 +24,8 @@ extension Exchange {
                 use(known)
                 return try verifyAssertion()
             }
-            verified = try verifySignature(evidence)
+            if verified == nil { verified = try verifySignature(evidence) }
+            guard try judgeSignals(of: evidence.keyID) else { return .wait }
         } catch {
             try refuseOrObserve(error)
         }

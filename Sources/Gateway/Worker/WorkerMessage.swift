@@ -7,6 +7,9 @@ enum WorkerMessage: Sendable {
     case keyLookedUp(KeyLookup)
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
+    /// For the exchange of that number, if any.
+    case userLookedUp(UInt64?, KeyID, Result<UserKeys?, StoreError>)
+    case userNoted(KeySighting, Result<UserKeys?, StoreError>)
     case keysChanged(RegistryChange)
     /// The first listeners, once every worker is there.
     case listen([BoundListener])

@@ -26,6 +26,11 @@ struct CrossChecks {
     /// What cannot be kept beside a registry that is not a file.
     private func checkShared(_ field: Field) {
         guard case .postgres = settings.registry else { return }
+        if settings.signals.user != nil, settings.secrets.pseudonymKeyFile == nil {
+            field.error(
+                "with PostgreSQL and signals.user secrets.pseudonym_key_file is needed: users are "
+                    + "kept by names made with it, which must outlast the challenge keys")
+        }
         if settings.secrets.challengeKeyFile == nil {
             field.error(
                 "with PostgreSQL secrets.challenge_key_file is needed: every gateway opens what "

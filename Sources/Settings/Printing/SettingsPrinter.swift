@@ -105,6 +105,7 @@ public struct SettingsPrinter {
             if let name = settings.sessionTokens.boundHeader { yaml.entry("bind_to", text: name) }
         }
         writeSecrets()
+        writeSignals()
         yaml.mapping("endpoints") { yaml in
             yaml.entry("base", text: settings.endpoints.base)
             yaml.entry(

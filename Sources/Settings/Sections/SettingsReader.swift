@@ -31,6 +31,7 @@ struct SettingsReader {
             section.set(
                 "session_tokens", &settings.sessionTokens, SessionTokenReader.sessionTokens)
             section.set("secrets", &settings.secrets, ChallengeReader.secrets)
+            section.set("signals", &settings.signals, SignalReader.signals)
             section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
             section.set("headers", &settings.headers, HeaderReader.headers)
             section.set("log", &settings.log, LogReader.log)

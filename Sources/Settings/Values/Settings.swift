@@ -14,6 +14,7 @@ public struct Settings: Hashable, Sendable {
     public var challenge = ChallengeSettings()
     public var sessionTokens = SessionTokenSettings()
     public var secrets = SecretSettings()
+    public var signals = SignalSettings()
     public var endpoints = EndpointSettings()
     public var rateLimits = RateLimitSettings.builtIn
     public var forwarded = ForwardedForm.xForwarded
