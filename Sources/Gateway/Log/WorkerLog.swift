@@ -52,6 +52,10 @@ final class WorkerLog {
         writer.member("decision", constant: exchange.decision.name)
         writer.member("reason", constant: exchange.reason.code)
         if let detail = exchange.detail { writer.member("detail", string: detail) }
+        if exchange.policy.mode != .off, exchange.endpoint == nil {
+            writer.member("tier", constant: exchange.tier.name)
+            if exchange.isOutdated { writer.member("outdated", bool: true) }
+        }
         if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
             // Enough to find the key in the registry.
             writer.member("key", string: String(keyID.base64.prefix(12)))
