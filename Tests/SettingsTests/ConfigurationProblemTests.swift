@@ -164,16 +164,18 @@ struct WarningTests {
             try Configuration().warnings(
                 """
                 routes:
-                  - { name: a, path: /a, upstream: api, attest: { mode: enforce, on_invalid: \
-            pass } }
+                  - name: a
+                    path: /a
+                    upstream: api
+                    attest: { mode: enforce, on_invalid: pass }
                   - name: b
                     path: /b
                     upstream: api
                     attest: { mode: enforce, on_missing: pass, categories: { only: [app_store] } }
                 """) == [
-                    "2:49: routes[0].attest: on_invalid lets requests with any nonsense for a "
+                    "5:13: routes[0].attest: on_invalid lets requests with any nonsense for a "
                         + "proof pass, and on_missing refuses those with none",
-                    "6:13: routes[1].attest: on_missing: pass lets whoever sends no proof around "
+                    "9:13: routes[1].attest: on_missing: pass lets whoever sends no proof around "
                         + "environments, categories and min_bundle_version",
                 ])
         #expect(try Configuration().warnings("admin: { bind: localhost:1 }").isEmpty)

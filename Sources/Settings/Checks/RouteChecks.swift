@@ -31,8 +31,8 @@ struct RouteChecks {
             context.error(
                 "\(route.path).attest.mode: weaker than that of the route at "
                     + "\(place(strict))\(settings): with another Host, header or path the same "
-                    + "request for \(quoted(path)) of the upstream comes through here (allow_weaker: true "
-                    + "permits it)", at: route.modeMark)
+                    + "request for \(quoted(path)) of the upstream comes through here "
+                    + "(allow_weaker: true permits it)", at: route.modeMark)
             return
         }
         context.error("\(route.path).path: \(message(problem))", at: route.pathMark)
