@@ -173,7 +173,7 @@ struct PostgresTests {
         let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
         let database = try #require(text.split(separator: "/").first { $0.hasPrefix("test") })
             .prefix { $0 != "?" }
-        try server.query("UPDATE sallyport.registry SET version = 3", database: String(database))
+        try server.query("UPDATE sallyport.registry SET version = 99", database: String(database))
         let later = try BuiltProgram.run(["run", "-c", gateway.configurationPath])
         #expect(later.status == .exited(1))
         #expect(later.standardError.contains("sallyport: registry: written by a later version"))
