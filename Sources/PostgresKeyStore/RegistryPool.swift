@@ -176,8 +176,7 @@ final class RegistryPool {
         case .find(_, let reply):
             reply(
                 Result { () throws(StoreError) in
-                    rows.count == 0
-                        ? nil : try RegistryRows.record(rows, 0, withReceipt: true)
+                    rows.count == 0 ? nil : try RegistryRows.record(rows, 0)
                 })
         case .probe(let reply):
             let isWritable = rows.count == 1 && rows.integer(0, 0) == 0

@@ -79,7 +79,7 @@ struct WriteBatch {
             guard case .enrol(_, _, let reply) = operations[enrolment.index] else { continue }
             reply(
                 Self.outcome(
-                    of: enrolment.record, isNew: outcomes[position].rowCount == 1,
+                    of: enrolment.record, isNew: outcomes[position].rows?.count == 1,
                     state: outcomes[position + 1]))
             position += 2
         }

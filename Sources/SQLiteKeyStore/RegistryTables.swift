@@ -8,6 +8,7 @@ import SQLite
 /// The registry's statements on one connection. Transactions are the caller's.
 final class RegistryTables {
     let connection: Connection
+    let renewals: RenewalTable
     private let selectKey: Statement
     private let selectReceipt: Statement
     private let selectApp: Statement
@@ -34,18 +35,19 @@ final class RegistryTables {
 
     static let keyColumns = """
         key_id, public_key, app, environment, status, counter, enrolled_at, bundle_version, \
-        validation_category
+        validation_category, risk_metric
         """
 
     init(_ connection: Connection) throws(SQLiteError) {
         self.connection = connection
+        renewals = try RenewalTable(connection)
         selectKey = try connection.prepare("SELECT \(Self.keyColumns) FROM keys WHERE key_id = ?")
         selectReceipt = try connection.prepare("SELECT receipt FROM receipts WHERE key_id = ?")
         selectApp = try connection.prepare("SELECT id, name FROM apps WHERE name = ? OR id = ?")
         insertApp = try connection.prepare("INSERT INTO apps (name) VALUES (?) RETURNING id")
         insertKey = try connection.prepare(
             """
-            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT DO NOTHING
             """)
         selectChallenge = try connection.prepare("SELECT 1 FROM challenges WHERE challenge = ?")
@@ -83,6 +85,8 @@ final class RegistryTables {
             "SELECT 1 FROM apps WHERE id = 0 OR name = ''",
             "SELECT 1 FROM challenges WHERE challenge = x''",
             "SELECT 1 FROM receipts WHERE key_id = x'' OR rowid = 0",
+            "SELECT 1 FROM renewals WHERE key_id = x''",
+            "SELECT 1 FROM renewals WHERE app = 0 AND environment = 0 AND due_at = 0",
             "SELECT 1 FROM changes WHERE revision = 0",
             "SELECT 1 FROM embedded_state WHERE part = -1",
             "SELECT 1 FROM shared_state WHERE name = ''",
@@ -134,13 +138,16 @@ final class RegistryTables {
 
     // MARK: keys
 
-    /// The record; its receipt only where asked for, being long.
+    /// The record; its receipt and the state of that only where asked for.
     func find(_ keyID: KeyID, withReceipt: Bool) throws(SQLiteError) -> KeyRecord? {
         defer { selectKey.reset() }
         try selectKey.bind(1, blob: keyID.digest)
         guard try selectKey.step() else { return nil }
         var record = try record(of: selectKey)
-        if withReceipt { record.receipt = try receipt(of: record) }
+        if withReceipt {
+            record.receipt = try receipt(of: record)
+            record.receiptState = try renewals.state(of: keyID)
+        }
         return record
     }
 
@@ -163,7 +170,8 @@ final class RegistryTables {
             appID: try appName(row.integer(2)), environment: environment,
             enrolledAt: row.integer(6), status: status, counterFloor: counter,
             bundleVersion: row.text(7),
-            validationCategory: row.isNull(8) ? nil : UInt32(truncatingIfNeeded: row.integer(8)))
+            validationCategory: row.isNull(8) ? nil : UInt32(truncatingIfNeeded: row.integer(8)),
+            riskMetric: row.isNull(9) ? nil : UInt32(clamping: row.integer(9)))
     }
 
     /// False where the key is there already.
@@ -180,8 +188,12 @@ final class RegistryTables {
         try insertKey.bind(7, isErased ? 0 : record.enrolledAt)
         try insertKey.bind(8, text: isErased ? nil : record.bundleVersion)
         try insertKey.bind(9, isErased ? nil : record.validationCategory.map(Int64.init))
+        try insertKey.bind(10, isErased ? nil : record.riskMetric.map(Int64.init))
         try insertKey.run()
         let isNew = connection.changeCount == 1
+        if isNew, !isErased, let state = record.receiptState {
+            try renewals.insert(state, of: record, app: app)
+        }
         if isNew, !isErased, let receipt = record.receipt {
             defer { insertReceipt.reset() }
             try insertReceipt.bind(1, blob: record.keyID.digest)
@@ -214,15 +226,18 @@ final class RegistryTables {
     }
 
     func setStatus(_ keyID: KeyID, _ status: KeyStatus) throws(SQLiteError) -> Bool {
-        try update(setStatus, keyID, status.code)
+        if status != .active { try renewals.stop(keyID) }
+        return try update(setStatus, keyID, status.code)
     }
 
     /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
     func erase(_ keyID: KeyID) throws(SQLiteError) {
+        try renewals.delete(keyID)
         for sql in [
             """
             UPDATE keys SET public_key = NULL, app = 0, environment = 0, status = 2,
-                enrolled_at = 0, bundle_version = NULL, validation_category = NULL
+                enrolled_at = 0, bundle_version = NULL, validation_category = NULL,
+                risk_metric = NULL
             WHERE key_id = ?
             """,
             "DELETE FROM receipts WHERE key_id = ?",

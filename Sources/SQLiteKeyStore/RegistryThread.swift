@@ -121,7 +121,7 @@ final class RegistryThread {
         do throws(SQLiteError) {
             switch operation {
             case .find(let keyID, let reply):
-                reply(.success(try tables.find(keyID, withReceipt: true)))
+                reply(.success(try tables.find(keyID, withReceipt: false)))
             case .probe(let reply):
                 try tables.readEdges()
                 reply(.success(()))

@@ -26,8 +26,10 @@ public final class SQLiteAdministration: RegistryAdministration {
     ) throws(StoreError) -> [KeyRecord] {
         try attempt { () throws(SQLiteError) in
             var records = try page(filter)
-            guard withReceipts else { return records }
             for index in records.indices {
+                records[index].receiptState = try tables.renewals.state(
+                    of: records[index].keyID)
+                guard withReceipts else { continue }
                 records[index].receipt = try tables.receipt(of: records[index])
             }
             return records

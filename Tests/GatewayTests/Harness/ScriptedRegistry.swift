@@ -55,6 +55,15 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         for handler in handlers { handler(.keys([keyID])) }
     }
 
+    /// Another gateway has learned what Apple says of the key's device.
+    func set(riskMetric: UInt32, of keyID: KeyID) {
+        let handlers = lock.withLock {
+            records[keyID]?.riskMetric = riskMetric
+            return self.handlers
+        }
+        for handler in handlers { handler(.keys([keyID])) }
+    }
+
     private func answer<Value: Sendable>(
         _ call: Call?, _ reply: @escaping @Sendable (Result<Value, StoreError>) -> Void,
         _ work: @escaping @Sendable (ScriptedRegistry) -> Value
