@@ -246,7 +246,7 @@ struct PostgresTests {
         for line in [
             "ok    registry connection: 127.0.0.1:", "warn  registry TLS: none",
             "ok    registry durability: primary, synchronous_commit on, standbys: 0",
-            "ok    registry schema: sallyport, version 2",
+            "ok    registry schema: sallyport, version ",
             "ok    registry privileges: ", "ok    registry notifications: arrive",
             "ok    registry keys: 1",
         ] { #expect(doctor.contains(line), "\(line)\n\(doctor)") }
