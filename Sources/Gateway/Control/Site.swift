@@ -17,6 +17,8 @@ public final class Site: Sendable {
     let signals: SiteSignals?
     /// For each route, nil where it needs none.
     let treatments: [RouteTreatment?]
+    /// The same.
+    let standards: [RouteStandard?]
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -79,6 +81,8 @@ public final class Site: Sendable {
         rateLimits = SiteRateLimits(settings)
         signals = SiteSignals(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
+        let limits = RateLimit.byName(settings.rateLimits)
+        standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
@@ -89,7 +93,7 @@ public final class Site: Sendable {
             prefixes: ["x-app-attest-", "x-attest-"])
         let isUserTold = settings.signals.user?.source == .response
         responseReservedNames = FieldNameSet(
-            exact: ["x-app-attest-challenge"]
+            exact: ["x-app-attest-action", "x-app-attest-challenge"]
                 + (isUserTold ? settings.signals.user.map { [$0.header] } ?? [] : []),
             prefixes: [])
         assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])

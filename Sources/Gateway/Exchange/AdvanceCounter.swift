@@ -26,7 +26,7 @@ extension Exchange {
                 }
                 try check(durableOutcome)
             }
-            decision = .verified
+            conclude()
             if isLimitedHere { countKeyRate() }
             noteRequestUser()
         } catch {

@@ -63,6 +63,7 @@ final class Exchange {
     var treatment: RouteTreatment?
     var endpoint: AppEndpoint?
     var policy = AttestPolicy()
+    var standard: RouteStandard?
     var evidence: Evidence?
     /// A session token stands in for an assertion.
     var bringsToken = false
@@ -78,6 +79,12 @@ final class Exchange {
     var isUserLookedUp = false
     var isUserAwaited = false
     var verified: VerifiedAssertion?
+    /// What its proof is worth, once that holds.
+    var tier = TrustTier.none
+    /// How it falls short of what its route demands, and passes all the same.
+    var shortfall: Shortfall?
+    /// Its app is older than the route wants.
+    var isOutdated = false
     var counterVerdict: CounterVerdict?
     var durableOutcome: Result<DurableOutcome, StoreError>?
     var isHotCounterAdvanced = false
@@ -136,7 +143,7 @@ final class Exchange {
     var claimedKeyID: KeyID? { evidence?.keyID ?? token?.keyID }
 
     /// The same, once that is proved.
-    var provenKeyID: KeyID? { decision == .verified ? claimedKeyID : nil }
+    var provenKeyID: KeyID? { tier == .none ? nil : claimedKeyID }
 
     var requestIDText: String {
         var text = ByteBuffer(capacity: 64)
@@ -181,6 +188,7 @@ final class Exchange {
         treatment = nil
         endpoint = nil
         policy = AttestPolicy()
+        standard = nil
         evidence = nil
         bringsToken = false
         token = nil
@@ -192,6 +200,9 @@ final class Exchange {
         isUserLookedUp = false
         isUserAwaited = false
         verified = nil
+        tier = .none
+        shortfall = nil
+        isOutdated = false
         counterVerdict = nil
         durableOutcome = nil
         isHotCounterAdvanced = false
@@ -262,6 +273,7 @@ final class Exchange {
     /// Answers with a problem document, or drops the connection where the answer has begun.
     func refuse(_ refusal: Refusal) {
         decision = .refused
+        tier = .none
         reason = refusal.reason
         detail = refusal.detail
         // Of a body that goes on as it comes, the upstream may have a part.

@@ -35,9 +35,10 @@ extension Exchange {
             }
             _ = try usableKey()
             guard try judgeSignals(of: token.keyID) else { return .wait }
+            try meetStandard(.token)
             try limitKeyRate()
             countKeyRate()
-            decision = .verified
+            conclude()
             noteRequestUser()
         } catch {
             try refuseOrObserve(error)

@@ -26,6 +26,7 @@ extension Exchange {
             }
             if verified == nil { verified = try verifySignature(evidence) }
             guard try judgeSignals(of: evidence.keyID) else { return .wait }
+            try meetStandard(.attested)
         } catch {
             try refuseOrObserve(error)
         }

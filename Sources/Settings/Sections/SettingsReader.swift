@@ -20,6 +20,7 @@ struct SettingsReader {
             let listeners = listenerField.map(ListenerReader.listeners) ?? []
             settings.listeners = listeners.map(\.settings)
             section.set("apps", &settings.apps, AppReader.apps)
+            root.context.apps = settings.apps
             section.set("trust", &settings.trust, TrustReader.trust)
             let registryField = section.required("registry")
             if let registry = registryField.flatMap(StoreReader.registry) {
