@@ -87,6 +87,11 @@ struct Configuration {
         return String(decoding: try certificate.pem(), as: UTF8.self)
     }
 
+    /// A private key on P-256 in PEM.
+    static func keyPEM() throws -> String {
+        String(decoding: try P256PrivateKey.generate().pem(), as: UTF8.self)
+    }
+
     /// Every key, each with another value than its default.
     static let everyKey = """
         workers: auto
@@ -139,6 +144,7 @@ struct Configuration {
           attestations_per_address: { max: 4, window: 4m, action: limit, rate_limit: first_limit }
           conflicts_per_key: { max: 5, window: 5m, action: deny }
           subjects: 1024
+        identity: { keys: [/key.pem], issuer: me, subject: pseudonym, tokens: 2048 }
         endpoints:
           base: /device
           body_max: 12KiB
@@ -177,6 +183,7 @@ struct Configuration {
             retries: { attempts: 0, budget: 100%, timeout: 10ms }
             resolve_interval: off
             tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
+            identity: { audience: [a, b], header: X-Attest-Proof, ttl: 10s, per: request }
             protocol: h2
             http2:
               concurrent_streams: 10000

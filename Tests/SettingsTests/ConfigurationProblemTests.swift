@@ -29,7 +29,9 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
-    @Test("says everything that is wrong with signals", arguments: GoldenCase.signals)
+    @Test(
+        "says everything that is wrong with signals and identities",
+        arguments: GoldenCase.signals + GoldenCase.identity)
     func signals(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }

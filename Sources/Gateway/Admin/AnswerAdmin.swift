@@ -20,6 +20,7 @@ extension Exchange {
                 LocalResponse(
                     status: 200, contentType: PrometheusText.contentType,
                     body: page.readable.array))
+        case "/identity/jwks.json": return answer(try keySet())
         case "/": return answer(StatusPage.response(worker.hub, site: site))
         default: throw Refusal(.notFound, detail: "admin")
         }

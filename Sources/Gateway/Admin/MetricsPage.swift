@@ -123,6 +123,14 @@ enum MetricsPage {
                 .newUserKeys, "sallyport_user_keys_new_total",
                 "Keys used for a user for the first time, who had used others before."
             ),
+            (
+                .identitiesSigned, "sallyport_identity_tokens_signed_total",
+                "Identity tokens signed."
+            ),
+            (
+                .identitiesReused, "sallyport_identity_tokens_reused_total",
+                "Identity tokens sent again as they were signed for an earlier request."
+            ),
         ]
         for (count, name, help) in counters {
             page.family(name, .counter, help: help)

@@ -15,6 +15,8 @@ public final class Site: Sendable {
     let rateLimits: SiteRateLimits
     /// Nil where none are configured.
     let signals: SiteSignals?
+    /// Nil where no upstream is shown tokens.
+    let identity: IdentityIssuer?
     /// For each route, nil where it needs none.
     let treatments: [RouteTreatment?]
     /// The same.
@@ -80,6 +82,7 @@ public final class Site: Sendable {
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)
         signals = SiteSignals(settings)
+        identity = try IdentityIssuer(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
         let limits = RateLimit.byName(settings.rateLimits)
         standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
@@ -111,7 +114,8 @@ public final class Site: Sendable {
         challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(
-            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty)
+            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty,
+            publishesKeys: !settings.identity.keys.isEmpty)
         timeouts = TimeoutNanoseconds(settings.timeouts)
         bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
         responsePace = BodyPace(

@@ -19,6 +19,7 @@ extension Exchange {
         case .attestChallenge: try answerChallenge(.attestation)
         case .assertChallenge: try answerChallenge(.assertion)
         case .attestVerify: try verifyAttestation()
+        case .identityKeys: try answerKeySet()
         case .assertToken, nil: throw Refusal(.internalFailure, detail: "endpoint")
         }
     }
@@ -28,7 +29,7 @@ extension Exchange {
         switch endpoint {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
-        case nil: "GET, HEAD"
+        case .identityKeys, nil: "GET, HEAD"
         }
     }
 

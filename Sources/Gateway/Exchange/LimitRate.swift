@@ -15,7 +15,7 @@ extension Exchange {
     func limitRate() throws(Refusal) {
         switch endpoint {
         case .attestChallenge: try take(site.rateLimits.attestationChallenge)
-        case .assertChallenge, .assertToken: try take(site.rateLimits.challenge)
+        case .assertChallenge, .assertToken, .identityKeys: try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
             guard let routeIndex else { return }

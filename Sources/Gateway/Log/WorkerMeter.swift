@@ -62,6 +62,9 @@ final class WorkerMeter: @unchecked Sendable {
         case unconfirmed
         /// Keys that users had not used before, who had others.
         case newUserKeys
+        /// Identity tokens that were made, and those that were sent again.
+        case identitiesSigned
+        case identitiesReused
     }
 
     private let counts = CounterBlock(count: Count.allCases.count)

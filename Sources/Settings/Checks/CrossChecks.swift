@@ -18,6 +18,7 @@ struct CrossChecks {
         RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
         checkEndpoints()
         checkTokens()
+        checkIdentity()
         checkApps(hasApps: hasApps)
         if let registryField { checkShared(registryField) }
         warn(routeField)
@@ -94,6 +95,16 @@ struct CrossChecks {
                 + "take session tokens, and each token would name them all", at: first.modeMark)
     }
 
+    private func checkIdentity() {
+        // A list of keys whose entries are all faulty has been reported.
+        guard settings.identity.keys.isEmpty, context.errors.isEmpty else { return }
+        for upstream in upstreams where upstream.settings.identity != nil {
+            context.error(
+                "upstreams.\(upstream.settings.name).identity: needs identity: { keys: [...] }, by "
+                    + "which it is signed", at: upstream.mark)
+        }
+    }
+
     private func checkApps(hasApps: Bool) {
         guard settings.apps.isEmpty,
             let route = routes.first(where: { $0.route.attest.mode != .off })
@@ -121,5 +132,8 @@ struct CrossChecks {
 
 extension EndpointSettings {
     /// What the gateway answers itself, below ``base``.
-    static let names = ["attest/challenge", "attest/verify", "assert/challenge", "assert/token"]
+    static let names = [
+        "attest/challenge", "attest/verify", "assert/challenge", "assert/token",
+        "identity/jwks.json",
+    ]
 }

@@ -106,6 +106,7 @@ public struct SettingsPrinter {
         }
         writeSecrets()
         writeSignals()
+        writeIdentity()
         yaml.mapping("endpoints") { yaml in
             yaml.entry("base", text: settings.endpoints.base)
             yaml.entry(

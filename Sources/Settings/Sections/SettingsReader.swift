@@ -33,6 +33,7 @@ struct SettingsReader {
                 "session_tokens", &settings.sessionTokens, SessionTokenReader.sessionTokens)
             section.set("secrets", &settings.secrets, ChallengeReader.secrets)
             section.set("signals", &settings.signals, SignalReader.signals)
+            section.set("identity", &settings.identity, IdentityReader.identity)
             section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
             section.set("headers", &settings.headers, HeaderReader.headers)
             section.set("log", &settings.log, LogReader.log)

@@ -15,6 +15,7 @@ public struct Settings: Hashable, Sendable {
     public var sessionTokens = SessionTokenSettings()
     public var secrets = SecretSettings()
     public var signals = SignalSettings()
+    public var identity = IdentitySettings()
     public var endpoints = EndpointSettings()
     public var rateLimits = RateLimitSettings.builtIn
     public var forwarded = ForwardedForm.xForwarded
