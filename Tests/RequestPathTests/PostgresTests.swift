@@ -173,11 +173,7 @@ struct PostgresTests {
         let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
         let database = try #require(text.split(separator: "/").first { $0.hasPrefix("test") })
             .prefix { $0 != "?" }
-<<<<<<< HEAD
         try server.query("UPDATE sallyport.registry SET version = 99", database: String(database))
-=======
-        try server.query("UPDATE sallyport.registry SET version = 9", database: String(database))
->>>>>>> bf66781167627253cd32ea076312f70d6726842d
         let later = try BuiltProgram.run(["run", "-c", gateway.configurationPath])
         #expect(later.status == .exited(1))
         #expect(later.standardError.contains("sallyport: registry: written by a later version"))
@@ -250,11 +246,7 @@ struct PostgresTests {
         for line in [
             "ok    registry connection: 127.0.0.1:", "warn  registry TLS: none",
             "ok    registry durability: primary, synchronous_commit on, standbys: 0",
-<<<<<<< HEAD
             "ok    registry schema: sallyport, version ",
-=======
-            "ok    registry schema: sallyport, version 3",
->>>>>>> bf66781167627253cd32ea076312f70d6726842d
             "ok    registry privileges: ", "ok    registry notifications: arrive",
             "ok    registry keys: 1",
         ] { #expect(doctor.contains(line), "\(line)\n\(doctor)") }
