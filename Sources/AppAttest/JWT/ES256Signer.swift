@@ -2,8 +2,8 @@ import Bytes
 public import Crypto
 import JSON
 
-/// Signs JWTs with one key by ES256 (RFC 7519; RFC 7515 section 3.1; RFC 7518 section 3.4): the form
-/// that Apple's services ask for, and that any JWT library verifies.
+/// Signs JWTs with one key by ES256 (RFC 7519; RFC 7515 section 3.1; RFC 7518 section 3.4): the
+/// form that Apple's services ask for, and that any JWT library verifies.
 ///
 /// A signature takes some 30 us: a token is to be kept for as long as it is good.
 public struct ES256Signer: Sendable {

@@ -20,6 +20,9 @@ struct SettingsReader {
             let listeners = listenerField.map(ListenerReader.listeners) ?? []
             settings.listeners = listeners.map(\.settings)
             section.set("apps", &settings.apps, AppReader.apps)
+            section.set("apple", &settings.apple) { field in
+                AppleReader(apps: settings.apps).apple(field).map { .some($0) }
+            }
             section.set("trust", &settings.trust, TrustReader.trust)
             let registryField = section.required("registry")
             if let registry = registryField.flatMap(StoreReader.registry) {
