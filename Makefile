@@ -43,7 +43,7 @@ test:
 	swift build --build-tests $(SWIFT_FLAGS)
 	@docs/models/check.sh 2
 	@Fuzz/run.sh 1
-	swift test --skip-build --parallel $(SWIFT_FLAGS)
+	@scripts/run-tests.sh --skip-build --parallel $(SWIFT_FLAGS)
 
 fuzz:
 	@scripts/install.sh build

@@ -26,6 +26,12 @@ public enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Sixteen digits.
+    public static func encode(_ word: UInt64) -> String {
+        let digits = String(word, radix: 16)
+        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    }
+
     /// Nil for an odd count of digits or any other character.
     public static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)

@@ -49,6 +49,14 @@ public enum HMACSHA256 {
         authenticate(message.span, key: key)
     }
 
+    public static func authenticate(_ message: Bytes32, key: HMACKey) -> Bytes32 {
+        var inner = key.inner
+        inner.update(message)
+        var outer = key.outer
+        outer.update(inner.finish())
+        return outer.finish()
+    }
+
     /// Whether `code` authenticates `message`, compared in constant time.
     public static func isValid(_ code: Bytes32, for message: Span<UInt8>, key: HMACKey) -> Bool {
         ConstantTime.equals(authenticate(message, key: key), code)

@@ -73,6 +73,14 @@ public struct JSONWriter: ~Copyable {
         JSONEscape.append(bytes, to: &buffer)
     }
 
+    /// As text of sixteen hexadecimal digits.
+    public mutating func member(_ name: StaticString, digitsOf word: UInt64) {
+        writeName(name)
+        buffer.append(UInt8(ascii: "\""))
+        buffer.append(paddedHexadecimal: word)
+        buffer.append(UInt8(ascii: "\""))
+    }
+
     public mutating func member(_ name: StaticString, constant: StaticString) {
         writeName(name)
         writeString(constant)

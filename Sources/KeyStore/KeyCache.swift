@@ -12,11 +12,12 @@ public struct CachedKey: Hashable, Sendable {
     public var counterFloor: UInt32
     public var bundleVersion: String?
     public var validationCategory: UInt32?
+    public var riskMetric: UInt32?
 
     public init(
         publicKey: P256PublicKey, appIndex: Int?, environment: AttestEnvironment,
         status: KeyStatus, counterFloor: UInt32, bundleVersion: String? = nil,
-        validationCategory: UInt32? = nil
+        validationCategory: UInt32? = nil, riskMetric: UInt32? = nil
     ) {
         self.publicKey = publicKey
         self.appIndex = appIndex
@@ -25,12 +26,13 @@ public struct CachedKey: Hashable, Sendable {
         self.counterFloor = counterFloor
         self.bundleVersion = bundleVersion
         self.validationCategory = validationCategory
+        self.riskMetric = riskMetric
     }
 }
 
 /// One worker's records of the keys used most recently: bounded, every step O(1).
 ///
-/// About 125 bytes an entry in a few flat arrays, which grow as the cache fills; only records with
+/// About 130 bytes an entry in a few flat arrays, which grow as the cache fills; only records with
 /// extension data of iOS 27 cost more. Knows nothing of keys that do not exist.
 public struct KeyCache: ~Copyable {
     /// The rarely present part of a record.
@@ -39,15 +41,18 @@ public struct KeyCache: ~Copyable {
         var validationCategory: UInt32?
     }
 
-    /// The small fields of a record in eight bytes.
+    /// The small fields of a record in twelve bytes.
     private struct Marks {
         var counterFloor: UInt32
+        /// ``noMetric`` where it is not known.
+        var riskMetric: UInt32
         var appIndex: UInt16
         var environment: UInt8
         var status: UInt8
     }
 
     private static let noApp = UInt16.max
+    private static let noMetric = UInt32.max
 
     public let recordCountMax: Int
     /// App ids by index.
@@ -114,6 +119,7 @@ public struct KeyCache: ~Copyable {
         publicKeys[position] = record.publicKey
         marks[position] = Marks(
             counterFloor: record.counterFloor,
+            riskMetric: record.riskMetric.map { min($0, Self.noMetric - 1) } ?? Self.noMetric,
             appIndex: appIndexes[record.appID] ?? Self.noApp,
             environment: record.environment == .production ? 0 : 1,
             status: Self.code(record.status))
@@ -168,7 +174,8 @@ public struct KeyCache: ~Copyable {
             status: Self.status(mark.status),
             counterFloor: mark.counterFloor,
             bundleVersion: detail?.bundleVersion,
-            validationCategory: detail?.validationCategory)
+            validationCategory: detail?.validationCategory,
+            riskMetric: mark.riskMetric == Self.noMetric ? nil : mark.riskMetric)
     }
 
     private static func code(_ status: KeyStatus) -> UInt8 {
@@ -198,7 +205,9 @@ public struct KeyCache: ~Copyable {
         }
         keys.append(KeyID(digest: .zero))
         publicKeys.append(P256PublicKey(x: .zero, y: .zero))
-        marks.append(Marks(counterFloor: 0, appIndex: 0, environment: 0, status: 0))
+        marks.append(
+            Marks(
+                counterFloor: 0, riskMetric: Self.noMetric, appIndex: 0, environment: 0, status: 0))
         newer.append(-1)
         older.append(-1)
         return Int32(keys.count - 1)

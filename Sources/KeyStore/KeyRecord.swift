@@ -24,13 +24,19 @@ public struct KeyRecord: Hashable, Sendable {
     public var bundleVersion: String?
     /// `apple_validation_category_01` of the attestation, where there was one (iOS 27).
     public var validationCategory: UInt32?
-    /// The receipt as it came; nil where the attestation carried none that is usable.
+    /// Roughly how many keys the app attested on this device in 30 days, as the last receipt said;
+    /// nil where Apple has not told yet.
+    public var riskMetric: UInt32?
+    /// The last receipt as it came; nil where the attestation carried none that is usable.
     public var receipt: [UInt8]?
+    /// Nil where there is no receipt.
+    public var receiptState: ReceiptState?
 
     public init(
         keyID: KeyID, publicKey: P256PublicKey, appID: String, environment: AttestEnvironment,
         enrolledAt: Int64, status: KeyStatus = .active, counterFloor: UInt32 = 0,
-        bundleVersion: String? = nil, validationCategory: UInt32? = nil, receipt: [UInt8]? = nil
+        bundleVersion: String? = nil, validationCategory: UInt32? = nil, riskMetric: UInt32? = nil,
+        receipt: [UInt8]? = nil, receiptState: ReceiptState? = nil
     ) {
         self.keyID = keyID
         self.publicKey = publicKey
@@ -41,6 +47,8 @@ public struct KeyRecord: Hashable, Sendable {
         self.counterFloor = counterFloor
         self.bundleVersion = bundleVersion
         self.validationCategory = validationCategory
+        self.riskMetric = riskMetric
         self.receipt = receipt
+        self.receiptState = receiptState
     }
 }

@@ -29,6 +29,18 @@ extension QueuedRegistry {
         queue.post(.probe(reply: reply))
     }
 
+    public func readShared(
+        _ name: String, reply: @escaping @Sendable (Result<SharedReading, StoreError>) -> Void
+    ) { queue.post(.readShared(name, reply: reply)) }
+
+    public func writeShared(
+        _ write: SharedWrite,
+        reply: @escaping @Sendable (Result<SharedOutcome, StoreError>) -> Void
+    ) {
+        if let problem = write.problem { return reply(.failure(problem)) }
+        queue.post(.writeShared(write, reply: reply))
+    }
+
     public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
         queue.onChange(handler)
     }

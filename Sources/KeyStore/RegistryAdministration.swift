@@ -56,6 +56,12 @@ public protocol RegistryAdministration: AnyObject {
     /// How many keys there are of each kind.
     func counts() throws(StoreError) -> [KeyCount]
 
+    /// What stands under a name that gateways share.
+    func readShared(_ name: String) throws(StoreError) -> SharedReading
+
+    /// Durable when it returns, by the rules of ``SharedState``.
+    func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome
+
     /// Records that ``write(_:)`` is given at once, at most.
     var transactionCountMax: Int { get }
 

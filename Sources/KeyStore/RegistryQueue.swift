@@ -11,11 +11,14 @@ public enum RegistryOperation: Sendable {
     case advance(
         KeyID, counter: UInt32, reply: @Sendable (Result<DurableOutcome, StoreError>) -> Void)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
+    case readShared(String, reply: @Sendable (Result<SharedReading, StoreError>) -> Void)
+    case writeShared(
+        SharedWrite, reply: @Sendable (Result<SharedOutcome, StoreError>) -> Void)
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .advance: true
-        case .find, .probe: false
+        case .enrol, .advance, .writeShared: true
+        case .find, .probe, .readShared: false
         }
     }
 
@@ -25,6 +28,8 @@ public enum RegistryOperation: Sendable {
         case .enrol(_, _, let reply): reply(.failure(error))
         case .advance(_, _, let reply): reply(.failure(error))
         case .probe(let reply): reply(.failure(error))
+        case .readShared(_, let reply): reply(.failure(error))
+        case .writeShared(_, let reply): reply(.failure(error))
         }
     }
 }

@@ -38,6 +38,23 @@ extension AttestEnvironment {
     }
 }
 
+extension ReceiptFields.Kind {
+    public var code: Int64 {
+        switch self {
+        case .attest: 0
+        case .receipt: 1
+        }
+    }
+
+    public init?(code: Int64) {
+        switch code {
+        case 0: self = .attest
+        case 1: self = .receipt
+        default: return nil
+        }
+    }
+}
+
 extension P256PublicKey {
     /// Stands for the key of an erased record; no signature verifies with it.
     public static let erased = P256PublicKey(x: .zero, y: .zero)

@@ -26,10 +26,12 @@ public final class PostgresAdministration: RegistryAdministration {
 
     public func find(_ keyID: KeyID) throws(StoreError) -> KeyRecord? {
         let outcomes = try session.runAll([
-            .prepared(PostgresSchema.find, RegistryRows.value(keyID))
+            .statement(
+                "\(schema.selectWhole(receipts: true)) WHERE key_id = $1",
+                RegistryRows.value(keyID))
         ])
         guard let rows = outcomes.first?.rows, rows.count == 1 else { return nil }
-        return try RegistryRows.record(rows, 0, withReceipt: true)
+        return try RegistryRows.wholeRecord(rows, 0, withReceipt: true)
     }
 
     public func list(
@@ -47,11 +49,10 @@ public final class PostgresAdministration: RegistryAdministration {
         }
         if let status = filter.status { require("status", .integer(status.code), "bigint") }
         values.append(.integer(Int64(max(0, filter.countMax))))
-        let columns = PostgresSchema.keyColumns + (withReceipts ? ", receipt" : "")
         let outcomes = try session.runAll([
             .statement(
                 """
-                SELECT \(columns) FROM \(schema.table("keys"))
+                \(schema.selectWhole(receipts: withReceipts))
                 WHERE \(conditions.joined(separator: " AND "))
                 ORDER BY key_id LIMIT $\(values.count)
                 """, values)
@@ -59,21 +60,21 @@ public final class PostgresAdministration: RegistryAdministration {
         guard let rows = outcomes.first?.rows else { return [] }
         var records: [KeyRecord] = []
         for row in 0..<rows.count {
-            records.append(try RegistryRows.record(rows, row, withReceipt: withReceipts))
+            records.append(
+                try RegistryRows.wholeRecord(rows, row, withReceipt: withReceipts))
         }
         return records
     }
 
     public func revoke(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
         try change(keyIDs) { status in
-            status == .active
-                ? [(schema.setStatus, [.integer(KeyStatus.revoked.code)])] : []
+            status == .active ? schema.revoke : []
         }
     }
 
     public func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
         try change(keyIDs) { status in
-            status == .erased ? [] : schema.erase.map { ($0, []) }
+            status == .erased ? [] : schema.erase
         }
     }
 
@@ -98,13 +99,10 @@ public final class PostgresAdministration: RegistryAdministration {
 
     // MARK: changing
 
-    /// Statements for one key, each with the values behind its id.
-    private typealias Steps = [(sql: String, values: [PostgresValue])]
-
     /// In one transaction: locks the rows in the order of their ids, then changes those for which
-    /// `steps` has something to do.
+    /// `steps` has something to do: statements whose one value is the id.
     private func change(
-        _ keyIDs: [KeyID], _ steps: (KeyStatus) -> Steps
+        _ keyIDs: [KeyID], _ steps: (KeyStatus) -> [String]
     ) throws(StoreError) -> [AdministrationOutcome] {
         let ordered = Set(keyIDs).sorted { $0.digest < $1.digest }
         return try transaction { () throws(StoreError) in
@@ -121,9 +119,7 @@ public final class PostgresAdministration: RegistryAdministration {
                 outcomes[keyID] = todo.isEmpty ? .unchanged : .done
                 guard !todo.isEmpty else { continue }
                 changed.append(keyID)
-                requests += todo.map {
-                    .statement($0.sql, [RegistryRows.value(keyID)] + $0.values)
-                }
+                requests += todo.map { .statement($0, RegistryRows.value(keyID)) }
             }
             _ = try session.runAll(requests + noting(changed) + [.statement("COMMIT")])
             var first: Set<KeyID> = []
@@ -174,6 +170,22 @@ public final class PostgresAdministration: RegistryAdministration {
         }
     }
 
+    public func readShared(_ name: String) throws(StoreError) -> SharedReading {
+        let outcomes = try session.runAll([.prepared(PostgresSchema.shared, .text(name))])
+        guard let rows = outcomes.first?.rows else { throw StoreError("registry: no answer") }
+        return try RegistryRows.shared(name, rows)
+    }
+
+    public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
+        if let problem = write.problem { throw problem }
+        return try transaction { () throws(StoreError) in
+            let outcomes = try session.runAll(
+                [.statement(PostgresSchema.begin)] + RegistryRows.requests(write)
+                    + [.statement("COMMIT")])
+            return try RegistryRows.outcome(of: write, outcomes.dropFirst().dropLast())
+        }
+    }
+
     // MARK: importing
 
     public var transactionCountMax: Int { 1000 }
@@ -184,7 +196,7 @@ public final class PostgresAdministration: RegistryAdministration {
             let inserted = try session.runAll(
                 [.statement(PostgresSchema.begin)]
                     + records.map { .statement(schema.importKey, RegistryRows.values($0)) })
-            let rest = zip(records, inserted.dropFirst()).filter { $1.rowCount == 0 }.map(\.0)
+            let rest = zip(records, inserted.dropFirst()).filter { $1.rows?.count == 0 }.map(\.0)
             written.summary.addedCount = records.count - rest.count
             let requests = try tighten(rest, &written)
             _ = try session.runAll(
@@ -205,7 +217,7 @@ public final class PostgresAdministration: RegistryAdministration {
         var requests: [PostgresRequest] = []
         for (record, outcome) in zip(records, found) {
             guard let rows = outcome.rows, rows.count == 1 else { continue }
-            let known = try RegistryRows.record(rows, 0, withReceipt: false)
+            let known = try RegistryRows.record(rows, 0)
             if let conflict = ImportConflict(record, with: known) {
                 written.conflicts.append((record.keyID, conflict))
                 continue
@@ -230,7 +242,7 @@ public final class PostgresAdministration: RegistryAdministration {
                 .prepared(PostgresSchema.raiseFloor, keyID, .integer(Int64(record.counterFloor))))
         }
         if record.status == .revoked, known.status == .active {
-            steps.append(.statement(schema.setStatus, keyID, .integer(KeyStatus.revoked.code)))
+            steps += schema.revoke.map { .statement($0, keyID) }
         } else if record.status == .erased, known.status != .erased {
             steps += schema.erase.map { .statement($0, keyID) }
         }

@@ -1,18 +1,21 @@
+import KeyStore
 import Postgres
 
 /// The tables of a registry and their versions, in a schema of their own.
 ///
 /// - `registry`: one row: the version of the tables, and the number of the last change.
 /// - `keys`: a row for each key. Erased ones keep their id and counter only.
+/// - `renewals`: what is known of each receipt, and when it is due to be renewed.
 /// - `challenges`: attestation challenges that enrolled a key.
 /// - `changes`: the last status changes, for the caches of gateways; a row without a key id stands
 ///   for more than are worth naming. `mark` tells a row from another one of the same number, after
 ///   a failover that lost some.
+/// - `shared_state`: small values that gateways share; from version 3.
 struct PostgresSchema {
     /// In lower case: needs no quotes, and gets them.
     let name: String
 
-    static let version: Int64 = 1
+    static let version: Int64 = 3
     /// The first with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
@@ -24,7 +27,7 @@ struct PostgresSchema {
 
     static let keyColumns = """
         key_id, public_key, app_id, environment, status, counter, enrolled_at, bundle_version, \
-        validation_category
+        validation_category, risk_metric
         """
 
     func table(_ table: String) -> String { "\"\(name)\".\(table)" }
@@ -68,7 +71,18 @@ struct PostgresSchema {
                 """,
                 "INSERT INTO \(table("registry")) (version, revision) VALUES (0, 1)",
                 "INSERT INTO \(table("changes")) (revision) VALUES (1)",
-            ]
+            ],
+            RenewalStatements(schema: self).migration,
+            [
+                """
+                CREATE TABLE \(table("shared_state")) (
+                    name text PRIMARY KEY,
+                    value bytea NOT NULL,
+                    version bigint NOT NULL,
+                    term bigint NOT NULL,
+                    expires_at bigint) WITH (fillfactor = 50)
+                """
+            ],
         ]
     }
 
@@ -95,13 +109,16 @@ struct PostgresSchema {
     static let probe = "probe"
     static let changes = "changes"
     static let lastChange = "last_change"
+    static let shared = "shared"
+    static let replaceShared = "replace_shared"
+    static let insertShared = "insert_shared"
 
     var preparations: [PostgresRequest] {
         let keys = table("keys")
         let challenges = table("challenges")
         return [
             .prepare(
-                Self.find, "SELECT \(Self.keyColumns), receipt FROM \(keys) WHERE key_id = $1"),
+                Self.find, "SELECT \(Self.keyColumns) FROM \(keys) WHERE key_id = $1"),
             .prepare(
                 Self.spend,
                 """
@@ -111,12 +128,9 @@ struct PostgresSchema {
             .prepare(
                 Self.enrol,
                 """
-                INSERT INTO \(keys) (\(Self.keyColumns), receipt)
-                SELECT $1::bytea, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint,
-                    $7::bigint, $8::text, $9::bigint, $10::bytea
-                WHERE EXISTS (
-                    SELECT FROM \(challenges) WHERE challenge = $11::bytea AND key_id = $1)
-                ON CONFLICT DO NOTHING
+                WITH \(insertKey) WHERE EXISTS (
+                    SELECT FROM \(challenges) WHERE challenge = $20::bytea AND key_id = $1)
+                ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
                 """),
             .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
             .prepare(
@@ -143,23 +157,39 @@ struct PostgresSchema {
             .prepare(
                 Self.lastChange,
                 "SELECT revision, mark FROM \(table("changes")) ORDER BY revision DESC LIMIT 1"),
-        ]
+        ] + sharedPreparations
     }
 
     /// What a gateway cannot do without; `keys` needs more (`docs/operations.md`).
     static let neededPrivileges: [(table: String, privileges: [String])] = [
-        ("registry", ["SELECT"]), ("keys", ["SELECT", "INSERT", "UPDATE"]),
-        ("challenges", ["SELECT", "INSERT"]), ("changes", ["SELECT"]),
+        ("registry", ["SELECT", "UPDATE"]), ("keys", ["SELECT", "INSERT", "UPDATE"]),
+        ("renewals", ["SELECT", "INSERT", "UPDATE"]), ("challenges", ["SELECT", "INSERT"]),
+        ("changes", ["SELECT", "INSERT", "DELETE"]),
+        ("shared_state", ["SELECT", "INSERT", "UPDATE"]),
     ]
 
     // MARK: statements of the keys command
+
+    /// Whole records, up to the condition on `key_id`, `app_id`, `environment` and `status`.
+    func selectWhole(receipts: Bool) -> String {
+        """
+        SELECT \(Self.keyColumns), \(RenewalStatements.stateColumns)\(receipts ? ", receipt" : "")
+        FROM \(table("keys")) LEFT JOIN (
+            SELECT key_id, \(RenewalStatements.stateColumns) FROM \(table("renewals"))
+        ) AS stated USING (key_id)
+        """
+    }
 
     var lockKey: String {
         "SELECT status FROM \(table("keys")) WHERE key_id = $1 FOR UPDATE"
     }
 
-    var setStatus: String {
-        "UPDATE \(table("keys")) SET status = $2::bigint WHERE key_id = $1"
+    /// A key that is revoked stays so: its receipt is not renewed any more.
+    var revoke: [String] {
+        [
+            "UPDATE \(table("keys")) SET status = \(KeyStatus.revoked.code) WHERE key_id = $1",
+            "UPDATE \(table("renewals")) SET due_at = NULL WHERE key_id = $1",
+        ]
     }
 
     /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
@@ -167,18 +197,39 @@ struct PostgresSchema {
         [
             """
             UPDATE \(table("keys")) SET public_key = NULL, app_id = '', environment = 0, status = 2,
-                enrolled_at = 0, bundle_version = NULL, validation_category = NULL, receipt = NULL
+                enrolled_at = 0, bundle_version = NULL, validation_category = NULL,
+                risk_metric = NULL, receipt = NULL
             WHERE key_id = $1
             """,
             "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
+            "DELETE FROM \(table("renewals")) WHERE key_id = $1",
         ]
     }
 
     var importKey: String {
         """
-        INSERT INTO \(table("keys")) (\(Self.keyColumns), receipt)
-        VALUES ($1, $2, $3, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8, $9::bigint, $10)
-        ON CONFLICT DO NOTHING
+        WITH \(insertKey) ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
+        """
+    }
+
+    /// The first 19 values are those of ``RegistryRows/values(_:)``.
+    private var insertKey: String {
+        """
+        inserted AS (INSERT INTO \(table("keys")) (\(Self.keyColumns), receipt)
+            SELECT $1::bytea, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint,
+                $7::bigint, $8::text, $9::bigint, $10::bigint, $11::bytea
+        """
+    }
+
+    /// A row for each key that was inserted, with what is known of its receipt.
+    private var insertedState: String {
+        """
+        stated AS (INSERT INTO \(table("renewals"))
+            (key_id, app_id, environment, \(RenewalStatements.stateColumns))
+            SELECT key_id, $3, $4, $12::bigint, $13::bigint, $14::bigint, $15::bigint, $16::bigint,
+                $17::bigint, $18::bigint, $19::bigint
+            FROM inserted WHERE $19 IS NOT NULL)
+        SELECT key_id FROM inserted
         """
     }
 

@@ -139,7 +139,9 @@ final class RegistryPool {
             case .find(let keyID, _):
                 return .prepared(PostgresSchema.find, RegistryRows.value(keyID))
             case .probe: return .prepared(PostgresSchema.probe)
-            case .enrol, .advance: preconditionFailure("a write among the reads")
+            case .readShared(let name, _):
+                return .prepared(PostgresSchema.shared, .text(name))
+            case .enrol, .advance, .writeShared: preconditionFailure("a write among the reads")
             }
         }
         member.work = .reading
@@ -174,15 +176,16 @@ final class RegistryPool {
         case .find(_, let reply):
             reply(
                 Result { () throws(StoreError) in
-                    rows.count == 0
-                        ? nil : try RegistryRows.record(rows, 0, withReceipt: true)
+                    rows.count == 0 ? nil : try RegistryRows.record(rows, 0)
                 })
         case .probe(let reply):
             let isWritable = rows.count == 1 && rows.integer(0, 0) == 0
             reply(
                 isWritable
                     ? .success(()) : .failure(StoreError("registry: the server is read-only")))
-        case .enrol, .advance: break
+        case .readShared(let name, let reply):
+            reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
+        case .enrol, .advance, .writeShared: break
         }
     }
 

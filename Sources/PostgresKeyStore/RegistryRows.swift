@@ -6,10 +6,8 @@ import Postgres
 
 /// Records as rows of `keys`, and back.
 enum RegistryRows {
-    /// A row of ``PostgresSchema/keyColumns`` and, where it was asked for, the receipt.
-    static func record(
-        _ rows: PostgresRows, _ row: Int, withReceipt: Bool
-    ) throws(StoreError) -> KeyRecord {
+    /// A row of ``PostgresSchema/keyColumns``.
+    static func record(_ rows: PostgresRows, _ row: Int) throws(StoreError) -> KeyRecord {
         guard let digest = rows.bytes(row, 0).flatMap({ Bytes32($0) }),
             let environment = rows.integer(row, 3).flatMap(AttestEnvironment.init(code:)),
             let status = rows.integer(row, 4).flatMap(KeyStatus.init(code:)),
@@ -21,10 +19,32 @@ enum RegistryRows {
             environment: environment, enrolledAt: rows.integer(row, 6) ?? 0, status: status,
             counterFloor: counter, bundleVersion: rows.text(row, 7),
             validationCategory: rows.integer(row, 8).map { UInt32(truncatingIfNeeded: $0) },
-            receipt: withReceipt ? rows.bytes(row, 9) : nil)
+            riskMetric: rows.integer(row, 9).map { UInt32(clamping: $0) })
     }
 
-    /// The values of ``PostgresSchema/keyColumns`` and the receipt.
+    /// A row of ``PostgresSchema/selectWhole(receipts:)``.
+    static func wholeRecord(
+        _ rows: PostgresRows, _ row: Int, withReceipt: Bool
+    ) throws(StoreError) -> KeyRecord {
+        var record = try record(rows, row)
+        record.receiptState = state(rows, row, 10)
+        if withReceipt { record.receipt = rows.bytes(row, 18) }
+        return record
+    }
+
+    /// What ``RenewalStatements/stateColumns`` say from `first` on; nil where there is no row.
+    static func state(_ rows: PostgresRows, _ row: Int, _ first: Int) -> ReceiptState? {
+        guard let failureCount = rows.integer(row, first + 7) else { return nil }
+        return ReceiptState(
+            kind: rows.integer(row, first).flatMap(ReceiptFields.Kind.init(code:)),
+            createdAt: rows.integer(row, first + 1), notBefore: rows.integer(row, first + 2),
+            expiresAt: rows.integer(row, first + 3), dueAt: rows.integer(row, first + 4),
+            lastOutcome: rows.integer(row, first + 6).flatMap(RenewalOutcome.init(code:)),
+            attemptedAt: rows.integer(row, first + 5),
+            failureCount: UInt32(clamping: failureCount))
+    }
+
+    /// The values of ``PostgresSchema/keyColumns``, the receipt and the state of that.
     static func values(_ record: KeyRecord) -> [PostgresValue] {
         let isErased = record.status == .erased
         return [
@@ -37,7 +57,19 @@ enum RegistryRows {
             .integer(isErased ? 0 : record.enrolledAt),
             PostgresValue(isErased ? nil : record.bundleVersion),
             PostgresValue(isErased ? nil : record.validationCategory.map(Int64.init)),
+            PostgresValue(isErased ? nil : record.riskMetric.map(Int64.init)),
             PostgresValue(isErased ? nil : record.receipt),
+        ] + values(isErased ? nil : record.receiptState, isActive: record.status == .active)
+    }
+
+    /// The values of ``RenewalStatements/stateColumns``. Who is revoked stays so.
+    static func values(_ state: ReceiptState?, isActive: Bool) -> [PostgresValue] {
+        [
+            PostgresValue(state?.kind?.code), PostgresValue(state?.createdAt),
+            PostgresValue(state?.notBefore), PostgresValue(state?.expiresAt),
+            PostgresValue(isActive ? state?.dueAt : nil), PostgresValue(state?.attemptedAt),
+            PostgresValue(state?.lastOutcome?.code),
+            PostgresValue(state.map { Int64($0.failureCount) }),
         ]
     }
 

@@ -6,8 +6,9 @@ import Postgres
 /// Group commit: what waits is written in one transaction and one round trip, and answered after
 /// its commit.
 ///
-/// Everything is done in one order - challenges, then keys, then counters, each by its id - so that
-/// two gateways that write the same rows wait for each other and never in a circle.
+/// Everything is done in one order - challenges, then keys, then counters, then shared values, each
+/// by its id - so that two gateways that write the same rows wait for each other and never in a
+/// circle.
 struct WriteBatch {
     /// So long that a commit is shared by many, so short that nobody waits for the rest.
     static let operationCountMax = 256
@@ -15,22 +16,26 @@ struct WriteBatch {
     let operations: [RegistryOperation]
     private let enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)]
     private let advances: [(index: Int, keyID: KeyID, counter: UInt32)]
+    private let shared: [(index: Int, write: SharedWrite)]
     private let floors: [(keyID: KeyID, counter: UInt32)]
 
     init(_ operations: [RegistryOperation], floors: [(keyID: KeyID, counter: UInt32)] = []) {
         self.operations = operations
         var enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)] = []
         var advances: [(index: Int, keyID: KeyID, counter: UInt32)] = []
+        var shared: [(index: Int, write: SharedWrite)] = []
         for (index, operation) in operations.enumerated() {
             switch operation {
             case .enrol(let record, let challenge, _):
                 enrolments.append((index, record, challenge))
             case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
-            case .find, .probe: preconditionFailure("a read among the writes")
+            case .writeShared(let write, _): shared.append((index, write))
+            case .find, .probe, .readShared: preconditionFailure("a read among the writes")
             }
         }
         self.enrolments = enrolments.sorted { $0.record.keyID.digest < $1.record.keyID.digest }
         self.advances = advances.sorted { $0.keyID.digest < $1.keyID.digest }
+        self.shared = shared.sorted { $0.write.name < $1.write.name }
         self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
     }
 
@@ -57,6 +62,7 @@ struct WriteBatch {
                 .prepared(PostgresSchema.advance, keyID, .integer(Int64(advance.counter))))
             requests.append(.prepared(PostgresSchema.state, keyID))
         }
+        for write in shared { requests += RegistryRows.requests(write.write) }
         for floor in floors {
             requests.append(
                 .prepared(
@@ -73,7 +79,7 @@ struct WriteBatch {
             guard case .enrol(_, _, let reply) = operations[enrolment.index] else { continue }
             reply(
                 Self.outcome(
-                    of: enrolment.record, isNew: outcomes[position].rowCount == 1,
+                    of: enrolment.record, isNew: outcomes[position].rows?.count == 1,
                     state: outcomes[position + 1]))
             position += 2
         }
@@ -85,6 +91,16 @@ struct WriteBatch {
                         isAdvanced: outcomes[position].rowCount == 1,
                         state: outcomes[position + 1])))
             position += 2
+        }
+        for write in shared {
+            guard case .writeShared(_, let reply) = operations[write.index] else { continue }
+            let end = position + RegistryRows.sharedRequestCount
+            let answers = outcomes[position..<end]
+            reply(
+                Result { () throws(StoreError) in
+                    try RegistryRows.outcome(of: write.write, answers)
+                })
+            position = end
         }
     }
 

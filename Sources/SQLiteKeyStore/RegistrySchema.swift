@@ -7,9 +7,12 @@ import SQLite
 /// - `apps`: the app ids that keys belong to, so that a row holds a number.
 /// - `challenges`: attestation challenges that enrolled a key.
 /// - `receipts`: apart, being larger than everything else about a key.
+/// - `renewals`: what is known of each receipt, and when it is due to be renewed; `renewals_due`
+///   leads to the next ones of an app.
 /// - `changes`: the last status changes, for the caches of other processes; a row without a key id
 ///   stands for more than are worth naming.
 /// - `embedded_state`: the embedded counters of a clean stop.
+/// - `shared_state`: small values that gateways share; from version 3.
 enum RegistrySchema {
     /// "SlyP": tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -44,7 +47,38 @@ enum RegistrySchema {
         CREATE TABLE embedded_state (
             part INTEGER PRIMARY KEY, bytes BLOB NOT NULL
         ) STRICT;
+        """,
+        // Receipts that were kept before are due at once, as nobody has read them.
         """
+        ALTER TABLE keys ADD COLUMN risk_metric INTEGER;
+        CREATE TABLE renewals (
+            key_id BLOB PRIMARY KEY NOT NULL CHECK (length(key_id) = 32),
+            app INTEGER NOT NULL,
+            environment INTEGER NOT NULL,
+            kind INTEGER,
+            created_at INTEGER,
+            not_before INTEGER,
+            expires_at INTEGER,
+            due_at INTEGER,
+            attempted_at INTEGER,
+            outcome INTEGER,
+            failures INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX renewals_due ON renewals (app, environment, due_at)
+            WHERE due_at IS NOT NULL;
+        INSERT INTO renewals (key_id, app, environment, due_at, failures)
+            SELECT key_id, app, environment, CASE status WHEN 0 THEN enrolled_at END, 0
+            FROM keys JOIN receipts USING (key_id);
+        """,
+        """
+        CREATE TABLE shared_state (
+            name TEXT PRIMARY KEY NOT NULL,
+            value BLOB NOT NULL,
+            version INTEGER NOT NULL,
+            term INTEGER NOT NULL,
+            expires_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        """,
     ]
 
     /// Brings the tables from `found` to the current version; inside the caller's transaction.

@@ -1,12 +1,14 @@
 import AppAttest
 import Bytes
 import Crypto
+import EventLoop
 import KeyStore
 import SQLite
 
 /// The registry's statements on one connection. Transactions are the caller's.
 final class RegistryTables {
     let connection: Connection
+    let renewals: RenewalTable
     private let selectKey: Statement
     private let selectReceipt: Statement
     private let selectApp: Statement
@@ -22,6 +24,8 @@ final class RegistryTables {
     private let pruneChanges: Statement
     private let selectChanges: Statement
     private let dataVersion: Statement
+    private let selectShared: Statement
+    private let insertShared: Statement
     /// App ids do not change once given, so they are remembered; there are few.
     private var appNumbers: [String: Int64] = [:]
     private var appNames: [Int64: String] = [:]
@@ -31,18 +35,19 @@ final class RegistryTables {
 
     static let keyColumns = """
         key_id, public_key, app, environment, status, counter, enrolled_at, bundle_version, \
-        validation_category
+        validation_category, risk_metric
         """
 
     init(_ connection: Connection) throws(SQLiteError) {
         self.connection = connection
+        renewals = try RenewalTable(connection)
         selectKey = try connection.prepare("SELECT \(Self.keyColumns) FROM keys WHERE key_id = ?")
         selectReceipt = try connection.prepare("SELECT receipt FROM receipts WHERE key_id = ?")
         selectApp = try connection.prepare("SELECT id, name FROM apps WHERE name = ? OR id = ?")
         insertApp = try connection.prepare("INSERT INTO apps (name) VALUES (?) RETURNING id")
         insertKey = try connection.prepare(
             """
-            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT DO NOTHING
             """)
         selectChallenge = try connection.prepare("SELECT 1 FROM challenges WHERE challenge = ?")
@@ -64,6 +69,13 @@ final class RegistryTables {
         selectChanges = try connection.prepare(
             "SELECT revision, key_id FROM changes WHERE revision > ? ORDER BY revision LIMIT ?")
         dataVersion = try connection.prepare("PRAGMA data_version")
+        selectShared = try connection.prepare(
+            "SELECT value, version, term, expires_at FROM shared_state WHERE name = ?")
+        insertShared = try connection.prepare(
+            """
+            INSERT OR REPLACE INTO shared_state (name, value, version, term, expires_at)
+            VALUES (?, ?, ?, ?, ?)
+            """)
         _ = try connection.prepare("SELECT part, bytes FROM embedded_state")
     }
 
@@ -73,8 +85,11 @@ final class RegistryTables {
             "SELECT 1 FROM apps WHERE id = 0 OR name = ''",
             "SELECT 1 FROM challenges WHERE challenge = x''",
             "SELECT 1 FROM receipts WHERE key_id = x'' OR rowid = 0",
+            "SELECT 1 FROM renewals WHERE key_id = x''",
+            "SELECT 1 FROM renewals WHERE app = 0 AND environment = 0 AND due_at = 0",
             "SELECT 1 FROM changes WHERE revision = 0",
             "SELECT 1 FROM embedded_state WHERE part = -1",
+            "SELECT 1 FROM shared_state WHERE name = ''",
         ] { _ = try connection.integer(sql) }
     }
 
@@ -123,13 +138,16 @@ final class RegistryTables {
 
     // MARK: keys
 
-    /// The record; its receipt only where asked for, being long.
+    /// The record; its receipt and the state of that only where asked for.
     func find(_ keyID: KeyID, withReceipt: Bool) throws(SQLiteError) -> KeyRecord? {
         defer { selectKey.reset() }
         try selectKey.bind(1, blob: keyID.digest)
         guard try selectKey.step() else { return nil }
         var record = try record(of: selectKey)
-        if withReceipt { record.receipt = try receipt(of: record) }
+        if withReceipt {
+            record.receipt = try receipt(of: record)
+            record.receiptState = try renewals.state(of: keyID)
+        }
         return record
     }
 
@@ -152,7 +170,8 @@ final class RegistryTables {
             appID: try appName(row.integer(2)), environment: environment,
             enrolledAt: row.integer(6), status: status, counterFloor: counter,
             bundleVersion: row.text(7),
-            validationCategory: row.isNull(8) ? nil : UInt32(truncatingIfNeeded: row.integer(8)))
+            validationCategory: row.isNull(8) ? nil : UInt32(truncatingIfNeeded: row.integer(8)),
+            riskMetric: row.isNull(9) ? nil : UInt32(clamping: row.integer(9)))
     }
 
     /// False where the key is there already.
@@ -169,8 +188,12 @@ final class RegistryTables {
         try insertKey.bind(7, isErased ? 0 : record.enrolledAt)
         try insertKey.bind(8, text: isErased ? nil : record.bundleVersion)
         try insertKey.bind(9, isErased ? nil : record.validationCategory.map(Int64.init))
+        try insertKey.bind(10, isErased ? nil : record.riskMetric.map(Int64.init))
         try insertKey.run()
         let isNew = connection.changeCount == 1
+        if isNew, !isErased, let state = record.receiptState {
+            try renewals.insert(state, of: record, app: app)
+        }
         if isNew, !isErased, let receipt = record.receipt {
             defer { insertReceipt.reset() }
             try insertReceipt.bind(1, blob: record.keyID.digest)
@@ -203,15 +226,18 @@ final class RegistryTables {
     }
 
     func setStatus(_ keyID: KeyID, _ status: KeyStatus) throws(SQLiteError) -> Bool {
-        try update(setStatus, keyID, status.code)
+        if status != .active { try renewals.stop(keyID) }
+        return try update(setStatus, keyID, status.code)
     }
 
     /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
     func erase(_ keyID: KeyID) throws(SQLiteError) {
+        try renewals.delete(keyID)
         for sql in [
             """
             UPDATE keys SET public_key = NULL, app = 0, environment = 0, status = 2,
-                enrolled_at = 0, bundle_version = NULL, validation_category = NULL
+                enrolled_at = 0, bundle_version = NULL, validation_category = NULL,
+                risk_metric = NULL
             WHERE key_id = ?
             """,
             "DELETE FROM receipts WHERE key_id = ?",
@@ -282,6 +308,43 @@ final class RegistryTables {
         }
         revision = try lastRevision()
         return .everything
+    }
+
+    // MARK: shared values
+
+    func shared(_ name: String) throws(SQLiteError) -> SharedReading {
+        defer { selectShared.reset() }
+        try selectShared.bind(1, text: name)
+        let now = Self.now()
+        guard try selectShared.step() else { return SharedReading(entry: nil, now: now) }
+        let entry = SharedEntry(
+            name: name, value: selectShared.blob(0) ?? [], version: selectShared.integer(1),
+            term: selectShared.integer(2),
+            expiresAt: selectShared.isNull(3) ? nil : selectShared.integer(3))
+        return SharedReading(entry: entry, now: now)
+    }
+
+    /// To be called in a write transaction.
+    func write(_ write: SharedWrite) throws(SQLiteError) -> SharedOutcome {
+        let found = try shared(write.name)
+        guard let entry = write.entry(over: found.entry, at: found.now) else {
+            return SharedOutcome(isWritten: false, reading: found)
+        }
+        defer { insertShared.reset() }
+        try insertShared.bind(1, text: entry.name)
+        try insertShared.bind(2, blob: entry.value)
+        try insertShared.bind(3, entry.version)
+        try insertShared.bind(4, entry.term)
+        try insertShared.bind(5, entry.expiresAt)
+        try insertShared.run()
+        return SharedOutcome(
+            isWritten: true, reading: SharedReading(entry: entry, now: found.now))
+    }
+
+    /// The store's clock is the machine's: whoever opens the file is on it.
+    private static func now() -> Int64 {
+        let (seconds, nanoseconds) = WallClock.now()
+        return seconds * 1000 + Int64(nanoseconds) / 1_000_000
     }
 
     // MARK: apps

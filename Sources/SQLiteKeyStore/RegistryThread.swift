@@ -121,11 +121,13 @@ final class RegistryThread {
         do throws(SQLiteError) {
             switch operation {
             case .find(let keyID, let reply):
-                reply(.success(try tables.find(keyID, withReceipt: true)))
+                reply(.success(try tables.find(keyID, withReceipt: false)))
             case .probe(let reply):
                 try tables.readEdges()
                 reply(.success(()))
-            case .enrol, .advance:
+            case .readShared(let name, let reply):
+                reply(.success(try tables.shared(name)))
+            case .enrol, .advance, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

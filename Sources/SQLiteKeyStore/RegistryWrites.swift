@@ -94,7 +94,10 @@ struct RegistryWrites {
         case .advance(let keyID, let counter, let reply):
             let outcome = try advance(keyID, counter)
             return { reply(.success(outcome)) }
-        case .find, .probe:
+        case .writeShared(let write, let reply):
+            let outcome = try tables.write(write)
+            return { reply(.success(outcome)) }
+        case .find, .probe, .readShared:
             preconditionFailure("a read among the writes")
         }
     }

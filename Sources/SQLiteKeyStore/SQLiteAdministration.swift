@@ -26,8 +26,10 @@ public final class SQLiteAdministration: RegistryAdministration {
     ) throws(StoreError) -> [KeyRecord] {
         try attempt { () throws(SQLiteError) in
             var records = try page(filter)
-            guard withReceipts else { return records }
             for index in records.indices {
+                records[index].receiptState = try tables.renewals.state(
+                    of: records[index].keyID)
+                guard withReceipts else { continue }
                 records[index].receipt = try tables.receipt(of: records[index])
             }
             return records
@@ -78,6 +80,19 @@ public final class SQLiteAdministration: RegistryAdministration {
                         count: Int(statement.integer(3))))
             }
             return counts
+        }
+    }
+
+    public func readShared(_ name: String) throws(StoreError) -> SharedReading {
+        try attempt { () throws(SQLiteError) in try tables.shared(name) }
+    }
+
+    public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
+        if let problem = write.problem { throw problem }
+        return try attempt { () throws(SQLiteError) in
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                try tables.write(write)
+            }
         }
     }
 

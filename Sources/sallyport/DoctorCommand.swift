@@ -96,7 +96,7 @@ enum DoctorCommand {
         guard let path = settings.secrets.challengeKeyFile else {
             return "kept beside the registry; several gateways need secrets.challenge_key_file"
         }
-        return "\(path), keys: \(try ChallengeKeyFile.keys(for: settings).count)"
+        return "\(path), keys: \(try SecretKeyFiles.challengeKeys(for: settings).count)"
     }
 
     private static func counters(_ settings: Settings, _ report: DoctorReport) {

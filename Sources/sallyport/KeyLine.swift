@@ -26,9 +26,13 @@ enum KeyLine {
             if let category = record.validationCategory {
                 writer.member("validation_category", int: Int64(category))
             }
+            if let metric = record.riskMetric {
+                writer.member("risk_metric", int: Int64(metric))
+            }
             if let receipt = record.receipt {
                 writer.member("receipt", string: Base64.encode(receipt))
             }
+            if let state = record.receiptState { ReceiptStateText.write(state, to: &writer) }
         }
         writer.endObject()
         let buffer = writer.finish()
@@ -53,7 +57,7 @@ enum KeyLine {
         guard case .object(let members) = value else { throw Failure("not a JSON object") }
         let known: Set<String> = [
             "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
-            "bundle_version", "validation_category", "receipt",
+            "bundle_version", "validation_category", "risk_metric", "receipt", "receipt_state",
         ]
         if let unknown = members.keys.first(where: { !known.contains($0) }) {
             throw Failure("unknown member \(unknown)")
@@ -126,13 +130,29 @@ enum KeyLine {
         if let category = try integer("validation_category", members) {
             record.validationCategory = UInt32(exactly: category)
         }
+        if let metric = try integer("risk_metric", members) {
+            guard let metric = UInt32(exactly: metric) else {
+                throw Failure("risk_metric is not between 0 and 4294967295")
+            }
+            record.riskMetric = metric
+        }
         if let text = try optional("receipt", members) {
             guard let receipt = Base64.decode(text) else { throw Failure("receipt is not base64") }
             record.receipt = receipt
+            // Due at once: nobody here knows how old it is.
+            record.receiptState = ReceiptState(
+                dueAt: record.status == .active ? record.enrolledAt : nil)
+        }
+        switch members["receipt_state"] {
+        case nil, .null: break
+        case .object(let state):
+            guard record.receipt != nil else { throw Failure("receipt_state without a receipt") }
+            record.receiptState = try ReceiptStateText.parse(state)
+        default: throw Failure("receipt_state is not an object")
         }
     }
 
-    private static func optional(
+    static func optional(
         _ name: String, _ members: [String: JSONValue]
     ) throws(Failure) -> String? {
         switch members[name] {
@@ -149,7 +169,7 @@ enum KeyLine {
         return text
     }
 
-    private static func integer(
+    static func integer(
         _ name: String, _ members: [String: JSONValue]
     ) throws(Failure) -> Int64? {
         switch members[name] {

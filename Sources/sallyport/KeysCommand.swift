@@ -10,8 +10,10 @@ enum KeysCommand {
           import [FILE]       read JSON lines (default: standard input); never makes a key looser
           export              write every key as JSON lines, for another registry too
           backup FILE         write a copy of an SQLite registry while gateways run
-          list                write keys as JSON lines   [--limit N] [--after KEY_ID]
+          list                write keys as JSON lines
+                              [--limit N] [--after KEY_ID] [--pseudonym P]
           show KEY_ID         everything that is kept of a key
+          pseudonym KEY_ID... what stands for these keys in the log
           revoke KEY_ID...    refuse these keys from now on
           erase KEY_ID...     delete everything about these keys; they can never enrol again
 
@@ -22,7 +24,7 @@ enum KeysCommand {
         """
 
     private static let actions = [
-        "import", "export", "backup", "list", "show", "revoke", "erase",
+        "import", "export", "backup", "list", "show", "pseudonym", "revoke", "erase",
     ]
 
     static func main(_ words: [String]) {
@@ -31,6 +33,7 @@ enum KeysCommand {
             Array(words.dropFirst()),
             options: [
                 "-c", "--config", "--app", "--environment", "--status", "--limit", "--after",
+                "--pseudonym",
             ], flags: [], usage: usage)
         if ["--help", "-h"].contains(action) { return Console.print(usage) }
         guard actions.contains(action) else {
@@ -40,11 +43,14 @@ enum KeysCommand {
         let settings = ConfigurationFile.loadOrExit(path).settings
         do {
             if action == "backup" { return try KeyBackupAction.run(arguments, settings) }
+            if action == "pseudonym" { return try KeyPseudonymAction.tell(arguments, settings) }
             let registry = try Stores.administration(
                 settings, createsIfMissing: action == "import")
             switch action {
             case "import": try KeyImportAction.run(registry, arguments, settings)
             case "export": try export(registry, arguments)
+            case "list" where arguments.value("--pseudonym") != nil:
+                try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
             case "list": try list(registry, arguments)
             case "show": try show(registry, arguments)
             case "revoke": try KeyRevocationAction.revoke(registry, keyIDs(arguments), settings)

@@ -39,9 +39,8 @@ enum RunCommand {
         let stores = try Stores(settings)
         // Also after a start that failed: what the last clean stop left is kept for the next.
         defer { stores.close() }
-        let keys = try ChallengeKeyFile.keys(for: settings)
         let gateway = try Gateway(
-            LoadedConfiguration(settings: settings, challengeKeys: keys),
+            try LoadedConfiguration(readingSecretsFor: settings),
             listeners: listeners, registry: stores.registry,
             embeddedCounters: stores.embeddedCounters, version: Version.text,
             supervisor: supervisor, reload: { reload(path) },
@@ -59,12 +58,18 @@ enum RunCommand {
             return .failure(ConfigurationFailure(text))
         case .success(let loaded):
             do {
-                let keys = try ChallengeKeyFile.keys(for: loaded.settings)
-                return .success(
-                    LoadedConfiguration(settings: loaded.settings, challengeKeys: keys))
+                return .success(try LoadedConfiguration(readingSecretsFor: loaded.settings))
             } catch {
                 return .failure(ConfigurationFailure("\(error)"))
             }
         }
+    }
+}
+
+extension LoadedConfiguration {
+    fileprivate init(readingSecretsFor settings: Settings) throws {
+        self.init(
+            settings: settings, challengeKeys: try SecretKeyFiles.challengeKeys(for: settings),
+            pseudonymKeys: try SecretKeyFiles.pseudonymKeys(for: settings))
     }
 }

@@ -51,12 +51,32 @@ struct RecordTests {
         #expect(verified["bytes_out"] == .integer(6))
         #expect(verified["client"] == .string("127.0.0.1"))
         #expect(verified["upstream"] == .string("127.0.0.1:\(gateway.upstream.port)"))
-        #expect(verified["key"] == .string(String(device.device.keyID.base64.prefix(12))))
+        let pseudonyms = try #require(Pseudonyms(secrets: [GatewayUnderTest.challengeKey]))
+        let keyID = device.device.keyID
+        #expect(verified["key"] == .string("\(pseudonyms.pseudonym(of: keyID))"))
         let ids = Set(records.compactMap { $0["request_id"] })
         #expect(ids.count == records.count)
         let text = lines.joined()
-        for secret in [token, used, "secret", device.device.keyID.base64] + fields.map(\.1) {
+        let prefix = String(keyID.base64.prefix(8))
+        for secret in [token, used, "secret", prefix] + fields.map(\.1) {
             #expect(!text.contains(secret))
+        }
+    }
+
+    @Test("a key is logged as the operator wants: by its pseudonym, its beginning, or not")
+    func keyNames() throws {
+        for naming in LogSettings.KeyNaming.allCases {
+            let gateway = try GatewayUnderTest { $0.log.keys = naming }
+            let device = try EnrolledDevice(gateway)
+            #expect(try device.request("GET", "/attested/x").status == 200)
+            let records = try gateway.logLines().map { try members($0) }
+            let names = records.compactMap { $0["key"]?.stringValue }
+            let keyID = device.device.keyID
+            switch naming {
+            case .pseudonym: #expect(names.allSatisfy { Pseudonym($0) != nil } && names.count == 1)
+            case .prefix: #expect(names == [String(keyID.base64.prefix(12))])
+            case .off: #expect(names.isEmpty)
+            }
         }
     }
 

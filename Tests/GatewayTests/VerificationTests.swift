@@ -63,6 +63,20 @@ struct VerificationTests {
         #expect(gateway.outcomes(of: "attested") == ["verified ok": 1])
     }
 
+    @Test("the risk metric goes along once it is known, and as it is known last")
+    func riskMetric() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/a").status == 200)
+        for metric: UInt32 in [7, 0, .max - 1] {
+            gateway.registry.set(riskMetric: metric, of: device.device.keyID)
+            #expect(try device.request("GET", "/attested/b").status == 200)
+        }
+        #expect(
+            gateway.upstream.requests.map { $0["X-Attest-Risk"] }
+                == [nil, "7", "0", "4294967294"])
+    }
+
     @Test("each answer brings the challenge for the next request; the key is looked up once")
     func chain() throws {
         let gateway = try GatewayUnderTest()

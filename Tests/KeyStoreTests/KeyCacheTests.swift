@@ -16,15 +16,17 @@ struct KeyCacheTests {
         record.counterFloor = .max
         record.bundleVersion = "7"
         record.validationCategory = 9
+        record.riskMetric = 12
         let expected = CachedKey(
             publicKey: record.publicKey, appIndex: 1, environment: .development, status: .revoked,
-            counterFloor: .max, bundleVersion: "7", validationCategory: 9)
+            counterFloor: .max, bundleVersion: "7", validationCategory: 9, riskMetric: 12)
         #expect(cache.find(record.keyID) == nil)
         #expect(cache.insert(record) == expected)
         #expect(cache.find(record.keyID) == expected)
         let foreign = generator.record(appID: "C")
         #expect(cache.insert(foreign).appIndex == nil)
         #expect(cache.find(foreign.keyID)?.bundleVersion == nil)
+        #expect(cache.find(foreign.keyID)?.riskMetric == nil)
 
         cache.replaceApps(["C"])
         #expect(cache.count == 0)

@@ -22,17 +22,18 @@ final class PostgresRegistryTests {
         record.bundleVersion = "1.2.3"
         record.validationCategory = .max
         record.counterFloor = .max
-        record.receipt = (0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        record.addReceipt((0..<9000).map { UInt8(truncatingIfNeeded: $0 &* 7) }, metric: .max)
         let unknown = generator.keyID()
         do {
             let registry = try fixture.registry()
             #expect(try registry.find(record.keyID) == nil)
             #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-            #expect(try registry.find(record.keyID) == record)
+            #expect(try registry.find(record.keyID) == record.withoutReceipt)
             registry.close()
         }
         let again = try fixture.registry()
-        #expect(try again.find(record.keyID) == record)
+        #expect(try again.find(record.keyID) == record.withoutReceipt)
+        #expect(try fixture.administration().find(record.keyID) == record)
         #expect(try again.find(unknown) == nil)
         try again.probe()
         again.close()
@@ -74,7 +75,8 @@ final class PostgresRegistryTests {
         let registry = try fixture.registry()
         var revoked = generator.record()
         var erased = generator.record()
-        erased.receipt = [1, 2, 3]
+        revoked.addReceipt([4, 5, 6])
+        erased.addReceipt([1, 2, 3])
         erased.counterFloor = 9
         for record in [revoked, erased] {
             #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
@@ -85,11 +87,14 @@ final class PostgresRegistryTests {
         #expect(try registry.enrol(revoked, challenge: generator.bytes16()) == .revoked)
         #expect(try registry.enrol(erased, challenge: generator.bytes16()) == .erased)
         revoked.status = .revoked
-        #expect(try registry.find(revoked.keyID) == revoked)
-        let tombstone = try registry.find(erased.keyID)
+        revoked.receiptState?.dueAt = nil
+        #expect(try administration.find(revoked.keyID) == revoked)
+        #expect(try registry.find(revoked.keyID) == revoked.withoutReceipt)
+        let tombstone = try administration.find(erased.keyID)
         #expect(tombstone?.status == .erased)
         #expect(tombstone?.counterFloor == 9)
-        #expect(tombstone?.receipt == nil)
+        #expect(tombstone?.receipt == nil && tombstone?.receiptState == nil)
+        #expect(tombstone?.riskMetric == nil)
         #expect(tombstone?.appID == "")
         let left = try fixture.query(
             "SELECT count(*) FROM sallyport.challenges WHERE key_id IS NOT NULL")

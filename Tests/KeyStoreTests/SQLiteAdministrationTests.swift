@@ -45,6 +45,7 @@ final class SQLiteAdministrationTests {
             record.status = number.isMultiple(of: 7) ? .revoked : .active
             record.bundleVersion = number.isMultiple(of: 11) ? "\(number)" : nil
             record.validationCategory = number.isMultiple(of: 13) ? 4_000_000_000 : nil
+            if number.isMultiple(of: 17) { record.addReceipt([UInt8(number % 256)]) }
             records.append(record)
         }
         #expect(try load(records) == summary(added: 2500))
@@ -143,7 +144,7 @@ final class SQLiteAdministrationTests {
     @Test("revoking and erasing say what they did; erasing leaves only a tombstone")
     func erase() throws {
         var record = generator.record()
-        record.receipt = Array("a receipt to forget".utf8)
+        record.addReceipt(Array("a receipt to forget".utf8))
         record.counterFloor = 77
         _ = try load([record])
         let unknown = generator.keyID()
@@ -159,6 +160,7 @@ final class SQLiteAdministrationTests {
         #expect(left.status == .erased)
         #expect(left.counterFloor == 77)
         #expect(left.appID == "" && left.receipt == nil && left.enrolledAt == 0)
+        #expect(left.receiptState == nil && left.riskMetric == nil)
         for name in directory.names {
             let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path + "/" + name))
             #expect(bytes.range(of: Data("a receipt to forget".utf8)) == nil)

@@ -51,6 +51,26 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
+extension KeyRecord {
+    /// With a receipt, and all that may be known of it.
+    mutating func addReceipt(_ bytes: [UInt8], metric: UInt32? = 3) {
+        riskMetric = metric
+        receipt = bytes
+        receiptState = ReceiptState(
+            kind: .receipt, createdAt: enrolledAt + 100, notBefore: enrolledAt + 86_500,
+            expiresAt: enrolledAt + 7_776_100, dueAt: status == .active ? enrolledAt + 90_000 : nil,
+            lastOutcome: .tooEarly, attemptedAt: enrolledAt + 50_000, failureCount: 2)
+    }
+
+    /// What requests need of it.
+    var withoutReceipt: KeyRecord {
+        var record = self
+        record.receipt = nil
+        record.receiptState = nil
+        return record
+    }
+}
+
 /// What a registry answered, once it has.
 final class Reply<Value: Sendable>: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)

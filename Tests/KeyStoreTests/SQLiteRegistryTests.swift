@@ -29,17 +29,19 @@ final class SQLiteRegistryTests {
         record.environment = .development
         record.bundleVersion = "1.2.3"
         record.validationCategory = 3
-        record.receipt = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
+        record.addReceipt((0..<5000).map { UInt8(truncatingIfNeeded: $0) }, metric: .max)
         let unknown = generator.keyID()
         do {
             let registry = try registry()
             #expect(try registry.find(record.keyID) == nil)
             #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-            #expect(try registry.find(record.keyID) == record)
+            #expect(try registry.find(record.keyID) == record.withoutReceipt)
             registry.close()
         }
         let again = try registry()
-        #expect(try again.find(record.keyID) == record)
+        #expect(try again.find(record.keyID) == record.withoutReceipt)
+        let administration = try SQLiteAdministration(path: directory.registryPath)
+        #expect(try administration.find(record.keyID) == record)
         #expect(try again.find(unknown) == nil)
         try again.probe()
         again.close()
@@ -183,7 +185,9 @@ final class SQLiteRegistryTests {
         }
         #expect(failure?.description.contains("full") == true)
         #expect(stored.count > 10)
-        for record in stored { #expect(try registry.find(record.keyID) == record) }
+        for record in stored {
+            #expect(try registry.find(record.keyID) == record.withoutReceipt)
+        }
         try registry.probe()
         let administration = try SQLiteAdministration(path: directory.registryPath)
         _ = try administration.erase(stored.prefix(10).map(\.keyID))

@@ -57,6 +57,25 @@ struct KeyCommandTests {
         #expect(!(try keys("export").standardOutput.contains(client.device.publicKey.x963.base64)))
     }
 
+    @Test("a pseudonym of the log leads to its key, and a key to its pseudonym")
+    func pseudonyms() throws {
+        #expect(try client.request("GET", "/api/x").status == 200)
+        let other = try SimulatedClient.enrolled(gateway)
+        let told = try keys("pseudonym", [keyID]).standardOutput
+        let words = told.split(whereSeparator: \.isWhitespace)
+        let name = String(try #require(words.last))
+        #expect(words.first == "\(keyID):" && name.utf8.count == 16)
+        let line = try gateway.accessLine { $0["key"]?.stringValue == name }
+        #expect(line["reason"]?.stringValue == "ok")
+        let found = try keys("list", ["--pseudonym", name])
+        #expect(found.status == .exited(0))
+        #expect(found.standardOutput.contains(keyID))
+        #expect(!found.standardOutput.contains(other.device.keyID.base64))
+        #expect(try keys("list", ["--pseudonym", "0123456789abcdef"]).status == .exited(1))
+        #expect(try keys("list", ["--pseudonym", "nonsense"]).status == .exited(2))
+        #expect(try keys("pseudonym").status == .exited(2))
+    }
+
     @Test("what is exported can be imported elsewhere, and works there")
     func exportImport() throws {
         #expect(try client.request("GET", "/api/x").status == 200)

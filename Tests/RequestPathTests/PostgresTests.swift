@@ -196,10 +196,13 @@ struct PostgresTests {
         _ = try keys(first.configurationPath, ["revoke", devices[1].keyID.base64])
         _ = try keys(first.configurationPath, ["erase", devices[2].keyID.base64])
         // Simulated devices have no receipt that is worth keeping: one gets any.
+        let receipt =
+            #","risk_metric":7,"receipt":"AQIDBA==","receipt_state":{"type":"RECEIPT","#
+            + #""next_renewal":"2026-12-01T00:00:00Z","last_outcome":"not_found","failures":1}}"#
         let exported = try keys(first.configurationPath, ["export"]).standardOutput
             .split(separator: "\n").map { line in
                 line.contains(devices[0].keyID.base64)
-                    ? line.dropLast() + #","receipt":"AQIDBA=="}"# : String(line)
+                    ? line.dropLast() + receipt : String(line)
             }.map { $0 + "\n" }.joined()
         #expect(exported.split(separator: "\n").count == 5)
 
@@ -243,7 +246,7 @@ struct PostgresTests {
         for line in [
             "ok    registry connection: 127.0.0.1:", "warn  registry TLS: none",
             "ok    registry durability: primary, synchronous_commit on, standbys: 0",
-            "ok    registry schema: sallyport, version 1",
+            "ok    registry schema: sallyport, version 2",
             "ok    registry privileges: ", "ok    registry notifications: arrive",
             "ok    registry keys: 1",
         ] { #expect(doctor.contains(line), "\(line)\n\(doctor)") }

@@ -1,3 +1,4 @@
+import AppAttest
 import AppAttestTesting
 import Foundation
 import GatewayTesting
@@ -178,6 +179,8 @@ struct RedisPlacesTests {
             #expect(answer.outcome == "401 assertion_replayed")
             let event = try gateway.waitForEvent("counter_conflict")
             #expect(event["level"]?.stringValue == "warning")
+            let prefix = String(client.device.keyID.base64.prefix(8))
+            #expect(event["message"]?.stringValue?.contains(prefix) == false)
             #expect(try gateway.metric("sallyport_counter_conflicts_total") == 1)
             // What is only late is no such thing.
             client.device.counter = 0

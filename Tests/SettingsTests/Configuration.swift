@@ -146,7 +146,7 @@ struct Configuration {
             wait: { replicas: 2, timeout: 5ms }
         key_cache: { records: 1 }
         challenge: { ttl: 1s, attestation_ttl: 72h }
-        secrets: { challenge_key_file: keys }
+        secrets: { challenge_key_file: keys, pseudonym_key_file: names }
         endpoints:
           base: /device
           body_max: 12KiB
@@ -246,7 +246,7 @@ struct Configuration {
             respond: { status: 418, body: 'a "b"', content_type: text/html }
             attest: { mode: observe }
         admin: { bind: localhost:9464 }
-        log: { access: off, events: ./events.log }
+        log: { access: off, events: ./events.log, keys: off }
         limits:
           connections: 1
           connections_per_address: 100

@@ -7,6 +7,7 @@ import KeyStore
 final class SimulatedRegistry: Registry, Sendable {
     private struct State {
         var records: [KeyID: KeyRecord] = [:]
+        var shared: [String: SharedEntry] = [:]
         var answers: [@Sendable () -> Void] = []
         var handlers: [@Sendable (RegistryChange) -> Void] = []
         var isFailing = false
@@ -85,6 +86,24 @@ final class SimulatedRegistry: Registry, Sendable {
 
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
         ask(reply) { _ in }
+    }
+
+    func readShared(
+        _ name: String, reply: @escaping @Sendable (Result<SharedReading, StoreError>) -> Void
+    ) {
+        ask(reply) { SharedReading(entry: $0.shared[name], now: 0) }
+    }
+
+    func writeShared(
+        _ write: SharedWrite,
+        reply: @escaping @Sendable (Result<SharedOutcome, StoreError>) -> Void
+    ) {
+        ask(reply) { state in
+            let entry = write.entry(over: state.shared[write.name], at: 0)
+            if let entry { state.shared[write.name] = entry }
+            let reading = SharedReading(entry: state.shared[write.name], now: 0)
+            return SharedOutcome(isWritten: entry != nil, reading: reading)
+        }
     }
 
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {

@@ -32,16 +32,11 @@ public struct SessionTokenSealer: Sendable {
             let nameLabel = Array("sallyport session token name".utf8)
             let name = HMACSHA256.authenticate(nameLabel, key: master)
             let seal = HMACSHA256.authenticate(Array("sallyport session token".utf8), key: master)
-            let header = #"{"alg":"HS256","kid":""# + Self.digits(name.word0) + #"","typ":"JWT"}"#
+            let header = #"{"alg":"HS256","kid":""# + Hex.encode(name.word0) + #"","typ":"JWT"}"#
             return Generation(
                 key: HMACKey(seal.array),
                 prefix: Base64.encodeURLBytes(Array(header.utf8)) + [UInt8(ascii: ".")])
         }
-    }
-
-    private static func digits(_ word: UInt64) -> String {
-        let text = String(word, radix: 16)
-        return String(repeating: "0", count: 16 - text.utf8.count) + text
     }
 
     /// The token, as ASCII bytes.

@@ -10,10 +10,15 @@ public struct LoadedConfiguration: Sendable {
     public let settings: Settings
     /// 32 bytes each; the first seals.
     public let challengeKeys: [[UInt8]]
+    /// 32 bytes each, of which the first makes pseudonyms; none: derived from those of challenges.
+    public let pseudonymKeys: [[UInt8]]
 
-    public init(settings: Settings, challengeKeys: [[UInt8]]) {
+    public init(
+        settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = []
+    ) {
         self.settings = settings
         self.challengeKeys = challengeKeys
+        self.pseudonymKeys = pseudonymKeys
     }
 }
 
@@ -72,7 +77,8 @@ public final class Gateway {
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log))
         site = try Site(
-            settings: settings, challengeKeys: configuration.challengeKeys, generation: 0,
+            settings: settings, challengeKeys: configuration.challengeKeys,
+            pseudonymKeys: configuration.pseudonymKeys, generation: 0,
             ticketKeys: ticketKeys)
         reports = try Mailbox(countMax: Self.reportCountMax)
         try hub.resolve(settings.upstreams)
@@ -246,6 +252,7 @@ public final class Gateway {
             try refuseFixedChanges(loaded.settings)
             let next = try Site(
                 settings: loaded.settings, challengeKeys: loaded.challengeKeys,
+                pseudonymKeys: loaded.pseudonymKeys,
                 generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
             try apple?.use(loaded.settings.apple)

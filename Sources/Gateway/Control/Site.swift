@@ -3,6 +3,7 @@ import Bytes
 import Crypto
 import EventLoop
 import HTTP
+import KeyStore
 import Policy
 public import Settings
 
@@ -24,6 +25,8 @@ public final class Site: Sendable {
     let keyIDName: FieldNameSet
     let tokenName: FieldNameSet
     let tokens: SessionTokenSealer
+    /// For keys in the log.
+    let pseudonyms: Pseudonyms
     /// Names of the routes that take session tokens.
     let tokenRoutes: [String]
     let headLimits: HeadLimits
@@ -38,15 +41,23 @@ public final class Site: Sendable {
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
 
-    /// `challengeKeys`: 32 bytes each, the first seals. Errors are texts for the operator.
+    /// `challengeKeys`: 32 bytes each, the first seals. `pseudonymKeys`: likewise; none where they
+    /// are derived from the others. Errors are texts for the operator.
     init(
-        settings: Settings, challengeKeys: [[UInt8]], generation: Int,
+        settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
+        generation: Int,
         ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
             let tokens = SessionTokenSealer(keys: challengeKeys)
         else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
+        }
+        guard
+            let pseudonyms = Pseudonyms(
+                secrets: pseudonymKeys.isEmpty ? challengeKeys : pseudonymKeys)
+        else {
+            throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
         }
         var roots: [Certificate] = [AppleRoots.appAttestation]
         for der in settings.trust.extraRoots {
@@ -58,6 +69,7 @@ public final class Site: Sendable {
         self.settings = settings
         self.sealer = sealer
         self.tokens = tokens
+        self.pseudonyms = pseudonyms
         self.generation = generation
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)

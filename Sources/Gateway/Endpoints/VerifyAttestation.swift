@@ -14,12 +14,17 @@ extension Exchange {
         let request = try attestationRequest()
         let (challenge, hashed) = try attestationChallenge(request.challenge, keyID: request.keyID)
         let verified = try verify(request, hashed: hashed)
-        let record = KeyRecord(
+        var record = KeyRecord(
             keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
             environment: verified.environment, enrolledAt: worker.wallMilliseconds / 1000,
             bundleVersion: verified.extensions.bundleVersion,
-            validationCategory: verified.extensions.validationCategory,
-            receipt: usableReceipt(of: verified))
+            validationCategory: verified.extensions.validationCategory)
+        if let (receipt, fields) = usableReceipt(of: verified) {
+            record.receipt = receipt
+            record.receiptState = ReceiptState(
+                fields, dueAt: fields.notBefore?.seconds ?? record.enrolledAt)
+            record.riskMetric = fields.riskMetric
+        }
         enrolment = PendingEnrolment(keyID: verified.keyID, environment: verified.environment)
         try worker.enrol(self, record, challenge: challenge.id)
         return .wait
@@ -27,12 +32,14 @@ extension Exchange {
 
     /// The receipt, where it verifies by itself: the attestation's nonce does not cover it, so a
     /// genuine attestation may carry a damaged one. The key is enrolled either way.
-    private func usableReceipt(of attestation: VerifiedAttestation) -> [UInt8]? {
+    private func usableReceipt(
+        of attestation: VerifiedAttestation
+    ) -> ([UInt8], ReceiptFields)? {
         guard let receipt = attestation.receipt else { return nil }
         do {
-            _ = try site.receipts.verify(
+            let verified = try site.receipts.verify(
                 receipt, appID: attestation.app.id, publicKey: attestation.publicKey)
-            return receipt
+            return (receipt, verified.fields)
         } catch {
             detail = "receipt_" + error.code
             return nil

@@ -91,7 +91,7 @@ extension Exchange {
         guard let evidence else { return }
         worker.log.event(
             "counter_conflict",
-            "key \(evidence.keyID.base64.prefix(12)): a counter came again with another challenge;"
+            "\(site.logName(of: evidence.keyID)): a counter came again with another challenge;"
                 + " two devices may hold the key, or one was set back")
     }
 

@@ -137,6 +137,11 @@ extension Exchange {
         upstreamHead.append(environment.rawValue)
         upstreamHead.append(
             token == nil ? "\r\nX-Attest-Tier: attested\r\n" : "\r\nX-Attest-Tier: token\r\n")
+        if let metric = key?.riskMetric {
+            upstreamHead.append("X-Attest-Risk: ")
+            upstreamHead.append(decimal: UInt64(metric))
+            upstreamHead.append("\r\n")
+        }
         if let version = bundleVersion, version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
             upstreamHead.append("X-Attest-Version: ")
             upstreamHead.append(version)

@@ -3,6 +3,7 @@ import Bytes
 import EventLoop
 import HTTP
 import JSON
+import KeyStore
 import Policy
 import Settings
 import TLS
@@ -53,8 +54,7 @@ final class WorkerLog {
         writer.member("reason", constant: exchange.reason.code)
         if let detail = exchange.detail { writer.member("detail", string: detail) }
         if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
-            // Enough to find the key in the registry.
-            writer.member("key", string: String(keyID.base64.prefix(12)))
+            writeKey(keyID, exchange.site)
         }
         if let session = exchange.session {
             writer.member("tls", constant: session.version.name)
@@ -67,6 +67,16 @@ final class WorkerLog {
             flush()
         } else {
             turnEnd?.schedule()
+        }
+    }
+
+    /// Enough to tell keys apart, and for the operator to find this one in the registry.
+    private func writeKey(_ keyID: KeyID, _ site: Site) {
+        switch site.settings.log.keys {
+        case .pseudonym:
+            writer.member("key", digitsOf: site.pseudonyms.pseudonym(of: keyID).value)
+        case .prefix: writer.member("key", string: keyID.logPrefix)
+        case .off: break
         }
     }
 
@@ -100,4 +110,19 @@ final class WorkerLog {
     }
 
     static let batchByteCountMax = 64 * 1024
+}
+
+extension Site {
+    /// What stands for a key in the text of an event.
+    func logName(of keyID: KeyID) -> String {
+        switch settings.log.keys {
+        case .pseudonym: "key \(pseudonyms.pseudonym(of: keyID))"
+        case .prefix: "key \(keyID.logPrefix)"
+        case .off: "a key"
+        }
+    }
+}
+
+extension KeyID {
+    fileprivate var logPrefix: String { String(base64.prefix(12)) }
 }

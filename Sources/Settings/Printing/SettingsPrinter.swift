@@ -49,6 +49,7 @@ public struct SettingsPrinter {
         yaml.mapping("log") { yaml in
             yaml.entry("access", Self.text(settings.log.access))
             yaml.entry("events", Self.text(settings.log.events))
+            yaml.entry("keys", settings.log.keys.rawValue)
         }
         writeLimits()
     }
@@ -107,9 +108,7 @@ public struct SettingsPrinter {
             yaml.entry("ttl", Quantity.describe(settings.sessionTokens.timeToLive))
             if let name = settings.sessionTokens.boundHeader { yaml.entry("bind_to", text: name) }
         }
-        if let file = settings.secrets.challengeKeyFile {
-            yaml.mapping("secrets") { $0.entry("challenge_key_file", text: file) }
-        }
+        writeSecrets()
         yaml.mapping("endpoints") { yaml in
             yaml.entry("base", text: settings.endpoints.base)
             yaml.entry(
@@ -120,6 +119,19 @@ public struct SettingsPrinter {
                     Self.write("attestation_challenge", names, to: &yaml)
                 }
                 Self.write("attestation", settings.endpoints.attestationRateLimits, to: &yaml)
+            }
+        }
+    }
+
+    private mutating func writeSecrets() {
+        let secrets = settings.secrets
+        guard secrets != SecretSettings() else { return }
+        yaml.mapping("secrets") { yaml in
+            if let file = secrets.challengeKeyFile {
+                yaml.entry("challenge_key_file", text: file)
+            }
+            if let file = secrets.pseudonymKeyFile {
+                yaml.entry("pseudonym_key_file", text: file)
             }
         }
     }

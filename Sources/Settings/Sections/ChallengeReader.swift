@@ -21,6 +21,7 @@ enum ChallengeReader {
         field.section { section in
             var secrets = SecretSettings()
             section.set("challenge_key_file", &secrets.challengeKeyFile) { $0.filePath() }
+            section.set("pseudonym_key_file", &secrets.pseudonymKeyFile) { $0.filePath() }
             return secrets
         }
     }

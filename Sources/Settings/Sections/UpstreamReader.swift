@@ -138,8 +138,17 @@ enum LogReader {
             var log = LogSettings()
             section.set("access", &log.access, destination)
             section.set("events", &log.events, destination)
+            section.set("keys", &log.keys, naming)
             return log
         }
+    }
+
+    private static func naming(_ field: Field) -> LogSettings.KeyNaming? {
+        let naming = field.choice(LogSettings.KeyNaming.self)
+        if naming == .prefix {
+            field.warning("log lines tell keys by the beginning of their ids")
+        }
+        return naming
     }
 
     private static func destination(_ field: Field) -> LogSettings.Destination? {

@@ -139,6 +139,9 @@ public struct SessionTokenSettings: Hashable, Sendable {
 public struct SecretSettings: Hashable, Sendable {
     /// Nil: made and kept beside the registry.
     public var challengeKeyFile: String?
+    /// Nil: made and kept beside the registry, where that is a file; else derived from the first
+    /// key of challenges.
+    public var pseudonymKeyFile: String?
 
     public init() {}
 }
@@ -182,10 +185,20 @@ public struct LogSettings: Hashable, Sendable {
         case file(path: String)
     }
 
+    /// How lines name a key.
+    public enum KeyNaming: String, Hashable, Sendable, CaseIterable {
+        /// By a name that nobody can lead back to the key without the secret.
+        case pseudonym
+        /// By the beginning of the key id.
+        case prefix
+        case off
+    }
+
     /// One JSON line for each exchange.
     public var access = Destination.standardOutput
     /// One JSON line for each event of the gateway itself.
     public var events = Destination.standardError
+    public var keys = KeyNaming.pseudonym
 
     public init() {}
 }

@@ -97,6 +97,9 @@ public final class PostgresServer: @unchecked Sendable {
     /// kill -9 of all of its processes; returns when they are gone.
     public func kill() throws {
         let server = current
+        // Stopped first: a process that it forks meanwhile would outlive it and keep the memory
+        // that they share, and the next start is refused.
+        server.stop()
         let children = self.children
         server.kill()
         for child in children { Foundation.kill(child, SIGKILL) }

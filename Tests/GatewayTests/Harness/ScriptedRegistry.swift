@@ -17,6 +17,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private let lock = NSCondition()
     private let thread = DispatchQueue(label: "scripted registry")
     private var records: [KeyID: KeyRecord] = [:]
+    private var shared: [String: SharedEntry] = [:]
     private var challenges: [Bytes16: KeyID] = [:]
     private var failure: StoreError?
     private var gate: Gate?
@@ -49,6 +50,15 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     func set(_ status: KeyStatus, of keyID: KeyID) {
         let handlers = lock.withLock {
             records[keyID]?.status = status
+            return self.handlers
+        }
+        for handler in handlers { handler(.keys([keyID])) }
+    }
+
+    /// Another gateway has learned what Apple says of the key's device.
+    func set(riskMetric: UInt32, of keyID: KeyID) {
+        let handlers = lock.withLock {
+            records[keyID]?.riskMetric = riskMetric
             return self.handlers
         }
         for handler in handlers { handler(.keys([keyID])) }
@@ -115,6 +125,24 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
         answer(nil, reply) { _ in }
+    }
+
+    func readShared(
+        _ name: String, reply: @escaping @Sendable (Result<SharedReading, StoreError>) -> Void
+    ) {
+        answer(nil, reply) { SharedReading(entry: $0.shared[name], now: 0) }
+    }
+
+    func writeShared(
+        _ write: SharedWrite,
+        reply: @escaping @Sendable (Result<SharedOutcome, StoreError>) -> Void
+    ) {
+        answer(nil, reply) { registry in
+            let entry = write.entry(over: registry.shared[write.name], at: 0)
+            if let entry { registry.shared[write.name] = entry }
+            let reading = SharedReading(entry: registry.shared[write.name], now: 0)
+            return SharedOutcome(isWritten: entry != nil, reading: reading)
+        }
     }
 
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {

@@ -1,0 +1,57 @@
+public import AppAttest
+import Bytes
+import Crypto
+
+/// What stands for a key, or a user, where its own name must not: HMACs, which nobody without the
+/// secret can make, tell apart from noise, or reverse.
+///
+/// Those of keys are short, because they are for logs: 64 bits, of which two among ten million are
+/// the same by a chance of 1 to 370,000.
+public struct Pseudonyms: Sendable {
+    private struct Generation: Sendable {
+        let keys: HMACKey
+
+        init(_ secret: [UInt8]) {
+            let master = HMACKey(secret)
+            let label = Array("sallyport key pseudonym".utf8)
+            keys = HMACKey(HMACSHA256.authenticate(label, key: master).array)
+        }
+
+        func pseudonym(of keyID: KeyID) -> Pseudonym {
+            Pseudonym(value: HMACSHA256.authenticate(keyID.digest, key: keys).word0)
+        }
+    }
+
+    private let generations: [Generation]
+
+    /// `secrets`: 32 bytes each; the first makes pseudonyms, those of every one are recognised. Nil
+    /// for none or another length. Keys of challenges may be given: what is used is derived.
+    public init?(secrets: [[UInt8]]) {
+        guard !secrets.isEmpty, secrets.allSatisfy({ $0.count == 32 }) else { return nil }
+        generations = secrets.map(Generation.init)
+    }
+
+    public func pseudonym(of keyID: KeyID) -> Pseudonym { generations[0].pseudonym(of: keyID) }
+
+    /// Whether `pseudonym` stands for `keyID`, under whichever secret.
+    public func isPseudonym(_ pseudonym: Pseudonym, of keyID: KeyID) -> Bool {
+        generations.contains { $0.pseudonym(of: keyID) == pseudonym }
+    }
+}
+
+/// Stands for a key: 16 hexadecimal digits.
+public struct Pseudonym: Hashable, Sendable, CustomStringConvertible {
+    public let value: UInt64
+
+    public init(value: UInt64) { self.value = value }
+
+    /// Nil for anything but 16 hexadecimal digits.
+    public init?(_ text: String) {
+        guard text.utf8.count == 16, text.utf8.allSatisfy({ Hex.value($0) != nil }),
+            let value = UInt64(text, radix: 16)
+        else { return nil }
+        self.value = value
+    }
+
+    public var description: String { Hex.encode(value) }
+}

@@ -1,0 +1,96 @@
+public import AppAttest
+
+/// What became of the last attempt to renew a receipt.
+public enum RenewalOutcome: String, CaseIterable, Sendable {
+    /// Apple gave a new one, which verified.
+    case renewed
+    /// 304: there is no newer one yet.
+    case tooEarly = "too_early"
+    /// 400 `Incorrect Environment`: not tried again.
+    case wrongEnvironment = "wrong_environment"
+    /// 400 `Bad Payload`, or any other: not tried again.
+    case badPayload = "bad_payload"
+    /// 401: Apple does not take our token; nothing is known of the receipt.
+    case unauthorized
+    /// 404: older than 30 days, or Apple does not know it.
+    case notFound = "not_found"
+    /// 429.
+    case throttled
+    /// 5xx.
+    case serverError = "server_error"
+    /// No answer, or one that was cut off.
+    case unreachable
+    /// An answer of no kind that is known.
+    case unexpected
+    /// A receipt that does not verify, or is another key's: not kept.
+    case receiptInvalid = "receipt_invalid"
+    /// Its time ran out before it was sent: not tried again.
+    case expired
+
+    /// For the stores; never changes its meaning.
+    public var code: Int64 {
+        switch self {
+        case .renewed: 0
+        case .tooEarly: 1
+        case .wrongEnvironment: 2
+        case .badPayload: 3
+        case .unauthorized: 4
+        case .notFound: 5
+        case .throttled: 6
+        case .serverError: 7
+        case .unreachable: 8
+        case .unexpected: 9
+        case .receiptInvalid: 10
+        case .expired: 11
+        }
+    }
+
+    private static let byCode = Dictionary(uniqueKeysWithValues: allCases.map { ($0.code, $0) })
+
+    /// Nil also for one of a later version.
+    public init?(code: Int64) {
+        guard let outcome = Self.byCode[code] else { return nil }
+        self = outcome
+    }
+}
+
+/// What is known of a key's receipt without reading it, and how its renewal stands. All times are
+/// seconds since 1970.
+public struct ReceiptState: Hashable, Sendable {
+    /// Nil where nobody has read the receipt yet: it came with an import, or from a version that
+    /// kept receipts alone.
+    public var kind: ReceiptFields.Kind?
+    public var createdAt: Int64?
+    /// Apple has no newer one before.
+    public var notBefore: Int64?
+    public var expiresAt: Int64?
+    /// When it is to be sent to Apple; nil where it is not sent any more.
+    public var dueAt: Int64?
+    public var lastOutcome: RenewalOutcome?
+    public var attemptedAt: Int64?
+    /// Attempts in a row that brought nothing.
+    public var failureCount: UInt32
+
+    public init(
+        kind: ReceiptFields.Kind? = nil, createdAt: Int64? = nil, notBefore: Int64? = nil,
+        expiresAt: Int64? = nil, dueAt: Int64?, lastOutcome: RenewalOutcome? = nil,
+        attemptedAt: Int64? = nil, failureCount: UInt32 = 0
+    ) {
+        self.kind = kind
+        self.createdAt = createdAt
+        self.notBefore = notBefore
+        self.expiresAt = expiresAt
+        self.dueAt = dueAt
+        self.lastOutcome = lastOutcome
+        self.attemptedAt = attemptedAt
+        self.failureCount = failureCount
+    }
+
+    /// Of a receipt that was verified and has not been sent yet.
+    public init(_ receipt: ReceiptFields, dueAt: Int64?) {
+        self.init(
+            kind: receipt.kind, createdAt: receipt.createdAt.seconds,
+            notBefore: receipt.notBefore?.seconds, expiresAt: receipt.expiresAt?.seconds,
+            dueAt: dueAt)
+    }
+}

@@ -1,0 +1,91 @@
+public import EventLoop
+
+/// One gateway's side of a lease: work that one gateway at a time shall do.
+///
+/// The holder writes anew after a third of the lease's life. It counts that life on its own
+/// monotonic clock from before each write was sent, the store from when it was written, so the
+/// holder lets go first; a twentieth is left for clocks that run at different speeds. What must not
+/// happen twice even so (the store's clock stepped, a holder was stopped in the middle of its work)
+/// is fenced with ``term(at:)``: it grows with each holder, so a write that depends on the lease
+/// names its term, and the store refuses it where the entry has another one.
+///
+/// No clock and no I/O: ``write(at:)`` says what to write, ``answered(_:)`` takes the answer.
+public struct SharedLease: Sendable {
+    public let name: String
+    /// Tells holders apart: of a gateway's start, not of its machine.
+    public let holder: [UInt8]
+    private let lifetime: Duration
+
+    private var known: SharedEntry?
+    /// The holder's own reckoning; nil where somebody else holds it, or nobody.
+    private var heldUntil: MonotonicInstant?
+    private var nextWrite: MonotonicInstant?
+    /// When the write that is under way was sent.
+    private var sentAt: MonotonicInstant?
+
+    /// `holder`: random bytes made at the start.
+    public init(name: String, holder: [UInt8], lifetime: Duration) {
+        self.name = name
+        self.holder = holder
+        self.lifetime = lifetime
+    }
+
+    /// The fencing number, nil where the lease is not held now.
+    public func term(at now: MonotonicInstant) -> Int64? {
+        guard let heldUntil, now < heldUntil else { return nil }
+        return known?.term
+    }
+
+    /// What to write now to get the lease or to keep it; nil where an answer is awaited or it is
+    /// too early. To be asked every few seconds.
+    public mutating func write(at now: MonotonicInstant) -> SharedWrite? {
+        guard sentAt == nil, nextWrite.map({ $0 <= now }) ?? true else { return nil }
+        sentAt = now
+        return write(lifetime)
+    }
+
+    /// What to write so that another gateway may take it at once; nil where it is not held. The
+    /// answer does not matter.
+    public mutating func release(at now: MonotonicInstant) -> SharedWrite? {
+        guard term(at: now) != nil else { return nil }
+        heldUntil = nil
+        return write(.zero)
+    }
+
+    /// Takes the answer to the last ``write(at:)``.
+    public mutating func answered(
+        _ result: Result<SharedOutcome, StoreError>, at now: MonotonicInstant
+    ) {
+        let sentAt = self.sentAt ?? now
+        self.sentAt = nil
+        nextWrite = now + lifetime / 3
+        guard case .success(let outcome) = result else {
+            // Perhaps written, perhaps not: held for as long as before, and soon tried again.
+            nextWrite = now + lifetime / 10
+            return
+        }
+        known = outcome.reading.entry
+        if outcome.isWritten {
+            heldUntil = sentAt + lifetime * 19 / 20
+            nextWrite = sentAt + lifetime / 3
+        } else if known?.value == holder, let expiresAt = known?.expiresAt,
+            expiresAt > outcome.reading.now
+        {
+            // A write whose answer was lost: its life is known from the store's own clock.
+            let left = Duration.milliseconds(expiresAt - outcome.reading.now)
+            heldUntil = sentAt + min(left, lifetime) * 19 / 20
+            nextWrite = now
+        } else {
+            heldUntil = nil
+        }
+    }
+
+    /// On what it wrote itself the holder writes on; for others only an ended life counts.
+    private func write(_ lifetime: Duration) -> SharedWrite {
+        let isOwn = known?.value == holder
+        var write = SharedWrite(
+            name: name, value: holder, expected: isOwn ? known : nil, lifetime: lifetime)
+        write.takesExpired = true
+        return write
+    }
+}

@@ -1,0 +1,135 @@
+/// A small value under a name, that all gateways of one registry share.
+public struct SharedEntry: Hashable, Sendable {
+    public let name: String
+    public let value: [UInt8]
+    /// 1 for the first value, one more with each write.
+    public let version: Int64
+    /// 1 at first, one more with each write that took the place of a value whose life had ended.
+    /// Who writes on what it read itself stays in its term. For a lease this is the number to fence
+    /// with: a later holder has a greater one.
+    public let term: Int64
+    /// When its life ends, in milliseconds since 1970 by the store's clock; nil: never.
+    public let expiresAt: Int64?
+
+    public init(name: String, value: [UInt8], version: Int64, term: Int64, expiresAt: Int64?) {
+        self.name = name
+        self.value = value
+        self.version = version
+        self.term = term
+        self.expiresAt = expiresAt
+    }
+
+    /// Whether its life has ended; `now` by the store's clock. It can still be read.
+    public func isExpired(at now: Int64) -> Bool { expiresAt.map { $0 <= now } ?? false }
+}
+
+/// What stands under a name, and the time it was read.
+public struct SharedReading: Hashable, Sendable {
+    /// Nil where nothing was written yet.
+    public let entry: SharedEntry?
+    /// Milliseconds since 1970 by the store's clock, which is the same for every gateway.
+    public let now: Int64
+
+    public init(entry: SharedEntry?, now: Int64) {
+        self.entry = entry
+        self.now = now
+    }
+}
+
+/// A value to put in place of another one.
+public struct SharedWrite: Hashable, Sendable {
+    public var name: String
+    public var value: [UInt8]
+    /// What it stands in place of, as it was read: nil where there was nothing. It is refused when
+    /// anybody has written since. Version and value must both be the same, so that a store which
+    /// lost its last writes in a failover does not mistake one value for another.
+    public var expected: SharedEntry?
+    /// How long it lives from the moment of the write by the store's clock; nil: for ever; zero: it
+    /// is free at once.
+    public var lifetime: Duration?
+    /// Whether it may also take the place of any value whose life has ended.
+    public var takesExpired = false
+
+    public static let nameByteCountMax = 200
+    /// A decision and its reasons, not data: everybody reads it every few seconds.
+    public static let valueByteCountMax = 16_384
+
+    public init(name: String, value: [UInt8], expected: SharedEntry?, lifetime: Duration? = nil) {
+        self.name = name
+        self.value = value
+        self.expected = expected
+        self.lifetime = lifetime
+    }
+
+    /// What stands there after the write, nil where `current` does not allow it: the rules of every
+    /// store.
+    public func entry(over current: SharedEntry?, at now: Int64) -> SharedEntry? {
+        let expiresAt = lifetimeMilliseconds.map { now + $0 }
+        guard let current else {
+            guard expected == nil else { return nil }
+            return SharedEntry(name: name, value: value, version: 1, term: 1, expiresAt: expiresAt)
+        }
+        let isExpected =
+            expected.map { $0.version == current.version && $0.value == current.value } ?? false
+        guard isExpected || takesExpired && current.isExpired(at: now) else { return nil }
+        return SharedEntry(
+            name: name, value: value, version: current.version + 1,
+            term: current.term + (isExpected ? 0 : 1), expiresAt: expiresAt)
+    }
+
+    package var lifetimeMilliseconds: Int64? { lifetime.map(\.wholeMilliseconds) }
+
+    /// Why no store takes it.
+    package var problem: StoreError? {
+        if name.isEmpty || name.utf8.count > Self.nameByteCountMax {
+            return StoreError("registry: a shared value with a name of \(name.utf8.count) bytes")
+        }
+        if value.count > Self.valueByteCountMax {
+            return StoreError("registry: the shared value \(name) has \(value.count) bytes")
+        }
+        return nil
+    }
+}
+
+/// What became of a write.
+public struct SharedOutcome: Hashable, Sendable {
+    /// Whether the value is there and durable.
+    public let isWritten: Bool
+    /// What stands there now: the value written, or the one that was in the way.
+    public let reading: SharedReading
+
+    public init(isWritten: Bool, reading: SharedReading) {
+        self.isWritten = isWritten
+        self.reading = reading
+    }
+}
+
+/// Small values under names, in the registry: what gateways decide together.
+///
+/// A write compares and sets, so of gateways that write on the same reading one succeeds and the
+/// others learn what it wrote. Values are as durable as enrolments. Times are those of the store's
+/// clock (the database server's; in SQLite the machine's), so clocks of gateways need not agree; a
+/// step of that clock lengthens or shortens lives by as much. Nothing is ever deleted, so versions
+/// and terms do not begin anew.
+///
+/// A failure says nothing about a write: it may have been done. Read again before the next one.
+/// There is no news of changes: readers ask every few seconds.
+public protocol SharedState: AnyObject, Sendable {
+    /// `reply` runs as those of ``Registry`` do.
+    func readShared(
+        _ name: String, reply: @escaping @Sendable (Result<SharedReading, StoreError>) -> Void)
+
+    /// Replies after the commit.
+    func writeShared(
+        _ write: SharedWrite,
+        reply: @escaping @Sendable (Result<SharedOutcome, StoreError>) -> Void)
+}
+
+extension Duration {
+    /// Rounded up; zero for a negative duration.
+    fileprivate var wholeMilliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        return seconds * 1000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,57 @@
+import Bytes
+import Crypto
+import EventLoop
+import Gateway
+import KeyStore
+import Settings
+
+/// A file of secret keys: read, or made beside the registry on the first start.
+enum SecretKeyFiles {
+    /// The secret that seals challenges. 32 bytes each; the first seals, every one opens.
+    static func challengeKeys(for settings: Settings) throws -> [[UInt8]] {
+        if let path = settings.secrets.challengeKeyFile { return try read(path) }
+        guard case .sqlite(let registryPath) = settings.registry else {
+            throw ConfigurationFailure("secrets.challenge_key_file is needed with this registry")
+        }
+        return try readOrMake(registryPath + ".challenge-key")
+    }
+
+    /// The secret behind pseudonyms. 32 bytes each; the first makes them, those of every one are
+    /// recognised. None where it is derived from the secret of challenges.
+    static func pseudonymKeys(for settings: Settings) throws -> [[UInt8]] {
+        if let path = settings.secrets.pseudonymKeyFile { return try read(path) }
+        guard let path = pseudonymPath(settings) else { return [] }
+        return try readOrMake(path)
+    }
+
+    /// For commands: nothing is made, which the gateway's user might not be able to read.
+    static func pseudonyms(for settings: Settings) throws -> Pseudonyms {
+        let path = settings.secrets.pseudonymKeyFile ?? pseudonymPath(settings)
+        let keys = try path.map(read) ?? challengeKeys(for: settings)
+        guard let pseudonyms = Pseudonyms(secrets: keys) else {
+            throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
+        }
+        return pseudonyms
+    }
+
+    private static func pseudonymPath(_ settings: Settings) -> String? {
+        guard case .sqlite(let registryPath) = settings.registry else { return nil }
+        return registryPath + ".pseudonym-key"
+    }
+
+    private static func readOrMake(_ path: String) throws -> [[UInt8]] {
+        if !File.exists(path) {
+            let line = Base64.encode(RandomBytes.bytes(32)) + "\n"
+            try File.write(path, Array(line.utf8), mode: 0o600)
+        }
+        return try read(path)
+    }
+
+    private static func read(_ path: String) throws -> [[UInt8]] {
+        let text = try File.read(path, byteCountMax: 64 * 1024)
+        switch ChallengeKeys.parse(text, fileName: path) {
+        case .success(let keys): return keys
+        case .failure(let problem): throw ConfigurationFailure(problem.description)
+        }
+    }
+}
