@@ -87,6 +87,11 @@ struct Configuration {
         return String(decoding: try certificate.pem(), as: UTF8.self)
     }
 
+    /// A private key of Apple's form.
+    static func keyPEM() throws -> String {
+        String(decoding: try P256PrivateKey.generate().pem(), as: UTF8.self)
+    }
+
     /// Every key, each with another value than its default.
     static let everyKey = """
         workers: auto
@@ -113,6 +118,17 @@ struct Configuration {
           - id: ABCDE12345.com.example.app
             environments: [development]
           - { id: ABCDE12345.com.example.b, environments: [development, production] }
+        apple:
+          keys: [{ key_id: ABC123DEFG, file: /key.p8 }]
+          authorization: bearer
+          proxy: http://proxy.example:3128
+          ca: /root.pem
+          connect_timeout: 1s
+          timeout: 2s
+          in_flight_max: 3
+          hosts:
+            attestation_data: { production: 'https://h:1', development: 'https://h:2' }
+            device_check: { production: 'https://h:3', development: 'https://h:4' }
         trust: { extra_roots: [/root.pem], clock_skew: 0s }
         registry: { sqlite: ./r.db }
         counters:

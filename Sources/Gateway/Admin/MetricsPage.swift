@@ -13,6 +13,7 @@ enum MetricsPage {
         writeWorkers(hub, &page)
         writeServers(hub, &page)
         writeHandshakes(hub, &page)
+        writeApple(hub, &page)
         writeState(hub, site, &page)
         return page.finish()
     }

@@ -48,6 +48,7 @@ public final class Gateway {
     private var signals: [SignalWatch] = []
     private var probe: Timer?
     private var nameRefresher: NameRefresher?
+    private(set) var apple: AppleDesk?
     private let listeners: Listeners
     private let version: String
     private let ticketKeys = TicketKeyRings()
@@ -96,6 +97,9 @@ public final class Gateway {
         let control = try Worker(
             index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
         self.control = control
+        let apple = AppleDesk(loop: control.loop, hub: hub)
+        try apple.use(site.settings.apple)
+        self.apple = apple
         try startWorkers()
         for (mailbox, listeners) in zip(mailboxes, listeners.takeInitial()) {
             _ = mailbox.post(.listen(listeners))
@@ -112,6 +116,7 @@ public final class Gateway {
         supervision.watch(on: control.loop)
         supervision.workersChange(status: servingText)
         control.run()
+        apple.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
         guard upgradeStep == .handingOver else {
@@ -250,6 +255,7 @@ public final class Gateway {
                 pseudonymKeys: loaded.pseudonymKeys,
                 generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
+            try apple?.use(loaded.settings.apple)
             let bound = try listeners.bind(loaded.settings, generation: next.generation)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {
