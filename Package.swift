@@ -43,6 +43,7 @@ let package = Package(
         .systemLibrary(name: "CYAML"),
         .systemLibrary(name: "CJansson"),
         .systemLibrary(name: "CNghttp2"),
+        .systemLibrary(name: "CCurl"),
 
         // MARK: tier 1 - pure values
         fence("Bytes"),
@@ -61,11 +62,15 @@ let package = Package(
         fence("SQLite", ["Bytes", "CSQLite"]),
         fence("Postgres", ["EventLoop", "CPostgres"]),
         fence("Redis", ["Bytes", "EventLoop", "TLS", "CHiredis"]),
+        fence("HTTPSClient", ["EventLoop", "TLS", "CCurl"]),
 
         // MARK: tier 3 - rules, and the stores behind their contract
         library("AppAttest", ["Bytes", "CBOR", "Crypto", "JSON"]),
         library("AppAttestTesting", ["AppAttest", "Bytes", "CBOR", "Crypto", "JSON"]),
         library("Policy", ["Bytes", "HTTP"]),
+        library(
+            "AppleServices",
+            ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON"]),
         library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
         library(
             "SQLiteKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "SQLite"]),
@@ -77,16 +82,17 @@ let package = Package(
         library(
             "Settings",
             [
-                "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy", "TLS",
-                "YAML",
+                "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP", "HTTP2", "HTTPSClient",
+                "KeyStore", "Policy", "TLS", "YAML",
             ]),
 
         // MARK: tier 4 - the gateway
         library(
             "Gateway",
             [
-                "AppAttest", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2", "JSON", "KeyStore",
-                "Policy", "Postgres", "PostgresKeyStore", "ProxyProtocol", "Redis",
+                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2",
+                "JSON", "KeyStore", "Policy", "Postgres", "PostgresKeyStore", "ProxyProtocol",
+                "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
@@ -131,6 +137,7 @@ let package = Package(
         tests("CryptoTests", ["Crypto", "Bytes"]),
         tests("HTTP2Tests", ["HTTP2", "Bytes"]),
         tests("TLSTests", ["TLS", "Bytes", "Crypto", "EventLoop", "GatewayTesting"]),
+        tests("HTTPSClientTests", ["HTTPSClient", "Bytes", "EventLoop", "GatewayTesting", "TLS"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
         tests("SQLiteTests", ["SQLite", "Bytes"]),
@@ -140,6 +147,12 @@ let package = Package(
             [
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTesting",
                 "JSON",
+            ]),
+        tests(
+            "AppleServicesTests",
+            [
+                "AppleServices", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
+                "GatewayTesting", "HTTPSClient", "JSON", "TLS",
             ]),
         tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
         tests(
@@ -151,8 +164,8 @@ let package = Package(
         tests(
             "SettingsTests",
             [
-                "Settings", "AppAttest", "Bytes", "Crypto", "HTTP", "HTTP2", "KeyStore", "Policy",
-                "TLS",
+                "Settings", "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP", "HTTP2",
+                "HTTPSClient", "KeyStore", "Policy", "TLS",
             ]),
         tests(
             "GatewayTests",

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
-    libnghttp2-dev libpq-dev pkg-config)
+    libnghttp2-dev libpq-dev libcurl4-openssl-dev pkg-config)
 demo=(nginx-light curl)
 models=(gcc libc6-dev spin)
 test=("${models[@]}" nginx-light redis-server postgresql curl nghttp2-client openssl python3

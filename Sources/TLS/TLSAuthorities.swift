@@ -53,6 +53,11 @@ public final class TLSAuthorities: @unchecked Sendable {
 
     deinit { unsafe X509_STORE_free(store) }
 
+    /// Makes them those whom `context`, an `SSL_CTX` that another library made, trusts.
+    package func use(in context: OpaquePointer) {
+        unsafe SSL_CTX_set1_cert_store(context, store)
+    }
+
     /// Names them in the requests for certificates that `context` makes.
     func announce(in context: OpaquePointer) throws(TLSError) {
         for index in 0..<stack.count {

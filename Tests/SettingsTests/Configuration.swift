@@ -87,7 +87,7 @@ struct Configuration {
         return String(decoding: try certificate.pem(), as: UTF8.self)
     }
 
-    /// A private key on P-256 in PEM.
+    /// A private key of Apple's form.
     static func keyPEM() throws -> String {
         String(decoding: try P256PrivateKey.generate().pem(), as: UTF8.self)
     }
@@ -118,6 +118,17 @@ struct Configuration {
           - id: ABCDE12345.com.example.app
             environments: [development]
           - { id: ABCDE12345.com.example.b, environments: [development, production] }
+        apple:
+          keys: [{ key_id: ABC123DEFG, file: /key.p8 }]
+          authorization: bearer
+          proxy: http://proxy.example:3128
+          ca: /root.pem
+          connect_timeout: 1s
+          timeout: 2s
+          in_flight_max: 3
+          hosts:
+            attestation_data: { production: 'https://h:1', development: 'https://h:2' }
+            device_check: { production: 'https://h:3', development: 'https://h:4' }
         trust: { extra_roots: [/root.pem], clock_skew: 0s }
         registry: { sqlite: ./r.db }
         counters:
@@ -144,7 +155,7 @@ struct Configuration {
           attestations_per_address: { max: 4, window: 4m, action: limit, rate_limit: first_limit }
           conflicts_per_key: { max: 5, window: 5m, action: deny }
           subjects: 1024
-        identity: { keys: [/key.pem], issuer: me, subject: pseudonym, tokens: 2048 }
+        identity: { keys: [/key.p8], issuer: me, subject: pseudonym, tokens: 2048 }
         endpoints:
           base: /device
           body_max: 12KiB

@@ -37,6 +37,7 @@ struct SettingsLoaderTests {
     func everyKey() throws {
         var configuration = Configuration(processorCount: 6)
         configuration.files["/root.pem"] = try Configuration.rootPEM()
+        configuration.files["/key.p8"] = try Configuration.keyPEM()
         let settings = try configuration.settings(Configuration.everyKey)
         #expect(settings.workerCount == 6)
         let defaults = Settings()
@@ -98,6 +99,7 @@ struct SettingsLoaderTests {
     func everyRouteKey() throws {
         var configuration = Configuration()
         configuration.files["/root.pem"] = try Configuration.rootPEM()
+        configuration.files["/key.p8"] = try Configuration.keyPEM()
         let settings = try configuration.settings(Configuration.everyKey)
         #expect(
             settings.routes[2].hosts.map(\.description) == [

@@ -30,6 +30,7 @@ struct SettingsPrinterTests {
     func everyKey() throws {
         var configuration = Configuration()
         configuration.files["/root.pem"] = try Configuration.rootPEM()
+        configuration.files["/key.p8"] = try Configuration.keyPEM()
         let settings = try configuration.settings(Configuration.everyKey)
         var again = try reload(settings, configuration)
         guard case .redis(var redis) = again.counters else {

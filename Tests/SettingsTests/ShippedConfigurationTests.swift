@@ -44,6 +44,7 @@ struct ShippedConfigurationTests {
         let text = try Configuration.file("conf/sallyport.yaml")
         var configuration = Configuration()
         configuration.files["/root.pem"] = try Configuration.rootPEM()
+        configuration.files["/key.p8"] = try Configuration.keyPEM()
         let printed = SettingsPrinter.text(of: try configuration.settings(Configuration.everyKey))
         // Names of upstreams, of headers and of apps are no keys.
         for line in printed.split(separator: "\n")

@@ -13,13 +13,15 @@ struct LayerTests {
         "Telemetry": ["Bytes"],
         "Redis": ["EventLoop", "TLS"],
         "TLS": ["Crypto", "EventLoop"],
+        "HTTPSClient": ["EventLoop", "TLS"],
         "AppAttestTesting": ["AppAttest"],
         "KeyStore": ["AppAttest"],
         "SQLiteKeyStore": ["KeyStore", "AppAttest"],
         "RedisKeyStore": ["KeyStore", "AppAttest"],
         "Postgres": ["EventLoop"],
         "PostgresKeyStore": ["KeyStore", "AppAttest"],
-        "Settings": ["AppAttest", "KeyStore", "Policy"],
+        "AppleServices": ["AppAttest"],
+        "Settings": ["AppAttest", "AppleServices", "KeyStore", "Policy"],
     ]
 
     /// The tiers that may touch C: the fences, and the commands for their process's own affairs.

@@ -15,6 +15,15 @@ public struct AppIdentity: Hashable, Sendable {
         self.rpIDHash = rpIDHash
     }
 
+    /// Whose app it is: what stands before the first period.
+    public var teamID: String { String(id.prefix { $0 != "." }) }
+
+    /// Whether `text` is a team's id as Apple writes them, which are of the same form as keys'.
+    public static func isTeamID(_ text: some StringProtocol) -> Bool {
+        text.utf8.count == 10
+            && text.utf8.allSatisfy { (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) }
+    }
+
     /// Computes the hash of `id`.
     public init(id: String, environments: Set<AttestEnvironment>) {
         self.init(

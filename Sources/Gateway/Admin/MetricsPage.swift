@@ -14,6 +14,7 @@ enum MetricsPage {
         writeServers(hub, &page)
         writeHandshakes(hub, &page)
         writeSignals(hub, site, &page)
+        writeApple(hub, &page)
         writeState(hub, site, &page)
         return page.finish()
     }

@@ -49,6 +49,7 @@ public final class Gateway {
     private var probe: Timer?
     private var userSweep: Timer?
     private var nameRefresher: NameRefresher?
+    private(set) var apple: AppleDesk?
     private let listeners: Listeners
     private let version: String
     private let ticketKeys = TicketKeyRings()
@@ -98,6 +99,9 @@ public final class Gateway {
         let control = try Worker(
             index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
         self.control = control
+        let apple = AppleDesk(loop: control.loop, hub: hub)
+        try apple.use(site.settings.apple)
+        self.apple = apple
         try startWorkers()
         for (mailbox, listeners) in zip(mailboxes, listeners.takeInitial()) {
             _ = mailbox.post(.listen(listeners))
@@ -115,6 +119,7 @@ public final class Gateway {
         supervision.watch(on: control.loop)
         supervision.workersChange(status: servingText)
         control.run()
+        apple.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
         guard upgradeStep == .handingOver else {
@@ -253,6 +258,7 @@ public final class Gateway {
                 pseudonymKeys: loaded.pseudonymKeys,
                 generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
+            try apple?.use(loaded.settings.apple)
             let bound = try listeners.bind(loaded.settings, generation: next.generation)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {

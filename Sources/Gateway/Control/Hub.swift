@@ -11,6 +11,7 @@ final class Hub: Sendable {
     let meters: [WorkerMeter]
     let logs: LogWriters
     let health = Health()
+    let apple = AppleMeter()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
     let signals: SignalBook

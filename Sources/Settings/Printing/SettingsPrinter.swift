@@ -4,8 +4,8 @@ import Policy
 
 /// Writes settings as a configuration with every key, defaults included, for `check --print`.
 ///
-/// Loaded again it gives equal settings, except for passwords of Redis and PostgreSQL, which are
-/// shown as ``passwordMask``.
+/// Loaded again it gives equal settings, except for passwords of Redis, PostgreSQL and a
+/// proxy, which are shown as ``passwordMask``.
 public struct SettingsPrinter {
     public static let passwordMask = "***"
 
@@ -27,11 +27,15 @@ public struct SettingsPrinter {
         if case .postgres(let postgres) = settings.registry, postgres.password != nil {
             yaml.comment("The password of PostgreSQL is shown as \(Self.passwordMask).")
         }
+        if settings.apple?.hasPrintedPassword == true {
+            yaml.comment("The password of Apple's proxy is shown as \(Self.passwordMask).")
+        }
         yaml.entry("workers", "\(settings.workerCount)")
         writeRateLimits()
         yaml.entry("forwarded", settings.forwarded.rawValue)
         writeListeners()
         writeApps()
+        if let apple = settings.apple { Self.write(apple, to: &yaml) }
         writeStores()
         writeChallenge()
         writeHeaders()

@@ -44,6 +44,16 @@ extension Field {
         }
     }
 
+    /// Those that the system trusts.
+    func systemAuthorities() -> TLSAuthorities? {
+        for path in TLSAuthorities.systemBundlePaths {
+            guard case .success(let bytes) = context.readFile(path) else { continue }
+            if let authorities = try? TLSAuthorities(pem: bytes) { return authorities }
+        }
+        error("the system has no bundle of authorities: name a file in ca")
+        return nil
+    }
+
     /// A text that `check` takes, which may name what OpenSSL lacks.
     func text(_ check: (String) throws(TLSError) -> Void) -> String? {
         guard let text = text() else { return nil }

@@ -35,10 +35,7 @@ enum AppReader {
     private static func appID(_ field: Field) -> String? {
         guard let text = field.text() else { return nil }
         let parts = text.value.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
-        let isTeam =
-            parts[0].utf8.count == 10
-            && parts[0].utf8.allSatisfy { (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) }
-        guard isTeam, parts.count == 2 else {
+        guard AppIdentity.isTeamID(parts[0]), parts.count == 2 else {
             field.error(
                 "\(text.shown) does not begin with a team id (10 upper-case letters or digits) "
                     + "and a period: write TEAMID1234.com.example.app")

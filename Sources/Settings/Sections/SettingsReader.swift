@@ -21,6 +21,9 @@ struct SettingsReader {
             settings.listeners = listeners.map(\.settings)
             section.set("apps", &settings.apps, AppReader.apps)
             root.context.apps = settings.apps
+            section.set("apple", &settings.apple) { field in
+                AppleReader(apps: settings.apps).apple(field).map { .some($0) }
+            }
             section.set("trust", &settings.trust, TrustReader.trust)
             let registryField = section.required("registry")
             if let registry = registryField.flatMap(StoreReader.registry) {

@@ -64,23 +64,14 @@ enum UpstreamTLSReader {
             return read.authorities
         }
         crlField?.error("needs ca: nobody has the lists of all that the system trusts")
-        return systemAuthorities(field)
+        return field.systemAuthorities()
     }
 
     /// TLS by the system's authorities, where nothing else is said.
     static func standard(_ field: Field) -> UpstreamTLSSettings? {
-        systemAuthorities(field).map { authorities in
+        field.systemAuthorities().map { authorities in
             UpstreamTLSSettings(
                 configuration: TLSClientConfiguration(authorities: authorities))
         }
-    }
-
-    private static func systemAuthorities(_ field: Field) -> TLSAuthorities? {
-        for path in TLSAuthorities.systemBundlePaths {
-            guard case .success(let bytes) = field.context.readFile(path) else { continue }
-            if let authorities = try? TLSAuthorities(pem: bytes) { return authorities }
-        }
-        field.error("the system has no bundle of authorities: name a file in ca")
-        return nil
     }
 }

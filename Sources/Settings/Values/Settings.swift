@@ -7,6 +7,8 @@ public struct Settings: Hashable, Sendable {
     public var workerCount = 1
     public var listeners: [ListenerSettings] = []
     public var apps: [AppIdentity] = []
+    /// Nil: Apple's services are not asked.
+    public var apple: AppleSettings?
     public var trust = TrustSettings()
     public var registry = RegistrySettings.sqlite(path: "")
     public var counters = CounterSettings.embedded

@@ -1,0 +1,88 @@
+import Bytes
+public import HTTPSClient
+
+/// `attestationData`: exchanges a receipt for the newest one of the same key.
+public enum AttestationData {
+    /// What became of it.
+    public enum Answer: Hashable, Sendable {
+        /// 200: a newer receipt, not yet verified.
+        case receipt([UInt8])
+        /// 304: not before the receipt's own *not before*.
+        case tooEarly
+        /// 400 `Incorrect Environment`: a receipt of the other environment.
+        case incorrectEnvironment
+        /// 400 `Bad Payload`, or another 400: it will never do.
+        case badPayload(String)
+        /// 404: older than 30 days, or unknown.
+        case notFound
+        case failed(AppleFailure)
+
+        /// For metrics.
+        public var label: String {
+            switch self {
+            case .receipt: "ok"
+            case .tooEarly: "too_early"
+            case .incorrectEnvironment: "wrong_environment"
+            case .badPayload: "bad_payload"
+            case .notFound: "not_found"
+            case .failed(let failure): failure.label
+            }
+        }
+    }
+
+    static let path = "/v1/attestationData"
+
+    /// The body is the receipt in base64, and nothing else.
+    static func request(
+        _ receipt: [UInt8], base: String, token: String, authorization: AppleAuthorization
+    ) -> HTTPSRequest {
+        HTTPSRequest(
+            url: base + path, method: .post(body: Base64.encodeBytes(receipt)),
+            fields: [
+                HTTPSField("Authorization", authorization.value(token)),
+                HTTPSField("Content-Type", "base64"),
+            ])
+    }
+
+    static func answer(_ result: Result<HTTPSResponse, HTTPSFailure>) -> Answer {
+        switch result {
+        case .success(let response): answer(response)
+        case .failure(let failure): .failed(.unanswered(failure))
+        }
+    }
+
+    /// What a whole answer means.
+    public static func answer(_ response: HTTPSResponse) -> Answer {
+        if let failure = AppleFailure(common: response) { return .failed(failure) }
+        switch response.status {
+        case 200:
+            // A line feed may end it.
+            let space: Set<UInt8> = [0x20, 0x09, 0x0D, 0x0A]
+            let text = Array(response.body.reversed().drop { space.contains($0) }.reversed())
+            guard let receipt = Base64.decode(text.span), !receipt.isEmpty else {
+                return .failed(.malformed("200 without a receipt in base64"))
+            }
+            return .receipt(receipt)
+        case 304: return .tooEarly
+        case 400:
+            return response.words?.lowercased() == "incorrect environment"
+                ? .incorrectEnvironment : .badPayload(response.shownWords)
+        case 404: return .notFound
+        default: return .failed(.unexpected(status: response.status))
+        }
+    }
+}
+
+/// How the token stands in `Authorization`.
+public enum AppleAuthorization: String, Hashable, Sendable, CaseIterable {
+    /// The token alone, as Apple's sample for `attestationData` has it.
+    case bare
+    case bearer
+
+    func value(_ token: String) -> String {
+        switch self {
+        case .bare: token
+        case .bearer: "Bearer " + token
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import CCurl
+public import EventLoop
+
+/// Asks servers of others over HTTPS: libcurl on our loop, so that nothing blocks and no thread is
+/// needed. HTTP/2 where the server has it, many requests on one connection.
+///
+/// One thread's, the loop's. Where the client goes, so do its requests, without a word to whoever
+/// waits; ``close()`` tells them.
+@safe
+public final class HTTPSClient {
+    public let configuration: HTTPSConfiguration
+    private let loop: EventLoop
+    private let transfers: UnsafeMutableRawPointer
+    private var timer: Timer?
+    private var watches: [Int32: SocketWatch] = [:]
+    /// By the address of its transfer.
+    private var calls: [UInt: HTTPSCall] = [:]
+    private var isClosed = false
+
+    private static let isLibraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+
+    public init(loop: EventLoop, _ configuration: HTTPSConfiguration) throws(HTTPSClientError) {
+        guard Self.isLibraryReady, let transfers = unsafe curl_multi_init() else {
+            throw HTTPSClientError(description: "libcurl cannot be started")
+        }
+        self.loop = loop
+        self.configuration = configuration
+        unsafe self.transfers = transfers
+        let connectionCountMax = configuration.inFlightCountMax
+        unsafe sallyport_curl_multi_number(
+            transfers, CURLMOPT_MAX_TOTAL_CONNECTIONS, connectionCountMax)
+        unsafe sallyport_curl_multi_number(
+            transfers, CURLMOPT_MAXCONNECTS, HTTPSConfiguration.idleConnectionCountMax)
+        unsafe sallyport_curl_multi_number(
+            transfers, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
+        timer = Timer(loop: loop) { [unowned self] in act(on: CURL_SOCKET_TIMEOUT, 0) }
+        unsafe sallyport_curl_multi_hooks(
+            transfers, socketHasChanged, timerHasChanged,
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        if !isClosed { _ = release() }
+    }
+
+    public var inFlightCount: Int { calls.count }
+
+    /// Sends a request; `handler` hears what became of it, once and later, unless the call is
+    /// cancelled. Beyond the bound on requests in flight the failure is later, too.
+    @discardableResult
+    public func send(
+        _ request: HTTPSRequest,
+        handler: @escaping (Result<HTTPSResponse, HTTPSFailure>) -> Void
+    ) -> HTTPSCall {
+        let call = HTTPSCall(handler)
+        do throws(HTTPSFailure) {
+            guard !isClosed else { throw .closed }
+            guard inFlightCount < configuration.inFlightCountMax else { throw .tooManyInFlight }
+            let transfer = try unsafe call.prepare(request, configuration)
+            calls[UInt(bitPattern: transfer)] = call
+            call.client = self
+            // It says what to wait for through the hooks.
+            let code = unsafe curl_multi_add_handle(transfers, transfer)
+            guard code == CURLM_OK else {
+                calls[UInt(bitPattern: transfer)] = nil
+                throw .failed(unsafe String(cString: curl_multi_strerror(code)))
+            }
+        } catch {
+            call.fail(error, on: loop)
+        }
+        return call
+    }
+
+    /// Ends every request with ``HTTPSFailure/closed`` and every connection. Nothing is sent
+    /// afterwards.
+    public func close() {
+        guard !isClosed else { return }
+        for call in release() { call.end(.failure(.closed)) }
+    }
+
+    /// The requests that were in flight.
+    private func release() -> [HTTPSCall] {
+        isClosed = true
+        let open = Array(calls.values)
+        calls.removeAll()
+        // From here on libcurl closes descriptors without being asked back.
+        unsafe sallyport_curl_multi_hooks(transfers, nil, nil, nil)
+        timer = nil
+        for watch in watches.values { watch.cancel() }
+        watches.removeAll()
+        for call in open { unsafe call.end(in: transfers) }
+        unsafe curl_multi_cleanup(transfers)
+        return open
+    }
+
+    func cancel(_ transfer: UnsafeMutableRawPointer) {
+        let call = calls.removeValue(forKey: UInt(bitPattern: transfer))
+        unsafe call?.end(in: transfers)
+    }
+
+    // MARK: what libcurl waits for
+
+    fileprivate func watch(_ descriptor: Int32, for kinds: Int32) {
+        guard kinds != CURL_POLL_REMOVE else {
+            watches.removeValue(forKey: descriptor)?.cancel()
+            return
+        }
+        let watch =
+            watches[descriptor] ?? SocketWatch(descriptor, loop: loop, client: self)
+        watches[descriptor] = watch
+        watch.wait(for: kinds)
+    }
+
+    fileprivate func wake(afterMilliseconds milliseconds: Int) {
+        if milliseconds < 0 {
+            timer?.cancel()
+        } else {
+            timer?.schedule(after: .milliseconds(milliseconds))
+        }
+    }
+
+    /// Has libcurl do what it waited for. Handlers are called when it has returned: it must not be
+    /// called from within itself, and a handler may send, cancel, close or drop the client.
+    func act(on descriptor: Int32, _ kinds: Int32) {
+        var runningCount: Int32 = 0
+        unsafe curl_multi_socket_action(transfers, descriptor, kinds, &runningCount)
+        var ended: [(call: HTTPSCall, result: Result<HTTPSResponse, HTTPSFailure>)] = []
+        var leftCount: Int32 = 0
+        while let message = unsafe curl_multi_info_read(transfers, &leftCount) {
+            guard unsafe message.pointee.msg == CURLMSG_DONE,
+                let transfer = unsafe message.pointee.easy_handle
+            else { continue }
+            // Before the handle is removed, which ends the message's life.
+            let code = unsafe message.pointee.data.result
+            guard let call = calls.removeValue(forKey: UInt(bitPattern: transfer)) else {
+                continue
+            }
+            let result = call.result(code)
+            unsafe call.end(in: transfers)
+            ended.append((call, result))
+        }
+        for (call, result) in ended { call.end(result) }
+    }
+}
+
+private func socketHasChanged(
+    _: UnsafeMutableRawPointer?, _ descriptor: Int32, _ kinds: Int32,
+    _ context: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let context = unsafe context else { preconditionFailure("a hook without a context") }
+    unsafe Unmanaged<HTTPSClient>.fromOpaque(context).takeUnretainedValue()
+        .watch(descriptor, for: kinds)
+    return 0
+}
+
+private func timerHasChanged(
+    _: UnsafeMutableRawPointer?, _ milliseconds: Int, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    guard let context = unsafe context else { preconditionFailure("a hook without a context") }
+    unsafe Unmanaged<HTTPSClient>.fromOpaque(context).takeUnretainedValue()
+        .wake(afterMilliseconds: milliseconds)
+    return 0
+}

@@ -1,0 +1,36 @@
+public import TLS
+
+/// How an ``HTTPSClient`` reaches servers, and its bounds.
+public struct HTTPSConfiguration: Hashable, Sendable {
+    public enum Proxy: Hashable, Sendable {
+        /// As `https_proxy`, `all_proxy` and `no_proxy` say.
+        case environment
+        case direct
+        /// `http`, `https`, `socks5` or `socks5h`; for every host.
+        case url(String)
+    }
+
+    /// Who may vouch for servers, and for proxies that speak TLS.
+    public var authorities: TLSAuthorities
+    public var proxy = Proxy.environment
+    /// For name, connection and TLS together, also those of a proxy.
+    public var connectTimeout: Duration = .seconds(5)
+    /// For a whole request.
+    public var timeout: Duration = .seconds(30)
+    /// The body of an answer; its head has a bound of its own.
+    public var responseByteCountMax = 64 * 1024
+    /// Requests; HTTP/2 carries as many on one connection as the server allows.
+    public var inFlightCountMax = 64
+
+    /// Fields of an answer, all together.
+    static let headByteCountMax = 32 * 1024
+    /// Connections kept for the next request.
+    static let idleConnectionCountMax = 4
+
+    public init(authorities: TLSAuthorities) { self.authorities = authorities }
+}
+
+/// libcurl cannot be used: no memory, or a library without what is needed.
+public struct HTTPSClientError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+}

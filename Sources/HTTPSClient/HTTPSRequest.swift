@@ -1,0 +1,95 @@
+/// A request to a server of someone else's, whole. `https` only: libcurl is told nothing else.
+public struct HTTPSRequest: Hashable, Sendable {
+    public enum Method: Hashable, Sendable {
+        case get
+        case post(body: [UInt8])
+    }
+
+    public var url: String
+    public var method: Method
+    public var fields: [HTTPSField]
+
+    public init(url: String, method: Method, fields: [HTTPSField] = []) {
+        self.url = url
+        self.method = method
+        self.fields = fields
+    }
+}
+
+/// A header field. Of answers the name is in lower case.
+public struct HTTPSField: Hashable, Sendable {
+    public var name: String
+    public var value: String
+
+    public init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    /// Neither may end its line and begin another one.
+    var isWellFormed: Bool {
+        !name.isEmpty && (name + value).utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+            && !name.utf8.contains { $0 == 0x3A || $0 == 0x20 }
+    }
+}
+
+/// An answer, whole: never one that broke off.
+public struct HTTPSResponse: Hashable, Sendable {
+    public var status: Int
+    public var fields: [HTTPSField]
+    public var body: [UInt8]
+    /// `Retry-After`, whether it was a count of seconds or a date.
+    public var retryAfter: Duration?
+    public var isHTTP2: Bool
+
+    public init(
+        status: Int, fields: [HTTPSField] = [], body: [UInt8] = [], retryAfter: Duration? = nil,
+        isHTTP2: Bool = false
+    ) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.retryAfter = retryAfter
+        self.isHTTP2 = isHTTP2
+    }
+
+    /// The first field of that name, in lower case.
+    public func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+}
+
+/// Why there is no answer. The texts are for an operator's log.
+public enum HTTPSFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// No address, no connection, or no TLS on it: nothing was asked.
+    case unreachable(String)
+    /// The server's certificate, or a proxy's, is not vouched for.
+    case untrusted(String)
+    /// The proxy did not let us through: its status.
+    case proxyRefused(Int)
+    case timedOut
+    /// The connection ended before the answer did.
+    case cut(String)
+    /// More than the bound on answers.
+    case tooLarge
+    /// Not HTTP.
+    case malformed(String)
+    /// More requests than the bound on those in flight; nothing was sent.
+    case tooManyInFlight
+    /// The client was closed.
+    case closed
+    case failed(String)
+
+    public var description: String {
+        switch self {
+        case .unreachable(let reason): "unreachable (\(reason))"
+        case .untrusted(let reason): "not trusted (\(reason))"
+        case .proxyRefused(let status): "the proxy answered \(status)"
+        case .timedOut: "no answer in time"
+        case .cut(let reason): "the answer broke off (\(reason))"
+        case .tooLarge: "the answer is too long"
+        case .malformed(let reason): "the answer is not HTTP (\(reason))"
+        case .tooManyInFlight: "too many requests in flight"
+        case .closed: "closed"
+        case .failed(let reason): "failed (\(reason))"
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import CCurl
+import EventLoop
+
+/// A connection of libcurl's, watched by the loop.
+final class SocketWatch: ReadinessHandler {
+    private let descriptor: Int32
+    private unowned let client: HTTPSClient
+    private let watch: Watch
+
+    init(_ descriptor: Int32, loop: EventLoop, client: HTTPSClient) {
+        self.descriptor = descriptor
+        self.client = client
+        watch = Watch(loop: loop, descriptor: descriptor)
+        watch.handler = self
+    }
+
+    /// Waits for what libcurl waits for: `CURL_POLL_IN` and its kin.
+    func wait(for kinds: Int32) {
+        if kinds & CURL_POLL_IN != 0 { watch.enableReading() } else { watch.disableReading() }
+        if kinds & CURL_POLL_OUT != 0 { watch.enableWriting() } else { watch.disableWriting() }
+    }
+
+    /// Before libcurl closes the descriptor.
+    func cancel() { watch.cancel() }
+
+    func descriptorIsReadable() { client.act(on: descriptor, CURL_CSELECT_IN) }
+
+    func descriptorIsWritable() { client.act(on: descriptor, CURL_CSELECT_OUT) }
+}

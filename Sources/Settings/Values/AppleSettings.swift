@@ -1,0 +1,51 @@
+public import AppleServices
+public import HTTPSClient
+public import TLS
+
+/// How Apple's own services are asked: who signs in, and the way there.
+public struct AppleSettings: Hashable, Sendable {
+    /// A key and the file that it was read from.
+    public struct KeyFile: Hashable, Sendable {
+        public var key: AppleKey
+        public var path: String
+
+        public init(key: AppleKey, path: String) {
+            self.key = key
+            self.path = path
+        }
+    }
+
+    /// Of each team in the order in which they are tried.
+    public var keys: [KeyFile]
+    public var authorization = AppleAuthorization.bare
+    public var proxy = HTTPSConfiguration.Proxy.environment
+    /// Nil: the system's.
+    public var authoritiesPath: String?
+    public var authorities: TLSAuthorities
+    public var attestationData = AppleHosts.attestationData
+    public var deviceCheck = AppleHosts.deviceCheck
+    /// For name, connection and TLS together: a worldwide service is near.
+    public var connectTimeout: Duration = .seconds(5)
+    /// For a whole request: Apple answers within a second or so.
+    public var timeout: Duration = .seconds(15)
+    /// Requests to each of the two services: at 100 ms each, hundreds a second.
+    public var inFlightCountMax = 64
+
+    public init(keys: [KeyFile], authorities: TLSAuthorities) {
+        self.keys = keys
+        self.authorities = authorities
+    }
+
+    public var configuration: AppleConfiguration {
+        var https = HTTPSConfiguration(authorities: authorities)
+        https.proxy = proxy
+        https.connectTimeout = connectTimeout
+        https.timeout = timeout
+        https.inFlightCountMax = inFlightCountMax
+        var configuration = AppleConfiguration(keys: keys.map(\.key), https: https)
+        configuration.attestationData = attestationData
+        configuration.deviceCheck = deviceCheck
+        configuration.authorization = authorization
+        return configuration
+    }
+}

@@ -1,0 +1,215 @@
+import AppleServices
+import Crypto
+import HTTPSClient
+import Settings
+import Testing
+
+@Suite("Apple's services in the settings")
+struct AppleSettingsTests {
+    private func configuration() throws -> Configuration {
+        let (certificate, key) = try TLSSettingsTests.pair()
+        let other = String(decoding: try P256PrivateKey.generate().pem(), as: UTF8.self)
+        let large = String(decoding: try ECPrivateKey.generate(.p384).pem(), as: UTF8.self)
+        return Configuration(files: [
+            "/a.p8": key, "/b.p8": other, "/large.p8": large, "/ca": certificate,
+            "/garbage": "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----\n",
+            "/word": "hunter2\n", "/etc/ssl/cert.pem": certificate,
+        ])
+    }
+
+    private static let everyKey = """
+        apple:
+          keys:
+            - { key_id: AAAAAAAAA1, file: /a.p8 }
+            - { key_id: AAAAAAAAA2, file: /b.p8, team_id: ABCDE12345 }
+          authorization: bearer
+          proxy: https://proxy.example:3128
+          ca: /ca
+          connect_timeout: 2s
+          timeout: 20s
+          in_flight_max: 7
+          hosts:
+            attestation_data: { production: 'https://127.0.0.1:1' }
+            device_check: { development: 'https://h.example' }
+        """
+
+    @Test("every key, and printed it loads to the same")
+    func everyKey() throws {
+        let configuration = try configuration()
+        let settings = try configuration.settings(Self.everyKey)
+        let apple = try #require(settings.apple)
+        #expect(apple.keys.map(\.key.keyID) == ["AAAAAAAAA1", "AAAAAAAAA2"])
+        #expect(apple.keys.map(\.key.teamID) == ["ABCDE12345", "ABCDE12345"])
+        #expect(apple.keys.map(\.path) == ["/a.p8", "/b.p8"])
+        #expect(apple.keys[0].key != apple.keys[1].key)
+        let made = apple.configuration
+        #expect(made.authorization == .bearer)
+        #expect(made.https.proxy == .url("https://proxy.example:3128"))
+        #expect(made.https.connectTimeout == .seconds(2) && made.https.timeout == .seconds(20))
+        #expect(made.https.inFlightCountMax == 7)
+        #expect(made.attestationData.production == "https://127.0.0.1:1")
+        #expect(made.attestationData.development == AppleHosts.attestationData.development)
+        #expect(made.deviceCheck.production == "https://api.devicecheck.apple.com")
+        #expect(made.deviceCheck.development == "https://h.example")
+        let text = SettingsPrinter.text(of: settings)
+        let again = try configuration.loader.load(text: text, fileName: "printed").get().settings
+        #expect(again == settings)
+    }
+
+    @Test("by default Apple's own hosts, the system's authorities, the environment's proxy")
+    func defaults() throws {
+        let configuration = try configuration()
+        let text = "apple: { keys: [{ key_id: AAAAAAAAA1, file: /a.p8 }] }"
+        let apple = try #require(try configuration.settings(text).apple)
+        #expect(apple.authoritiesPath == nil && apple.proxy == .environment)
+        #expect(apple.attestationData == AppleHosts.attestationData)
+        #expect(apple.deviceCheck == AppleHosts.deviceCheck && apple.authorization == .bare)
+        #expect(try configuration.warnings(text) == [])
+        #expect(try configuration.settings("workers: 1").apple == nil)
+        var without = configuration
+        without.files["/etc/ssl/cert.pem"] = nil
+        #expect(
+            without.problems(text) == [
+                "1:8: apple: the system has no bundle of authorities: name a file in ca"
+            ])
+    }
+
+    @Test("a key whose file holds another key by now makes other settings")
+    func rotation() throws {
+        var configuration = try configuration()
+        let before = try configuration.settings(Self.everyKey)
+        #expect(try configuration.settings(Self.everyKey) == before)
+        configuration.files["/a.p8"] = configuration.files["/b.p8"]
+        #expect(try configuration.settings(Self.everyKey) != before)
+    }
+
+    @Test("hosts of others are warned of")
+    func hosts() throws {
+        let warnings = try configuration().warnings(Self.everyKey)
+        #expect(
+            warnings == [
+                "12:23: apple.hosts.attestation_data: NOT APPLE'S: its answers are believed all "
+                    + "the same",
+                "13:19: apple.hosts.device_check: NOT APPLE'S: its answers are believed all the "
+                    + "same",
+            ])
+    }
+
+    @Test("a proxy's password is read from where it is kept, and never printed")
+    func password() throws {
+        let configuration = try configuration()
+        let settings = try configuration.settings(
+            """
+            apple:
+              keys: [{ key_id: AAAAAAAAA1, file: /a.p8 }]
+              proxy: "http://user:${file:/word}@proxy.example:3128"
+            """)
+        #expect(settings.apple?.proxy == .url("http://user:hunter2@proxy.example:3128"))
+        let text = SettingsPrinter.text(of: settings)
+        #expect(!text.contains("hunter"))
+        #expect(text.contains("http://user:***@proxy.example:3128"))
+        #expect(text.contains("# The password of Apple's proxy is shown as ***."))
+        for (written, expected) in [
+            ("off", HTTPSConfiguration.Proxy.direct), ("environment", .environment),
+            ("socks5h://[::1]:1080", .url("socks5h://[::1]:1080")),
+        ] {
+            let found = try configuration.settings(
+                "apple: { keys: [{ key_id: AAAAAAAAA1, file: /a.p8 }], proxy: '\(written)' }")
+            #expect(found.apple?.proxy == expected)
+        }
+    }
+
+    @Test("teams of several apps have keys of their own")
+    func teams() throws {
+        let apps = "apps: [{ id: ABCDE12345.a }, { id: ABCDE12345.b }, { id: FGHIJ67890.c }]\n"
+        let configuration = try configuration()
+        let settings = try configuration.settings(
+            apps + """
+                apple:
+                  keys:
+                    - { key_id: AAAAAAAAA1, file: /a.p8, team_id: FGHIJ67890 }
+                    - { key_id: AAAAAAAAA1, file: /b.p8, team_id: ABCDE12345 }
+                """)
+        #expect(settings.apple?.keys.map(\.key.teamID) == ["FGHIJ67890", "ABCDE12345"])
+        #expect(
+            configuration.problems(apps + "apple: { keys: [{ key_id: AAAAAAAAA1, file: /a.p8 }] }")
+                == ["2:17: apple.keys[0]: the apps are of several teams: write team_id"])
+    }
+
+    @Test("says everything that is wrong, and where, and shows no secret")
+    func problems() throws {
+        let problems = try configuration().problems(
+            """
+            apple:
+              keys:
+                - { key_id: short, file: /a.p8 }
+                - { key_id: AAAAAAAAA1, file: /absent }
+                - { key_id: AAAAAAAAA1, file: /garbage }
+                - { key_id: AAAAAAAAA1, file: /large.p8, team_id: ABCDE12346 }
+                - { key_id: AAAAAAAAA1, file: /a.p8 }
+                - { key_id: AAAAAAAAA1, file: /b.p8 }
+                - { file: /a.p8, team: x }
+              authorization: basic
+              proxy: "http://user:hunter2@proxy/path"
+              ca: /word
+              connect_timeout: 2m
+              timeout: 5
+              in_flight_max: 0
+              hosts:
+                attestation_data: { production: 'http://h', develop: x }
+                device_check: { production: 'https://h/path', development: 'https://h:0' }
+                other: {}
+            """)
+        #expect(
+            problems == [
+                "3:17: apple.keys[0].key_id: \"short\" is not an id of Apple's: 10 upper-case "
+                    + "letters or digits",
+                "4:35: apple.keys[1].file: \"/absent\" cannot be read: No such file or directory",
+                "5:35: apple.keys[2].file: \"/garbage\" is not a private key on P-256 in PEM, as "
+                    + "Apple's .p8 files are",
+                "6:35: apple.keys[3].file: \"/large.p8\" is not a private key on P-256 in PEM, as "
+                    + "Apple's .p8 files are",
+                "6:55: apple.keys[3].team_id: no app is of team \"ABCDE12346\": did you mean "
+                    + "\"ABCDE12345\"?",
+                "8:7: apple.keys[5]: key \"AAAAAAAAA1\" is listed twice",
+                "9:7: apple.keys[6]: required key \"key_id\" is missing",
+                "9:22: unknown key \"team\" in apple.keys[6]: did you mean \"team_id\"?",
+                "10:18: apple.authorization: \"basic\" is not one of bare, bearer",
+                "11:10: apple.proxy: is none of environment, off and a URL: write http://host:port "
+                    + "(or https, socks5, socks5h), with user:password@ before the host where it "
+                    + "is needed",
+                "12:7: apple.ca: \"/word\": holds no PEM certificate",
+                "13:20: apple.connect_timeout: \"2m\" is outside 100ms to 1m: requests wait for it",
+                "14:12: apple.timeout: \"5\" has no unit: write 5s (units: ms, s, m, h)",
+                "15:18: apple.in_flight_max: \"0\" is outside 1 to 10000: each waiting request "
+                    + "holds memory",
+                "17:37: apple.hosts.attestation_data.production: \"http://h\" is not a place: "
+                    + "write https://host or https://host:port",
+                "17:49: unknown key \"develop\" in apple.hosts.attestation_data: did you mean "
+                    + "\"development\"?",
+                "18:33: apple.hosts.device_check.production: \"https://h/path\" is not a place: "
+                    + "write https://host or https://host:port",
+                "18:64: apple.hosts.device_check.development: \"https://h:0\" is not a place: "
+                    + "write https://host or https://host:port",
+                "19:5: unknown key \"other\" in apple.hosts; known: attestation_data, device_check",
+            ])
+    }
+
+    @Test("asks for a key, and for no more than a rotation needs")
+    func counts() throws {
+        let configuration = try configuration()
+        #expect(
+            configuration.problems("apple: { keys: [] }")
+                == ["1:16: apple.keys: is empty: nobody can sign in"])
+        #expect(
+            configuration.problems("apple: {}")
+                == ["1:8: apple: required key \"keys\" is missing"])
+        let keys = (1...5).map { "{ key_id: AAAAAAAAA\($0), file: /a.p8 }" }.joined(separator: ", ")
+        #expect(
+            configuration.problems("apple: { keys: [\(keys)] }")
+                == [
+                    "1:165: apple.keys[4]: more than 4 keys of team ABCDE12345: a request that is "
+                        + "refused tries them all"
+                ])
+    }
+}
