@@ -1,5 +1,5 @@
 public import AppAttest
-import Bytes
+public import Bytes
 import Crypto
 
 /// What stands for a key, or a user, where its own name must not: HMACs, which nobody without the
@@ -11,6 +11,7 @@ public struct Pseudonyms: Sendable {
     private struct Generation: Sendable {
         let keys: HMACKey
         let users: HMACKey
+        let signals: HMACKey
 
         init(_ secret: [UInt8]) {
             let master = HMACKey(secret)
@@ -19,6 +20,7 @@ public struct Pseudonyms: Sendable {
             }
             keys = derived("sallyport key pseudonym")
             users = derived("sallyport user pseudonym")
+            signals = derived("sallyport signal pseudonym")
         }
 
         func pseudonym(of keyID: KeyID) -> Pseudonym {
@@ -50,6 +52,13 @@ public struct Pseudonyms: Sendable {
 
     public func pseudonym(ofUser name: Span<UInt8>) -> UserPseudonym {
         generations[0].pseudonym(ofUser: name)
+    }
+
+    /// What stands for the subject of a signal where gateways count together.
+    public func pseudonym(ofSignal label: StaticString, _ subject: [UInt8]) -> Bytes16 {
+        let message = Array(label.description.utf8) + [0] + subject
+        let code = HMACSHA256.authenticate(message.span, key: generations[0].signals)
+        return Bytes16(word0: code.word0, word1: code.word1)
     }
 
     /// What stood for a user under each secret.

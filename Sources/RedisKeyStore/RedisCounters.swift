@@ -128,6 +128,25 @@ public final class RedisCounters {
         }
     }
 
+    /// Counts together with other gateways. `reply` is called once, perhaps before this returns,
+    /// with nil where nothing is known.
+    public func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void) {
+        let command = TallyScript.command(
+            tally,
+            names: (
+                current: layout.tally(tally.name, half: tally.half),
+                previous: layout.tally(tally.name, half: tally.half - 1)
+            ))
+        let settle = { (answer: RedisReply?) in
+            reply(answer.flatMap { TallyScript.counts($0, of: tally) })
+        }
+        switch masters {
+        case .one(let node): node.tally(command, reply: settle)
+        case .cluster(let cluster):
+            cluster.tally(command, in: RedisSlot(ofTag: layout.tag(tally.name)), reply: settle)
+        }
+    }
+
     private func call(_ request: CounterAdvance, _ part: CounterScript.Part) -> CounterScript.Call {
         let spentFor = max(request.challenge.remainingMilliseconds, 0)
             .addingReportingOverflow(configuration.clockSkew.expiryMilliseconds)

@@ -8,6 +8,7 @@ import Redis
 ///     <prefix>{<key id>}:revoked             revocation mark
 ///     <prefix>{<key id>}:counter             device state
 ///     <prefix>{<key id>}:spent:<challenge>   mark of a spent challenge
+///     <prefix>{<name>}:signal:<half>         what gateways count together for a signal
 ///
 /// In a cluster:
 ///
@@ -51,6 +52,11 @@ struct RedisKeyLayout {
         return CounterNames(
             revoked: device + Self.revokedSuffix, state: device + Self.stateSuffix,
             spent: start(tag(challenge)) + Self.spentSuffix + deviceTag)
+    }
+
+    /// What gateways count together, of one half of a window.
+    func tally(_ name: Bytes16, half: Int64) -> [UInt8] {
+        start(tag(name)) + Array("}:signal:\(half)".utf8)
     }
 
     func revoked(_ keyID: KeyID) -> [UInt8] { start(tag(keyID)) + Self.revokedSuffix }

@@ -9,11 +9,23 @@ public struct DistinctSketch: Sendable {
     /// Adds what has this hash; true where the estimate may have grown. The bits of a hash must be
     /// even.
     public mutating func add(_ hash: UInt64) -> Bool {
-        let index = Int(hash & 255)
-        let rank = UInt8(min(56, (hash >> 8 | 1 << 56).trailingZeroBitCount) + 1)
-        guard rank > registers[index] else { return false }
-        registers[index] = rank
+        let (index, rank) = Self.register(of: hash)
+        guard rank > registers[Int(index)] else { return false }
+        registers[Int(index)] = rank
         return true
+    }
+
+    /// Which register what has this hash raises, and to what.
+    public static func register(of hash: UInt64) -> (index: UInt8, rank: UInt8) {
+        let zeroCount = min(56, (hash >> 8 | 1 << 56).trailingZeroBitCount)
+        return (UInt8(truncatingIfNeeded: hash), UInt8(zeroCount + 1))
+    }
+
+    /// Of registers that were kept elsewhere; empty for none. Nil for another number of them.
+    public init?(registers: [UInt8]) {
+        if registers.isEmpty { return }
+        guard registers.count == 256 else { return nil }
+        for index in 0..<256 { self.registers[index] = registers[index] }
     }
 
     /// What either has seen.

@@ -30,7 +30,7 @@ extension GoldenCase {
             upstreams:
               a: { servers: ['h:1'], identity: { audience: [], header: X-Attest-Key, ttl: 1s } }
               b: { servers: ['h:1'], identity: { header: Authorization, per: connection } }
-              c: { servers: ['h:1'], identity: { audience: [x, x] } }
+              api: { servers: ['h:1'], identity: { audience: [x, x] } }
             """#,
             expects: #"""
                 2:48: upstreams.a.identity.audience: is empty: a token is for somebody
@@ -42,7 +42,7 @@ extension GoldenCase {
                 3:46: upstreams.b.identity.header: "Authorization" is not a name of its own that \#
                 begins with X-Attest-: only such headers are removed from what clients send
                 3:66: upstreams.b.identity.per: "connection" is not one of key, request
-                4:52: upstreams.c.identity.audience[1]: listed twice
+                4:54: upstreams.api.identity.audience[1]: listed twice
                 """#),
         GoldenCase(
             "a token that nobody signs",

@@ -24,8 +24,8 @@ extension GoldenCase {
                 3:49: signals.keys_per_user.action: "reject" is not one of observe, limit, deny
                 4:23: unknown key "max" in signals.new_key_per_user; known: window, action, \#
                 rate_limit
-                4:39: signals.new_key_per_user.window: "59s" is outside 1m to 8784h: what is older \#
-                does not count any more
+                4:39: signals.new_key_per_user.window: "59s" is outside 1m to 8784h: what is \#
+                older does not count any more
                 5:28: signals.keys_per_address.max: "1000001" is outside 1 to 1000000: more than \#
                 so many raise the signal
                 6:22: signals.conflicts_per_key: expected a mapping, found the text "3"
@@ -64,13 +64,24 @@ extension GoldenCase {
               conflicts_per_key: { action: deny, rate_limit: by_kee }
             """#,
             expects: #"""
-                3:21: signals.keys_per_address: action: limit needs rate_limit, the name of one of \#
-                rate_limits
+                3:21: signals.keys_per_address: action: limit needs rate_limit, the name of one \#
+                of rate_limits
                 4:58: signals.attestations_per_address.rate_limit: "by_key" counts by key, and \#
                 here no key is verified
                 5:50: signals.conflicts_per_key.rate_limit: no rate limit is named "by_kee": did \#
                 you mean "by_key"?
                 5:50: signals.conflicts_per_key.rate_limit: is used with action: limit only
+                """#),
+        GoldenCase(
+            "users whose names would change with the challenge keys",
+            #"""
+            registry: { postgres: 'postgresql://u@h/d?sslmode=verify-full' }
+            secrets: { challenge_key_file: /keys }
+            signals: { user: { header: X-User }, keys_per_user: {} }
+            """#,
+            expects: #"""
+                1:11: registry: with PostgreSQL and signals.user secrets.pseudonym_key_file is \#
+                needed: users are kept by names made with it, which must outlast the challenge keys
                 """#),
         GoldenCase(
             "headers with a meaning of their own",

@@ -67,13 +67,7 @@ public final class Site: Sendable {
         else {
             throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
         }
-        var roots: [Certificate] = [AppleRoots.appAttestation]
-        for der in settings.trust.extraRoots {
-            guard let root = try? Certificate(der: der) else {
-                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
-            }
-            roots.append(root)
-        }
+        let roots = try Self.roots(settings.trust)
         self.settings = settings
         self.sealer = sealer
         self.tokens = tokens
@@ -121,6 +115,19 @@ public final class Site: Sendable {
         responsePace = BodyPace(
             byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
+    }
+
+    /// Apple's root and those that the operator trusts beside it.
+    private static func roots(_ trust: TrustSettings) throws(ConfigurationFailure) -> [Certificate]
+    {
+        var roots: [Certificate] = [AppleRoots.appAttestation]
+        for der in trust.extraRoots {
+            guard let root = try? Certificate(der: der) else {
+                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
+            }
+            roots.append(root)
+        }
+        return roots
     }
 }
 

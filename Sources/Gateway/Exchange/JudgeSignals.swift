@@ -41,31 +41,34 @@ extension Exchange {
             }
             if let keys = user { judge(keys, rules, &facts) }
         }
-        let now = worker.loop.now
+        let now = worker.signalTime
         if let network = countedNetwork {
             if let rule = rules.addressKeys {
                 let counts = worker.hub.signals.add(
                     keyID, from: network, window: rule.windowNanoseconds, now: now)
                 facts.found(counts.after, rule)
+                worker.share(counts, keyID, from: network, rule, site)
                 reportRaised(rule, counts, { "\(peerText) has \(counts.after) keys" })
             }
             if let rule = rules.addressAttestations {
-                facts.found(
-                    worker.hub.signals.attestationCount(from: network, now: now), rule)
+                facts.found(attestationCount(from: network, rule), rule)
             }
         }
         if let rule = rules.keyConflicts {
-            facts.found(worker.hub.signals.conflictCount(of: keyID, now: now), rule)
+            let counts = worker.hub.signals.conflicts(
+                of: keyID, window: rule.windowNanoseconds, now: now)
+            worker.share(counts, .look, of: keyID, rule, site)
+            facts.found(counts.after, rule)
         }
         signals = facts
         try act(on: facts, rules)
         return true
     }
 
-    /// What is known of the key's user; nil where it must be asked for. A store that does not answer
-    /// leaves him unknown: signals are not what routes depend on.
+    /// What is known of the key's user; nil where it must be asked for. A store that does not
+    /// answer leaves him unknown: signals are not what routes depend on.
     private func userKeys(of keyID: KeyID, _ rules: SiteSignals) -> UserKeys?? {
-        guard let known = worker.hub.signals.user(of: keyID, now: worker.loop.now) else {
+        guard let known = worker.hub.signals.user(of: keyID, now: worker.signalTime) else {
             return isUserLookedUp ? .some(nil) : nil
         }
         if known.isStale { worker.refreshUser(of: keyID, rules) }
@@ -88,10 +91,16 @@ extension Exchange {
         else { return }
         var facts = SignalFacts()
         // This one would be one more.
-        let count = worker.hub.signals.attestationCount(from: network, now: worker.loop.now) + 1
-        facts.found(count, rule)
+        facts.found(attestationCount(from: network, rule) + 1, rule)
         signals = facts
         try act(on: facts, rules)
+    }
+
+    private func attestationCount(from network: Bytes16, _ rule: SiteSignals.Rule) -> Int {
+        let counts = worker.hub.signals.attestations(
+            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
+        worker.share(counts, .look, from: network, rule, site)
+        return counts.after
     }
 
     /// A key was enrolled.
@@ -100,7 +109,8 @@ extension Exchange {
             return
         }
         let counts = worker.hub.signals.addAttestation(
-            from: network, window: rule.windowNanoseconds, now: worker.loop.now)
+            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
+        worker.share(counts, .event, from: network, rule, site)
         reportRaised(rule, counts, { "\(peerText) has enrolled \(counts.after) keys" })
     }
 
@@ -108,7 +118,8 @@ extension Exchange {
     func countConflict(of keyID: KeyID) {
         guard let rule = site.signals?.keyConflicts else { return }
         let counts = worker.hub.signals.addConflict(
-            of: keyID, window: rule.windowNanoseconds, now: worker.loop.now)
+            of: keyID, window: rule.windowNanoseconds, now: worker.signalTime)
+        worker.share(counts, .event, of: keyID, rule, site)
         reportRaised(rule, counts, { "\(site.logName(of: keyID)) has \(counts.after) conflicts" })
     }
 
@@ -126,7 +137,7 @@ extension Exchange {
 
     /// Says so once, when the bound is crossed.
     private func reportRaised(
-        _ rule: SiteSignals.Rule, _ counts: (before: Int, after: Int), _ text: () -> String
+        _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
     ) {
         guard counts.before <= rule.countMax, counts.after > rule.countMax else { return }
         worker.log.event("signal_raised", "\(rule.signal.name): \(text())")
@@ -167,7 +178,7 @@ extension Exchange {
     private func note(_ name: Span<UInt8>, _ keyID: KeyID, _ rules: SiteSignals) {
         guard !name.isEmpty, name.count <= Self.userNameByteCountMax else { return }
         let user = site.pseudonyms.pseudonym(ofUser: name)
-        guard worker.hub.signals.shouldNote(user, of: keyID, now: worker.loop.now) else { return }
+        guard worker.hub.signals.shouldNote(user, of: keyID, now: worker.signalTime) else { return }
         worker.note(user, of: keyID, rules)
     }
 

@@ -45,50 +45,84 @@ final class SignalBook: Sendable {
 
     /// A request of this key came from `network`; how many keys it has had before and now.
     func add(
-        _ keyID: KeyID, from network: Bytes16, window: UInt64, now: MonotonicInstant
-    ) -> (before: Int, after: Int) {
-        let now = now.nanoseconds
-        return addressKeys.update(
+        _ keyID: KeyID, from network: Bytes16, window: UInt64, now: UInt64
+    ) -> TallyChange {
+        addressKeys.update(
             network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
         ) { $0.add(keyID.digest.word0, now: now) }
     }
 
     /// A key was enrolled from `network`.
     func addAttestation(
-        from network: Bytes16, window: UInt64, now: MonotonicInstant
-    ) -> (before: Int, after: Int) {
-        let now = now.nanoseconds
-        return addressAttestations.update(
+        from network: Bytes16, window: UInt64, now: UInt64
+    ) -> TallyChange {
+        addressAttestations.update(
             network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
         ) { $0.add(now: now) }
     }
 
-    func attestationCount(from network: Bytes16, now: MonotonicInstant) -> Int {
-        var tally = addressAttestations.find(network)
-        return tally?.count(now: now.nanoseconds) ?? 0
+    func attestations(from network: Bytes16, window: UInt64, now: UInt64) -> TallyChange {
+        addressAttestations.update(
+            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
+        ) { $0.look(now: now) }
     }
 
     /// A counter of this key came again with another challenge.
     func addConflict(
-        of keyID: KeyID, window: UInt64, now: MonotonicInstant
-    ) -> (before: Int, after: Int) {
-        let now = now.nanoseconds
-        return keyConflicts.update(
+        of keyID: KeyID, window: UInt64, now: UInt64
+    ) -> TallyChange {
+        keyConflicts.update(
             keyID, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
         ) { $0.add(now: now) }
     }
 
-    func conflictCount(of keyID: KeyID, now: MonotonicInstant) -> Int {
-        var tally = keyConflicts.find(keyID)
-        return tally?.count(now: now.nanoseconds) ?? 0
+    func conflicts(of keyID: KeyID, window: UInt64, now: UInt64) -> TallyChange {
+        keyConflicts.update(
+            keyID, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
+        ) { $0.look(now: now) }
+    }
+
+    // MARK: what other gateways have counted
+
+    func mergeAddressKeys(
+        _ counts: SharedCounts, of network: Bytes16, half: UInt64, window: UInt64, now: UInt64
+    ) -> (before: Int, after: Int) {
+        guard case .registers(let current, let previous) = counts,
+            let current = DistinctSketch(registers: current),
+            let previous = DistinctSketch(registers: previous)
+        else { return (0, 0) }
+        return addressKeys.update(
+            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
+        ) { $0.merge(current, previous, half: half) }
+    }
+
+    func mergeAttestations(
+        _ counts: SharedCounts, from network: Bytes16, half: UInt64, window: UInt64, now: UInt64
+    ) -> (before: Int, after: Int) {
+        guard case .events(let current, let previous) = counts else { return (0, 0) }
+        return addressAttestations.update(
+            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
+        ) {
+            $0.merge(EventTally(number: current), EventTally(number: previous), half: half)
+        }
+    }
+
+    func mergeConflicts(
+        _ counts: SharedCounts, of keyID: KeyID, half: UInt64, window: UInt64, now: UInt64
+    ) -> (before: Int, after: Int) {
+        guard case .events(let current, let previous) = counts else { return (0, 0) }
+        return keyConflicts.update(
+            keyID, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
+        ) {
+            $0.merge(EventTally(number: current), EventTally(number: previous), half: half)
+        }
     }
 
     // MARK: users
 
     /// What is known of the key's user; nil where the registry must be asked first. `isStale`: it
     /// should be asked again, by this caller alone.
-    func user(of keyID: KeyID, now: MonotonicInstant) -> (keys: UserKeys?, isStale: Bool)? {
-        let now = now.nanoseconds
+    func user(of keyID: KeyID, now: UInt64) -> (keys: UserKeys?, isStale: Bool)? {
         guard users.find(keyID) != nil else { return nil }
         return users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
             known.usedAt = now
@@ -99,8 +133,7 @@ final class SignalBook: Sendable {
     }
 
     /// The registry's word.
-    func remember(_ keys: UserKeys?, of keyID: KeyID, now: MonotonicInstant) {
-        let now = now.nanoseconds
+    func remember(_ keys: UserKeys?, of keyID: KeyID, now: UInt64) {
         users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
             known.keys = keys
             known.readAt = now
@@ -108,9 +141,8 @@ final class SignalBook: Sendable {
     }
 
     /// Whether it should be written down that the key is used for `user`; true once for a while.
-    func shouldNote(_ user: UserPseudonym, of keyID: KeyID, now: MonotonicInstant) -> Bool {
-        let now = now.nanoseconds
-        return users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
+    func shouldNote(_ user: UserPseudonym, of keyID: KeyID, now: UInt64) -> Bool {
+        users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
             let wait = known.notedUser == user ? Self.noteNanoseconds : Self.noteGapNanoseconds
             guard known.notedUser == nil || now > known.notedAt + wait else { return false }
             known.notedUser = user

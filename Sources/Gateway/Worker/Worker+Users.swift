@@ -27,7 +27,7 @@ extension Worker {
         _ number: UInt64?, _ keyID: KeyID, _ result: Result<UserKeys?, StoreError>
     ) {
         switch result {
-        case .success(let keys): hub.signals.remember(keys, of: keyID, now: loop.now)
+        case .success(let keys): hub.signals.remember(keys, of: keyID, now: signalTime)
         case .failure(let error): log.event("registry_failed", error.description)
         }
         if let number { waiting.take(number)?.userWasLookedUp() }
@@ -50,7 +50,7 @@ extension Worker {
         case .success(let noted): keys = noted
         case .failure(let error): return log.event("registry_failed", error.description)
         }
-        hub.signals.remember(keys, of: sighting.keyID, now: loop.now)
+        hub.signals.remember(keys, of: sighting.keyID, now: signalTime)
         // The key is new for the user where it was first seen just now.
         guard let keys, keys.firstSeen == sighting.milliseconds, keys.hasEarlierKey else { return }
         meter.add(.newUserKeys)

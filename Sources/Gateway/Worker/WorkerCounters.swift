@@ -81,6 +81,11 @@ enum WorkerCounters {
         }
     }
 
+    /// Counts together with other gateways, where there are any.
+    func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void) {
+        if case .redis(let counters) = self { counters.tally(tally, reply: reply) }
+    }
+
     func close() {
         if case .redis(let counters) = self { counters.close() }
     }
