@@ -40,8 +40,19 @@ public enum StoreFailurePolicy: String, Sendable, CaseIterable {
     case deny
     /// As `deny`, but a session token counts although nobody can tell whether its key was revoked.
     case tokensOnly = "tokens_only"
+    /// Forwarded as unverified while a rate limit has room for it: ``ShortfallLimits``.
+    case limit
     /// Forwarded as unverified, counted and logged: for routes that would rather be open.
     case pass
+
+    /// What it amounts to for a request without a token.
+    public var action: ShortfallAction {
+        switch self {
+        case .deny, .tokensOnly: .deny
+        case .limit: .limit
+        case .pass: .pass
+        }
+    }
 }
 
 /// What proves a request.
@@ -55,7 +66,7 @@ public struct AcceptedProofs: OptionSet, Hashable, Sendable {
     public static let token = AcceptedProofs(rawValue: 2)
 }
 
-/// What a route demands of a request.
+/// What a route demands of a request's proof. Plain, because each exchange has a copy.
 public struct AttestPolicy: Hashable, Sendable {
     public var mode = AttestMode.off
     public var clientData = ClientDataShape.header
@@ -64,7 +75,16 @@ public struct AttestPolicy: Hashable, Sendable {
     /// The share of keys, 0 to 100, for which `enforce` refuses; the others are observed.
     public var rolloutPercent = 100
     public var accept = AcceptedProofs.assertion
+    /// Of a request without any proof.
+    public var onMissing = ShortfallAction.deny
+    /// Of a request whose proof does not hold.
+    public var onInvalid = ShortfallAction.deny
+    /// Of a request whose proof could not be judged.
     public var onStoreFailure = StoreFailurePolicy.deny
+    /// What a proof that holds must be worth.
+    public var minTier = TrustTier.none
+    /// Of a request whose proof holds and is worth less.
+    public var onLowerTier = ShortfallAction.deny
     /// In the `body` shape: the top-level JSON member of the body that holds the challenge.
     public var challengeMember = "challenge"
     /// In the `body` shape: the JSON member of the body that may hold the key id; nil to not look.

@@ -45,6 +45,8 @@ public struct Route: Hashable, Sendable {
     /// What the gateway answers itself to what passes ``attest``.
     public var answer: RouteAnswer?
     public var attest: AttestPolicy
+    /// What it demands beside a proof.
+    public var restrictions = RouteRestrictions()
     /// What becomes of the path on its way upstream; nil to leave it.
     public var rewrite: PathRewrite?
     public var upstreamHost = UpstreamHost.preserve

@@ -18,6 +18,8 @@ public struct RouteExplanation {
         case lessSpecificHeaders
         /// The path with its slash changed has a route that demands more.
         case lessStrict
+        /// The path with its slash changed has a route that demands other things.
+        case otherDemands
     }
 
     /// One for each route of the table.
@@ -58,14 +60,17 @@ public struct RouteExplanation {
             for index in beside { verdicts[index] = .lessSpecificPath }
             return
         }
-        let other = beside.first
-        let isOtherStricter = other.map { routes[$0].attest.demand > routes[first].attest.demand }
-        if let other, isOtherStricter == true {
-            verdicts[first] = .lessStrict
-            verdicts[other] = .taken
-        } else {
+        guard let other = beside.first else {
             verdicts[first] = .taken
-            if let other { verdicts[other] = .lessSpecificPath }
+            return
+        }
+        let demands = DemandOrder(routes)
+        if demands.covers(first, other) {
+            (verdicts[first], verdicts[other]) = (.taken, .lessSpecificPath)
+        } else if demands.covers(other, first) {
+            (verdicts[first], verdicts[other]) = (.lessStrict, .taken)
+        } else {
+            (verdicts[first], verdicts[other]) = (.otherDemands, .otherDemands)
         }
     }
 

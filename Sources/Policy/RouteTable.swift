@@ -33,8 +33,9 @@ public struct RequestTraits: Equatable, Sendable {
 /// match, and never does a request fall through to a less specific, perhaps weaker, route. Servers
 /// disagree whether `/x/` is `/x` or below it: where an exact pattern covers only by the slash and
 /// the prefix `/x/*` is there too, the exact one decides, except that of two routes for the request
-/// the one that demands more is taken (``AttestPolicy`` mode, then rollout). That another host or
-/// header does not lead to a weaker route is ``RouteWeakness``'s to see to.
+/// the one that demands more is taken (``RouteDemand``), and none where each demands what the other
+/// does not. That another host or header does not lead to a weaker route is ``RouteWeakness``'s to
+/// see to.
 ///
 /// The order of routes means nothing. A table with ``problems`` matches nothing.
 /// A class: it is looked into for every request, and a value would be copied for it.
@@ -49,8 +50,8 @@ public final class RouteTable: Sendable {
     private let hosts: HostIndex
     private let choices: [HeaderChoice]
     private let headerTests: [HeaderTest]
-    /// How much each route demands: 0 for nothing, 1 observed, 2... enforced for some or all.
-    private let demands: [Int]
+    /// What each route demands, compared with the others.
+    let demands: DemandOrder
 
     /// What the configuration check has to refuse.
     public let problems: [RouteProblem]
@@ -67,7 +68,7 @@ public final class RouteTable: Sendable {
         choices = frozen.choices
         headerTests = draft.conditions.map(HeaderTest.init)
         usesTraits = !hostTables.isEmpty || !headerTests.isEmpty
-        demands = routes.map(\.attest.demand)
+        demands = DemandOrder(routes)
         problems = frozen.problems
     }
 
@@ -123,7 +124,7 @@ public final class RouteTable: Sendable {
 
     /// Whether the route of `match` looks at assertions at all.
     func isAttested(_ match: RouteMatch) -> Bool {
-        if case .route(let route) = match { demands[route] > 0 } else { false }
+        if case .route(let route) = match { demands.isLooking(route) } else { false }
     }
 
     /// The match that lets less pass; nil for two routes that both enforce.
@@ -132,13 +133,14 @@ public final class RouteTable: Sendable {
             return RouteMatch.none
         }
         guard left != right else { return match }
-        guard demands[left] < 2 || demands[right] < 2 else { return nil }
-        return demands[right] > demands[left] ? other : match
+        guard !demands.isEnforcing(left) || !demands.isEnforcing(right) else { return nil }
+        return demands.covers(left, right) ? match : other
     }
 
+    /// Nil where each of the two demands what the other does not.
     private func stricter(_ route: Int?, _ other: Int?) -> Int? {
-        guard let route, let other, demands[other] > demands[route] else { return route }
-        return other
+        guard let route, let other, !demands.covers(route, other) else { return route }
+        return demands.covers(other, route) ? other : nil
     }
 
     private func result(_ route: Int?) -> RouteMatch {
@@ -167,24 +169,4 @@ public final class RouteTable: Sendable {
 
     /// The patterns that cover a class of hosts, from the least to the most specific.
     func hostPatterns(of hostClass: Int) -> [HostPattern] { hosts.covering(hostClass) }
-}
-
-extension AttestPolicy {
-    /// Orders policies by what they refuse: mode, then rollout, then whether a token will do, then
-    /// a store's failure.
-    var demand: Int {
-        switch mode {
-        case .off: 0
-        case .observe: 1
-        case .enforce: 2 + 6 * rolloutPercent + (accept == .assertion ? 3 : 0) + failureDemand
-        }
-    }
-
-    private var failureDemand: Int {
-        switch onStoreFailure {
-        case .pass: 0
-        case .tokensOnly: 1
-        case .deny: 2
-        }
-    }
 }

@@ -23,7 +23,7 @@ public struct RouteWeakness {
     public static func problems(
         in routes: [Route], table: RouteTable, upstreamGroups: [Int]
     ) -> [RouteProblem] {
-        guard table.problems.isEmpty, routes.contains(where: { $0.attest.demand > 0 }) else {
+        guard table.problems.isEmpty, routes.contains(where: { $0.attest.mode != .off }) else {
             return []
         }
         // By path and method alone the table sees to it.
@@ -49,11 +49,11 @@ public struct RouteWeakness {
         }
         var found: [Int: RouteProblem.Kind] = [:]
         for (place, indices) in reached {
-            guard let strictest = indices.max(by: { precedes($0, $1) }) else { continue }
-            let demand = routes[strictest].attest.demand
-            for index in indices
-            where routes[index].attest.demand < demand && !routes[index].allowsWeaker {
-                let kind = RouteProblem.Kind.weaker(than: strictest, path: shown(place.path))
+            let classes = Set(indices.map(table.demands.demandClass))
+            guard classes.count > 1 else { continue }
+            for index in indices where !routes[index].allowsWeaker {
+                guard let other = stricter(than: index, among: indices) else { continue }
+                let kind = RouteProblem.Kind.weaker(than: other, path: shown(place.path))
                 // The same finding on each run, however the dictionary is ordered.
                 if let other = found[index], !isSimpler(kind, than: other) { continue }
                 found[index] = kind
@@ -63,9 +63,14 @@ public struct RouteWeakness {
             .sorted { $0.routeIndex < $1.routeIndex }
     }
 
-    private func precedes(_ left: Int, _ right: Int) -> Bool {
-        let demands = (routes[left].attest.demand, routes[right].attest.demand)
-        return demands.0 == demands.1 ? left > right : demands.0 < demands.1
+    /// The first route that demands what the one at `index` does not; of several one that no other
+    /// outdoes.
+    private func stricter(than index: Int, among indices: Set<Int>) -> Int? {
+        let demands = table.demands
+        let stricter = indices.filter { !demands.covers(index, $0) }
+        return stricter.filter { route in
+            stricter.allSatisfy { demands.covers(route, $0) || !demands.covers($0, route) }
+        }.min()
     }
 
     private func isSimpler(_ kind: RouteProblem.Kind, than other: RouteProblem.Kind) -> Bool {

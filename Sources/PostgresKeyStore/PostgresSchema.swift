@@ -73,16 +73,7 @@ struct PostgresSchema {
                 "INSERT INTO \(table("changes")) (revision) VALUES (1)",
             ],
             RenewalStatements(schema: self).migration,
-            [
-                """
-                CREATE TABLE \(table("shared_state")) (
-                    name text PRIMARY KEY,
-                    value bytea NOT NULL,
-                    version bigint NOT NULL,
-                    term bigint NOT NULL,
-                    expires_at bigint) WITH (fillfactor = 50)
-                """
-            ],
+            sharedMigration,
         ]
     }
 

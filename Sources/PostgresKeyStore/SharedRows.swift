@@ -48,6 +48,20 @@ extension RegistryRows {
 }
 
 extension PostgresSchema {
+    /// From version 2 to 3.
+    var sharedMigration: [String] {
+        [
+            """
+            CREATE TABLE \(table("shared_state")) (
+                name text PRIMARY KEY,
+                value bytea NOT NULL,
+                version bigint NOT NULL,
+                term bigint NOT NULL,
+                expires_at bigint) WITH (fillfactor = 50)
+            """
+        ]
+    }
+
     private static let milliseconds = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
     /// The rules of ``SharedWrite/entry(over:at:)`` as statements.

@@ -81,6 +81,7 @@ struct RouteReport {
                 + " replay \(attest.replay), rollout \(attest.rolloutPercent)%,"
                 + " accepts \(Self.proofs(attest.accept)),"
                 + " on store failure \(attest.onStoreFailure.rawValue)")
+        for line in RestrictionLines.lines(of: route) { Console.print("  " + line) }
     }
 
     private static func proofs(_ accept: AcceptedProofs) -> String {
@@ -149,6 +150,7 @@ struct RouteReport {
             }
         case .lessSpecificHeaders: "asks for fewer headers"
         case .lessStrict: "demands less than another that the slash leads to"
+        case .otherDemands: "demands other things than another that the slash leads to"
         }
     }
 }

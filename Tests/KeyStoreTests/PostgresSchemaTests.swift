@@ -75,9 +75,9 @@ final class PostgresSchemaTests {
             CREATE ROLE \(user) LOGIN; GRANT USAGE ON SCHEMA sallyport TO \(user);
             GRANT SELECT, INSERT, UPDATE ON sallyport.keys, sallyport.renewals TO \(user);
             GRANT SELECT, INSERT ON sallyport.challenges TO \(user);
+            GRANT SELECT, INSERT, UPDATE ON sallyport.shared_state TO \(user);
             GRANT SELECT, UPDATE ON sallyport.registry TO \(user);
             GRANT SELECT, INSERT, DELETE ON sallyport.changes TO \(user);
-            GRANT SELECT, INSERT, UPDATE ON sallyport.shared_state TO \(user);
             """)
         let registry = try fixture.registry { $0.connection.user = user }
         let record = generator.record()

@@ -1,5 +1,3 @@
-import AppAttest
-import Bytes
 import EventLoop
 import Foundation
 import GatewayTesting
@@ -201,34 +199,43 @@ struct SharedStateTests {
         registry.close()
     }
 
-    private func expectUpgraded(_ registry: any Registry) throws {
-        let oldKey = KeyID(digest: try #require(Bytes32([UInt8](repeating: 0xA5, count: 32))))
-        let record = try #require(try registry.find(oldKey))
-        #expect(record.counterFloor == 41)
-        #expect(record.receipt == [1, 2])
-        #expect(try registry.advance(oldKey, 42) == .advanced)
+    @Test("a registry file of version 2 gets the table, and keeps its keys")
+    func sqliteFromVersion2() throws {
+        let directory = try TemporaryDirectory()
+        var generator = SeededGenerator(seed: 31)
+        let record = generator.record()
+        let before = try SQLiteRegistry(path: directory.registryPath)
+        #expect(try before.enrol(record, challenge: generator.bytes16()) == .enrolled)
+        before.close()
+        do {
+            let connection = try Connection(path: directory.registryPath)
+            try connection.execute("DROP TABLE shared_state")
+            try connection.execute("PRAGMA user_version = 2")
+        }
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        #expect(try registry.find(record.keyID) == record)
         #expect(try registry.write("a", "one", over: nil).isWritten)
         registry.close()
-    }
-
-    @Test("a registry file of version 1 is brought up to date with its keys")
-    func sqliteFromVersion1() throws {
-        let directory = try TemporaryDirectory()
-        try DatabaseFile.create(path: directory.registryPath) { connection throws(SQLiteError) in
-            try connection.execute(RegistryVersions.sqlite1)
-        }
-        try expectUpgraded(try SQLiteRegistry(path: directory.registryPath))
         let connection = try Connection(path: directory.registryPath)
-        #expect(try connection.integer("PRAGMA user_version") ?? 0 >= 2)
+        #expect(try connection.integer("PRAGMA user_version") == 3)
     }
 
     @Test(
-        "tables of version 1 in PostgreSQL are brought up to date with their keys",
+        "tables of version 2 in PostgreSQL get the new one, and keep their keys",
         .enabled(if: PostgresServer.isInstalled))
-    func postgresFromVersion1() throws {
+    func postgresFromVersion2() throws {
         let fixture = try PostgresFixture()
-        try fixture.query(RegistryVersions.postgres1)
-        try expectUpgraded(try fixture.registry())
-        #expect(try Int(fixture.query("SELECT version FROM sallyport.registry")) ?? 0 >= 2)
+        var generator = SeededGenerator(seed: 32)
+        let record = generator.record()
+        let before = try fixture.registry()
+        #expect(try before.enrol(record, challenge: generator.bytes16()) == .enrolled)
+        before.close()
+        try fixture.query(
+            "DROP TABLE sallyport.shared_state; UPDATE sallyport.registry SET version = 2")
+        let registry = try fixture.registry()
+        #expect(try registry.find(record.keyID) == record)
+        #expect(try registry.write("a", "one", over: nil).isWritten)
+        registry.close()
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "3")
     }
 }

@@ -173,7 +173,7 @@ struct PostgresTests {
         let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
         let database = try #require(text.split(separator: "/").first { $0.hasPrefix("test") })
             .prefix { $0 != "?" }
-        try server.query("UPDATE sallyport.registry SET version = 3", database: String(database))
+        try server.query("UPDATE sallyport.registry SET version = 99", database: String(database))
         let later = try BuiltProgram.run(["run", "-c", gateway.configurationPath])
         #expect(later.status == .exited(1))
         #expect(later.standardError.contains("sallyport: registry: written by a later version"))
@@ -246,7 +246,7 @@ struct PostgresTests {
         for line in [
             "ok    registry connection: 127.0.0.1:", "warn  registry TLS: none",
             "ok    registry durability: primary, synchronous_commit on, standbys: 0",
-            "ok    registry schema: sallyport, version 2",
+            "ok    registry schema: sallyport, version ",
             "ok    registry privileges: ", "ok    registry notifications: arrive",
             "ok    registry keys: 1",
         ] { #expect(doctor.contains(line), "\(line)\n\(doctor)") }

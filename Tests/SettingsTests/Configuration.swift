@@ -206,7 +206,20 @@ struct Configuration {
               replay: durable
               rollout: 0%
               accept: [token, assertion]
+              on_missing: pass
+              on_invalid: { limit: first_limit }
               on_store_failure: tokens_only
+              min_tier: attested
+              on_lower_tier: { limit: first.key }
+              environments: [development]
+              categories: { only_or_missing: [testflight, app_store] }
+              min_bundle_version:
+                min: '4.10'
+                grace: 4.2
+                missing: outdated
+                apps:
+                  ABCDE12345.com.example.b: 7
+                  ABCDE12345.com.example.app: { min: 9, grace: 8 }
               challenge_member: c
               key_id_member: k
           - name: b
@@ -221,7 +234,14 @@ struct Configuration {
             headers: { X-Version: "2", X-Debug: present, x-old: absent, X-W: { equals: absent } }
             upstream: first.one-1_
             allow_weaker: true
-            attest: { mode: enforce, replay: { window: 1024 } }
+            attest:
+              mode: enforce
+              replay: { window: 1024 }
+              on_missing: { limit: challenge }
+              on_store_failure: { limit: first_limit }
+              environments: [production]
+              categories: { only: [os, development, enterprise, developer_id, other] }
+              min_bundle_version: '120'
             rewrite: { prefix: /v2 }
             upstream_host: in.example:81
             request_headers:

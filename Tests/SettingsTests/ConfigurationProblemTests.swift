@@ -49,6 +49,11 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with what routes demand", arguments: GoldenCase.attest)
+    func attest(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("names every missing key", arguments: ["{}", "workers: 1"])
     func missing(text: String) {
         let problems = Configuration().loader.load(text: text, fileName: "f").problems
@@ -155,6 +160,24 @@ struct WarningTests {
 
     @Test("are none for a usual configuration")
     func none() throws {
+        #expect(
+            try Configuration().warnings(
+                """
+                routes:
+                  - name: a
+                    path: /a
+                    upstream: api
+                    attest: { mode: enforce, on_invalid: pass }
+                  - name: b
+                    path: /b
+                    upstream: api
+                    attest: { mode: enforce, on_missing: pass, categories: { only: [app_store] } }
+                """) == [
+                    "5:13: routes[0].attest: on_invalid lets requests with any nonsense for a "
+                        + "proof pass, and on_missing refuses those with none",
+                    "9:13: routes[1].attest: on_missing: pass lets whoever sends no proof around "
+                        + "environments, categories and min_bundle_version",
+                ])
         #expect(try Configuration().warnings("admin: { bind: localhost:1 }").isEmpty)
         #expect(try Configuration().warnings("admin: { bind: unix:/run/s }").isEmpty)
         #expect(try Configuration().warnings("admin: { bind: '[::1]:1' }").isEmpty)

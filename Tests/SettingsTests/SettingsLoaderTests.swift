@@ -82,6 +82,7 @@ struct SettingsLoaderTests {
         expectDifferent(settings.trust, defaults.trust)
         expectDifferent(settings.upstreams[0], UpstreamSettings(name: "", servers: []))
         expectDifferent(settings.routes[0].attest, AttestPolicy())
+        expectDifferent(settings.routes[0].restrictions, RouteRestrictions())
         expectDifferent(settings, defaults)
         guard case .redis(let redis) = settings.counters else {
             Issue.record("no Redis")
@@ -112,6 +113,19 @@ struct SettingsLoaderTests {
                 HeaderCondition(name: "x-w", test: .equals("absent")),
             ])
         #expect(settings.routes[2].allowsWeaker)
+        let restrictions = settings.routes[0].restrictions
+        #expect(restrictions.limits.invalid == "first_limit")
+        #expect(restrictions.limits.lowerTier == "first.key")
+        #expect(restrictions.categories == AppCategories([2, 4], orMissing: true))
+        #expect(restrictions.versions?.common?.min.text == "4.10")
+        #expect(
+            restrictions.versions?.bounds(of: "ABCDE12345.com.example.app")?.floor.text == "8")
+        #expect(settings.routes[2].attest.onStoreFailure == .limit)
+        #expect(settings.routes[2].restrictions.limits.storeFailure == "first_limit")
+        #expect(
+            settings.routes[2].restrictions.categories
+                == AppCategories([1, 3, 5, 6, 10], orMissing: false))
+        #expect(settings.routes[2].restrictions.versions?.common?.floor.text == "120")
         #expect(
             settings.listeners[0].redirect?.except
                 == [.prefix("/.well-known/acme-challenge/"), .exact("/alive")])

@@ -47,6 +47,7 @@ enum MetricsPage {
                 }
             }
         }
+        writeStandings(meters, &page)
         page.family(
             "sallyport_responses_total", .counter, help: "Answers by route and status class.")
         for (route, meters) in meters {
@@ -63,6 +64,28 @@ enum MetricsPage {
             var snapshot = HistogramSnapshot(.requestDuration)
             for meter in meters { snapshot.add(meter.duration) }
             page.histogram([("route", route)], snapshot)
+        }
+    }
+
+    private static func writeStandings(
+        _ meters: [(route: String, meters: [RouteMeter])], _ page: inout PrometheusText
+    ) {
+        page.family(
+            "sallyport_tier_requests_total", .counter,
+            help: "Exchanges of attested routes, by what their proof was worth.")
+        for (route, meters) in meters {
+            for tier in TrustTier.allCases {
+                let count = meters.reduce(0) { $0 &+ $1.count(tier) }
+                guard count > 0 else { continue }
+                page.sample([("route", route), ("tier", tier.name.description)], count)
+            }
+        }
+        page.family(
+            "sallyport_outdated_requests_total", .counter,
+            help: "Exchanges of apps older than min_bundle_version that were not refused for it.")
+        for (route, meters) in meters {
+            let count = meters.reduce(0) { $0 &+ $1.outdatedCount }
+            if count > 0 { page.sample([("route", route)], count) }
         }
     }
 

@@ -15,6 +15,8 @@ public final class Site: Sendable {
     let rateLimits: SiteRateLimits
     /// For each route, nil where it needs none.
     let treatments: [RouteTreatment?]
+    /// The same.
+    let standards: [RouteStandard?]
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -74,6 +76,8 @@ public final class Site: Sendable {
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
+        let limits = RateLimit.byName(settings.rateLimits)
+        standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)

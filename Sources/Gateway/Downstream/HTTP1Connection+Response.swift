@@ -44,7 +44,7 @@ extension HTTP1Connection: ResponseSink {
         if response.isOfRoute, let edits = exchange.treatment?.responseEdits {
             exchange.append(edits, to: &output)
         }
-        appendNextChallenge(exchange)
+        appendAttestation(exchange)
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             output.append("Content-Length: ")
@@ -90,7 +90,7 @@ extension HTTP1Connection: ResponseSink {
         let takesTrailers = isDelimited && exchange.takesTrailers
         if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, edits) { appendDate() }
         if let edits { exchange.append(edits, to: &output) }
-        appendNextChallenge(exchange)
+        appendAttestation(exchange)
         switch head.framing {
         case .none:
             responseFraming = .length
@@ -192,7 +192,8 @@ extension HTTP1Connection: ResponseSink {
         output.append("\r\n")
     }
 
-    private func appendNextChallenge(_ exchange: Exchange) {
+    private func appendAttestation(_ exchange: Exchange) {
+        if exchange.isOutdated { output.append("X-App-Attest-Action: update_app\r\n") }
         guard let token = exchange.nextChallenge() else { return }
         output.append("X-App-Attest-Challenge: ")
         output.append(token)

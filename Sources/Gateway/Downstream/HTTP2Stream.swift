@@ -202,7 +202,7 @@ extension HTTP2Stream: ResponseSink {
             session.fields.append(field.name, field.value.span)
         }
         if response.isOfRoute { append(exchange.treatment?.responseEdits, exchange) }
-        appendNextChallenge(exchange)
+        appendAttestation(exchange)
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             session.fields.append("content-length", decimal: UInt64(response.body.count))
@@ -227,7 +227,7 @@ extension HTTP2Stream: ResponseSink {
         let edits = exchange.treatment?.responseEdits
         if !appendFields(head, bytes: bytes, edits) { appendDate() }
         append(edits, exchange)
-        appendNextChallenge(exchange)
+        appendAttestation(exchange)
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
         if let length = head.contentLength, head.status != 204 {
             session.fields.append("content-length", decimal: length)
@@ -305,7 +305,11 @@ extension HTTP2Stream: ResponseSink {
         session.fields.append("date", date.readable)
     }
 
-    private func appendNextChallenge(_ exchange: Exchange) {
+    private func appendAttestation(_ exchange: Exchange) {
+        if exchange.isOutdated {
+            let action = Array("update_app".utf8)
+            session.fields.append("x-app-attest-action", action.span)
+        }
         guard let token = exchange.nextChallenge() else { return }
         session.fields.append("x-app-attest-challenge", token.span, isIndexed: false)
     }

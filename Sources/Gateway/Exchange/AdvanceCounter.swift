@@ -26,7 +26,7 @@ extension Exchange {
                 }
                 try check(durableOutcome)
             }
-            decision = .verified
+            conclude()
             if isLimitedHere { countKeyRate() }
         } catch {
             try refuseOrObserve(error)

@@ -36,7 +36,8 @@ extension Exchange {
             let accepts = policy.accept
             try refuseOrObserve(
                 accepts.contains(.assertion)
-                    ? Refusal(.assertionRequired) : Refusal(.tokenInvalid, detail: "token_missing"))
+                    ? Refusal(.assertionRequired)
+                    : Refusal(.tokenInvalid, detail: Refusal.tokenMissingDetail))
         }
         return .next
     }
@@ -48,26 +49,30 @@ extension Exchange {
         return site.settings.routes[routeIndex].bodyByteCountMax
     }
 
-    /// Throws where the route enforces; otherwise notes what would have been refused and why.
+    /// Throws where the route enforces and does not let such requests pass; otherwise notes what
+    /// is wrong with it.
     func refuseOrObserve(_ refusal: Refusal) throws(Refusal) {
-        if policy.mode == .observe || !isInRollout {
+        if isOnlyObserved {
             decision = .observed
+            reason = refusal.reason
+            detail = refusal.detail
         } else if policy.onStoreFailure != .deny, refusal.reason == .storeUnavailable,
             token != nil
         {
             // Authentic and in time; only whether its key was revoked is not known.
-            decision = .verified
-            detail = "revocation_unknown"
-            return
-        } else if policy.onStoreFailure == .pass, refusal.reason == .storeUnavailable {
-            decision = .unjudged
+            try meetStandard(.token)
+            if shortfall == nil { detail = "revocation_unknown" }
+            return conclude()
         } else {
-            throw refusal
+            try tolerate(refusal)
         }
-        reason = refusal.reason
-        detail = refusal.detail
         verified = nil
+        tier = .none
+        isOutdated = false
     }
+
+    /// Nothing is refused: what is wrong is noted.
+    var isOnlyObserved: Bool { policy.mode == .observe || !isInRollout }
 
     /// Whether the rollout has reached the cohort of this key (of this address, without a key).
     private var isInRollout: Bool {

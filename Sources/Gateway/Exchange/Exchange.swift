@@ -63,6 +63,7 @@ final class Exchange {
     var treatment: RouteTreatment?
     var endpoint: AppEndpoint?
     var policy = AttestPolicy()
+    var standard: RouteStandard?
     var evidence: Evidence?
     /// A session token stands in for an assertion.
     var bringsToken = false
@@ -74,6 +75,12 @@ final class Exchange {
     var app: AppIdentity?
     var isKeyLookedUp = false
     var verified: VerifiedAssertion?
+    /// What its proof is worth, once that holds.
+    var tier = TrustTier.none
+    /// How it falls short of what its route demands, and passes all the same.
+    var shortfall: Shortfall?
+    /// Its app is older than the route wants.
+    var isOutdated = false
     var counterVerdict: CounterVerdict?
     var durableOutcome: Result<DurableOutcome, StoreError>?
     var isHotCounterAdvanced = false
@@ -132,7 +139,7 @@ final class Exchange {
     var claimedKeyID: KeyID? { evidence?.keyID ?? token?.keyID }
 
     /// The same, once that is proved.
-    var provenKeyID: KeyID? { decision == .verified ? claimedKeyID : nil }
+    var provenKeyID: KeyID? { tier == .none ? nil : claimedKeyID }
 
     var requestIDText: String {
         var text = ByteBuffer(capacity: 64)
@@ -177,6 +184,7 @@ final class Exchange {
         treatment = nil
         endpoint = nil
         policy = AttestPolicy()
+        standard = nil
         evidence = nil
         bringsToken = false
         token = nil
@@ -185,6 +193,9 @@ final class Exchange {
         app = nil
         isKeyLookedUp = false
         verified = nil
+        tier = .none
+        shortfall = nil
+        isOutdated = false
         counterVerdict = nil
         durableOutcome = nil
         isHotCounterAdvanced = false
@@ -255,6 +266,7 @@ final class Exchange {
     /// Answers with a problem document, or drops the connection where the answer has begun.
     func refuse(_ refusal: Refusal) {
         decision = .refused
+        tier = .none
         reason = refusal.reason
         detail = refusal.detail
         // Of a body that goes on as it comes, the upstream may have a part.

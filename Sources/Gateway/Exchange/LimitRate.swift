@@ -57,16 +57,37 @@ extension Exchange {
         return refusal
     }
 
+    /// Counts a request that falls short, for `cause`, against the limit of such requests.
+    ///
+    /// Whom the limit cannot tell apart (a unix socket's peers, requests without a key) share a
+    /// bucket: without one they would have no limit.
+    func takeShortfall(_ limit: RateLimit, _ cause: Refusal) throws(Refusal) {
+        var bucket = Bytes16(word0: 0, word1: 0)
+        if let subject = subject(of: limit) {
+            bucket = subject
+        } else if isExempt(from: limit) {
+            return
+        }
+        let wait = worker.hub.rateLimiter.take(limit, bucket, now: worker.loop.now)
+        guard let wait else { return }
+        throw Self.refusal(limit, wait, " (\(cause.reason.code))")
+    }
+
     private func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
         for limit in limits {
             guard let subject = subject(of: limit) else { continue }
             let wait = worker.hub.rateLimiter.take(
                 limit, subject, now: worker.loop.now, isTrial: isTrial)
-            guard let wait else { continue }
-            var refusal = Refusal(.rateLimited, detail: "rate: " + limit.name)
-            refusal.retryAfterSeconds = wait / 1_000_000_000 + 1
-            throw refusal
+            if let wait { throw Self.refusal(limit, wait) }
         }
+    }
+
+    private static func refusal(
+        _ limit: RateLimit, _ waitNanoseconds: UInt64, _ cause: String = ""
+    ) -> Refusal {
+        var refusal = Refusal(.rateLimited, detail: "rate: " + limit.name + cause)
+        refusal.retryAfterSeconds = waitNanoseconds / 1_000_000_000 + 1
+        return refusal
     }
 
     /// Whom `limit` counts; nil for whom it does not.
@@ -83,5 +104,12 @@ extension Exchange {
             if origin.isCertain, limit.exempts(address) { return nil }
             return address.limitedNetwork
         }
+    }
+
+    private func isExempt(from limit: RateLimit) -> Bool {
+        guard limit.subject == .address, let origin, origin.isCertain,
+            let address = origin.address.ipv6Form
+        else { return false }
+        return limit.exempts(address)
     }
 }

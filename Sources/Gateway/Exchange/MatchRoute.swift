@@ -103,6 +103,7 @@ extension Exchange {
         routeIndex = index
         policy = site.settings.routes[index].attest
         if site.settings.routes[index].allowsWebSocket { isUpgrading = asksForWebSocket }
+        standard = site.standards[index]
         treatment = site.treatments[index]
         guard let treatment else { return }
         if let nanoseconds = treatment.requestNanoseconds { changeRequestDeadline(nanoseconds) }

@@ -35,6 +35,10 @@ enum Decision: UInt8, CaseIterable, Sendable {
     case verified
     /// Would have been refused; forwarded because the route (or the key's cohort) only observes.
     case observed
+    /// Fell short of what its route demands; forwarded because the route lets such requests pass.
+    case tolerated
+    /// Fell short likewise; forwarded because the rate limit for such requests had room.
+    case limited
     /// Could not be judged, since a store did not answer; forwarded because the route says `pass`.
     case unjudged
     /// Not forwarded, or the upstream's answer could not be had.
@@ -48,6 +52,8 @@ enum Decision: UInt8, CaseIterable, Sendable {
         case .passed: "passed"
         case .verified: "verified"
         case .observed: "observed"
+        case .tolerated: "tolerated"
+        case .limited: "limited"
         case .unjudged: "unjudged"
         case .refused: "refused"
         case .answered: "answered"

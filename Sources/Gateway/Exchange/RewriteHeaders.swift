@@ -126,7 +126,11 @@ extension Exchange {
         guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
             let environment = key?.environment ?? token?.environment
         else {
-            upstreamHead.append("X-Attest-Result: unverified\r\n")
+            // What is only observed is not told apart.
+            let result = decision == .observed ? nil : shortfall?.result
+            upstreamHead.append("X-Attest-Result: ")
+            upstreamHead.append(result ?? "unverified")
+            upstreamHead.append("\r\nX-Attest-Tier: none\r\n")
             return
         }
         upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
@@ -135,8 +139,10 @@ extension Exchange {
         upstreamHead.append(appID)
         upstreamHead.append("\r\nX-Attest-Environment: ")
         upstreamHead.append(environment.rawValue)
-        upstreamHead.append(
-            token == nil ? "\r\nX-Attest-Tier: attested\r\n" : "\r\nX-Attest-Tier: token\r\n")
+        upstreamHead.append("\r\nX-Attest-Tier: ")
+        upstreamHead.append(tier.name)
+        upstreamHead.append("\r\n")
+        if isOutdated { upstreamHead.append("X-Attest-Outdated: true\r\n") }
         if let metric = key?.riskMetric {
             upstreamHead.append("X-Attest-Risk: ")
             upstreamHead.append(decimal: UInt64(metric))

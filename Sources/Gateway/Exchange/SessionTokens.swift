@@ -34,9 +34,10 @@ extension Exchange {
                 return try verifyToken()
             }
             _ = try usableKey()
+            try meetStandard(.token)
             try limitKeyRate()
             countKeyRate()
-            decision = .verified
+            conclude()
         } catch {
             try refuseOrObserve(error)
         }

@@ -25,6 +25,7 @@ extension Exchange {
                 return try verifyAssertion()
             }
             verified = try verifySignature(evidence)
+            try meetStandard(.attested)
         } catch {
             try refuseOrObserve(error)
         }

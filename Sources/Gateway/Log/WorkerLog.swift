@@ -53,6 +53,10 @@ final class WorkerLog {
         writer.member("decision", constant: exchange.decision.name)
         writer.member("reason", constant: exchange.reason.code)
         if let detail = exchange.detail { writer.member("detail", string: detail) }
+        if exchange.policy.mode != .off, exchange.endpoint == nil {
+            writer.member("tier", constant: exchange.tier.name)
+            if exchange.isOutdated { writer.member("outdated", bool: true) }
+        }
         if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
             writeKey(keyID, exchange.site)
         }

@@ -10,7 +10,18 @@ final class RouteMeter: Sendable {
     private let outcomes = CounterBlock(count: Decision.allCases.count * Reason.allCases.count)
     /// Answers by the first digit of their status; 0 where none was given.
     private let statusClasses = CounterBlock(count: 10)
+    /// Requests of an attested route by what their proof was worth, then those of outdated apps.
+    private let standings = CounterBlock(count: TrustTier.allCases.count + 1)
     let duration = Histogram(.requestDuration)
+
+    func count(tier: TrustTier, isOutdated: Bool) {
+        standings.add(Int(tier.rawValue))
+        if isOutdated { standings.add(TrustTier.allCases.count) }
+    }
+
+    func count(_ tier: TrustTier) -> UInt64 { standings.value(Int(tier.rawValue)) }
+
+    var outdatedCount: UInt64 { standings.value(TrustTier.allCases.count) }
 
     func count(decision: Decision, reason: Reason, status: UInt16, nanoseconds: UInt64) {
         outcomes.add(Self.index(decision, reason))
@@ -66,9 +77,13 @@ final class WorkerMeter: @unchecked Sendable {
     private lazy var endpoints = AppEndpoint.allCases.map { meter(named: $0.routeName) }
 
     func count(_ exchange: Exchange, nanoseconds: UInt64) {
-        meter(of: exchange).count(
+        let meter = meter(of: exchange)
+        meter.count(
             decision: exchange.decision, reason: exchange.reason,
             status: exchange.responseStatus, nanoseconds: nanoseconds)
+        if exchange.policy.mode != .off, exchange.endpoint == nil {
+            meter.count(tier: exchange.tier, isOutdated: exchange.isOutdated)
+        }
     }
 
     private func meter(of exchange: Exchange) -> RouteMeter {

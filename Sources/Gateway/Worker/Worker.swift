@@ -63,7 +63,8 @@ final class Worker {
             "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
             "x-rewrite-url",
         ], prefixes: [])
-    let responseReservedNames = FieldNameSet(exact: ["x-app-attest-challenge"], prefixes: [])
+    let responseReservedNames = FieldNameSet(
+        exact: ["x-app-attest-action", "x-app-attest-challenge"], prefixes: [])
 
     /// `clock`: for a worker that is stepped instead of run.
     init(

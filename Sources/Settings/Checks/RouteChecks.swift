@@ -26,11 +26,13 @@ struct RouteChecks {
     private func report(_ problem: RouteProblem) {
         let route = matchable[problem.routeIndex]
         if case .weaker(let strict, let path) = problem.kind {
+            let below = route.route.settingsBelow(matchable[strict].route)
+            let settings = below == ["mode"] ? "" : " in \(below.joined(separator: ", "))"
             context.error(
                 "\(route.path).attest.mode: weaker than that of the route at "
-                    + "\(place(strict)): with another Host, header or path the same request for "
-                    + "\(quoted(path)) of the upstream comes through here (allow_weaker: true "
-                    + "permits it)", at: route.modeMark)
+                    + "\(place(strict))\(settings): with another Host, header or path the same "
+                    + "request for \(quoted(path)) of the upstream comes through here "
+                    + "(allow_weaker: true permits it)", at: route.modeMark)
             return
         }
         context.error("\(route.path).path: \(message(problem))", at: route.pathMark)

@@ -20,27 +20,7 @@ extension SettingsPrinter {
         if route.allowsWebSocket { yaml.entry("upgrade", list: ["websocket"]) }
         writeAction(route, to: &yaml)
         if route.allowsWeaker { yaml.entry("allow_weaker", "true") }
-        let attest = route.attest
-        yaml.mapping("attest") { yaml in
-            yaml.entry("mode", attest.mode.rawValue)
-            yaml.entry("client_data", attest.clientData.rawValue)
-            yaml.entry("challenge", attest.challenge.rawValue)
-            switch attest.replay {
-            case .strict: yaml.entry("replay", "strict")
-            case .durable: yaml.entry("replay", "durable")
-            case .window(let size): yaml.entry("replay", "{ window: \(size) }")
-            }
-            yaml.entry("rollout", "\(attest.rolloutPercent)%")
-            var accepted: [String] = []
-            if attest.accept.contains(.assertion) { accepted.append("assertion") }
-            if attest.accept.contains(.token) { accepted.append("token") }
-            yaml.entry("accept", list: accepted)
-            yaml.entry("on_store_failure", attest.onStoreFailure.rawValue)
-            if attest.clientData == .body {
-                yaml.entry("challenge_member", text: attest.challengeMember)
-                if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }
-            }
-        }
+        yaml.mapping("attest") { write(route.attest, route.restrictions, to: &$0) }
     }
 
     static func write(_ redirect: ListenerRedirect, to yaml: inout YAMLText) {

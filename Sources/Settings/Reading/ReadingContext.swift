@@ -1,3 +1,4 @@
+import AppAttest
 import YAML
 
 /// What all parts of one reading share: where problems are collected, what values may refer to.
@@ -7,6 +8,8 @@ final class ReadingContext {
     let readFile: SettingsLoader.FileReader
     /// Read before all that refers to them.
     var rateLimits = RateLimitSettings.builtIn
+    /// Likewise; empty where there are none, or none that is right.
+    var apps: [AppIdentity] = []
     private(set) var errors: [ConfigurationProblem] = []
     private(set) var warnings: [ConfigurationProblem] = []
 

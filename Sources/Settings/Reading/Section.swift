@@ -52,6 +52,8 @@ struct Section {
         context.error("\(field.path): \(message)", at: field.keyMark)
     }
 
+    func warning(_ message: String) { context.warning("\(path): \(message)", at: mark) }
+
     fileprivate func reportUnknownKeys() {
         for (key, entry) in entries where !asked.contains(key) {
             let place = path.isEmpty ? "" : " in \(path)"

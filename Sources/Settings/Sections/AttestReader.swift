@@ -1,9 +1,10 @@
 import Policy
 import YAML
 
-/// A policy and where its mode is named.
+/// A policy, what it demands beside a proof, and where its mode is named.
 struct PlacedPolicy {
     var policy: AttestPolicy
+    var restrictions: RouteRestrictions
     var modeMark: YAMLMark
 }
 
@@ -29,16 +30,12 @@ enum AttestReader {
             let acceptField = section.field("accept")
             let accepted = acceptField.flatMap(accept)
             if let accepted { policy.accept = accepted }
-            let failureField = section.field("on_store_failure")
-            if let onFailure = failureField?.choice(StoreFailurePolicy.self) {
-                policy.onStoreFailure = onFailure
-            }
             let isAcceptKnown = acceptField == nil || accepted != nil
-            if policy.onStoreFailure == .tokensOnly, isAcceptKnown,
-                !policy.accept.contains(.token)
-            {
-                failureField?.error("tokens_only needs accept: [assertion, token]")
-            }
+            var restrictions = RouteRestrictions()
+            ShortfallReader(isAcceptKnown: isAcceptKnown).read(
+                &section, into: &policy, &restrictions.limits)
+            RestrictionReader.read(&section, into: &restrictions, mode: policy.mode)
+            warn(policy, restrictions, section)
             let bodyMembers = [section.field("challenge_member"), section.field("key_id_member")]
             if let name = bodyMembers[0].flatMap(member) { policy.challengeMember = name }
             policy.keyIDMember = bodyMembers[1].flatMap(member)
@@ -54,14 +51,34 @@ enum AttestReader {
                     "challenge: off needs replay: durable, because without a challenge only the "
                         + "registry's counter outlives a restart")
             }
-            return PlacedPolicy(policy: policy, modeMark: modeField?.mark ?? field.mark)
+            return PlacedPolicy(
+                policy: policy, restrictions: restrictions,
+                modeMark: modeField?.mark ?? field.mark)
         }
     }
 
+    /// What demands less than it seems to.
+    private static func warn(
+        _ policy: AttestPolicy, _ restrictions: RouteRestrictions, _ section: borrowing Section
+    ) {
+        guard policy.mode == .enforce else { return }
+        if policy.onMissing == .deny, policy.onInvalid != .deny {
+            section.warning(
+                "on_invalid lets requests with any nonsense for a proof pass, and on_missing "
+                    + "refuses those with none")
+        }
+        if policy.onMissing == .pass, restrictions.isDemanding {
+            section.warning(
+                "on_missing: pass lets whoever sends no proof around environments, categories "
+                    + "and min_bundle_version")
+        }
+    }
+
+    static let proofs: [(name: String, value: AcceptedProofs)] = [
+        ("assertion", .assertion), ("token", .token),
+    ]
+
     private static func accept(_ field: Field) -> AcceptedProofs? {
-        let proofs: [(name: String, value: AcceptedProofs)] = [
-            ("assertion", .assertion), ("token", .token),
-        ]
         guard let listed = field.list({ $0.choice(proofs)?.rawValue }) else { return nil }
         guard !listed.isEmpty else {
             field.error("is empty: name what proves a request, or set mode: off")

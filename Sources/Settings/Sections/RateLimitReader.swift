@@ -76,7 +76,8 @@ extension Field {
         return rateLimitName(allowingKey: allowingKey).map { [$0] }
     }
 
-    private func rateLimitName(allowingKey: Bool) -> String? {
+    /// The name of a rate limit.
+    func rateLimitName(allowingKey: Bool) -> String? {
         guard let text = text() else { return nil }
         let limits = context.rateLimits
         guard let limit = limits.first(where: { $0.name == text.value }) else {

@@ -20,6 +20,7 @@ struct SettingsReader {
             let listeners = listenerField.map(ListenerReader.listeners) ?? []
             settings.listeners = listeners.map(\.settings)
             section.set("apps", &settings.apps, AppReader.apps)
+            root.context.apps = settings.apps
             section.set("apple", &settings.apple) { field in
                 AppleReader(apps: settings.apps).apple(field).map { .some($0) }
             }

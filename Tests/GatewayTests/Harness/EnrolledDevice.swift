@@ -38,10 +38,14 @@ final class EnrolledDevice {
     /// over the wire.
     init(
         _ gateway: GatewayUnderTest, appID: String = GatewayUnderTest.appID,
-        system: SimulatedSystem = .iOS26, isKnown: Bool = true, enrols: Bool = false
+        environment: AttestEnvironment = .production, system: SimulatedSystem = .iOS26,
+        version: String = "1", category: ValidationCategory = .appStore, isKnown: Bool = true,
+        enrols: Bool = false
     ) throws {
         self.gateway = gateway
-        device = try SimulatedDevice(appID: appID, system: system)
+        device = try SimulatedDevice(
+            appID: appID, environment: environment, system: system, bundleVersion: version,
+            validationCategory: category.rawValue)
         client = try gateway.client()
         if enrols {
             let answer = try attest()
@@ -57,7 +61,7 @@ final class EnrolledDevice {
     var record: KeyRecord {
         KeyRecord(
             keyID: device.keyID, publicKey: device.publicKey, appID: device.appID,
-            environment: .production, enrolledAt: 1)
+            environment: device.environment, enrolledAt: 1)
     }
 
     /// Fetches an attestation challenge and enrols with it.

@@ -1,0 +1,132 @@
+import AppAttest
+import KeyStore
+import Policy
+import Settings
+
+/// What a route demands of a request whose proof holds, and the rate limits of those that fall
+/// short, ready for the request path. Most routes have none.
+final class RouteStandard: Sendable {
+    let environments: KeyEnvironments
+    let categories: AppCategories
+    let versions: VersionRule?
+    let missingLimit: RateLimit?
+    let invalidLimit: RateLimit?
+    let storeFailureLimit: RateLimit?
+    let lowerTierLimit: RateLimit?
+
+    init?(_ restrictions: RouteRestrictions, _ rateLimits: [String: RateLimit]) {
+        if restrictions == RouteRestrictions() { return nil }
+        environments = restrictions.environments
+        categories = restrictions.categories
+        versions = restrictions.versions
+        let limits = restrictions.limits
+        missingLimit = limits.missing.flatMap { rateLimits[$0] }
+        invalidLimit = limits.invalid.flatMap { rateLimits[$0] }
+        storeFailureLimit = limits.storeFailure.flatMap { rateLimits[$0] }
+        lowerTierLimit = limits.lowerTier.flatMap { rateLimits[$0] }
+    }
+}
+
+/// In what way a request falls short of what its route demands.
+enum Shortfall {
+    /// It has no proof.
+    case missing
+    /// Its proof does not hold.
+    case invalid
+    /// A store did not answer, so that nobody knows.
+    case unjudged
+    /// Its proof holds, and is worth less than the route wants.
+    case lowerTier
+
+    /// The word in `X-Attest-Result`.
+    var result: StaticString {
+        switch self {
+        case .missing: "missing"
+        case .invalid: "invalid"
+        case .unjudged: "unverified"
+        case .lowerTier: "verified"
+        }
+    }
+}
+
+extension Refusal {
+    /// Which of the route's policies has a say in it; nil where none has.
+    var shortfall: Shortfall? {
+        switch reason {
+        case .assertionRequired: detail == Self.tierDetail ? .lowerTier : .missing
+        case .tokenInvalid: detail == Self.tokenMissingDetail ? .missing : .invalid
+        case .assertionMalformed, .assertionInvalid, .assertionReplayed, .challengeExpired,
+            .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown, .keyRevoked:
+            .invalid
+        case .storeUnavailable: .unjudged
+        default: nil
+        }
+    }
+
+    static let tierDetail = "tier"
+    static let tokenMissingDetail = "token_missing"
+}
+
+extension Exchange {
+    /// Lets a request that falls short pass where its route says so; else throws.
+    func tolerate(_ refusal: Refusal) throws(Refusal) {
+        guard let shortfall = refusal.shortfall else { throw refusal }
+        switch shortfallPolicy(shortfall) {
+        case (.pass, _): decision = shortfall == .unjudged ? .unjudged : .tolerated
+        case (.limit, let limit?):
+            try takeShortfall(limit, refusal)
+            decision = .limited
+        case (.deny, _), (.limit, nil): throw refusal
+        }
+        self.shortfall = shortfall
+        reason = refusal.reason
+        detail = refusal.detail
+    }
+
+    private func shortfallPolicy(_ shortfall: Shortfall) -> (ShortfallAction, RateLimit?) {
+        switch shortfall {
+        case .missing: (policy.onMissing, standard?.missingLimit)
+        case .invalid: (policy.onInvalid, standard?.invalidLimit)
+        case .unjudged: (policy.onStoreFailure.action, standard?.storeFailureLimit)
+        case .lowerTier: (policy.onLowerTier, standard?.lowerTierLimit)
+        }
+    }
+
+    /// The proof holds, and is worth `tier`: what the route demands beside it. Before anything is
+    /// spent, so that what is refused here changes nothing.
+    func meetStandard(_ tier: TrustTier) throws(Refusal) {
+        self.tier = tier
+        if let standard { try meet(standard) }
+        guard tier < policy.minTier else { return }
+        let refusal = Refusal(.assertionRequired, detail: Refusal.tierDetail)
+        if isOnlyObserved { throw refusal }
+        try tolerate(refusal)
+    }
+
+    private func meet(_ standard: RouteStandard) throws(Refusal) {
+        if let environment = key?.environment ?? token?.environment,
+            !standard.environments.contains(environment.asSet)
+        {
+            throw Refusal(.distributionNotAllowed, detail: "environment")
+        }
+        let category = validationCategory
+        guard standard.categories.contains(category) else {
+            throw Refusal(
+                .distributionNotAllowed,
+                detail: category == nil ? "category_missing" : "category")
+        }
+        guard let versions = standard.versions, let appID = app?.id ?? token?.appID else { return }
+        switch versions.verdict(version: bundleVersion, appID: appID) {
+        case .current: break
+        case .outdated: isOutdated = true
+        case .tooOld: throw Refusal(.appOutdated, detail: "version")
+        case .malformed: throw Refusal(.appOutdated, detail: "version_malformed")
+        case .missing: throw Refusal(.appOutdated, detail: "version_missing")
+        }
+    }
+
+    /// What is accepted for good: as it stands, or as its shortfall has it.
+    func conclude() {
+        if shortfall == nil { decision = .verified }
+    }
+}

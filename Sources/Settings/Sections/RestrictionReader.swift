@@ -1,0 +1,158 @@
+public import AppAttest
+public import Policy
+
+/// Reads what a route demands of a request whose proof is good.
+enum RestrictionReader {
+    static func read(
+        _ section: inout Section, into restrictions: inout RouteRestrictions, mode: AttestMode
+    ) {
+        let fields = ["environments", "categories", "min_bundle_version"].map { section.field($0) }
+        if let environments = fields[0].flatMap(environments) {
+            restrictions.environments = environments
+        }
+        if let categories = fields[1].flatMap(categories) { restrictions.categories = categories }
+        restrictions.versions = fields[2].flatMap(versions)
+        guard mode == .off else { return }
+        for case let field? in fields {
+            field.error(
+                "is used with mode observe or enforce: off looks at nothing",
+                at: field.keyMark)
+        }
+    }
+
+    private static func environments(_ field: Field) -> KeyEnvironments? {
+        let names = AttestEnvironment.allCases.map { ($0.rawValue, $0.asSet.rawValue) }
+        guard let listed = field.list({ $0.choice(names) }) else { return nil }
+        let set = KeyEnvironments(listed.map(KeyEnvironments.init(rawValue:)))
+        guard !set.isEmpty else {
+            field.error("is empty: no request would pass")
+            return nil
+        }
+        let apps = field.context.apps
+        let taken = KeyEnvironments(apps.flatMap(\.environments).map(\.asSet))
+        if !apps.isEmpty, set.isDisjoint(with: taken) {
+            field.error("no app takes keys of these environments: no request would pass")
+        }
+        return set
+    }
+
+    private static func categories(_ field: Field) -> AppCategories? {
+        let categories = field.section { section -> AppCategories? in
+            let (only, orMissing) = (section.field("only"), section.field("only_or_missing"))
+            guard let listed = only ?? orMissing, only == nil || orMissing == nil else {
+                field.error("needs one of only, only_or_missing")
+                return nil
+            }
+            guard let numbers = listed.list({ $0.choice(names) }) else { return nil }
+            guard !numbers.isEmpty else {
+                listed.error("is empty: name the categories that are let in")
+                return nil
+            }
+            return AppCategories(numbers, orMissing: only == nil)
+        }
+        return categories ?? nil
+    }
+
+    private static let names = ValidationCategory.allCases.map { ($0.name, $0.rawValue) }
+
+    // MARK: versions
+
+    private static func versions(_ field: Field) -> VersionRule? {
+        guard field.isMapping else {
+            return version(field).map { VersionRule(common: VersionBounds(min: $0)) }
+        }
+        let rule = field.section { section -> VersionRule? in
+            var rule = VersionRule()
+            section.set("missing", &rule.missing) { $0.choice(VersionRule.Unknown.self) }
+            let common = bounds(&section)
+            let appsField = section.field("apps")
+            guard let apps = appsField.map(byApp) ?? [:] else { return nil }
+            rule.apps = apps
+            switch common {
+            case .faulty: return nil
+            case .absent: checkNamed(rule, field, appsField)
+            case .good(let bounds): rule.common = bounds
+            }
+            return rule
+        }
+        return rule ?? nil
+    }
+
+    private enum ReadBounds {
+        case absent
+        case faulty
+        case good(VersionBounds)
+    }
+
+    /// `min`, and `grace` where it is there.
+    private static func bounds(_ section: inout Section) -> ReadBounds {
+        let (minField, graceField) = (section.field("min"), section.field("grace"))
+        guard let minField else {
+            if let graceField { graceField.error("is used with min only", at: graceField.keyMark) }
+            return .absent
+        }
+        guard let min = version(minField) else { return .faulty }
+        guard let graceField else { return .good(VersionBounds(min: min)) }
+        guard let grace = version(graceField) else { return .faulty }
+        guard min.order(of: grace.text) == .before else {
+            graceField.error("\(quoted(grace.text)) is not before min: leave it out")
+            return .faulty
+        }
+        return .good(VersionBounds(min: min, grace: grace))
+    }
+
+    private static func byApp(_ field: Field) -> [String: VersionBounds]? {
+        guard let fields = field.namedFields() else { return nil }
+        var found: [String: VersionBounds] = [:]
+        let known = field.context.apps.map(\.id)
+        for field in fields {
+            if !known.isEmpty, !known.contains(field.key) {
+                let ending = Suggestion.ending(for: field.key, among: known, listing: true)
+                field.error("no app has this id\(ending)", at: field.keyMark)
+            }
+            if field.isMapping {
+                guard
+                    case .good(let bounds)? = field.section({ section in
+                        let read = bounds(&section)
+                        if case .absent = read { field.error("required key \"min\" is missing") }
+                        return read
+                    })
+                else { continue }
+                found[field.key] = bounds
+            } else {
+                found[field.key] = version(field).map { VersionBounds(min: $0) }
+            }
+        }
+        return found.count == fields.count ? found : nil
+    }
+
+    /// Without a version for all of them an app that was forgotten would be let in at any.
+    private static func checkNamed(_ rule: VersionRule, _ field: Field, _ appsField: Field?) {
+        guard appsField != nil else {
+            return field.error("needs min, or apps with a version for each")
+        }
+        for app in field.context.apps where rule.apps[app.id] == nil {
+            field.error(
+                "has no version for \(quoted(app.id)): add it to apps, or min for all others")
+        }
+    }
+
+    private static func version(_ field: Field) -> BundleVersion? {
+        guard let text = field.text() else { return nil }
+        if let version = BundleVersion(text.value) { return version }
+        field.error(
+            "\(text.shown) is not a version: 1 to \(BundleVersion.numberCountMax) numbers with "
+                + "periods between them, as 4.2.1")
+        return nil
+    }
+}
+
+extension AttestEnvironment {
+    /// The set of it alone.
+    public var asSet: KeyEnvironments {
+        switch self {
+        case .production: .production
+        case .development: .development
+        }
+    }
+}

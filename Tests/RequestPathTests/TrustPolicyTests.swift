@@ -1,0 +1,135 @@
+import AppAttest
+import AppAttestTesting
+import GatewayTesting
+import JSON
+import Testing
+
+@Suite("Tiers, categories and versions", .enabled(if: BuiltProgram.isBuilt))
+struct TrustPolicyTests {
+    private let upstream: RecordingUpstream
+
+    init() throws { upstream = try RecordingUpstream() }
+
+    private func start(_ attest: String, more: [String] = []) throws -> GatewayProcess {
+        var configuration = GatewayConfiguration.enforcing(
+            upstreamPort: upstream.port, attest: attest)
+        configuration.more = more
+        configuration.listenerMore = ["protocols: [http/1.1, h2]"]
+        return try GatewayProcess(configuration)
+    }
+
+    private func device(
+        _ system: SimulatedSystem, version: String = "1",
+        _ category: ValidationCategory = .appStore,
+        environment: AttestEnvironment = .production
+    ) throws -> SimulatedDevice {
+        try SimulatedDevice(
+            appID: GatewayConfiguration.appID, environment: environment, system: system,
+            bundleVersion: version, validationCategory: category.rawValue)
+    }
+
+    private func outcome(_ gateway: GatewayProcess, _ device: SimulatedDevice) throws -> String {
+        try SimulatedClient.enrolled(gateway, device: device).request("GET", "/api/x").outcome
+    }
+
+    @Test("only what came by the named way passes, and whether the silent do is said too")
+    func categories() throws {
+        let strict = try start(
+            "mode: enforce, categories: { only: [app_store] }, environments: [production]")
+        #expect(try outcome(strict, try device(.iOS27)) == "200")
+        #expect(try outcome(strict, try device(.iOS27FlagClear)) == "200")
+        #expect(try outcome(strict, try device(.macOS27)) == "200")
+        let denied = "403 distribution_not_allowed"
+        #expect(try outcome(strict, try device(.iOS27, .testFlight)) == denied)
+        #expect(try outcome(strict, try device(.iOS27Integer, .enterprise)) == denied)
+        #expect(try outcome(strict, try device(.iOS26)) == denied)
+        #expect(try outcome(strict, try device(.iOS27, environment: .development)) == denied)
+        #expect(upstream.requests.map { $0["X-Attest-Category"] } == ["4", "4", "4"])
+        let line = try strict.accessLine { $0["detail"]?.stringValue == "category_missing" }
+        #expect(line["decision"]?.stringValue == "refused")
+        let lenient = try start(
+            "mode: enforce, categories: { only_or_missing: [app_store, testflight] }")
+        #expect(try outcome(lenient, try device(.iOS26)) == "200")
+        #expect(try outcome(lenient, try device(.iOS14)) == "200")
+        #expect(try outcome(lenient, try device(.iOS27, .testFlight)) == "200")
+        #expect(try outcome(lenient, try device(.iOS27, .developerID)) == denied)
+    }
+
+    @Test("an old version is told to update, an older one has to, in HTTP/2 as well")
+    func versions() throws {
+        let gateway = try start(
+            "mode: enforce, min_bundle_version: { min: '4.10', grace: '4.2', missing: pass }")
+        #expect(try outcome(gateway, try device(.iOS27, version: "4.10")) == "200")
+        let refused = try SimulatedClient.enrolled(
+            gateway, device: try device(.iOS27, version: "4.1")
+        ).request("GET", "/api/x")
+        #expect(refused.outcome == "403 app_outdated")
+        #expect(refused.action == "update_app")
+        #expect(try outcome(gateway, try device(.iOS26)) == "200")
+        let client = try SimulatedClient.enrolled(
+            gateway, device: try device(.iOS27, version: "4.9"))
+        let first = try client.request("GET", "/api/x")
+        #expect(first.status == 200)
+        #expect(first["X-App-Attest-Action"] == "update_app")
+        let fields = try client.signature("GET", "/api/x").map { ($0.0.lowercased(), $0.1) }
+        let second = try HTTP2Client(port: gateway.port).exchange(
+            1, "GET", "/api/x", fields: fields)
+        #expect(second.status == 200)
+        let told = second.fields.filter { $0.name == "x-app-attest-action" }.map(\.value)
+        #expect(told == ["update_app"])
+        #expect(
+            upstream.requests.map { $0["X-Attest-Outdated"] } == [nil, nil, "true", "true"])
+        _ = try gateway.accessLine { $0["outdated"] == .bool(true) }
+        let metrics = try gateway.admin("/metrics").bodyText
+        #expect(metrics.contains(#"sallyport_outdated_requests_total{route="api"} 2"#))
+        #expect(
+            metrics.contains(#"sallyport_tier_requests_total{route="api",tier="attested"} 4"#))
+        #expect(
+            metrics.contains(
+                #"sallyport_requests_total{route="api",decision="refused",reason="app_outdated"} 1"#
+            ))
+    }
+
+    @Test("what is missing passes within its limit, what is invalid does not")
+    func missing() throws {
+        let gateway = try start(
+            "mode: enforce, on_missing: { limit: strangers }, on_invalid: deny",
+            more: ["rate_limits: { strangers: { by: global, rate: 1/h, burst: 2 } }"])
+        let client = try SimulatedClient.enrolled(gateway)
+        for _ in 0..<2 { #expect(try client.raw.exchange("GET", "/api/x").status == 200) }
+        let limited = try client.raw.exchange("GET", "/api/x")
+        #expect(limited.outcome == "429 rate_limited")
+        #expect(limited["Retry-After"] != nil)
+        #expect(try client.request("GET", "/api/x", fault: .otherKey).status == 401)
+        #expect(try client.request("GET", "/api/x").status == 200)
+        #expect(
+            upstream.requests.map { $0["X-Attest-Result"] } == ["missing", "missing", "verified"])
+        #expect(upstream.requests.map { $0["X-Attest-Tier"] } == ["none", "none", "attested"])
+        let line = try gateway.accessLine { $0["decision"]?.stringValue == "limited" }
+        #expect(line["reason"]?.stringValue == "assertion_required")
+        #expect(line["tier"]?.stringValue == "none")
+    }
+
+    @Test("the commands tell what a route demands")
+    func commands() throws {
+        let gateway = try start(
+            "mode: enforce, accept: [assertion, token], min_tier: attested, on_lower_tier: "
+                + "{ limit: slow }, on_missing: pass, environments: [production], categories: "
+                + "{ only_or_missing: [app_store] }, min_bundle_version: { min: 4.2, grace: 4 }",
+            more: ["rate_limits: { slow: { by: key, rate: 1/h } }"])
+        let path = gateway.configurationPath
+        let told = try BuiltProgram.run(["route", "-c", path, "GET", "/api/x"]).standardOutput
+        for line in [
+            "without a proof pass, with a bad one deny",
+            "tier attested at least, below it limit slow", "environments production",
+            "categories app_store, or not told", "bundle version 4.2 at least, refused before 4",
+            "without a bundle version deny",
+        ] {
+            #expect(told.contains("  \(line)\n"), "\(line)\n\(told)")
+        }
+        let printed = try BuiltProgram.run(["check", "-c", path, "--print"]).standardOutput
+        #expect(printed.contains("      on_lower_tier:\n        limit: slow\n"))
+        let checked = try BuiltProgram.run(["check", "-c", path])
+        #expect(checked.standardError.contains("on_missing: pass lets whoever sends no proof"))
+    }
+}

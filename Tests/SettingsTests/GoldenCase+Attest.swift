@@ -1,0 +1,180 @@
+extension GoldenCase {
+    static let attest: [GoldenCase] = [
+        GoldenCase(
+            "bad answers to requests that fall short",
+            #"""
+            rate_limits: { slow: { by: address, rate: 1/m }, each: { by: key, rate: 1/m } }
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce, on_missing: limit, on_invalid: allow }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: enforce, on_missing: { limit: slwo }, on_invalid: { limits: slow } }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: enforce, on_missing: { limit: each }, on_store_failure: limit }
+              - name: d
+                path: /d
+                upstream: api
+                attest: { mode: enforce, on_store_failure: { limit: each }, on_lower_tier: pass }
+              - name: e
+                path: /e
+                upstream: api
+                attest: { mode: enforce, accept: [token], min_tier: attested }
+              - name: f
+                path: /f
+                upstream: api
+                attest: { mode: enforce, min_tier: high, on_lower_tier: { limit: each } }
+            """#,
+            expects: #"""
+                6:42: routes[0].attest.on_missing: limit needs the name of a rate limit: write \#
+                { limit: NAME }
+                6:61: routes[0].attest.on_invalid: "allow" is not one of deny, pass
+                10:51: routes[1].attest.on_missing.limit: no rate limit is named "slwo": did you \#
+                mean "slow"?
+                10:71: routes[1].attest.on_invalid: required key "limit" is missing
+                10:73: unknown key "limits" in routes[1].attest.on_invalid: did you mean "limit"?
+                14:51: routes[2].attest.on_missing.limit: "each" counts by key, and here no key \#
+                is verified
+                14:77: routes[2].attest.on_store_failure: "limit" is not one of deny, \#
+                tokens_only, pass
+                18:57: routes[3].attest.on_store_failure.limit: "each" counts by key, and here no \#
+                key is verified
+                18:65: routes[3].attest.on_lower_tier: is used with min_tier only
+                22:57: routes[4].attest.min_tier: no proof that accept names is worth attested: \#
+                each request would fall short
+                26:40: routes[5].attest.min_tier: "high" is not one of attested, device_check, \#
+                token, none
+                """#),
+        GoldenCase(
+            "bad environments and categories",
+            #"""
+            apps: [{ id: ABCDE12345.com.example.app, environments: [production] }]
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce, environments: [], categories: [app_store] }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: enforce, environments: [development], categories: {} }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: off, environments: [prod], categories: { only: [] } }
+              - name: d
+                path: /d
+                upstream: api
+                attest:
+                  mode: enforce
+                  categories: { only: [appstore, 4], only_or_missing: [os] }
+              - name: e
+                path: /e
+                upstream: api
+                attest: { mode: enforce, categories: { only: [appstore, 4, os, os] } }
+            """#,
+            expects: #"""
+                6:44: routes[0].attest.environments: is empty: no request would pass
+                6:60: routes[0].attest.categories: expected a mapping, found a list
+                10:44: routes[1].attest.environments: no app takes keys of these environments: no \#
+                request would pass
+                10:71: routes[1].attest.categories: needs one of only, only_or_missing
+                14:26: routes[2].attest.environments: is used with mode observe or enforce: off \#
+                looks at nothing
+                14:41: routes[2].attest.environments[0]: "prod" is not one of production, \#
+                development: did you mean "production"?
+                14:48: routes[2].attest.categories: is used with mode observe or enforce: off \#
+                looks at nothing
+                14:68: routes[2].attest.categories.only: is empty: name the categories that are \#
+                let in
+                20:19: routes[3].attest.categories: needs one of only, only_or_missing
+                24:51: routes[4].attest.categories.only[0]: "appstore" is not one of os, \#
+                testflight, development, app_store, enterprise, developer_id, other: did you \#
+                mean "app_store"?
+                24:61: routes[4].attest.categories.only[1]: "4" is not one of os, testflight, \#
+                development, app_store, enterprise, developer_id, other
+                24:68: routes[4].attest.categories.only[3]: listed twice
+                """#),
+        GoldenCase(
+            "bad versions",
+            #"""
+            apps: [{ id: ABCDE12345.com.example.app }, { id: ABCDE12345.com.example.b }]
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce, min_bundle_version: v4 }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: enforce, min_bundle_version: { min: '4.2', grace: '4.10' } }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: enforce, min_bundle_version: { grace: 1, missing: allow } }
+              - name: d
+                path: /d
+                upstream: api
+                attest:
+                  mode: enforce
+                  min_bundle_version:
+                    apps: { ABCDE12345.com.example.app: 1.2.3.4.5.6.7.8.9, \#
+            ABCDE12345.com.exmple.b: 1 }
+              - name: e
+                path: /e
+                upstream: api
+                attest:
+                  mode: enforce
+                  min_bundle_version: { apps: { ABCDE12345.com.example.b: { grace: 1 } } }
+              - name: f
+                path: /f
+                upstream: api
+                attest:
+                  mode: enforce
+                  min_bundle_version: { apps: { ABCDE12345.com.example.b: 2 } }
+            """#,
+            expects: #"""
+                6:50: routes[0].attest.min_bundle_version: "v4" is not a version: 1 to 8 numbers \#
+                with periods between them, as 4.2.1
+                10:71: routes[1].attest.min_bundle_version.grace: "4.10" is not before min: leave \#
+                it out
+                14:50: routes[2].attest.min_bundle_version: needs min, or apps with a version for \#
+                each
+                14:52: routes[2].attest.min_bundle_version.grace: is used with min only
+                14:71: routes[2].attest.min_bundle_version.missing: "allow" is not one of deny, \#
+                outdated, pass
+                21:45: routes[3].attest.min_bundle_version.apps.ABCDE12345.com.example.app: \#
+                "1.2.3.4.5.6.7.8.9" is not a version: 1 to 8 numbers with periods between them, \#
+                as 4.2.1
+                21:64: routes[3].attest.min_bundle_version.apps.ABCDE12345.com.exmple.b: no app \#
+                has this id: did you mean "ABCDE12345.com.example.b"?
+                27:63: routes[4].attest.min_bundle_version.apps.ABCDE12345.com.example.b: \#
+                required key "min" is missing
+                27:65: routes[4].attest.min_bundle_version.apps.ABCDE12345.com.example.b.grace: \#
+                is used with min only
+                33:27: routes[5].attest.min_bundle_version: has no version for \#
+                "ABCDE12345.com.example.app": add it to apps, or min for all others
+                """#),
+        GoldenCase(
+            "routes that demand different things of the same request",
+            #"""
+            routes:
+              - { name: a, path: /*, upstream: api, attest: { mode: enforce, on_missing: pass } }
+              - name: b
+                path: /*
+                hosts: [b.org]
+                upstream: api
+                attest: { mode: enforce, environments: [production] }
+            """#,
+            expects: #"""
+                2:57: routes[0].attest.mode: weaker than that of the route at 3:5 in on_missing, \#
+                environments: with another Host, header or path the same request for "/" of the \#
+                upstream comes through here (allow_weaker: true permits it)
+                """#),
+    ]
+}
