@@ -2,7 +2,9 @@
 struct DemoTable {
     private let rows: [(cells: [String], isExpected: Bool)]
 
-    private static let heading = ["", "what was sent", "request", "status", "code", "nginx saw the request"]
+    private static let heading = [
+        "", "what was sent", "request", "status", "code", "nginx saw the request",
+    ]
 
     /// `first`: the number of the first row, as the upstream knows it.
     init(rows: ArraySlice<DemoRow>, first: Int, log: UpstreamLog) {
