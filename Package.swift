@@ -108,6 +108,7 @@ let package = Package(
             name: "sallyport-lab",
             dependencies: [
                 "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON",
+                "TLS",
             ],
             swiftSettings: common),
 

@@ -13,6 +13,12 @@ public struct SimulatedReceipt: Hashable, Sendable {
     /// Seconds since 1970.
     public var createdAt: Int64
     public var riskMetric: UInt32?
+    /// Names the key towards Apple's server; made of ``attestedKey`` where nil.
+    public var token: [UInt8]?
+    /// From its creation, of `RECEIPT` only; Apple's is a day.
+    public var notBeforeSeconds: Int64 = 86400
+    /// From its creation; Apple's is 90 days.
+    public var lifeSeconds: Int64 = 90 * 86400
     /// More fields, by type: the meaning of 7 and above was never published in full.
     public var otherFields: [UInt8: [UInt8]] = [:]
 
@@ -37,16 +43,18 @@ public struct SimulatedReceipt: Hashable, Sendable {
             ])
         }
         func field(_ type: UInt8, _ text: String) -> [UInt8] { field(type, Array(text.utf8)) }
-        let day = SimulatedApple.day
+        func time(_ seconds: Int64) -> String {
+            Timestamp(seconds: createdAt + seconds, milliseconds: 120).text
+        }
+        let token = token ?? Array(Base64.encode(SHA256.hash(attestedKey).array).utf8)
         var fields = [
             field(6, kind.rawValue), field(2, appID), field(3, attestedKey), field(4, clientHash),
-            field(5, Base64.encode(SHA256.hash(attestedKey).array)),
+            field(5, token),
             field(7, environment == .production ? "production" : "sandbox"),
-            field(12, Timestamp(seconds: createdAt, milliseconds: 120).text),
-            field(21, Timestamp(seconds: createdAt + 90 * day, milliseconds: 120).text),
+            field(12, time(0)), field(21, time(lifeSeconds)),
         ]
         if kind == .receipt {
-            fields.append(field(19, Timestamp(seconds: createdAt + day, milliseconds: 120).text))
+            fields.append(field(19, time(notBeforeSeconds)))
         }
         if let riskMetric { fields.append(field(17, "\(riskMetric)")) }
         for (type, value) in otherFields.sorted(by: { $0.key < $1.key }) {

@@ -13,6 +13,7 @@ enum Lab {
             case "seed": try SeedCommand.run(rest)
             case "load": try LoadCommand.run(rest)
             case "demo": try DemoCommand.run(rest)
+            case "apple": try AppleCommand.run(rest)
             case "ports": try PortsCommand.run(rest)
             case "help", "--help", "-h": print(help)
             default: LabExit.usage("unknown command \(name)\n\n\(help)")
@@ -30,6 +31,7 @@ enum Lab {
           mint     write one attestation, assertion or receipt, right or with one fault
           seed     write key records for `sallyport keys import`
           load     requests in a closed loop, plain or asserted; prints one JSON line
+          apple    a stand-in for Apple's services: receipts, DeviceCheck, and all their errors
           demo     the device's side of `make demo`
           ports    print free ports of 127.0.0.1
 

@@ -4,9 +4,10 @@ struct DemoTable {
 
     private static let heading = ["", "what was sent", "request", "status", "code", "nginx saw"]
 
-    init(rows: [DemoRow], log: UpstreamLog) {
+    /// `first`: the number of the first row, as the upstream knows it.
+    init(rows: ArraySlice<DemoRow>, first: Int, log: UpstreamLog) {
         self.rows = rows.enumerated().map { index, row in
-            let seen = log[index + 1]
+            let seen = log[first + index]
             let isExpected = row.isExpected(seen)
             let cells = [
                 isExpected ? "ok" : "WRONG", row.title, row.request, "\(row.status)", row.code,
@@ -20,7 +21,9 @@ struct DemoTable {
         guard let seen else { return "nothing" }
         let request = seen.request == row.request ? "the request" : seen.request
         guard seen.result != "-" || seen.key != "-" else { return request + ", no X-Attest-*" }
-        return "\(request), \(seen.result), key \(seen.key.prefix(8))"
+        let verdict = "\(request), \(seen.result)"
+        guard seen.key != "-" else { return verdict }
+        return "\(verdict) (\(seen.tier)), key \(seen.key.prefix(8))"
     }
 
     var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }

@@ -1,0 +1,149 @@
+public import AppAttest
+import Bytes
+import JSON
+
+/// A stand-in for Apple's services, without a network: receipts are renewed by a root of its own,
+/// DeviceCheck keeps two bits for each team and device. It checks what Apple checks, says what
+/// Apple says, and goes wrong on demand.
+///
+/// One thread at a time. For tests and demonstrations only.
+public final class AppleStandIn {
+    /// How the token must stand in `Authorization` of `attestationData`.
+    public enum Authorization: String, Sendable, CaseIterable {
+        case bare
+        case bearer
+        case any
+    }
+
+    /// What a request was, for whoever checks the sender.
+    public struct Record: Hashable, Sendable {
+        public var service: String
+        public var environment: AttestEnvironment
+        public var path: String
+        /// Nil where nobody signed in.
+        public var keyID: String?
+        public var status: Int
+    }
+
+    public var authorization = Authorization.bare
+    /// From a receipt's creation to its *not before*; Apple's is a day.
+    public var notBeforeSeconds: Int64 = 86400
+    /// From a device token's first use to its last: Apple leaves time for a retry.
+    public var deviceTokenLifeSeconds: Int64 = 60
+    public private(set) var records: [Record] = []
+    public private(set) var requestCount = 0
+
+    private var desk: SignInDesk
+    private var faults: [StandInFault] = []
+    var receipts: StandInReceipts
+    var devices: StandInDevices
+
+    private static let recordCountMax = 10_000
+
+    /// `secret`: what device tokens are sealed with.
+    public init(apple: SimulatedApple, keys: [SignInKey], secret: [UInt8]) {
+        desk = SignInDesk(keys)
+        receipts = StandInReceipts(apple: apple)
+        devices = StandInDevices(secret: secret)
+    }
+
+    // MARK: what operators and tests do to it
+
+    public func add(_ fault: StandInFault) { faults.append(fault) }
+
+    public func clearFaults() { faults.removeAll() }
+
+    public func clearRecords() { records.removeAll() }
+
+    public func revoke(keyID: String) { desk.revoke(keyID: keyID) }
+
+    public func restore(keyID: String) { desk.restore(keyID: keyID) }
+
+    /// Says that attested keys (``KeyID``) are on one device, so that its risk metric counts them.
+    public func place(_ keyIDs: [KeyID], on device: String) { receipts.place(keyIDs, on: device) }
+
+    /// Whatever is counted, this is the key's risk metric.
+    public func setRisk(_ metric: UInt32, of keyID: KeyID) { receipts.setRisk(metric, of: keyID) }
+
+    /// Knows the key no more: 404.
+    public func forget(_ keyID: KeyID) { receipts.forget(keyID) }
+
+    public func deviceToken(
+        device: String, teamID: String, environment: AttestEnvironment
+    ) -> String {
+        SimulatedDeviceToken(device: device, teamID: teamID, environment: environment)
+            .text(secret: devices.secret)
+    }
+
+    /// Nil where they were never set.
+    public func bits(teamID: String, device: String) -> (bit0: Bool, bit1: Bool)? {
+        devices.bits(teamID: teamID, device: device)
+    }
+
+    // MARK: what the world asks
+
+    /// `seconds`: since 1970.
+    public func reply(to request: StandInRequest, at seconds: Int64) -> StandInReply {
+        requestCount += 1
+        let service: StandInService =
+            request.path == "/v1/attestationData" ? .attestationData : .deviceCheck
+        let fault = takeFault(service, request.environment)
+        var keyID: String?
+        var reply = fault?.reply ?? genuine(service, request, seconds, &keyID)
+        if let fault {
+            reply.conduct = fault.conduct
+            reply.delay = fault.delay
+        }
+        if records.count == Self.recordCountMax { records.removeFirst(Self.recordCountMax / 2) }
+        records.append(
+            Record(
+                service: service.rawValue, environment: request.environment, path: request.path,
+                keyID: keyID, status: reply.status))
+        return reply
+    }
+
+    private func takeFault(
+        _ service: StandInService, _ environment: AttestEnvironment
+    ) -> StandInFault? {
+        guard let index = faults.firstIndex(where: { $0.concerns(service, environment) }) else {
+            return nil
+        }
+        let fault = faults[index]
+        if let count = fault.count {
+            faults[index].count = count - 1
+            if count <= 1 { faults.remove(at: index) }
+        }
+        return fault
+    }
+
+    private func genuine(
+        _ service: StandInService, _ request: StandInRequest, _ seconds: Int64,
+        _ keyID: inout String?
+    ) -> StandInReply {
+        guard request.method == "POST" else { return StandInReply(status: 405) }
+        guard let token = token(in: request, service),
+            let key = desk.key(of: token, at: seconds)
+        else { return StandInReply(status: 401, text: "Unable to verify authorization token") }
+        keyID = key.keyID
+        switch service {
+        case .attestationData:
+            return receipts.reply(
+                to: request, teamID: key.teamID, at: seconds, notBeforeSeconds: notBeforeSeconds)
+        case .deviceCheck:
+            return devices.reply(
+                to: request, teamID: key.teamID, at: seconds,
+                tokenLifeSeconds: deviceTokenLifeSeconds)
+        }
+    }
+
+    private func token(in request: StandInRequest, _ service: StandInService) -> String? {
+        guard let value = request.authorization else { return nil }
+        let isBearer = value.hasPrefix("Bearer ")
+        let expected = service == .deviceCheck ? Authorization.bearer : authorization
+        switch expected {
+        case .bare: return isBearer ? nil : value
+        case .bearer: return isBearer ? String(value.dropFirst(7)) : nil
+        case .any: return isBearer ? String(value.dropFirst(7)) : value
+        }
+    }
+}

@@ -1,0 +1,58 @@
+public import AppAttest
+import Bytes
+import Crypto
+import JSON
+
+/// A device token as a simulated device sends it: sealed, so that its maker can be asked about it
+/// without having kept it.
+public struct SimulatedDeviceToken: Hashable, Sendable {
+    /// Whatever a test calls the device.
+    public var device: String
+    public var teamID: String
+    public var environment: AttestEnvironment
+    /// Distinguishes the tokens of a device.
+    public var number: UInt64
+
+    private static let sealByteCount = 32
+
+    public init(
+        device: String, teamID: String, environment: AttestEnvironment, number: UInt64? = nil
+    ) {
+        self.device = device
+        self.teamID = teamID
+        self.environment = environment
+        self.number = number ?? RandomBytes.word()
+    }
+
+    /// Base64, as the device's app sends it.
+    public func text(secret: [UInt8]) -> String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("device", string: device)
+        writer.member("team", string: teamID)
+        writer.member("environment", string: environment.rawValue)
+        writer.member("number", string: String(number, radix: 16))
+        writer.endObject()
+        let buffer = writer.finish()
+        let content = buffer.readable.array
+        return Base64.encode(content + Self.seal(content, secret))
+    }
+
+    /// Nil for what was not made with `secret`.
+    init?(text: String, secret: [UInt8]) {
+        guard let bytes = Base64.decode(text), bytes.count > Self.sealByteCount else { return nil }
+        let content = Array(bytes.dropLast(Self.sealByteCount))
+        guard Self.seal(content, secret) == Array(bytes.suffix(Self.sealByteCount)),
+            let value = try? JSONValue.parse(content.span, byteCountMax: 4096),
+            let device = value["device"]?.stringValue, let team = value["team"]?.stringValue,
+            let environment = value["environment"]?.stringValue
+                .flatMap(AttestEnvironment.init(rawValue:)),
+            let number = value["number"]?.stringValue.flatMap({ UInt64($0, radix: 16) })
+        else { return nil }
+        self.init(device: device, teamID: team, environment: environment, number: number)
+    }
+
+    private static func seal(_ content: [UInt8], _ secret: [UInt8]) -> [UInt8] {
+        HMACSHA256.authenticate(content.span, key: HMACKey(secret)).array
+    }
+}

@@ -1,0 +1,69 @@
+import AppAttest
+import AppAttestTesting
+import EventLoop
+import TLS
+
+/// One port of a stand-in for Apple's services.
+final class StandInListener: ReadinessHandler {
+    enum Role {
+        case apple(AttestEnvironment)
+        case control
+    }
+
+    let port: UInt16
+    let role: Role
+    let standIn: AppleStandIn
+    let clock: StandInClock
+    let loop: EventLoop
+    private let listener: Int32
+    private let watch: Watch
+    /// Nil for plain HTTP.
+    private let tls: TLSServerContext?
+    private var connections: [ObjectIdentifier: StandInConnection] = [:]
+
+    init(
+        _ loop: EventLoop, port: UInt16, tls: TLSServerContext?, role: Role,
+        standIn: AppleStandIn, clock: StandInClock
+    ) throws {
+        guard let address = SocketAddress.numeric(host: "127.0.0.1", port: port) else {
+            throw LabError("127.0.0.1:\(port) is no address")
+        }
+        listener = try Socket.listen(on: address)
+        guard let bound = Socket.localAddress(listener)?.port else {
+            throw LabError("\(address) has no port")
+        }
+        self.port = bound
+        self.loop = loop
+        self.tls = tls
+        self.role = role
+        self.standIn = standIn
+        self.clock = clock
+        watch = Watch(loop: loop, descriptor: listener)
+        watch.handler = self
+        watch.enableReading()
+    }
+
+    deinit {
+        watch.cancel()
+        Socket.close(listener)
+    }
+
+    func descriptorIsReadable() {
+        while case .accepted(let descriptor, _) = Socket.accept(listener) {
+            do {
+                let session = try tls.map { try TLSSession(server: $0, descriptor: descriptor) }
+                let connection = StandInConnection(self, descriptor, session)
+                connections[ObjectIdentifier(connection)] = connection
+                connection.start()
+            } catch {
+                Socket.close(descriptor)
+            }
+        }
+    }
+
+    func descriptorIsWritable() {}
+
+    func remove(_ connection: StandInConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+    }
+}
