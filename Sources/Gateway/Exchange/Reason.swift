@@ -22,6 +22,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case storeUnavailable
     /// Not of the Contract's first list: of routes that take session tokens.
     case tokenInvalid
+    /// Nor this, of routes that set a threshold.
+    case riskTooHigh
 
     case badRequest
     case requestTimeout
@@ -56,7 +58,9 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             .challengeExpired, .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown,
             .tokenInvalid:
             401
-        case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid: 403
+        case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid,
+            .riskTooHigh:
+            403
         case .bodyTooLarge: 413
         case .rateLimited: 429
         case .storeUnavailable, .upstreamBusy: 503
@@ -97,6 +101,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .rateLimited: "rate_limited"
         case .storeUnavailable: "store_unavailable"
         case .tokenInvalid: "token_invalid"
+        case .riskTooHigh: "risk_too_high"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"
