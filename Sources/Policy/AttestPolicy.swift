@@ -64,6 +64,8 @@ public struct AcceptedProofs: OptionSet, Hashable, Sendable {
     public static let assertion = AcceptedProofs(rawValue: 1)
     /// A session token, which an assertion was exchanged for.
     public static let token = AcceptedProofs(rawValue: 2)
+    /// A developer token, which the operator made by hand; it proves nothing of an app.
+    public static let developer = AcceptedProofs(rawValue: 128)
 }
 
 /// What a route demands of a request's proof. Plain, because each exchange has a copy.

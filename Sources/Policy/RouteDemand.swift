@@ -40,7 +40,11 @@ struct RouteDemand: Hashable, Sendable {
         }
         let comparisons = [
             ("rollout", rolloutPercent >= other.rolloutPercent),
-            ("accept", minTier != other.minTier || coversTiers(of: other)),
+            (
+                "accept",
+                (minTier != other.minTier || coversTiers(of: other))
+                    && (other.accept.contains(.developer) || !accept.contains(.developer))
+            ),
             ("min_tier", minTier == other.minTier || coversTiers(of: other)),
             ("on_missing", onMissing.isCovered(by: other.onMissing)),
             ("on_invalid", onInvalid.isCovered(by: other.onInvalid)),
@@ -51,6 +55,7 @@ struct RouteDemand: Hashable, Sendable {
             ),
             ("categories", restrictions.categories.isSubset(of: other.restrictions.categories)),
             ("min_bundle_version", coversVersions(of: other)),
+            ("risk", coversRisk(of: other)),
         ]
         return comparisons.filter { !$0.1 }.map(\.0)
     }
@@ -88,6 +93,19 @@ struct RouteDemand: Hashable, Sendable {
             guard let theirs else { return true }
             guard let own else { return false }
             return theirs.floor.order(of: own.floor.text) != .before
+        }
+    }
+}
+
+extension RouteDemand {
+    private func coversRisk(of other: RouteDemand) -> Bool {
+        guard let theirs = other.restrictions.risk, theirs.action != .observe else { return true }
+        guard let own = restrictions.risk, own.max <= theirs.max else { return false }
+        switch (own.action, theirs.action) {
+        case (.deny, _): return true
+        case (.limit, .limit):
+            return restrictions.limits.risk == other.restrictions.limits.risk
+        default: return false
         }
     }
 }

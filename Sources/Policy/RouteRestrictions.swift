@@ -47,11 +47,13 @@ public struct RouteRestrictions: Hashable, Sendable {
     public var environments = KeyEnvironments.all
     public var categories = AppCategories.all
     public var versions: VersionRule?
+    public var risk: RiskRule?
 
     public init() {}
 
     /// Whether a good proof is not enough.
     public var isDemanding: Bool {
         environments != .all || categories != .all || versions != nil
+            || risk.map { $0.action != .observe } ?? false
     }
 }

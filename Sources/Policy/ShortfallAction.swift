@@ -12,6 +12,7 @@ public struct ShortfallLimits: Hashable, Sendable {
     public var invalid: String?
     public var storeFailure: String?
     public var lowerTier: String?
+    public var risk: String?
 
     public init() {}
 }

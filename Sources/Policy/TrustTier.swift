@@ -25,17 +25,13 @@ public enum TrustTier: UInt8, Comparable, Sendable, CaseIterable {
 }
 
 extension AcceptedProofs {
-    /// What the least of these proofs is worth.
-    public var lowestTier: TrustTier {
-        TrustTier.allCases.first { !isDisjoint(with: .worth($0)) } ?? .none
-    }
-
     /// What the best of these proofs is worth.
     public var highestTier: TrustTier {
-        TrustTier.allCases.last { !isDisjoint(with: .worth($0)) } ?? .none
+        let best = TrustTier.allCases.last { !isDisjoint(with: .worth($0)) } ?? .none
+        return contains(.developer) ? max(best, .token) : best
     }
 
-    /// The proofs that are worth just this.
+    /// The proofs that are worth just this; developer tokens are none of them, as each says itself.
     static func worth(_ tier: TrustTier) -> AcceptedProofs {
         switch tier {
         case .none, .deviceCheck: []

@@ -22,6 +22,13 @@ enum DoctorCommand {
             report.tell(
                 .warning, "trust.extra_roots", "keys of these roots pass for Apple's; tests only")
         }
+        let developed = settings.developerRoutes
+        if !developed.isEmpty {
+            report.tell(
+                .warning, "developer tokens",
+                "taken by \(developed.joined(separator: ", ")); they prove nothing of "
+                    + "an app or a device")
+        }
         for listener in settings.listeners {
             guard let tls = listener.tls else { continue }
             report.check("TLS at \(listener.bind)") { try certificates(tls) }

@@ -24,6 +24,10 @@ enum RestrictionLines {
         }
         if restrictions.categories != .all { lines.append(categories(restrictions.categories)) }
         if let versions = restrictions.versions { lines += words(versions) }
+        if let risk = restrictions.risk {
+            let action = limits.risk.map { "limit \($0)" } ?? risk.action.rawValue
+            lines.append("risk metric \(risk.max) at most, above it \(action)")
+        }
         return lines
     }
 

@@ -12,6 +12,7 @@ enum Sallyport {
         case "explain": ExplainCommand.main(rest)
         case "route": RouteCommand.main(rest)
         case "doctor": DoctorCommand.main(rest)
+        case "developer-token": DeveloperTokenCommand.main(rest)
         case "version", "--version": Console.print("sallyport " + Version.text)
         case "help", "--help", "-h": Console.print(Help.text)
         default: Exit.usage("unknown command \(name)\n\n" + Help.text)
@@ -34,9 +35,10 @@ enum Help {
           doctor -c FILE            check what the configuration needs around it
           keys ACTION -c FILE       import, export, list, show, revoke or erase keys
           explain KIND OBJECT_FILE  decode and verify an attestation, assertion or receipt
+          developer-token -c FILE   let a machine without App Attest in for a while
           version                   print the version
 
-        `sallyport keys` and `sallyport explain` alone print their own options.
+        `keys`, `explain` and `developer-token` alone print their own options.
         Exit codes: 0 ok, 1 failed, 2 usage, 78 configuration.
         """
 }

@@ -1,6 +1,7 @@
 import AppAttest
 import AppAttestTesting
 import Bytes
+import EventLoop
 import GatewayTesting
 import JSON
 import KeyStore
@@ -311,6 +312,168 @@ struct ShortfallTests {
         let meter = try #require(gateway.hub.meters[0].routeMeters["attested"])
         #expect(meter.outdatedCount == 2)
         #expect(try gateway.logLines().filter { $0.contains(#""outdated":true"#) }.count == 2)
+    }
+
+    @Test("a risk above the threshold is counted, limited or refused; none is not above")
+    func risk() throws {
+        func gateway(
+            _ action: RiskRule.Action, _ limit: String? = nil
+        ) throws -> (GatewayUnderTest, (UInt32?) throws -> EnrolledDevice) {
+            let gateway = try Self.gateway {
+                $0.restrictions.risk = RiskRule(max: 3)
+                $0.restrictions.risk?.action = action
+                $0.restrictions.limits.risk = limit
+            }
+            return (
+                gateway,
+                { metric in
+                    let device = try EnrolledDevice(gateway, isKnown: false)
+                    var record = device.record
+                    record.riskMetric = metric
+                    gateway.registry.insert(record)
+                    return device
+                }
+            )
+        }
+        let (observing, enrolled) = try gateway(.observe)
+        for metric in [nil, 0, 3, 4] as [UInt32?] {
+            #expect(try enrolled(metric).request("GET", Self.path).status == 200)
+        }
+        #expect(observing.upstream.requests.last?["X-Attest-Risk"] == "4")
+        #expect(seen(observing)[0] == "verified")
+        observing.stop()
+        #expect(observing.outcomes(of: "attested") == ["verified ok": 4])
+        #expect(observing.hub.meters[0].routeMeters["attested"]?.riskyCount == 1)
+        let (_, known) = try gateway(.deny)
+        #expect(try known(nil).request("GET", Self.path).status == 200)
+        let refused = try known(4).request("GET", Self.path)
+        #expect(refused.status == 403)
+        #expect(refused.code == "risk_too_high")
+        #expect(refused.member("assertion") == "unspent")
+        let (limiting, listed) = try gateway(.limit, "each")
+        let device = try listed(9)
+        let fields = try device.signedFields("GET", Self.path)
+        #expect(try device.send("GET", Self.path, fields: fields).status == 200)
+        #expect(seen(limiting) == ["verified", "attested", device.device.keyID.base64])
+        let over = try device.signedFields("GET", Self.path)
+        let limited = try device.send("GET", Self.path, fields: over)
+        #expect(limited.code == "rate_limited")
+        #expect(limited.member("assertion") == "unspent")
+        #expect(try listed(9).request("GET", Self.path).status == 200)
+        #expect(try listed(nil).request("GET", Self.path).status == 200)
+        limiting.stop()
+        #expect(
+            limiting.outcomes(of: "attested") == [
+                "limited risk_too_high": 2, "refused rate_limited": 1, "verified ok": 1,
+            ])
+    }
+
+    @Test("a replay takes nothing from the limit of a key at risk")
+    func riskReplay() throws {
+        let gateway = try Self.gateway {
+            $0.restrictions.risk = RiskRule(max: 3)
+            $0.restrictions.risk?.action = .limit
+            $0.restrictions.limits.risk = "slow"
+        }
+        let device = try EnrolledDevice(gateway, isKnown: false)
+        var record = device.record
+        record.riskMetric = 4
+        gateway.registry.insert(record)
+        let fields = try device.signedFields("GET", Self.path)
+        #expect(try device.send("GET", Self.path, fields: fields).status == 200)
+        for _ in 0..<3 {
+            #expect(
+                try device.send("GET", Self.path, fields: fields).code == "assertion_replayed")
+        }
+        #expect(try device.request("GET", Self.path).status == 200)
+        #expect(try device.request("GET", Self.path).code == "rate_limited")
+    }
+
+    // MARK: developer tokens
+
+    private func token(
+        _ worth: DeveloperToken.Worth = .token, audience: [String] = [], ttl: Int64 = 60
+    ) throws -> [(String, String)] {
+        let now = WallClock.now().seconds
+        let developer = DeveloperToken(
+            name: "ci", id: "0123456789abcdef", issuedAt: now, expiresAt: now + ttl,
+            audience: audience, worth: worth)
+        let sealer = try #require(DeveloperTokenSealer(keys: [GatewayUnderTest.challengeKey]))
+        return [
+            ("X-App-Attest-Token", String(decoding: sealer.token(of: developer), as: UTF8.self))
+        ]
+    }
+
+    @Test("a developer's token is good where the route says so, and never as verified")
+    func developerToken() throws {
+        let gateway = try Self.gateway {
+            $0.attest.accept = [.assertion, .token, .developer]
+            $0.restrictions.environments = .production
+            $0.restrictions.categories = AppCategories([4], orMissing: false)
+        }
+        let client = try gateway.client()
+        func send(_ fields: [(String, String)], _ path: String = Self.path) throws -> String {
+            let answer = try client.exchange("GET", path, fields: fields)
+            return answer.code ?? "\(answer.status)"
+        }
+        #expect(try send(try token()) == "200")
+        #expect(seen(gateway) == ["developer", "token", nil])
+        #expect(gateway.upstream.requests.last?["X-Attest-Developer"] == "ci")
+        #expect(try send(try token(.none, audience: ["attested"])) == "200")
+        #expect(seen(gateway) == ["developer", "none", nil])
+        #expect(try send(try token(audience: ["window"])) == "token_invalid")
+        #expect(try send(try token(ttl: 0)) == "token_invalid")
+        #expect(try send(try token(), "/window/x") == "assertion_required")
+        try gateway.reload { $0.developerTokens.lifeMax = .seconds(59) }
+        #expect(try send(try token()) == "token_invalid")
+        for revoked in ["ci", "0123456789abcdef"] {
+            try gateway.reload { settings in
+                settings.developerTokens.lifeMax = .seconds(60)
+                settings.developerTokens.revoked = [revoked]
+            }
+            #expect(try send(try token()) == "token_invalid")
+        }
+        // A genuine assertion comes first, whatever is beside it.
+        let device = try EnrolledDevice(gateway, system: .iOS27)
+        let fields = try device.signedFields("GET", Self.path) + token()
+        #expect(try device.send("GET", Self.path, fields: fields).status == 200)
+        #expect(seen(gateway)[0] == "verified")
+        let lines = try gateway.logLines()
+        let told = #""developer_token":"ci","developer_token_id":"0123456789abcdef""#
+        #expect(lines.filter { $0.contains(told) }.count == 4)
+        #expect(lines.filter { $0.contains(#""detail":"token_revoked""#) }.count == 2)
+        #expect(gateway.hub.meters[0].value(.developerTokens) == 2)
+        #expect(gateway.outcomes(of: "attested")["developer ok"] == 2)
+    }
+
+    @Test("a route that takes session tokens takes no developer's, nor the other way round")
+    func tokenKinds() throws {
+        let sessions = try Self.gateway { $0.attest.accept = [.assertion, .token] }
+        #expect(
+            try sessions.client().exchange("GET", Self.path, fields: try token()).code
+                == "token_invalid")
+        let developers = try GatewayUnderTest { settings in
+            settings.routes += [
+                GatewayUnderTest.route("both", "/both/") {
+                    $0.mode = .enforce
+                    $0.accept = [.assertion, .token]
+                }
+            ]
+            let index = settings.routes.firstIndex { $0.name == "attested" }
+            if let index {
+                settings.routes[index].attest.accept = .developer
+                settings.routes[index].attest.minTier = .token
+            }
+        }
+        let device = try EnrolledDevice(developers)
+        let session = try self.token(device)
+        #expect(try device.send("GET", "/both/x", fields: session).status == 200)
+        #expect(try device.send("GET", Self.path, fields: session).code == "token_invalid")
+        #expect(try device.request("GET", Self.path).code == "token_invalid")
+        #expect(try device.send("GET", Self.path, fields: try token()).status == 200)
+        #expect(
+            try device.send("GET", Self.path, fields: try token(.none)).code
+                == "assertion_required")
     }
 
     @Test("what an upstream says in these headers does not reach the app")

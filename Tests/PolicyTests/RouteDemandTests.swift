@@ -125,6 +125,33 @@ struct RouteDemandTests {
         #expect(strict.settingsBelow(named) == ["min_bundle_version"])
     }
 
+    @Test("developer tokens are less than any proof, and a risk threshold is more than none")
+    func developersAndRisk() {
+        let strict = enforcing()
+        let developers = enforcing { policy, _ in policy.accept = [.assertion, .developer] }
+        expect(developers, below: strict, in: "accept")
+        let tokens = enforcing { policy, _ in policy.accept = [.assertion, .token] }
+        #expect(developers.settingsBelow(tokens) == ["accept"])
+        #expect(tokens.settingsBelow(developers) == ["accept"])
+        let all = enforcing { policy, _ in policy.accept = [.assertion, .token, .developer] }
+        expect(all, below: tokens, in: "accept")
+        func risk(_ max: UInt32, _ action: RiskRule.Action, _ limit: String? = nil) -> Route {
+            enforcing { _, restrictions in
+                restrictions.risk = RiskRule(max: max)
+                restrictions.risk?.action = action
+                restrictions.limits.risk = limit
+            }
+        }
+        #expect(strict.settingsBelow(risk(3, .observe)).isEmpty)
+        expect(strict, below: risk(3, .deny), in: "risk")
+        expect(strict, below: risk(3, .limit, "a"), in: "risk")
+        expect(risk(4, .deny), below: risk(3, .deny), in: "risk")
+        expect(risk(3, .limit, "a"), below: risk(3, .deny), in: "risk")
+        #expect(risk(3, .limit, "a").settingsBelow(risk(3, .limit, "b")) == ["risk"])
+        #expect(risk(3, .deny).settingsBelow(risk(4, .limit, "a")).isEmpty)
+        #expect(risk(4, .deny).settingsBelow(risk(3, .limit, "a")) == ["risk"])
+    }
+
     @Test("the same limit is the same, another is another")
     func limits() {
         func limited(_ name: String) -> Route {

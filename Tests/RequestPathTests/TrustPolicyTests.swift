@@ -110,12 +110,83 @@ struct TrustPolicyTests {
         #expect(line["tier"]?.stringValue == "none")
     }
 
+    @Test("a Mac without Full Security enrols where the app does not mind, a phone anywhere")
+    func macs() throws {
+        func start(_ requires: Bool) throws -> GatewayProcess {
+            var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+            let macs = "{ require_full_security: \(requires) }"
+            configuration.apps = ["{ id: \(GatewayConfiguration.appID), macos: \(macs) }"]
+            return try GatewayProcess(configuration)
+        }
+        let strict = try start(true)
+        let refused = try SimulatedClient(strict, device: try device(.macOS27)).enrol()
+        #expect(refused.outcome == "403 attestation_invalid")
+        #expect(refused.action == "none")
+        let line = try strict.accessLine { $0["detail"]?.stringValue == "mac_security_reduced" }
+        #expect(line["reason"]?.stringValue == "attestation_invalid")
+        #expect(try outcome(strict, try device(.iOS27)) == "200")
+        #expect(try outcome(strict, try device(.iOS14)) == "200")
+        let lenient = try start(false)
+        #expect(try outcome(lenient, try device(.macOS27)) == "200")
+        _ = try lenient.accessLine { $0["mac_security"]?.stringValue == "reduced" }
+        #expect(
+            try lenient.metric(#"sallyport_mac_enrolments_total{security="reduced"}"#) == 1)
+    }
+
+    @Test("a developer's token is made by the command, warned of, counted and taken back")
+    func developerToken() throws {
+        let attest =
+            "mode: enforce, accept: [assertion, developer], categories: { only: [app_store] }"
+        let gateway = try start(attest)
+        _ = try gateway.waitForEvent("developer_tokens")
+        let path = gateway.configurationPath
+        func make(_ words: String...) throws -> (token: String, told: String, status: Int32?) {
+            let run = try BuiltProgram.run(["developer-token", "-c", path] + words)
+            let token = run.standardOutput.split(separator: "\n").first.map(String.init) ?? ""
+            guard case .exited(let status) = run.status else { return (token, "", nil) }
+            return (token, run.standardError, status)
+        }
+        let made = try make("--name", "ci", "--ttl", "1h", "--routes", "api")
+        #expect(made.status == 0)
+        #expect(made.told.contains("developer token ci, id "))
+        let fields = [("X-App-Attest-Token", made.token)]
+        #expect(try gateway.exchange("GET", "/api/x", fields: fields).status == 200)
+        #expect(upstream.requests.last?["X-Attest-Result"] == "developer")
+        #expect(upstream.requests.last?["X-App-Attest-Token"] == nil)
+        let line = try gateway.accessLine { $0["developer_token"]?.stringValue == "ci" }
+        #expect(line["decision"]?.stringValue == "developer")
+        #expect(try gateway.metric("sallyport_developer_token_requests_total") == 1)
+        #expect(try gateway.metric("sallyport_developer_token_routes") == 1)
+        let doctor = try BuiltProgram.run(["doctor", "-c", path]).standardOutput
+        #expect(doctor.contains("warn  developer tokens: taken by api"))
+        for words in [
+            ["--name", "ci", "--ttl", "721h"], ["--name", "ci", "--ttl", "0s"],
+            ["--name", "a b", "--ttl", "1h"], ["--name", "ci", "--ttl", "1h", "--routes", "rest"],
+            ["--name", "ci", "--ttl", "1h", "--tier", "attested"], ["--name", "ci"],
+        ] {
+            let run = try BuiltProgram.run(["developer-token", "-c", path] + words)
+            #expect(run.status == .exited(2), "\(words)")
+            #expect(run.standardOutput.isEmpty)
+        }
+        var revoking = GatewayConfiguration.enforcing(upstreamPort: upstream.port, attest: attest)
+        revoking.listenerMore = ["protocols: [http/1.1, h2]"]
+        revoking.more = ["developer_tokens: { revoked: [ci] }"]
+        try gateway.reload(revoking)
+        let refused = try gateway.exchange("GET", "/api/x", fields: fields)
+        #expect(refused.outcome == "401 token_invalid")
+        let other = try make("--name", "simulators", "--ttl", "30m", "--tier", "none")
+        let plain = [("X-App-Attest-Token", other.token)]
+        #expect(try gateway.exchange("GET", "/api/x", fields: plain).status == 200)
+        #expect(upstream.requests.last?["X-Attest-Tier"] == "none")
+    }
+
     @Test("the commands tell what a route demands")
     func commands() throws {
         let gateway = try start(
             "mode: enforce, accept: [assertion, token], min_tier: attested, on_lower_tier: "
                 + "{ limit: slow }, on_missing: pass, environments: [production], categories: "
-                + "{ only_or_missing: [app_store] }, min_bundle_version: { min: 4.2, grace: 4 }",
+                + "{ only_or_missing: [app_store] }, min_bundle_version: { min: 4.2, grace: 4 }, "
+                + "risk: { max: 5 }",
             more: ["rate_limits: { slow: { by: key, rate: 1/h } }"])
         let path = gateway.configurationPath
         let told = try BuiltProgram.run(["route", "-c", path, "GET", "/api/x"]).standardOutput
@@ -123,7 +194,7 @@ struct TrustPolicyTests {
             "without a proof pass, with a bad one deny",
             "tier attested at least, below it limit slow", "environments production",
             "categories app_store, or not told", "bundle version 4.2 at least, refused before 4",
-            "without a bundle version deny",
+            "without a bundle version deny", "risk metric 5 at most, above it observe",
         ] {
             #expect(told.contains("  \(line)\n"), "\(line)\n\(told)")
         }

@@ -117,6 +117,7 @@ struct Configuration {
         apps:
           - id: ABCDE12345.com.example.app
             environments: [development]
+            macos: { require_full_security: true }
           - { id: ABCDE12345.com.example.b, environments: [development, production] }
         apple:
           keys: [{ key_id: ABC123DEFG, file: /key.p8 }]
@@ -164,6 +165,7 @@ struct Configuration {
             attestation_challenge: [challenge]
             attestation: [challenge, first_limit]
         session_tokens: { ttl: 10s, bind_to: Authorization }
+        developer_tokens: { max_ttl: 8760h, revoked: [ci, 0123456789abcdef] }
         headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T }
         upstreams:
           first.one-1_:
@@ -230,6 +232,7 @@ struct Configuration {
                 apps:
                   ABCDE12345.com.example.b: 7
                   ABCDE12345.com.example.app: { min: 9, grace: 8 }
+              risk: { max: 3, action: { limit: first.key } }
               challenge_member: c
               key_id_member: k
           - name: b
@@ -247,11 +250,13 @@ struct Configuration {
             attest:
               mode: enforce
               replay: { window: 1024 }
+              accept: [assertion, developer]
               on_missing: { limit: challenge }
               on_store_failure: { limit: first_limit }
               environments: [production]
               categories: { only: [os, development, enterprise, developer_id, other] }
               min_bundle_version: '120'
+              risk: { max: 1000000, action: deny }
             rewrite: { prefix: /v2 }
             upstream_host: in.example:81
             request_headers:

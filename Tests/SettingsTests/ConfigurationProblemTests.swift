@@ -183,7 +183,7 @@ struct WarningTests {
                     "5:13: routes[0].attest: on_invalid lets requests with any nonsense for a "
                         + "proof pass, and on_missing refuses those with none",
                     "9:13: routes[1].attest: on_missing: pass lets whoever sends no proof around "
-                        + "environments, categories and min_bundle_version",
+                        + "environments, categories, min_bundle_version and risk",
                 ])
         #expect(try Configuration().warnings("admin: { bind: localhost:1 }").isEmpty)
         #expect(try Configuration().warnings("admin: { bind: unix:/run/s }").isEmpty)

@@ -40,8 +40,8 @@ extension GoldenCase {
                 10:73: unknown key "limits" in routes[1].attest.on_invalid: did you mean "limit"?
                 14:51: routes[2].attest.on_missing.limit: "each" counts by key, and here no key \#
                 is verified
-                14:77: routes[2].attest.on_store_failure: "limit" is not one of deny, \#
-                tokens_only, pass
+                14:77: routes[2].attest.on_store_failure: limit needs the name of a rate limit: \#
+                write { limit: NAME }
                 18:57: routes[3].attest.on_store_failure.limit: "each" counts by key, and here no \#
                 key is verified
                 18:65: routes[3].attest.on_lower_tier: is used with min_tier only
@@ -159,6 +159,52 @@ extension GoldenCase {
                 is used with min only
                 33:27: routes[5].attest.min_bundle_version: has no version for \#
                 "ABCDE12345.com.example.app": add it to apps, or min for all others
+                """#),
+        GoldenCase(
+            "bad risk thresholds, developer tokens, Macs",
+            #"""
+            apps: [{ id: ABCDE12345.com.example.app, macos: { require_full_security: on, sip: 1 } }]
+            developer_tokens: { max_ttl: 9000h, revoked: [ci, a b, ci], ttl: 1h }
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce, risk: { action: limit } }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: off, risk: { max: -1, action: { limit: fast } } }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: enforce, risk: 3, accept: [developers] }
+              - name: d
+                path: /d
+                upstream: api
+                attest: { mode: enforce, accept: [developer], min_tier: device_check }
+            """#,
+            expects: #"""
+                1:74: apps[0].macos.require_full_security: "on" is not one of true, false
+                1:78: unknown key "sip" in apps[0].macos; known: require_full_security
+                2:30: developer_tokens.max_ttl: "9000h" is outside 1m to 8760h: a token that \#
+                nobody remembers must end by itself
+                2:51: developer_tokens.revoked[1]: "a b" is not a name: 1 to 64 letters, digits, \#
+                periods, hyphens and underscores
+                2:56: developer_tokens.revoked[2]: listed twice
+                2:61: unknown key "ttl" in developer_tokens; known: max_ttl, revoked
+                7:36: routes[0].attest.risk: required key "max" is missing
+                7:46: routes[0].attest.risk.action: limit needs the name of a rate limit: write \#
+                { limit: NAME }
+                11:26: routes[1].attest.risk: is used with mode observe or enforce: off looks at \#
+                nothing
+                11:39: routes[1].attest.risk.max: "-1" is not a whole number without unit
+                11:60: routes[1].attest.risk.action.limit: no rate limit is named "fast"; known: \#
+                attestation, challenge
+                15:36: routes[2].attest.risk: expected a mapping, found the text "3"
+                15:48: routes[2].attest.accept[0]: "developers" is not one of assertion, token, \#
+                developer: did you mean "developer"?
+                19:61: routes[3].attest.min_tier: no proof that accept names is worth \#
+                device_check: each request would fall short
                 """#),
         GoldenCase(
             "routes that demand different things of the same request",

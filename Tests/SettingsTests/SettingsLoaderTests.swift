@@ -74,6 +74,7 @@ struct SettingsLoaderTests {
         expectDifferent(settings.limits, defaults.limits)
         expectDifferent(settings.timeouts, defaults.timeouts)
         expectDifferent(settings.challenge, defaults.challenge)
+        expectDifferent(settings.developerTokens, defaults.developerTokens)
         expectDifferent(settings.endpoints, defaults.endpoints)
         expectDifferent(settings.headers, defaults.headers)
         expectDifferent(settings.keyCache, defaults.keyCache)

@@ -81,6 +81,15 @@ enum AttestationChecks {
         return environment
     }
 
+    /// After Apple's checks: a Mac is as secure as the app demands.
+    static func macSecurity(
+        _ security: MacSecurity, of app: AppIdentity
+    ) throws(AttestationFailure) {
+        guard !app.requiresMacFullSecurity || security != .reduced else {
+            throw .macSecurityReduced
+        }
+    }
+
     /// Check 8: the credential id is the key id.
     static func credentialID(
         of data: AuthenticatorData, equals keyID: KeyID

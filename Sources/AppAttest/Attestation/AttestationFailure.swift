@@ -31,6 +31,8 @@ public enum AttestationFailure: Error, Hashable, Sendable {
     case credentialIDMismatch
     /// Check 9: the authenticator data names another key than the leaf certifies.
     case publicKeyMismatch
+    /// After Apple's checks: the app takes no keys of a Mac with reduced security.
+    case macSecurityReduced
 
     /// The reason as one word for logs and metrics; a closed set.
     public var code: String {
@@ -50,6 +52,7 @@ public enum AttestationFailure: Error, Hashable, Sendable {
         case .environmentNotAllowed: "environment_not_allowed"
         case .credentialIDMismatch: "credential_id_mismatch"
         case .publicKeyMismatch: "public_key_mismatch"
+        case .macSecurityReduced: "mac_security_reduced"
         }
     }
 
@@ -59,6 +62,7 @@ public enum AttestationFailure: Error, Hashable, Sendable {
         "certificate_profile", "nonce_missing", "nonce_malformed", "nonce_mismatch",
         "key_id_mismatch", "app_mismatch", "counter_not_zero", "environment_unknown",
         "environment_not_allowed", "credential_id_mismatch", "public_key_mismatch",
+        "mac_security_reduced",
     ]
 }
 
@@ -82,6 +86,8 @@ extension AttestationFailure: CustomStringConvertible {
             "the app takes no keys of the \(environment.rawValue) environment"
         case .credentialIDMismatch: "the credential id is not the key id"
         case .publicKeyMismatch: "the credential public key is not the leaf's"
+        case .macSecurityReduced:
+            "the key is not one of a Mac with System Integrity Protection and Full Security"
         }
     }
 }

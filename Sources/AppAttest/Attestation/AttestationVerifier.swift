@@ -53,6 +53,8 @@ public struct AttestationVerifier: Sendable {
         try AttestationChecks.credentialID(of: data, equals: keyID)
         // Check 9: the key itself.
         try AttestationChecks.credentialPublicKey(of: data, equals: publicKey)
+        // Not Apple's, but the operator's: what kind of Mac it may be.
+        try AttestationChecks.macSecurity(MacSecurity(of: leaf), of: app)
         return VerifiedAttestation(
             keyID: keyID, publicKey: publicKey, app: app, environment: environment,
             receipt: attestation.receipt, extensions: data.extensions ?? ExtensionData(),
@@ -96,6 +98,8 @@ public struct VerifiedAttestation: Hashable, Sendable {
     public let leafNotAfter: Int64
     /// The key's access control list (extension 1.2.840.113635.100.8.6), from iOS 26.2 on.
     public let accessControl: [UInt8]?
+    /// What ``accessControl`` says where the key is a Mac's.
+    public let macSecurity: MacSecurity
     /// The leaf's extension 1.2.840.113635.100.8.7, empty on the oldest systems.
     public let systemVersion: SystemVersion
 
@@ -113,6 +117,7 @@ public struct VerifiedAttestation: Hashable, Sendable {
         leafNotAfter = leaf.notAfter
         accessControl = leaf.extensionValue(oid: LeafCertificate.accessControlOID)
             .flatMap { LeafCertificate.accessControl(in: $0) }
+        macSecurity = MacSecurity(of: leaf)
         systemVersion = SystemVersion(
             extensionValue: leaf.extensionValue(oid: LeafCertificate.systemVersionOID) ?? [])
     }

@@ -150,6 +150,7 @@ extension Explanation {
             add("access_control_sha256", Hex.encode(SHA256.hash(blob).array))
             add("mac_full_security", LeafCertificate.isMacWithFullSecurity(blob))
         }
+        add("mac_security", MacSecurity(of: leaf).rawValue)
     }
 
     private mutating func decodeAuthenticatorData(

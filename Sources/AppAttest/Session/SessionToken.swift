@@ -35,7 +35,7 @@ public struct SessionToken: Hashable, Sendable {
     }
 }
 
-/// Why a session token is not accepted: for log and metrics, never for a client.
+/// Why a session or developer token is not accepted: for log and metrics, never for a client.
 public enum SessionTokenFailure: String, Error, Hashable, Sendable {
     case malformed = "token_malformed"
     /// Of another issuer, algorithm or key.
@@ -46,4 +46,8 @@ public enum SessionTokenFailure: String, Error, Hashable, Sendable {
     case notYetValid = "token_not_yet_valid"
     /// Not for this route.
     case audience = "token_audience"
+    /// Of a developer, and good for longer than such tokens may be.
+    case lifetime = "token_lifetime"
+    /// Of a developer, and taken back by the operator.
+    case revoked = "token_revoked"
 }

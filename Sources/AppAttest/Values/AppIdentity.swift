@@ -8,6 +8,9 @@ public struct AppIdentity: Hashable, Sendable {
     public let environments: Set<AttestEnvironment>
     /// SHA-256 of ``id``: what an authenticator calls the relying party id hash.
     public let rpIDHash: Bytes32
+    /// Whether a Mac's keys are taken only from one with System Integrity Protection and Full
+    /// Security; other devices are not concerned.
+    public var requiresMacFullSecurity = false
 
     public init(id: String, environments: Set<AttestEnvironment>, rpIDHash: Bytes32) {
         self.id = id

@@ -1,3 +1,4 @@
+import AppAttest
 import Bytes
 import Policy
 import Settings
@@ -81,12 +82,24 @@ enum MetricsPage {
                 page.sample([("route", route), ("tier", tier.name.description)], count)
             }
         }
-        page.family(
-            "sallyport_outdated_requests_total", .counter,
-            help: "Exchanges of apps older than min_bundle_version that were not refused for it.")
-        for (route, meters) in meters {
-            let count = meters.reduce(0) { $0 &+ $1.outdatedCount }
-            if count > 0 { page.sample([("route", route)], count) }
+        let counters: [(String, String, (RouteMeter) -> UInt64)] = [
+            (
+                "sallyport_outdated_requests_total",
+                "Exchanges of apps older than min_bundle_version that were not refused for it.",
+                { $0.outdatedCount }
+            ),
+            (
+                "sallyport_risk_requests_total",
+                "Exchanges of keys whose risk metric is above the route's threshold.",
+                { $0.riskyCount }
+            ),
+        ]
+        for (name, help, value) in counters {
+            page.family(name, .counter, help: help)
+            for (route, meters) in meters {
+                let count = meters.reduce(0) { $0 &+ value($1) }
+                if count > 0 { page.sample([("route", route)], count) }
+            }
         }
     }
 
@@ -95,6 +108,10 @@ enum MetricsPage {
             (.requests, "sallyport_requests_started_total", "Requests whose head was read."),
             (.challenges, "sallyport_challenges_issued_total", "Challenges sealed."),
             (.tokens, "sallyport_session_tokens_issued_total", "Session tokens issued."),
+            (
+                .developerTokens, "sallyport_developer_token_requests_total",
+                "Requests that a developer token was accepted for."
+            ),
             (
                 .retries, "sallyport_upstream_retries_total",
                 "Requests sent again: a reused connection had died, or none could be made."
@@ -136,6 +153,16 @@ enum MetricsPage {
         for (count, name, help) in counters {
             page.family(name, .counter, help: help)
             page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(count) })
+        }
+        page.family(
+            "sallyport_mac_enrolments_total", .counter,
+            help: "Keys of Macs enrolled, by the Mac's security.")
+        for (count, security) in [
+            (WorkerMeter.Count.macsWithFullSecurity, MacSecurity.full),
+            (.macsWithReducedSecurity, .reduced),
+        ] {
+            let sum = hub.meters.reduce(0) { $0 &+ $1.value(count) }
+            if sum > 0 { page.sample([("security", security.rawValue)], sum) }
         }
         page.family(
             "sallyport_waits_total", .counter,
@@ -196,6 +223,10 @@ enum MetricsPage {
             "sallyport_trust_extra_roots", .gauge,
             help: "Roots trusted beside Apple's: must be 0 in production.")
         page.sample([], UInt64(site.settings.trust.extraRoots.count))
+        page.family(
+            "sallyport_developer_token_routes", .gauge,
+            help: "Routes that take developer tokens: must be 0 in production.")
+        page.sample([], UInt64(site.settings.developerRoutes.count))
         page.family(
             "sallyport_config_generation", .gauge, help: "Reloads that were taken since the start.")
         page.sample([], UInt64(site.generation))

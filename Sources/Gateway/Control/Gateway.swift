@@ -199,6 +199,13 @@ public final class Gateway {
                 "trust.extra_roots is set: keys vouched for by these roots are accepted as if"
                     + " Apple had; for tests only")
         }
+        let developed = site.settings.developerRoutes
+        if !developed.isEmpty {
+            control.log.event(
+                level: "warning", "developer_tokens",
+                "routes \(developed.joined(separator: ", ")) take developer tokens,"
+                    + " which prove nothing of an app or a device")
+        }
         examineRedis()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)

@@ -33,6 +33,9 @@ public final class Site: Sendable {
     let keyIDName: FieldNameSet
     let tokenName: FieldNameSet
     let tokens: SessionTokenSealer
+    let developerTokens: DeveloperTokenSealer
+    let developerTokenLifeMax: Int64
+    let revokedDeveloperTokens: Set<String>
     /// For keys in the log.
     let pseudonyms: Pseudonyms
     /// Names of the routes that take session tokens.
@@ -57,7 +60,8 @@ public final class Site: Sendable {
         ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
-            let tokens = SessionTokenSealer(keys: challengeKeys)
+            let tokens = SessionTokenSealer(keys: challengeKeys),
+            let developerTokens = DeveloperTokenSealer(keys: challengeKeys)
         else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
         }
@@ -71,6 +75,9 @@ public final class Site: Sendable {
         self.settings = settings
         self.sealer = sealer
         self.tokens = tokens
+        self.developerTokens = developerTokens
+        developerTokenLifeMax = settings.developerTokens.lifeMax.components.seconds
+        revokedDeveloperTokens = Set(settings.developerTokens.revoked)
         self.pseudonyms = pseudonyms
         self.generation = generation
         routes = RouteTable(settings.routes)

@@ -10,6 +10,7 @@ import Settings
 struct PendingEnrolment {
     let keyID: KeyID
     let environment: AttestEnvironment
+    let macSecurity: MacSecurity
 }
 
 /// The gateway's own endpoints towards apps, below `endpoints.base`.

@@ -26,7 +26,9 @@ extension Exchange {
                 fields, dueAt: fields.notBefore?.seconds ?? record.enrolledAt)
             record.riskMetric = fields.riskMetric
         }
-        enrolment = PendingEnrolment(keyID: verified.keyID, environment: verified.environment)
+        enrolment = PendingEnrolment(
+            keyID: verified.keyID, environment: verified.environment,
+            macSecurity: verified.macSecurity)
         try worker.enrol(self, record, challenge: challenge.id)
         return .wait
     }
@@ -136,7 +138,10 @@ extension Exchange {
                 failure = failure ?? error
             }
         }
-        throw Refusal(.attestationInvalid, detail: failure?.code)
+        // Another key of the same Mac would be refused as well.
+        throw Refusal(
+            .attestationInvalid, detail: failure?.code,
+            action: failure == .macSecurityReduced ? Reason.Action.none : nil)
     }
 
     /// The registry's answer, after the commit.
@@ -146,6 +151,11 @@ extension Exchange {
         case .success(.enrolled), .success(.alreadyEnrolled):
             if case .success(.enrolled) = result { countAttestation() }
             worker.keyCache.invalidate([enrolment.keyID])
+            switch enrolment.macSecurity {
+            case .notMac: break
+            case .full: worker.meter.add(.macsWithFullSecurity)
+            case .reduced: worker.meter.add(.macsWithReducedSecurity)
+            }
             _ = answer(attested(enrolment))
             phase = .recordAccess
             advance()

@@ -30,7 +30,9 @@ extension Exchange {
         // A bare request is refused before its body is read: an upload costs a stranger's time.
         if policy.accept.contains(.assertion), !uniqueField(site.assertionName).isAbsent {
             bodyHash = SHA256Stream()
-        } else if policy.accept.contains(.token), !uniqueField(site.tokenName).isAbsent {
+        } else if !policy.accept.isDisjoint(with: [.token, .developer]),
+            !uniqueField(site.tokenName).isAbsent
+        {
             bringsToken = true
         } else {
             let accepts = policy.accept

@@ -68,6 +68,7 @@ final class Exchange {
     /// A session token stands in for an assertion.
     var bringsToken = false
     var token: SessionToken?
+    var developerToken: DeveloperToken?
     /// The routes that the token asked for shall be good for.
     var tokenAudience: [String] = []
     var key: CachedKey?
@@ -85,6 +86,10 @@ final class Exchange {
     var shortfall: Shortfall?
     /// Its app is older than the route wants.
     var isOutdated = false
+    /// Its key's risk metric is above what the route wants.
+    var isRisky = false
+    /// What it is counted against once it is accepted.
+    var pendingLimit: RateLimit?
     var counterVerdict: CounterVerdict?
     var durableOutcome: Result<DurableOutcome, StoreError>?
     var isHotCounterAdvanced = false
@@ -192,6 +197,7 @@ final class Exchange {
         evidence = nil
         bringsToken = false
         token = nil
+        if developerToken != nil { developerToken = nil }
         if !tokenAudience.isEmpty { tokenAudience = [] }
         key = nil
         app = nil
@@ -203,6 +209,8 @@ final class Exchange {
         tier = .none
         shortfall = nil
         isOutdated = false
+        isRisky = false
+        if pendingLimit != nil { pendingLimit = nil }
         counterVerdict = nil
         durableOutcome = nil
         isHotCounterAdvanced = false

@@ -61,14 +61,17 @@ extension Exchange {
     ///
     /// Whom the limit cannot tell apart (a unix socket's peers, requests without a key) share a
     /// bucket: without one they would have no limit.
-    func takeShortfall(_ limit: RateLimit, _ cause: Refusal) throws(Refusal) {
+    func takeShortfall(
+        _ limit: RateLimit, _ cause: Refusal, isTrial: Bool = false
+    ) throws(Refusal) {
         var bucket = Bytes16(word0: 0, word1: 0)
         if let subject = subject(of: limit) {
             bucket = subject
         } else if isExempt(from: limit) {
             return
         }
-        let wait = worker.hub.rateLimiter.take(limit, bucket, now: worker.loop.now)
+        let wait = worker.hub.rateLimiter.take(
+            limit, bucket, now: worker.loop.now, isTrial: isTrial)
         guard let wait else { return }
         throw Self.refusal(limit, wait, " (\(cause.reason.code))")
     }

@@ -22,6 +22,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case storeUnavailable
     /// Not of the Contract's first list: of routes that take session tokens.
     case tokenInvalid
+    /// Nor this, of routes that set a threshold.
+    case riskTooHigh
     /// Of configurations with `signals` that deny.
     case abuseSuspected
 
@@ -59,7 +61,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             .tokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid,
-            .abuseSuspected:
+            .riskTooHigh, .abuseSuspected:
             403
         case .bodyTooLarge: 413
         case .rateLimited: 429
@@ -101,6 +103,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .rateLimited: "rate_limited"
         case .storeUnavailable: "store_unavailable"
         case .tokenInvalid: "token_invalid"
+        case .riskTooHigh: "risk_too_high"
         case .abuseSuspected: "abuse_suspected"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"

@@ -35,6 +35,8 @@ enum Decision: UInt8, CaseIterable, Sendable {
     case verified
     /// Would have been refused; forwarded because the route (or the key's cohort) only observes.
     case observed
+    /// Forwarded by the word of a developer's token.
+    case developer
     /// Fell short of what its route demands; forwarded because the route lets such requests pass.
     case tolerated
     /// Fell short likewise; forwarded because the rate limit for such requests had room.
@@ -52,6 +54,7 @@ enum Decision: UInt8, CaseIterable, Sendable {
         case .passed: "passed"
         case .verified: "verified"
         case .observed: "observed"
+        case .developer: "developer"
         case .tolerated: "tolerated"
         case .limited: "limited"
         case .unjudged: "unjudged"

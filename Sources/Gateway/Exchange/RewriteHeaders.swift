@@ -126,6 +126,9 @@ extension Exchange {
         guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
             let environment = key?.environment ?? token?.environment
         else {
+            if let developerToken, decision != .observed, shortfall != .invalid {
+                return append(developerToken)
+            }
             // What is only observed is not told apart.
             let result = decision == .observed ? nil : shortfall?.result
             upstreamHead.append("X-Attest-Result: ")
@@ -166,6 +169,15 @@ extension Exchange {
                     isOutdated: isOutdated, riskMetric: key?.riskMetric,
                     bundleVersion: bundleVersion, validationCategory: validationCategory))
         }
+    }
+
+    /// Never `verified`: no app is behind it.
+    private func append(_ developer: DeveloperToken) {
+        upstreamHead.append("X-Attest-Result: developer\r\nX-Attest-Tier: ")
+        upstreamHead.append(tier.name)
+        upstreamHead.append("\r\nX-Attest-Developer: ")
+        upstreamHead.append(developer.name)
+        upstreamHead.append("\r\n")
     }
 
     /// The assertion's own map is fresher than the one kept from the attestation.

@@ -9,21 +9,25 @@ final class RouteStandard: Sendable {
     let environments: KeyEnvironments
     let categories: AppCategories
     let versions: VersionRule?
+    let risk: RiskRule?
     let missingLimit: RateLimit?
     let invalidLimit: RateLimit?
     let storeFailureLimit: RateLimit?
     let lowerTierLimit: RateLimit?
+    let riskLimit: RateLimit?
 
     init?(_ restrictions: RouteRestrictions, _ rateLimits: [String: RateLimit]) {
         if restrictions == RouteRestrictions() { return nil }
         environments = restrictions.environments
         categories = restrictions.categories
         versions = restrictions.versions
+        risk = restrictions.risk
         let limits = restrictions.limits
         missingLimit = limits.missing.flatMap { rateLimits[$0] }
         invalidLimit = limits.invalid.flatMap { rateLimits[$0] }
         storeFailureLimit = limits.storeFailure.flatMap { rateLimits[$0] }
         lowerTierLimit = limits.lowerTier.flatMap { rateLimits[$0] }
+        riskLimit = limits.risk.flatMap { rateLimits[$0] }
     }
 }
 
@@ -97,6 +101,12 @@ extension Exchange {
     func meetStandard(_ tier: TrustTier) throws(Refusal) {
         self.tier = tier
         if let standard { try meet(standard) }
+        try meetTier(tier)
+    }
+
+    /// As ``meetStandard(_:)``, of a proof that says nothing of an app.
+    func meetTier(_ tier: TrustTier) throws(Refusal) {
+        self.tier = tier
         guard tier < policy.minTier else { return }
         let refusal = Refusal(.assertionRequired, detail: Refusal.tierDetail)
         if isOnlyObserved { throw refusal }
@@ -115,6 +125,9 @@ extension Exchange {
                 .distributionNotAllowed,
                 detail: category == nil ? "category_missing" : "category")
         }
+        if let risk = standard.risk, risk.isAbove(key?.riskMetric) {
+            try meet(risk, limit: standard.riskLimit)
+        }
         guard let versions = standard.versions, let appID = app?.id ?? token?.appID else { return }
         switch versions.verdict(version: bundleVersion, appID: appID) {
         case .current: break
@@ -125,8 +138,29 @@ extension Exchange {
         }
     }
 
+    private func meet(_ risk: RiskRule, limit: RateLimit?) throws(Refusal) {
+        isRisky = true
+        let refusal = Refusal(.riskTooHigh)
+        switch risk.action {
+        case .observe: return
+        case .limit:
+            guard let limit, !isOnlyObserved else { throw refusal }
+            // Only tried: a replay must take nothing from its key.
+            try takeShortfall(limit, refusal, isTrial: true)
+            pendingLimit = limit
+        case .deny: throw refusal
+        }
+    }
+
     /// What is accepted for good: as it stands, or as its shortfall has it.
     func conclude() {
-        if shortfall == nil { decision = .verified }
+        if let pendingLimit {
+            // Others of its key may have come first meanwhile; this one has been let in.
+            try? takeShortfall(pendingLimit, Refusal(.riskTooHigh))
+            decision = .limited
+            if shortfall == nil { reason = .riskTooHigh }
+        } else if shortfall == nil {
+            decision = .verified
+        }
     }
 }

@@ -23,6 +23,9 @@ extension Exchange {
     /// Accepts a request by its session token. No store is asked but for the key's record, and that
     /// is in the cache as a rule.
     func verifyToken() throws(Refusal) -> Step {
+        if policy.accept.contains(.developer), claimsDeveloperToken {
+            return try verifyDeveloperToken()
+        }
         do throws(Refusal) {
             let token = try authenticToken()
             guard isKeyLookedUp else {
@@ -50,6 +53,9 @@ extension Exchange {
         if let token { return token }
         guard let routeIndex, case .value(let range) = uniqueField(site.tokenName) else {
             throw Refusal(.tokenInvalid, detail: "token_repeated")
+        }
+        guard policy.accept.contains(.token) else {
+            throw Refusal(.tokenInvalid, detail: "token_not_accepted")
         }
         let headBytes = headBytes
         let opened: SessionToken

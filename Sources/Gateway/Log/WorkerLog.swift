@@ -56,6 +56,14 @@ final class WorkerLog {
         if exchange.policy.mode != .off, exchange.endpoint == nil {
             writer.member("tier", constant: exchange.tier.name)
             if exchange.isOutdated { writer.member("outdated", bool: true) }
+            if exchange.isRisky { writer.member("risk_above", bool: true) }
+        }
+        if let token = exchange.developerToken {
+            writer.member("developer_token", string: token.name)
+            writer.member("developer_token_id", string: token.id)
+        }
+        if let security = exchange.enrolment?.macSecurity, security != .notMac {
+            writer.member("mac_security", string: security.rawValue)
         }
         if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
             writeKey(keyID, exchange.site)

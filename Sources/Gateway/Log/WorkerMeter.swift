@@ -10,18 +10,22 @@ final class RouteMeter: Sendable {
     private let outcomes = CounterBlock(count: Decision.allCases.count * Reason.allCases.count)
     /// Answers by the first digit of their status; 0 where none was given.
     private let statusClasses = CounterBlock(count: 10)
-    /// Requests of an attested route by what their proof was worth, then those of outdated apps.
-    private let standings = CounterBlock(count: TrustTier.allCases.count + 1)
+    /// Requests of an attested route by what their proof was worth, then those of outdated apps and
+    /// those of keys at risk.
+    private let standings = CounterBlock(count: TrustTier.allCases.count + 2)
     let duration = Histogram(.requestDuration)
 
-    func count(tier: TrustTier, isOutdated: Bool) {
-        standings.add(Int(tier.rawValue))
-        if isOutdated { standings.add(TrustTier.allCases.count) }
+    func countStanding(of exchange: Exchange) {
+        standings.add(Int(exchange.tier.rawValue))
+        if exchange.isOutdated { standings.add(TrustTier.allCases.count) }
+        if exchange.isRisky { standings.add(TrustTier.allCases.count + 1) }
     }
 
     func count(_ tier: TrustTier) -> UInt64 { standings.value(Int(tier.rawValue)) }
 
     var outdatedCount: UInt64 { standings.value(TrustTier.allCases.count) }
+
+    var riskyCount: UInt64 { standings.value(TrustTier.allCases.count + 1) }
 
     func count(decision: Decision, reason: Reason, status: UInt16, nanoseconds: UInt64) {
         outcomes.add(Self.index(decision, reason))
@@ -58,6 +62,11 @@ final class WorkerMeter: @unchecked Sendable {
         case resumptions
         /// Counters that another challenge had used: two devices with one key.
         case counterConflicts
+        /// Requests that developer tokens were accepted for.
+        case developerTokens
+        /// Enrolled keys of Macs, with Full Security and without.
+        case macsWithFullSecurity
+        case macsWithReducedSecurity
         /// Accepted counters that too few replicas of Redis had in time.
         case unconfirmed
         /// Keys that users had not used before, who had others.
@@ -88,7 +97,7 @@ final class WorkerMeter: @unchecked Sendable {
             decision: exchange.decision, reason: exchange.reason,
             status: exchange.responseStatus, nanoseconds: nanoseconds)
         if exchange.policy.mode != .off, exchange.endpoint == nil {
-            meter.count(tier: exchange.tier, isOutdated: exchange.isOutdated)
+            meter.countStanding(of: exchange)
         }
     }
 

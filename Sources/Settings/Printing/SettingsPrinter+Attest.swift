@@ -23,6 +23,12 @@ extension SettingsPrinter {
         yaml.entry("min_tier", attest.minTier.name.description)
         write("on_lower_tier", attest.onLowerTier.rawValue, limits.lowerTier, to: &yaml)
         write(restrictions, to: &yaml)
+        if let risk = restrictions.risk {
+            yaml.mapping("risk") { yaml in
+                yaml.entry("max", "\(risk.max)")
+                write("action", risk.action.rawValue, limits.risk, to: &yaml)
+            }
+        }
         if attest.clientData == .body {
             yaml.entry("challenge_member", text: attest.challengeMember)
             if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }

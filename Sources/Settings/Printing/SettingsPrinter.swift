@@ -77,6 +77,9 @@ public struct SettingsPrinter {
             yaml.entry("id", text: app.id)
             let environments = AttestEnvironment.allCases.filter(app.environments.contains)
             yaml.entry("environments", list: environments.map(\.rawValue))
+            yaml.mapping("macos") {
+                $0.entry("require_full_security", "\(app.requiresMacFullSecurity)")
+            }
         }
         yaml.mapping("trust") { yaml in
             yaml.entry("extra_roots", list: settings.trust.extraRootPaths)
@@ -126,6 +129,10 @@ public struct SettingsPrinter {
     }
 
     private mutating func writeSecrets() {
+        yaml.mapping("developer_tokens") { yaml in
+            yaml.entry("max_ttl", Quantity.describe(settings.developerTokens.lifeMax))
+            yaml.entry("revoked", list: settings.developerTokens.revoked)
+        }
         let secrets = settings.secrets
         guard secrets != SecretSettings() else { return }
         yaml.mapping("secrets") { yaml in

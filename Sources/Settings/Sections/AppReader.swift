@@ -25,9 +25,19 @@ enum AppReader {
             if found.isEmpty { field.error("is empty: no key of this app could enrol") }
             return found
         }
+        var requiresFullSecurity = false
+        if let field = section.field("macos") {
+            _ = field.section { section in
+                section.set("require_full_security", &requiresFullSecurity) {
+                    $0.choice([("true", true), ("false", false)])
+                }
+            }
+        }
         return id.map { id in
-            AppIdentity(
+            var app = AppIdentity(
                 id: id, environments: Set(environments), rpIDHash: SHA256.hash(Array(id.utf8)))
+            app.requiresMacFullSecurity = requiresFullSecurity
+            return app
         }
     }
 

@@ -69,13 +69,13 @@ enum AttestReader {
         }
         if policy.onMissing == .pass, restrictions.isDemanding {
             section.warning(
-                "on_missing: pass lets whoever sends no proof around environments, categories "
-                    + "and min_bundle_version")
+                "on_missing: pass lets whoever sends no proof around environments, categories, "
+                    + "min_bundle_version and risk")
         }
     }
 
     static let proofs: [(name: String, value: AcceptedProofs)] = [
-        ("assertion", .assertion), ("token", .token),
+        ("assertion", .assertion), ("token", .token), ("developer", .developer),
     ]
 
     private static func accept(_ field: Field) -> AcceptedProofs? {

@@ -52,6 +52,31 @@ enum SessionTokenReader {
     }
 }
 
+/// Reads `developer_tokens`.
+enum DeveloperTokenReader {
+    static func developerTokens(_ field: Field) -> DeveloperTokenSettings? {
+        field.section { section in
+            var tokens = DeveloperTokenSettings()
+            section.set("max_ttl", &tokens.lifeMax) {
+                $0.duration(
+                    .seconds(60), .seconds(365 * 24 * 3600),
+                    "a token that nobody remembers must end by itself")
+            }
+            section.set("revoked", &tokens.revoked) { $0.list(name) }
+            return tokens
+        }
+    }
+
+    private static func name(_ field: Field) -> String? {
+        guard let text = field.text() else { return nil }
+        guard Name.isValid(text.value) else {
+            field.error("\(text.shown) \(Name.rule)")
+            return nil
+        }
+        return text.value
+    }
+}
+
 /// Reads `endpoints`.
 enum EndpointReader {
     static func endpoints(_ field: Field) -> EndpointSettings? {

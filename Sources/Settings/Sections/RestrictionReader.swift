@@ -6,12 +6,16 @@ enum RestrictionReader {
     static func read(
         _ section: inout Section, into restrictions: inout RouteRestrictions, mode: AttestMode
     ) {
-        let fields = ["environments", "categories", "min_bundle_version"].map { section.field($0) }
+        let names = ["environments", "categories", "min_bundle_version", "risk"]
+        let fields = names.map { section.field($0) }
         if let environments = fields[0].flatMap(environments) {
             restrictions.environments = environments
         }
         if let categories = fields[1].flatMap(categories) { restrictions.categories = categories }
         restrictions.versions = fields[2].flatMap(versions)
+        if let risk = fields[3].flatMap(risk) {
+            (restrictions.risk, restrictions.limits.risk) = risk
+        }
         guard mode == .off else { return }
         for case let field? in fields {
             field.error(
@@ -54,6 +58,28 @@ enum RestrictionReader {
     }
 
     private static let names = ValidationCategory.allCases.map { ($0.name, $0.rawValue) }
+
+    private static func risk(_ field: Field) -> (RiskRule, limit: String?)? {
+        let read = field.section { section -> (RiskRule, limit: String?)? in
+            let max = section.required("max").flatMap {
+                $0.count(0...1_000_000, "Apple's metric is a number of keys")
+            }
+            var rule = RiskRule(max: UInt32(clamping: max ?? 0))
+            var limit: String?
+            if let field = section.field("action") {
+                if field.isMapping {
+                    limit = ShortfallReader.limit(field, allowingKey: true)
+                    rule.action = .limit
+                } else if let action = ShortfallReader.word(
+                    field, [RiskRule.Action.observe, .deny].map { ($0.rawValue, $0) })
+                {
+                    rule.action = action
+                }
+            }
+            return max == nil ? nil : (rule, limit)
+        }
+        return read ?? nil
+    }
 
     // MARK: versions
 

@@ -34,6 +34,9 @@ struct SettingsReader {
             section.set("challenge", &settings.challenge, ChallengeReader.challenge)
             section.set(
                 "session_tokens", &settings.sessionTokens, SessionTokenReader.sessionTokens)
+            section.set(
+                "developer_tokens", &settings.developerTokens,
+                DeveloperTokenReader.developerTokens)
             section.set("secrets", &settings.secrets, ChallengeReader.secrets)
             section.set("signals", &settings.signals, SignalReader.signals)
             section.set("identity", &settings.identity, IdentityReader.identity)

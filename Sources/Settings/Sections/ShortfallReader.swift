@@ -29,7 +29,7 @@ struct ShortfallReader {
             return
         }
         let words = StoreFailurePolicy.allCases.filter { $0 != .limit }.map { ($0.rawValue, $0) }
-        guard let onFailure = field.choice(words) else { return }
+        guard let onFailure = Self.word(field, words) else { return }
         policy.onStoreFailure = onFailure
         if onFailure == .tokensOnly, isAcceptKnown, !policy.accept.contains(.token) {
             field.error("tokens_only needs accept: [assertion, token]")
@@ -64,15 +64,21 @@ struct ShortfallReader {
         if field.isMapping {
             return limit(field, allowingKey: allowingKey).map { (.limit, $0) }
         }
+        let words = [ShortfallAction.deny, .pass].map { ($0.rawValue, $0) }
+        return word(field, words).map { ($0, nil) }
+    }
+
+    /// One of the words that stand for themselves.
+    static func word<Value>(_ field: Field, _ words: [(name: String, value: Value)]) -> Value? {
         if case .scalar("limit", _) = field.node.kind {
             field.error("limit needs the name of a rate limit: write { limit: NAME }")
             return nil
         }
-        let words = [ShortfallAction.deny, .pass].map { ($0.rawValue, $0) }
-        return field.choice(words).map { ($0, nil) }
+        return field.choice(words)
     }
 
-    private static func limit(_ field: Field, allowingKey: Bool) -> String? {
+    /// `{ limit: NAME }`.
+    static func limit(_ field: Field, allowingKey: Bool) -> String? {
         let name = field.section { section in
             section.required("limit").flatMap { $0.rateLimitName(allowingKey: allowingKey) }
         }

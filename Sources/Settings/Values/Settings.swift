@@ -15,6 +15,7 @@ public struct Settings: Hashable, Sendable {
     public var keyCache = KeyCacheSettings()
     public var challenge = ChallengeSettings()
     public var sessionTokens = SessionTokenSettings()
+    public var developerTokens = DeveloperTokenSettings()
     public var secrets = SecretSettings()
     public var signals = SignalSettings()
     public var identity = IdentitySettings()
@@ -30,6 +31,11 @@ public struct Settings: Hashable, Sendable {
     public var timeouts = Timeouts()
 
     public init() {}
+
+    /// Names of the routes that take developer tokens.
+    public var developerRoutes: [String] {
+        routes.filter { $0.attest.accept.contains(.developer) }.map(\.name)
+    }
 }
 
 /// Where to listen or connect.
@@ -136,6 +142,26 @@ public struct SessionTokenSettings: Hashable, Sendable {
     public var boundHeader: String?
 
     public init() {}
+}
+
+public struct DeveloperTokenSettings: Hashable, Sendable {
+    /// The longest life of a token; one that has longer is not accepted.
+    public var lifeMax: Duration = .seconds(30 * 24 * 3600)
+    /// Names and ids of tokens that were taken back.
+    public var revoked: [String] = []
+
+    public init() {}
+
+    /// A duration as the configuration writes it; nil for anything else.
+    public static func life(_ text: String) -> Duration? {
+        guard case .amount(let milliseconds) = Quantity.parse(text, Quantity.durationUnits) else {
+            return nil
+        }
+        return .milliseconds(milliseconds)
+    }
+
+    /// Whether a token may have this name: what ``revoked`` can hold.
+    public static func isName(_ text: String) -> Bool { Name.isValid(text) }
 }
 
 public struct SecretSettings: Hashable, Sendable {

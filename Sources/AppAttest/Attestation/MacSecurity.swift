@@ -1,0 +1,44 @@
+package import Bytes
+import Crypto
+
+/// What an attestation says of the security of a Mac.
+///
+/// Apple publishes no list of access controls; what is known is that of a Mac with System Integrity
+/// Protection and Full Security, and that of phones, which is another. So the list is compared only
+/// where the device may be a Mac, and there anything but the known list counts as reduced.
+///
+/// Whether it may be one is told by the leaf, which Apple signs: the operating system's platform
+/// (extension 8.7), named by phones from iOS 18 on. Macs attest from macOS 27 on, and every leaf of
+/// the year 2026 has the list (extension 8.6). So a leaf without platform and without list is of a
+/// system before iOS 18, when no Mac could attest; one of a platform that is not known, or without
+/// one and with a list, may be a Mac's.
+public enum MacSecurity: String, Sendable, CaseIterable {
+    /// A phone, tablet, watch, television or headset.
+    case notMac = "not_a_mac"
+    case full
+    /// Reduced, or nothing that is known.
+    case reduced
+
+    /// Platforms that are no Mac, as the leaf names them.
+    private static let otherPlatforms: Set<String> = [
+        "iphoneos", "appletvos", "watchos", "xros", "visionos",
+    ]
+
+    init(of leaf: Certificate) {
+        let list = leaf.extensionValue(oid: LeafCertificate.accessControlOID)
+        let system = SystemVersion(
+            extensionValue: leaf.extensionValue(oid: LeafCertificate.systemVersionOID) ?? [])
+        self.init(
+            platform: system.platform, hasAccessControl: list != nil,
+            digest: list.flatMap { LeafCertificate.accessControl(in: $0) }.map { SHA256.hash($0) })
+    }
+
+    /// `digest`: SHA-256 of the list, nil where there is none that can be read.
+    package init(platform: String?, hasAccessControl: Bool, digest: Bytes32?) {
+        if platform.map(Self.otherPlatforms.contains) ?? !hasAccessControl {
+            self = .notMac
+        } else {
+            self = digest == LeafCertificate.macFullSecurityDigest ? .full : .reduced
+        }
+    }
+}

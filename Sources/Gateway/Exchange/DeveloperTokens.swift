@@ -1,0 +1,60 @@
+import AppAttest
+import Bytes
+import HTTP
+import Policy
+import Settings
+
+/// Developer tokens: for machines without App Attest, on routes that say so.
+extension Exchange {
+    /// Whether the one token header holds what says that it is a developer's.
+    var claimsDeveloperToken: Bool {
+        guard case .value(let range) = uniqueField(site.tokenName) else { return false }
+        let headBytes = headBytes
+        return site.developerTokens.claims(headBytes.span.extracting(range))
+    }
+
+    /// Accepts a request by a developer's token: there is no key, and nothing is known of an app,
+    /// so of what the route demands only the tier is measured.
+    func verifyDeveloperToken() throws(Refusal) -> Step {
+        do throws(Refusal) {
+            let token = try authenticDeveloperToken()
+            try meetTier(token.worth.tier)
+            worker.meter.add(.developerTokens)
+            if shortfall == nil { decision = .developer }
+        } catch {
+            try refuseOrObserve(error)
+        }
+        return .next
+    }
+
+    private func authenticDeveloperToken() throws(Refusal) -> DeveloperToken {
+        guard let routeIndex, case .value(let range) = uniqueField(site.tokenName) else {
+            throw Refusal(.tokenInvalid, detail: "token_repeated")
+        }
+        let headBytes = headBytes
+        let opened: DeveloperToken
+        do throws(SessionTokenFailure) {
+            opened = try site.developerTokens.open(
+                headBytes.span.extracting(range), for: site.settings.routes[routeIndex].name,
+                at: worker.wallMilliseconds / 1000, lifeMax: site.developerTokenLifeMax)
+        } catch {
+            throw Refusal(.tokenInvalid, detail: error.rawValue)
+        }
+        // Kept also where it is refused now: whose it was is for the log.
+        developerToken = opened
+        let revoked = site.revokedDeveloperTokens
+        guard !revoked.contains(opened.name), !revoked.contains(opened.id) else {
+            throw Refusal(.tokenInvalid, detail: SessionTokenFailure.revoked.rawValue)
+        }
+        return opened
+    }
+}
+
+extension DeveloperToken.Worth {
+    var tier: TrustTier {
+        switch self {
+        case .token: .token
+        case .none: .none
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// What becomes of a request whose key has a risk metric above a threshold.
+///
+/// The metric is Apple's estimate of how many keys of the app the device has had in 30 days: a
+/// signal, not a verdict. A key without one is not above.
+public struct RiskRule: Hashable, Sendable {
+    public enum Action: String, Sendable, CaseIterable {
+        /// Counted; the upstream sees the metric as ever.
+        case observe
+        /// Forwarded while a rate limit has room for it: ``ShortfallLimits``.
+        case limit
+        case deny
+    }
+
+    /// The highest metric that is not above.
+    public var max: UInt32
+    public var action = Action.observe
+
+    public init(max: UInt32) { self.max = max }
+
+    public func isAbove(_ metric: UInt32?) -> Bool { metric.map { $0 > max } ?? false }
+}

@@ -1,0 +1,89 @@
+import AppAttest
+import EventLoop
+import Policy
+import Settings
+
+/// `sallyport developer-token`: lets a machine in that has no App Attest, for a while.
+enum DeveloperTokenCommand {
+    static let usage = """
+        usage: sallyport developer-token -c FILE --name NAME --ttl DURATION [OPTION...]
+
+          --name NAME     whom it is for: logs, metrics and developer_tokens.revoked name it so
+          --ttl DURATION  how long it is good for, as 720h; at most developer_tokens.max_ttl
+          --routes A,B    the routes that it is good for (default: all that take such tokens)
+          --tier TIER     what it counts for: token (default) or none
+
+        Prints the token on standard output, and its id and end on standard error. It is sent in the
+        header of session tokens, and is good only on routes whose attest.accept names developer.
+        """
+
+    private static let options = ["-c", "--config", "--name", "--ttl", "--routes", "--tier"]
+
+    static func main(_ words: [String]) {
+        let arguments = Arguments(words, options: options, flags: [], usage: usage)
+        guard arguments.operands.isEmpty else { Exit.usage(usage) }
+        let path = ConfigurationFile.path(arguments, usage: usage)
+        let name = arguments.required("--name", usage: usage)
+        guard DeveloperTokenSettings.isName(name) else {
+            Exit.usage("--name: 1 to 64 letters, digits, periods, hyphens and underscores")
+        }
+        let ttl = arguments.required("--ttl", usage: usage)
+        guard let worth = DeveloperToken.Worth(rawValue: arguments.value("--tier") ?? "token")
+        else { Exit.usage("--tier: token or none") }
+        let settings = ConfigurationFile.loadOrExit(path).settings
+        let life = life(ttl, settings)
+        let routes = routes(arguments.value("--routes"), settings)
+        let now = WallClock.now().seconds
+        let token = DeveloperToken(
+            name: name, id: DeveloperToken.makeID(), issuedAt: now, expiresAt: now + life,
+            audience: routes, worth: worth)
+        warn(token, settings)
+        do {
+            let keys = try SecretKeyFiles.challengeKeys(for: settings)
+            guard let sealer = DeveloperTokenSealer(keys: keys) else {
+                Exit.failed("the challenge keys are not 32 bytes each")
+            }
+            Console.complain(
+                "developer token \(name), id \(token.id), until \(RFC3339.text(token.expiresAt))")
+            Console.print(String(decoding: sealer.token(of: token), as: UTF8.self))
+        } catch {
+            Exit.failed("\(error)")
+        }
+    }
+
+    private static func life(_ text: String, _ settings: Settings) -> Int64 {
+        let lifeMax = settings.developerTokens.lifeMax
+        guard let life = DeveloperTokenSettings.life(text) else {
+            Exit.usage("--ttl: \(text) is not a duration such as 30m, 24h or 720h")
+        }
+        guard life >= .seconds(1), life <= lifeMax else {
+            Exit.usage(
+                "--ttl: \(text) is outside 1s to \(lifeMax.components.seconds / 60)m "
+                    + "(developer_tokens.max_ttl)")
+        }
+        return life.components.seconds
+    }
+
+    private static func routes(_ text: String?, _ settings: Settings) -> [String] {
+        guard let text else { return [] }
+        let names = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard names.count <= SessionTokenSealer.audienceCountMax else {
+            Exit.usage("--routes: more than \(SessionTokenSealer.audienceCountMax)")
+        }
+        for name in names {
+            guard settings.developerRoutes.contains(name) else {
+                Exit.usage("--routes: no route \(name) takes developer tokens (attest.accept)")
+            }
+        }
+        return names
+    }
+
+    private static func warn(_ token: DeveloperToken, _ settings: Settings) {
+        if settings.developerRoutes.isEmpty {
+            Console.complain("warning: no route takes developer tokens (attest.accept)")
+        }
+        if settings.developerTokens.revoked.contains(token.name) {
+            Console.complain("warning: developer_tokens.revoked names \(token.name)")
+        }
+    }
+}
