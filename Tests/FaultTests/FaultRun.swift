@@ -147,7 +147,7 @@ final class FaultRun {
     }
 
     /// A cluster or a set of Sentinels may just be busy with a failover of its own: what could not
-    /// be broken as intended is tried once more. What the gateways do meanwhile counts all the same.
+    /// be broken as intended is tried once more. What the gateways do meanwhile counts as ever.
     private func inject(_ fault: Fault) throws {
         do {
             try fault.inject(self)

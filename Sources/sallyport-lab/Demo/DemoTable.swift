@@ -2,7 +2,9 @@
 struct DemoTable {
     private let rows: [(cells: [String], isExpected: Bool)]
 
-    private static let heading = ["", "what was sent", "request", "status", "code", "nginx saw"]
+    private static let heading = [
+        "", "what was sent", "request", "status", "code", "nginx saw the request",
+    ]
 
     /// `first`: the number of the first row, as the upstream knows it.
     init(rows: ArraySlice<DemoRow>, first: Int, log: UpstreamLog) {
@@ -18,12 +20,11 @@ struct DemoTable {
     }
 
     private static func describe(_ seen: SeenRequest?, _ row: DemoRow) -> String {
-        guard let seen else { return "nothing" }
-        let request = seen.request == row.request ? "the request" : seen.request
-        guard seen.result != "-" || seen.key != "-" else { return request + ", no X-Attest-*" }
-        let verdict = "\(request), \(seen.result)"
-        guard seen.key != "-" else { return verdict }
-        return "\(verdict) (\(seen.tier)), key \(seen.key.prefix(8))"
+        guard let seen else { return "no" }
+        guard seen.request == row.request else { return "another one: \(seen.request)" }
+        guard seen.result != "-" || seen.key != "-" else { return "no X-Attest-*" }
+        guard seen.key != "-" else { return seen.result }
+        return "\(seen.result) (\(seen.tier)), key \(seen.key.prefix(8))"
     }
 
     var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }
