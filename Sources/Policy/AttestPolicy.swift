@@ -64,6 +64,8 @@ public struct AcceptedProofs: OptionSet, Hashable, Sendable {
     public static let assertion = AcceptedProofs(rawValue: 1)
     /// A session token, which an assertion was exchanged for.
     public static let token = AcceptedProofs(rawValue: 2)
+    /// A token of DeviceCheck, which Apple is asked about.
+    public static let deviceCheck = AcceptedProofs(rawValue: 4)
 }
 
 /// What a route demands of a request's proof. Plain, because each exchange has a copy.

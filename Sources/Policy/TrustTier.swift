@@ -38,8 +38,9 @@ extension AcceptedProofs {
     /// The proofs that are worth just this.
     static func worth(_ tier: TrustTier) -> AcceptedProofs {
         switch tier {
-        case .none, .deviceCheck: []
+        case .none: []
         case .token: .token
+        case .deviceCheck: .deviceCheck
         case .attested: .assertion
         }
     }

@@ -85,11 +85,10 @@ struct RouteReport {
     }
 
     private static func proofs(_ accept: AcceptedProofs) -> String {
-        switch accept {
-        case .assertion: "assertions"
-        case .token: "tokens"
-        default: "assertions and tokens"
-        }
+        let names: [(AcceptedProofs, String)] = [
+            (.assertion, "assertions"), (.token, "tokens"), (.deviceCheck, "DeviceCheck tokens"),
+        ]
+        return names.filter { accept.contains($0.0) }.map(\.1).joined(separator: " and ")
     }
 
     private func describeAction(of route: Route) {

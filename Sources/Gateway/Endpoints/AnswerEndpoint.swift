@@ -28,7 +28,7 @@ extension Exchange {
         switch endpoint {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
-        case nil: "GET, HEAD"
+        case nil: deviceAction == nil ? "GET, HEAD" : "POST"
         }
     }
 

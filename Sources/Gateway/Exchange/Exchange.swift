@@ -68,6 +68,10 @@ final class Exchange {
     /// A session token stands in for an assertion.
     var bringsToken = false
     var token: SessionToken?
+    /// A token of DeviceCheck stands in for an assertion, and what is known of it.
+    var device: DeviceProof?
+    /// What the operator asks about a device, on the admin listener.
+    var deviceAction: DeviceAction?
     /// The routes that the token asked for shall be good for.
     var tokenAudience: [String] = []
     var key: CachedKey?
@@ -188,6 +192,8 @@ final class Exchange {
         evidence = nil
         bringsToken = false
         token = nil
+        if device != nil { device = nil }
+        deviceAction = nil
         if !tokenAudience.isEmpty { tokenAudience = [] }
         key = nil
         app = nil

@@ -22,6 +22,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case storeUnavailable
     /// Not of the Contract's first list: of routes that take session tokens.
     case tokenInvalid
+    /// Nor this: of routes that take tokens of DeviceCheck.
+    case deviceTokenInvalid
 
     case badRequest
     case requestTimeout
@@ -54,7 +56,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .ok: 200
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
             .challengeExpired, .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown,
-            .tokenInvalid:
+            .tokenInvalid, .deviceTokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid: 403
         case .bodyTooLarge: 413
@@ -97,6 +99,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .rateLimited: "rate_limited"
         case .storeUnavailable: "store_unavailable"
         case .tokenInvalid: "token_invalid"
+        case .deviceTokenInvalid: "device_token_invalid"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"
@@ -118,7 +121,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         switch self {
         case .challengeRequired: .fetchChallenge
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
-            .challengeExpired, .requestMismatch, .bodyMismatch, .tokenInvalid:
+            .challengeExpired, .requestMismatch, .bodyMismatch, .tokenInvalid, .deviceTokenInvalid:
             .signAgain
         case .keyUnknown, .attestationInvalid: .attestAgain
         case .appOutdated: .updateApp

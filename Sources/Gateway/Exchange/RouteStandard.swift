@@ -54,7 +54,8 @@ extension Refusal {
     var shortfall: Shortfall? {
         switch reason {
         case .assertionRequired: detail == Self.tierDetail ? .lowerTier : .missing
-        case .tokenInvalid: detail == Self.tokenMissingDetail ? .missing : .invalid
+        case .tokenInvalid, .deviceTokenInvalid:
+            detail == Self.tokenMissingDetail ? .missing : .invalid
         case .assertionMalformed, .assertionInvalid, .assertionReplayed, .challengeExpired,
             .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown, .keyRevoked:
             .invalid
@@ -104,7 +105,7 @@ extension Exchange {
     }
 
     private func meet(_ standard: RouteStandard) throws(Refusal) {
-        if let environment = key?.environment ?? token?.environment,
+        if let environment = key?.environment ?? token?.environment ?? device?.environment,
             !standard.environments.contains(environment.asSet)
         {
             throw Refusal(.distributionNotAllowed, detail: "environment")
@@ -115,7 +116,9 @@ extension Exchange {
                 .distributionNotAllowed,
                 detail: category == nil ? "category_missing" : "category")
         }
-        guard let versions = standard.versions, let appID = app?.id ?? token?.appID else { return }
+        guard let versions = standard.versions else { return }
+        // DeviceCheck tells neither app nor version: what is asked of every app counts.
+        guard let appID = app?.id ?? token?.appID ?? (device == nil ? nil : "") else { return }
         switch versions.verdict(version: bundleVersion, appID: appID) {
         case .current: break
         case .outdated: isOutdated = true

@@ -33,7 +33,7 @@ final class Worker {
     let counters: WorkerCounters
     private var floors = FloorBook()
     private var floorTimer: Timer?
-    private let waiting: WaitingExchanges
+    let waiting: WaitingExchanges
     /// Changes of keys that the worker has heard of.
     private var changeCount: UInt64 = 0
     private var receiver: MailboxReceiver<WorkerMessage>?
@@ -115,6 +115,8 @@ final class Worker {
             guard let exchange = waiting.take(number) else { return }
             exchange.durableOutcome = outcome
             exchange.resume()
+        case .deviceReplied(let number, let reply):
+            waiting.take(number)?.deviceReplied(reply)
         case .keysChanged(let change):
             changeCount += 1
             switch change {

@@ -8,6 +8,8 @@ enum WorkerMessage: Sendable {
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
     case keysChanged(RegistryChange)
+    /// Apple's word on the device of a waiting exchange.
+    case deviceReplied(UInt64, DeviceReply)
     /// The first listeners, once every worker is there.
     case listen([BoundListener])
     case reload(WorkerUpdate)

@@ -18,6 +18,7 @@ struct CrossChecks {
         RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
         checkEndpoints()
         checkTokens()
+        checkDeviceCheck()
         checkApps(hasApps: hasApps)
         if let registryField { checkShared(registryField) }
         warn(routeField)
@@ -87,6 +88,16 @@ struct CrossChecks {
         context.error(
             "\(first.path).attest.accept: more than \(SessionTokenSealer.audienceCountMax) routes "
                 + "take session tokens, and each token would name them all", at: first.modeMark)
+    }
+
+    private func checkDeviceCheck() {
+        // A section that is faulty has been reported.
+        guard settings.deviceCheck == nil, context.errors.isEmpty,
+            let route = routes.first(where: { $0.route.attest.accept.contains(.deviceCheck) })
+        else { return }
+        context.error(
+            "\(route.path).attest.accept: device_check needs the sections apple and device_check: "
+                + "nobody could be asked", at: route.modeMark)
     }
 
     private func checkApps(hasApps: Bool) {

@@ -75,7 +75,7 @@ enum AttestReader {
     }
 
     static let proofs: [(name: String, value: AcceptedProofs)] = [
-        ("assertion", .assertion), ("token", .token),
+        ("assertion", .assertion), ("token", .token), ("device_check", .deviceCheck),
     ]
 
     private static func accept(_ field: Field) -> AcceptedProofs? {
