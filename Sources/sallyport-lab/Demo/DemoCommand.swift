@@ -23,12 +23,22 @@ enum DemoCommand {
             client: try DeviceClient(address),
             apple: try LabFile.apple(options.required("--apple")),
             device: device, challengeLife: .seconds(options.count("--challenge-seconds", or: 5)))
-        try scenario.run()
+        try scenario.playFirstAct()
+        let firstCount = scenario.rows.count
+        try scenario.playSecondAct()
         try DeviceState(path: options.required("--device"), device: device).save()
         let log = try UpstreamLog(
             waitingFor: scenario.rows.count, in: options.required("--nginx-log"))
-        let table = DemoTable(rows: scenario.rows, log: log)
-        print(table.text)
-        guard table.isAsExpected else { throw LabError("a row is not as it should be") }
+        let acts = [
+            DemoTable(rows: scenario.rows[..<firstCount], first: 1, log: log),
+            DemoTable(rows: scenario.rows[firstCount...], first: firstCount + 1, log: log),
+        ]
+        print("First act: keys and assertions.\n")
+        print(acts[0].text)
+        print("\nSecond act: tokens, versions, observing.\n")
+        print(acts[1].text)
+        guard acts.allSatisfy(\.isAsExpected) else {
+            throw LabError("a row is not as it should be")
+        }
     }
 }

@@ -1,29 +1,48 @@
 /// One request of the demo: what was sent, what must come of it, and what did.
 struct DemoRow {
     /// What the upstream must have seen of a request.
-    enum Arrival {
+    enum Arrival: Hashable {
         case nothing
-        /// The request, with the gateway's word that it was verified.
-        case verified
+        /// The request, with the gateway's word that it was verified, and what its proof is worth.
+        case verified(tier: String = "attested")
+        /// The request, with the gateway's word that nothing was proved.
+        case unverified
         /// The request, without any word on who sent it.
         case unmarked
     }
 
+    /// What must come of a request.
+    struct Outcome: Hashable {
+        var status = 200
+        /// Of a refusal; or what an app is told to do beside the answer.
+        var code = "-"
+        var arrival = Arrival.nothing
+
+        static let accepted = Outcome()
+
+        static func refused(_ status: Int, _ code: String) -> Outcome {
+            Outcome(status: status, code: code)
+        }
+
+        static func arrived(_ arrival: Arrival, told code: String = "-") -> Outcome {
+            Outcome(code: code, arrival: arrival)
+        }
+    }
+
     let title: String
     let request: String
-    let expectedStatus: Int
-    let expectedCode: String
-    let expectedArrival: Arrival
+    let expected: Outcome
     let status: Int
     let code: String
 
     func isExpected(_ seen: SeenRequest?) -> Bool {
-        guard status == expectedStatus, code == expectedCode else { return false }
-        guard let seen else { return expectedArrival == .nothing }
+        guard status == expected.status, code == expected.code else { return false }
+        guard let seen else { return expected.arrival == .nothing }
         guard seen.request == request else { return false }
-        switch expectedArrival {
+        switch expected.arrival {
         case .nothing: return false
-        case .verified: return seen.result == "verified" && seen.key != "-"
+        case .verified(let tier): return seen.result == "verified" && seen.tier == tier
+        case .unverified: return seen.result == "unverified" && seen.key == "-"
         case .unmarked: return seen.result == "-" && seen.key == "-"
         }
     }

@@ -1,7 +1,7 @@
 import AppAttestTesting
 import EventLoop
 
-/// The requests of the demo, in order.
+/// The requests of the demo, in order. The first act: keys and assertions.
 struct DemoScenario {
     let client: DeviceClient
     let apple: SimulatedApple
@@ -22,11 +22,11 @@ struct DemoScenario {
 
     /// Marks a request, so that the upstream's log tells the rows apart.
     static let rowField = "X-Demo-Row"
-    private static let transfer = HTTPRequest(
+    static let transfer = HTTPRequest(
         method: "POST", target: "/api/transfer",
         fields: [("Content-Type", "application/json")], body: Array(#"{"amount":10}"#.utf8))
 
-    mutating func run() throws {
+    mutating func playFirstAct() throws {
         let early = try client.assertionChallenge()
         let earlyAt = MonotonicInstant.now()
         try enrol()
@@ -36,7 +36,7 @@ struct DemoScenario {
         try presentStaleChallenges(early, issuedAt: earlyAt)
         var open = HTTPRequest(method: "GET", target: "/health")
         open.fields = [("X-Attest-Result", "verified"), ("X_Attest_Key", "mine")]
-        try send("open route, with X-Attest-* of its own", open, arrival: .unmarked)
+        try send("open route, with X-Attest-* of its own", open, .arrived(.unmarked))
     }
 
     // MARK: enrolment
@@ -50,12 +50,12 @@ struct DemoScenario {
         let other = try SimulatedApple(around: WallClock.now().seconds)
         let forged = try DeviceClient.enrolment(
             of: stranger, by: other, challenge: try client.attestationChallenge(for: stranger))
-        try send("attestation under another root", forged, 403, "attestation_invalid")
+        try send("attestation under another root", forged, .refused(403, "attestation_invalid"))
     }
 
     // MARK: asserted requests
 
-    private func signed(
+    func signed(
         _ request: HTTPRequest = transfer, by signer: SimulatedDevice? = nil,
         challenge: String? = nil, fault: AssertionFault? = nil
     ) throws -> HTTPRequest {
@@ -66,34 +66,34 @@ struct DemoScenario {
     /// What must reach the upstream. Returns the last request.
     private mutating func pass() throws -> HTTPRequest {
         let request = try signed()
-        let answer = try send("asserted request", request, arrival: .verified)
+        let answer = try send("asserted request", request, .arrived(.verified()))
         guard let next = answer.nextChallenge else {
             throw LabError("the answer brought no next challenge")
         }
         let second = try signed(challenge: next)
-        try send("another, with the challenge it brought", second, arrival: .verified)
+        try send("another, with the challenge it brought", second, .arrived(.verified()))
         return second
     }
 
     private mutating func alter(_ accepted: HTTPRequest) throws {
-        try send("the same assertion again", accepted, 401, "assertion_replayed")
+        try send("the same assertion again", accepted, .refused(401, "assertion_replayed"))
         var changed = try signed()
         changed.body = Array(#"{"amount":1000000}"#.utf8)
-        try send("changed body", changed, 401, "body_mismatch")
+        try send("changed body", changed, .refused(401, "body_mismatch"))
         changed = try signed()
         changed.target = "/api/refund"
-        try send("another path than was signed", changed, 401, "request_mismatch")
+        try send("another path than was signed", changed, .refused(401, "request_mismatch"))
         changed = try signed()
         changed.method = "PUT"
-        try send("another method than was signed", changed, 401, "request_mismatch")
-        try send("no assertion", Self.transfer, 401, "assertion_required")
+        try send("another method than was signed", changed, .refused(401, "request_mismatch"))
+        try send("no assertion", Self.transfer, .refused(401, "assertion_required"))
         try send(
-            "forged signature", try signed(fault: .otherKey), 401, "assertion_invalid")
+            "forged signature", try signed(fault: .otherKey), .refused(401, "assertion_invalid"))
     }
 
     private mutating func presentOtherKeys() throws {
         let stranger = try SimulatedDevice(appID: device.appID)
-        try send("key that never enrolled", try signed(by: stranger), 401, "key_unknown")
+        try send("key that never enrolled", try signed(by: stranger), .refused(401, "key_unknown"))
     }
 
     private mutating func presentStaleChallenges(
@@ -101,12 +101,14 @@ struct DemoScenario {
     ) throws {
         let challenge = try client.assertionChallenge()
         try send(
-            "request with a fresh challenge", try signed(challenge: challenge), arrival: .verified)
+            "request with a fresh challenge", try signed(challenge: challenge),
+            .arrived(.verified()))
         try send(
-            "new assertion over that spent challenge", try signed(challenge: challenge), 401,
-            "challenge_expired")
+            "new assertion over that spent challenge", try signed(challenge: challenge),
+            .refused(401, "challenge_expired"))
         try waitUntil(issuedAt + challengeLife + .milliseconds(200))
-        try send("expired challenge", try signed(challenge: early), 401, "challenge_expired")
+        try send(
+            "expired challenge", try signed(challenge: early), .refused(401, "challenge_expired"))
     }
 
     private func waitUntil(_ instant: MonotonicInstant) throws {
@@ -117,19 +119,18 @@ struct DemoScenario {
         loop.run()
     }
 
+    /// Sends a request and notes what came of it.
     @discardableResult
-    private mutating func send(
-        _ title: String, _ request: HTTPRequest, _ status: Int = 200, _ code: String = "-",
-        arrival: DemoRow.Arrival = .nothing
+    mutating func send(
+        _ title: String, _ request: HTTPRequest, _ expected: DemoRow.Outcome = .accepted
     ) throws -> HTTPAnswer {
         var marked = request
         marked.fields.append((Self.rowField, "\(rows.count + 1)"))
         let answer = try client.send(marked)
         rows.append(
             DemoRow(
-                title: title, request: "\(request.method) \(request.target)",
-                expectedStatus: status, expectedCode: code, expectedArrival: arrival,
-                status: answer.status, code: answer.code ?? "-"))
+                title: title, request: "\(request.method) \(request.target)", expected: expected,
+                status: answer.status, code: answer.code ?? answer.advice ?? "-"))
         return answer
     }
 }

@@ -2,11 +2,14 @@
 struct DemoTable {
     private let rows: [(cells: [String], isExpected: Bool)]
 
-    private static let heading = ["", "what was sent", "request", "status", "code", "nginx saw"]
+    private static let heading = [
+        "", "what was sent", "request", "status", "code", "nginx saw the request",
+    ]
 
-    init(rows: [DemoRow], log: UpstreamLog) {
+    /// `first`: the number of the first row, as the upstream knows it.
+    init(rows: ArraySlice<DemoRow>, first: Int, log: UpstreamLog) {
         self.rows = rows.enumerated().map { index, row in
-            let seen = log[index + 1]
+            let seen = log[first + index]
             let isExpected = row.isExpected(seen)
             let cells = [
                 isExpected ? "ok" : "WRONG", row.title, row.request, "\(row.status)", row.code,
@@ -17,10 +20,11 @@ struct DemoTable {
     }
 
     private static func describe(_ seen: SeenRequest?, _ row: DemoRow) -> String {
-        guard let seen else { return "nothing" }
-        let request = seen.request == row.request ? "the request" : seen.request
-        guard seen.result != "-" || seen.key != "-" else { return request + ", no X-Attest-*" }
-        return "\(request), \(seen.result), key \(seen.key.prefix(8))"
+        guard let seen else { return "no" }
+        guard seen.request == row.request else { return "another one: \(seen.request)" }
+        guard seen.result != "-" || seen.key != "-" else { return "no X-Attest-*" }
+        guard seen.key != "-" else { return seen.result }
+        return "\(seen.result) (\(seen.tier)), key \(seen.key.prefix(8))"
     }
 
     var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }

@@ -5,11 +5,13 @@ struct SeenRequest {
     let request: String
     /// `X-Attest-Result`.
     let result: String
+    /// `X-Attest-Tier`.
+    let tier: String
     /// `X-Attest-Key`.
     let key: String
 }
 
-/// What nginx logged, by row of the demo: `ROW METHOD URI RESULT KEY`.
+/// What nginx logged, by row of the demo: `ROW METHOD URI RESULT TIER KEY`.
 struct UpstreamLog {
     private var requests: [Int: SeenRequest] = [:]
 
@@ -36,9 +38,10 @@ struct UpstreamLog {
         var requests: [Int: SeenRequest] = [:]
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ").map(String.init)
-            guard words.count == 5, let row = Int(words[0]) else { continue }
+            guard words.count == 6, let row = Int(words[0]) else { continue }
             requests[row] = SeenRequest(
-                request: words[1] + " " + words[2], result: words[3], key: words[4])
+                request: words[1] + " " + words[2], result: words[3], tier: words[4],
+                key: words[5])
         }
         return requests
     }

@@ -21,9 +21,16 @@ struct HTTPAnswer {
     /// The `code` of a refusal (RFC 9457), nil for other answers.
     var code: String? {
         guard self["Content-Type"] == "application/problem+json" else { return nil }
-        return try? JSONValue.parse(body.span, byteCountMax: 64 * 1024, depthMax: 8)["code"]?
-            .stringValue
+        return member("code")
     }
+
+    /// A text of the JSON object that the body is; nil where it is none.
+    func member(_ name: String) -> String? {
+        try? JSONValue.parse(body.span, byteCountMax: 64 * 1024, depthMax: 8)[name]?.stringValue
+    }
+
+    /// What an app is told to do although its request was served.
+    var advice: String? { self["X-App-Attest-Action"] }
 
     /// The gateway's challenge for the next request.
     var nextChallenge: String? { self["X-App-Attest-Challenge"] }

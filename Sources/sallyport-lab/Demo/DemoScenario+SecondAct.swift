@@ -1,0 +1,75 @@
+import AppAttestTesting
+
+/// The second act: what else a proof may be, and what else may be asked of one.
+extension DemoScenario {
+    mutating func playSecondAct() throws {
+        try exchangeForToken()
+        try comeInVersions()
+        try beObserved()
+    }
+
+    // MARK: session tokens
+
+    private static let feed = HTTPRequest(method: "GET", target: "/feed/latest")
+    private static let tokenField = "X-App-Attest-Token"
+
+    private mutating func exchangeForToken() throws {
+        let exchange = HTTPRequest(method: "POST", target: "/assert/token")
+        let answer = try send("an assertion, for a session token", try signed(exchange))
+        guard let token = answer.member("token") else {
+            throw LabError("no session token: \(answer.text)")
+        }
+        var request = Self.feed
+        request.fields = [(Self.tokenField, token)]
+        try send("the token, where tokens do", request, .arrived(.verified(tier: "token")))
+        try send("the token once more", request, .arrived(.verified(tier: "token")))
+        request.fields = [(Self.tokenField, String(token.dropLast(4)) + "AAAA")]
+        try send("a token that somebody has changed", request, .refused(401, "token_invalid"))
+        var transfer = Self.transfer
+        transfer.fields.append((Self.tokenField, token))
+        try send(
+            "the token, where only an assertion does", transfer,
+            .refused(401, "assertion_required"))
+    }
+
+    // MARK: versions
+
+    private mutating func comeInVersions() throws {
+        let order = HTTPRequest(
+            method: "POST", target: "/shop/order", fields: [("Content-Type", "application/json")],
+            body: Array(#"{"item":7}"#.utf8))
+        let versions: [(version: String, title: String, outcome: DemoRow.Outcome)] = [
+            ("4.2", "app 4.2, which the route asks for", .arrived(.verified())),
+            (
+                "4.1", "app 4.1, in its time of grace",
+                .arrived(.verified(), told: "update_app")
+            ),
+            ("3.9", "app 3.9, outdated", .refused(403, "app_outdated")),
+        ]
+        for (version, title, outcome) in versions {
+            let installation = try SimulatedDevice(
+                appID: device.appID, system: .iOS27, bundleVersion: version)
+            try enrol(installation)
+            try send(title, try signed(order, by: installation), outcome)
+        }
+    }
+
+    // MARK: observing
+
+    private mutating func beObserved() throws {
+        let old = HTTPRequest(method: "GET", target: "/legacy/list")
+        try send("an old app without a proof, only observed", old, .arrived(.unverified))
+        try send(
+            "a forged signature, only observed", try signed(old, fault: .otherKey),
+            .arrived(.unverified))
+        try send("an assertion, only observed", try signed(old), .arrived(.verified()))
+    }
+
+    /// Enrolment that is no row of its own.
+    private func enrol(_ device: SimulatedDevice) throws {
+        let challenge = try client.attestationChallenge(for: device)
+        let answer = try client.send(
+            try DeviceClient.enrolment(of: device, by: apple, challenge: challenge))
+        guard answer.status == 200 else { throw LabError("not enrolled: \(answer.text)") }
+    }
+}
