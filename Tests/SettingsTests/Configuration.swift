@@ -130,6 +130,13 @@ struct Configuration {
           hosts:
             attestation_data: { production: 'https://h:1', development: 'https://h:2' }
             device_check: { production: 'https://h:3', development: 'https://h:4' }
+        device_check:
+          team_id: ABCDE12345
+          environments: [development, production]
+          rate: 7/m
+          in_flight_max: 3
+          token_memory: 2h
+          bits: { bit0: first, bit1: second }
         trust: { extra_roots: [/root.pem], clock_skew: 0s }
         registry: { sqlite: ./r.db }
         counters:
@@ -166,7 +173,7 @@ struct Configuration {
             attestation: [challenge, first_limit]
         session_tokens: { ttl: 10s, bind_to: Authorization }
         developer_tokens: { max_ttl: 8760h, revoked: [ci, 0123456789abcdef] }
-        headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T }
+        headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T, device_check: X-D }
         upstreams:
           first.one-1_:
             servers:

@@ -7,6 +7,7 @@ import Telemetry
 /// The admin listener: health, metrics and a status page. Nothing here reaches an upstream.
 extension Exchange {
     func answerAdmin(path: Span<UInt8>) throws(Refusal) -> Step {
+        if let action = DeviceAction(path: path) { return try begin(action) }
         guard head.methodKind == .get || head.methodKind == .head else {
             throw Refusal(.methodNotAllowed, detail: "admin")
         }

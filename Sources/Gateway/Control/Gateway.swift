@@ -50,6 +50,7 @@ public final class Gateway {
     private var userSweep: Timer?
     private var nameRefresher: NameRefresher?
     private(set) var apple: AppleDesk?
+    private var devices: DeviceDesk?
     private let listeners: Listeners
     private let version: String
     private let ticketKeys = TicketKeyRings()
@@ -102,6 +103,9 @@ public final class Gateway {
         let apple = AppleDesk(loop: control.loop, hub: hub)
         try apple.use(site.settings.apple)
         self.apple = apple
+        let devices = try DeviceDesk(loop: control.loop, apple: apple, line: hub.devices)
+        devices.use(site.settings.deviceCheck)
+        self.devices = devices
         try startWorkers()
         for (mailbox, listeners) in zip(mailboxes, listeners.takeInitial()) {
             _ = mailbox.post(.listen(listeners))
@@ -266,6 +270,7 @@ public final class Gateway {
                 generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
             try apple?.use(loaded.settings.apple)
+            devices?.use(loaded.settings.deviceCheck)
             let bound = try listeners.bind(loaded.settings, generation: next.generation)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {

@@ -12,6 +12,7 @@ final class Hub: Sendable {
     let logs: LogWriters
     let health = Health()
     let apple = AppleMeter()
+    let devices = DeviceLine()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
     let signals: SignalBook

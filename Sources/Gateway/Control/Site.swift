@@ -32,6 +32,7 @@ public final class Site: Sendable {
     let clientDataName: FieldNameSet
     let keyIDName: FieldNameSet
     let tokenName: FieldNameSet
+    let deviceCheckName: FieldNameSet
     let tokens: SessionTokenSealer
     let developerTokens: DeveloperTokenSealer
     let developerTokenLifeMax: Int64
@@ -93,7 +94,9 @@ public final class Site: Sendable {
         receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
         let names = settings.headers
         reservedNames = FieldNameSet(
-            exact: [names.assertion, names.clientData, names.keyID, names.token],
+            exact: [
+                names.assertion, names.clientData, names.keyID, names.token, names.deviceCheck,
+            ],
             prefixes: ["x-app-attest-", "x-attest-"])
         let isUserTold = settings.signals.user?.source == .response
         responseReservedNames = FieldNameSet(
@@ -104,6 +107,7 @@ public final class Site: Sendable {
         clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
         keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])
         tokenName = FieldNameSet(exact: [names.token], prefixes: [])
+        deviceCheckName = FieldNameSet(exact: [names.deviceCheck], prefixes: [])
         tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
         headLimits = HeadLimits(
             headByteCountMax: settings.limits.headByteCountMax,

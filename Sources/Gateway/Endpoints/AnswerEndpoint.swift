@@ -30,7 +30,8 @@ extension Exchange {
         switch endpoint {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
-        case .identityKeys, nil: "GET, HEAD"
+        case .identityKeys: "GET, HEAD"
+        case nil: deviceAction == nil ? "GET, HEAD" : "POST"
         }
     }
 

@@ -7,6 +7,7 @@ extension Exchange {
     /// Accepts the assertion's counter and spends its challenge: all or nothing, after the
     /// signature, once.
     func advanceCounter() throws(Refusal) -> Step {
+        if device != nil, tier == .deviceCheck { return try spendDeviceToken() }
         guard let verified, let evidence, let key else { return .next }
         // With a store that all gateways share, the counter script keeps the buckets of a key.
         let isLimitedHere = evidence.challenge == nil || !worker.counters.isShared

@@ -69,6 +69,10 @@ final class Exchange {
     var bringsToken = false
     var token: SessionToken?
     var developerToken: DeveloperToken?
+    /// A token of DeviceCheck stands in for an assertion, and what is known of it.
+    var device: DeviceProof?
+    /// What the operator asks about a device, on the admin listener.
+    var deviceAction: DeviceAction?
     /// The routes that the token asked for shall be good for.
     var tokenAudience: [String] = []
     var key: CachedKey?
@@ -198,6 +202,8 @@ final class Exchange {
         bringsToken = false
         token = nil
         if developerToken != nil { developerToken = nil }
+        if device != nil { device = nil }
+        deviceAction = nil
         if !tokenAudience.isEmpty { tokenAudience = [] }
         key = nil
         app = nil

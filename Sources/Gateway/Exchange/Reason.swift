@@ -26,6 +26,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case riskTooHigh
     /// Of configurations with `signals` that deny.
     case abuseSuspected
+    /// Nor this: of routes that take tokens of DeviceCheck.
+    case deviceTokenInvalid
 
     case badRequest
     case requestTimeout
@@ -58,7 +60,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .ok: 200
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
             .challengeExpired, .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown,
-            .tokenInvalid:
+            .tokenInvalid, .deviceTokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid,
             .riskTooHigh, .abuseSuspected:
@@ -105,6 +107,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .tokenInvalid: "token_invalid"
         case .riskTooHigh: "risk_too_high"
         case .abuseSuspected: "abuse_suspected"
+        case .deviceTokenInvalid: "device_token_invalid"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"
@@ -126,7 +129,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         switch self {
         case .challengeRequired: .fetchChallenge
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
-            .challengeExpired, .requestMismatch, .bodyMismatch, .tokenInvalid:
+            .challengeExpired, .requestMismatch, .bodyMismatch, .tokenInvalid, .deviceTokenInvalid:
             .signAgain
         case .keyUnknown, .attestationInvalid: .attestAgain
         case .appOutdated: .updateApp

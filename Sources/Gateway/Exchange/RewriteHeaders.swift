@@ -122,6 +122,14 @@ extension Exchange {
     /// What the gateway found out. Only on routes with a mode other than `off`.
     private func appendVerdict() throws(Refusal) {
         guard policy.mode != .off else { return }
+        if tier == .deviceCheck, let environment = device?.environment {
+            upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Environment: ")
+            upstreamHead.append(environment.rawValue)
+            upstreamHead.append("\r\nX-Attest-Tier: ")
+            upstreamHead.append(tier.name)
+            upstreamHead.append("\r\n")
+            return
+        }
         // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
         guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
             let environment = key?.environment ?? token?.environment

@@ -58,7 +58,8 @@ extension Refusal {
     var shortfall: Shortfall? {
         switch reason {
         case .assertionRequired: detail == Self.tierDetail ? .lowerTier : .missing
-        case .tokenInvalid: detail == Self.tokenMissingDetail ? .missing : .invalid
+        case .tokenInvalid, .deviceTokenInvalid:
+            detail == Self.tokenMissingDetail ? .missing : .invalid
         case .assertionMalformed, .assertionInvalid, .assertionReplayed, .challengeExpired,
             .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown, .keyRevoked:
             .invalid
@@ -115,7 +116,8 @@ extension Exchange {
 
     private func meet(_ standard: RouteStandard) throws(Refusal) {
         // What is not known is not allowed, unless everything is.
-        let environment = (key?.environment ?? token?.environment)?.asSet ?? .all
+        let environment =
+            (key?.environment ?? token?.environment ?? device?.environment)?.asSet ?? .all
         guard standard.environments.isSuperset(of: environment) else {
             throw Refusal(.distributionNotAllowed, detail: "environment")
         }

@@ -116,6 +116,8 @@ final class Worker {
         case .userLookedUp(let number, let keyID, let result):
             userWasLookedUp(number, keyID, result)
         case .userNoted(let sighting, let result): userWasNoted(sighting, result)
+        case .deviceReplied(let number, let reply):
+            waiting.take(number)?.deviceReplied(reply)
         case .keysChanged(let change):
             changeCount += 1
             hub.signals.forget(change)

@@ -11,6 +11,8 @@ enum WorkerMessage: Sendable {
     case userLookedUp(UInt64?, KeyID, Result<UserKeys?, StoreError>)
     case userNoted(KeySighting, Result<UserKeys?, StoreError>)
     case keysChanged(RegistryChange)
+    /// Apple's word on the device of a waiting exchange.
+    case deviceReplied(UInt64, DeviceReply)
     /// The first listeners, once every worker is there.
     case listen([BoundListener])
     case reload(WorkerUpdate)

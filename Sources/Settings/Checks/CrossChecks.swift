@@ -19,6 +19,7 @@ struct CrossChecks {
         checkEndpoints()
         checkTokens()
         checkIdentity()
+        checkDeviceCheck()
         checkApps(hasApps: hasApps)
         if let registryField { checkShared(registryField) }
         warn(routeField)
@@ -103,6 +104,16 @@ struct CrossChecks {
                 "upstreams.\(upstream.settings.name).identity: needs identity: { keys: [...] }, by "
                     + "which it is signed", at: upstream.mark)
         }
+    }
+
+    private func checkDeviceCheck() {
+        // A section that is faulty has been reported.
+        guard settings.deviceCheck == nil, context.errors.isEmpty,
+            let route = routes.first(where: { $0.route.attest.accept.contains(.deviceCheck) })
+        else { return }
+        context.error(
+            "\(route.path).attest.accept: device_check needs the sections apple and device_check: "
+                + "nobody could be asked", at: route.modeMark)
     }
 
     private func checkApps(hasApps: Bool) {

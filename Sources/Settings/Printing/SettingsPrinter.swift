@@ -36,6 +36,7 @@ public struct SettingsPrinter {
         writeListeners()
         writeApps()
         if let apple = settings.apple { Self.write(apple, to: &yaml) }
+        if let deviceCheck = settings.deviceCheck { Self.write(deviceCheck, to: &yaml) }
         writeStores()
         writeChallenge()
         writeHeaders()
@@ -151,6 +152,7 @@ public struct SettingsPrinter {
             yaml.entry("client_data", text: settings.headers.clientData)
             yaml.entry("key_id", text: settings.headers.keyID)
             yaml.entry("token", text: settings.headers.token)
+            yaml.entry("device_check", text: settings.headers.deviceCheck)
         }
     }
 

@@ -9,7 +9,7 @@ enum HeaderReader {
             var taken: [(key: String, folded: String)] = []
             let members: [(String, WritableKeyPath<HeaderNames, String>)] = [
                 ("assertion", \.assertion), ("client_data", \.clientData), ("key_id", \.keyID),
-                ("token", \.token),
+                ("token", \.token), ("device_check", \.deviceCheck),
             ]
             for (key, path) in members {
                 let field = section.field(key)

@@ -9,6 +9,7 @@ public struct Settings: Hashable, Sendable {
     public var apps: [AppIdentity] = []
     /// Nil: Apple's services are not asked.
     public var apple: AppleSettings?
+    public var deviceCheck: DeviceCheckSettings?
     public var trust = TrustSettings()
     public var registry = RegistrySettings.sqlite(path: "")
     public var counters = CounterSettings.embedded
@@ -195,6 +196,7 @@ public struct HeaderNames: Hashable, Sendable {
     public var clientData = "x-app-attest-client-data"
     public var keyID = "x-app-attest-key-id"
     public var token = "x-app-attest-token"
+    public var deviceCheck = "x-device-check-token"
 
     public init() {}
 }
