@@ -470,6 +470,7 @@ struct ShortfallTests {
         #expect(try device.send("GET", "/both/x", fields: session).status == 200)
         #expect(try device.send("GET", Self.path, fields: session).code == "token_invalid")
         #expect(try device.request("GET", Self.path).code == "token_invalid")
+        #expect(try device.send("GET", Self.path).code == "token_invalid")
         #expect(try device.send("GET", Self.path, fields: try token()).status == 200)
         #expect(
             try device.send("GET", Self.path, fields: try token(.none)).code
