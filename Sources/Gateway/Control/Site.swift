@@ -98,11 +98,9 @@ public final class Site: Sendable {
                 names.assertion, names.clientData, names.keyID, names.token, names.deviceCheck,
             ],
             prefixes: ["x-app-attest-", "x-attest-"])
-        let isUserTold = settings.signals.user?.source == .response
         responseReservedNames = FieldNameSet(
             exact: ["x-app-attest-action", "x-app-attest-challenge"]
-                + (isUserTold ? settings.signals.user.map { [$0.header] } ?? [] : []),
-            prefixes: [])
+                + settings.signals.headersForGateway, prefixes: [])
         assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
         clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
         keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])
