@@ -10,6 +10,12 @@ public enum RegistryOperation: Sendable {
         reply: @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void)
     case advance(
         KeyID, counter: UInt32, reply: @Sendable (Result<DurableOutcome, StoreError>) -> Void)
+    case dueReceipts(
+        DueReceiptQuery, reply: @Sendable (Result<[DueReceipt], StoreError>) -> Void)
+    case receiptBacklog(
+        ReceiptGroup, now: Int64, reply: @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
+    case storeRenewals(
+        FencedRenewals, reply: @Sendable (Result<Set<KeyID>, StoreError>) -> Void)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
     case readShared(String, reply: @Sendable (Result<SharedReading, StoreError>) -> Void)
     case writeShared(
@@ -17,8 +23,8 @@ public enum RegistryOperation: Sendable {
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .advance, .writeShared: true
-        case .find, .probe, .readShared: false
+        case .enrol, .advance, .storeRenewals, .writeShared: true
+        case .find, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
     }
 
@@ -27,6 +33,9 @@ public enum RegistryOperation: Sendable {
         case .find(_, let reply): reply(.failure(error))
         case .enrol(_, _, let reply): reply(.failure(error))
         case .advance(_, _, let reply): reply(.failure(error))
+        case .dueReceipts(_, let reply): reply(.failure(error))
+        case .receiptBacklog(_, _, let reply): reply(.failure(error))
+        case .storeRenewals(_, let reply): reply(.failure(error))
         case .probe(let reply): reply(.failure(error))
         case .readShared(_, let reply): reply(.failure(error))
         case .writeShared(_, let reply): reply(.failure(error))

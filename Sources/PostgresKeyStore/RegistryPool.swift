@@ -139,9 +139,13 @@ final class RegistryPool {
             case .find(let keyID, _):
                 return .prepared(PostgresSchema.find, RegistryRows.value(keyID))
             case .probe: return .prepared(PostgresSchema.probe)
+            case .dueReceipts(let query, _): return RenewalStatements.request(query)
+            case .receiptBacklog(let group, let now, _):
+                return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .writeShared: preconditionFailure("a write among the reads")
+            case .enrol, .advance, .storeRenewals, .writeShared:
+                preconditionFailure("a write among the reads")
             }
         }
         member.work = .reading
@@ -183,9 +187,15 @@ final class RegistryPool {
             reply(
                 isWritable
                     ? .success(()) : .failure(StoreError("registry: the server is read-only")))
+        case .dueReceipts(let query, let reply):
+            reply(
+                Result { () throws(StoreError) in
+                    try RenewalStatements.due(rows, of: query.group)
+                })
+        case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .writeShared: break
+        case .enrol, .advance, .storeRenewals, .writeShared: break
         }
     }
 
@@ -204,7 +214,13 @@ final class RegistryPool {
             floors.removeFirst(part.count)
             return WriteBatch([], floors: part)
         }
-        let operations = Array(waitingWrites.prefix(WriteBatch.operationCountMax))
+        // Renewals have a transaction of their own: they go through keys in the order of ids, too.
+        if case .storeRenewals(let renewals, let reply)? = waitingWrites.first {
+            waitingWrites.removeFirst()
+            return WriteBatch(renewals, schema: PostgresSchema(name: configuration.schema), reply)
+        }
+        let operations = Array(
+            waitingWrites.prefix(WriteBatch.operationCountMax).prefix { !$0.isRenewal })
         waitingWrites.removeFirst(operations.count)
         return WriteBatch(operations)
     }

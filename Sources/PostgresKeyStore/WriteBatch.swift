@@ -18,6 +18,7 @@ struct WriteBatch {
     private let advances: [(index: Int, keyID: KeyID, counter: UInt32)]
     private let shared: [(index: Int, write: SharedWrite)]
     private let floors: [(keyID: KeyID, counter: UInt32)]
+    private let renewals: RenewalBatch?
 
     init(_ operations: [RegistryOperation], floors: [(keyID: KeyID, counter: UInt32)] = []) {
         self.operations = operations
@@ -30,17 +31,34 @@ struct WriteBatch {
                 enrolments.append((index, record, challenge))
             case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
             case .writeShared(let write, _): shared.append((index, write))
-            case .find, .probe, .readShared: preconditionFailure("a read among the writes")
+            case .storeRenewals: preconditionFailure("renewals among other writes")
+            case .find, .probe, .dueReceipts, .receiptBacklog, .readShared:
+                preconditionFailure("a read among the writes")
             }
         }
         self.enrolments = enrolments.sorted { $0.record.keyID.digest < $1.record.keyID.digest }
         self.advances = advances.sorted { $0.keyID.digest < $1.keyID.digest }
         self.shared = shared.sorted { $0.write.name < $1.write.name }
         self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
+        renewals = nil
+    }
+
+    /// Renewals alone.
+    init(
+        _ renewals: FencedRenewals, schema: PostgresSchema,
+        _ reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
+    ) {
+        operations = [.storeRenewals(renewals, reply: reply)]
+        enrolments = []
+        advances = []
+        shared = []
+        floors = []
+        self.renewals = RenewalBatch(renewals, schema: schema, reply)
     }
 
     var requests: [PostgresRequest] {
         var requests: [PostgresRequest] = [.statement(PostgresSchema.begin)]
+        if let renewals { requests += renewals.requests }
         let byChallenge = enrolments.sorted {
             $0.challenge.array.lexicographicallyPrecedes($1.challenge.array)
         }
@@ -74,6 +92,7 @@ struct WriteBatch {
 
     /// Answers every operation by the outcomes of a transaction that was committed.
     func answer(_ outcomes: [PostgresOutcome]) {
+        renewals?.answer(outcomes.dropFirst())
         var position = 1 + enrolments.count
         for enrolment in enrolments {
             guard case .enrol(_, _, let reply) = operations[enrolment.index] else { continue }
