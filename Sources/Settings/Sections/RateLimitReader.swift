@@ -48,7 +48,7 @@ enum RateLimitReader {
             name: field.key, subject: subject, rate: rate, burst: burst, exempt: exempt)
     }
 
-    private static func rate(_ field: Field) -> RateLimitSettings.Rate? {
+    static func rate(_ field: Field) -> RateLimitSettings.Rate? {
         guard let text = field.text() else { return nil }
         let parts = text.value.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2, let count = Quantity.count(String(parts[0])),
