@@ -14,6 +14,7 @@ final class Hub: Sendable {
     let apple = AppleMeter()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
+    let renewalMeter = RenewalMeter()
     private let upstreams: UpstreamRegister
 
     init(
