@@ -63,7 +63,9 @@ struct ReadmeTests {
 
     @Test("docs/operations.md has every metric family of the code, and no other")
     func metrics() throws {
-        let code = try ["MetricsPage", "MetricsPage+Apple", "MetricsPage+Servers"].map {
+        let code = try [
+            "MetricsPage", "MetricsPage+Apple", "MetricsPage+Receipts", "MetricsPage+Servers",
+        ].map {
             try Self.required("Sources/Gateway/Admin/\($0).swift").text
         }.joined()
         let document = try Self.required("docs/operations.md")

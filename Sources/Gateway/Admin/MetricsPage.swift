@@ -15,6 +15,7 @@ enum MetricsPage {
         writeServers(hub, &page)
         writeHandshakes(hub, &page)
         writeApple(hub, &page)
+        writeReceipts(hub, &page)
         writeState(hub, site, &page)
         return page.finish()
     }
