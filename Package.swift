@@ -91,7 +91,8 @@ let package = Package(
             "Gateway",
             [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2",
-                "JSON", "KeyStore", "Policy", "Postgres", "PostgresKeyStore", "ProxyProtocol",
+                "HTTPSClient", "JSON", "KeyStore", "Policy", "Postgres", "PostgresKeyStore",
+                "ProxyProtocol",
                 "Redis",
                 "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
             ]),

@@ -1,5 +1,5 @@
 public import AppAttest
-import Bytes
+public import Bytes
 import Crypto
 
 /// What stands for a key, or a user, where its own name must not: HMACs, which nobody without the
@@ -10,15 +10,27 @@ import Crypto
 public struct Pseudonyms: Sendable {
     private struct Generation: Sendable {
         let keys: HMACKey
+        let users: HMACKey
+        let signals: HMACKey
 
         init(_ secret: [UInt8]) {
             let master = HMACKey(secret)
-            let label = Array("sallyport key pseudonym".utf8)
-            keys = HMACKey(HMACSHA256.authenticate(label, key: master).array)
+            func derived(_ label: String) -> HMACKey {
+                HMACKey(HMACSHA256.authenticate(Array(label.utf8), key: master).array)
+            }
+            keys = derived("sallyport key pseudonym")
+            users = derived("sallyport user pseudonym")
+            signals = derived("sallyport signal pseudonym")
         }
 
         func pseudonym(of keyID: KeyID) -> Pseudonym {
             Pseudonym(value: HMACSHA256.authenticate(keyID.digest, key: keys).word0)
+        }
+
+        /// Long, because it is for stores: two users must never be one.
+        func pseudonym(ofUser name: Span<UInt8>) -> UserPseudonym {
+            let code = HMACSHA256.authenticate(name, key: users)
+            return UserPseudonym(value: Bytes16(word0: code.word0, word1: code.word1))
         }
     }
 
@@ -36,6 +48,24 @@ public struct Pseudonyms: Sendable {
     /// Whether `pseudonym` stands for `keyID`, under whichever secret.
     public func isPseudonym(_ pseudonym: Pseudonym, of keyID: KeyID) -> Bool {
         generations.contains { $0.pseudonym(of: keyID) == pseudonym }
+    }
+
+    public func pseudonym(ofUser name: Span<UInt8>) -> UserPseudonym {
+        generations[0].pseudonym(ofUser: name)
+    }
+
+    /// What stands for the subject of a signal where gateways count together.
+    public func pseudonym(ofSignal label: StaticString, _ subject: [UInt8]) -> Bytes16 {
+        let message = Array(label.description.utf8) + [0] + subject
+        let code = HMACSHA256.authenticate(message.span, key: generations[0].signals)
+        return Bytes16(word0: code.word0, word1: code.word1)
+    }
+
+    /// What stood for a user under each secret.
+    public func pseudonyms(ofUser name: Span<UInt8>) -> [UserPseudonym] {
+        var all: [UserPseudonym] = []
+        for generation in generations { all.append(generation.pseudonym(ofUser: name)) }
+        return all
     }
 }
 

@@ -21,6 +21,20 @@ extension QueuedRegistry {
         reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void
     ) { queue.post(.advance(keyID, counter: counter, reply: reply)) }
 
+    public func findUser(
+        of keyID: KeyID, countedSince: Int64,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
+    ) { queue.post(.findUser(of: keyID, countedSince: countedSince, reply: reply)) }
+
+    public func note(
+        _ sighting: KeySighting,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
+    ) { queue.post(.note(sighting, reply: reply)) }
+
+    public func forgetUsers(before milliseconds: Int64) {
+        queue.post(.forgetUsers(before: milliseconds))
+    }
+
     public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
         queue.raiseFloors(floors)
     }

@@ -74,6 +74,20 @@ public protocol Registry: RenewalStore, SharedState {
         _ keyID: KeyID, counter: UInt32,
         reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void)
 
+    /// The user for whom the key was used last; nil where it was used for none. Of his keys those
+    /// count that were used since `countedSince`, milliseconds since 1970.
+    func findUser(
+        of keyID: KeyID, countedSince: Int64,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void)
+
+    /// Notes for whom a key was used. Nil where the key is not active (any more): nothing is noted.
+    func note(
+        _ sighting: KeySighting,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void)
+
+    /// Forgets, lazily, for whom keys were used before `milliseconds` since 1970 and not since.
+    func forgetUsers(before milliseconds: Int64)
+
     /// Raises counter floors, lazily: may be lost in a crash.
     func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)])
 

@@ -53,6 +53,15 @@ public protocol RegistryAdministration: AnyObject {
     /// used nor enrol again. Durable when it returns; all of them or none.
     func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome]
 
+    /// For whom the key was used, the last one first.
+    func users(of keyID: KeyID) throws(StoreError) -> [KeyUser]
+
+    /// Which keys were used for the user.
+    func keys(of user: UserPseudonym) throws(StoreError) -> [KeyUser]
+
+    /// Forgets which keys were used for the user. Durable when it returns.
+    func forget(_ user: UserPseudonym) throws(StoreError)
+
     /// How many keys there are of each kind.
     func counts() throws(StoreError) -> [KeyCount]
 

@@ -16,6 +16,10 @@ public enum RegistryOperation: Sendable {
         ReceiptGroup, now: Int64, reply: @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
     case storeRenewals(
         FencedRenewals, reply: @Sendable (Result<Set<KeyID>, StoreError>) -> Void)
+    case findUser(
+        of: KeyID, countedSince: Int64, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
+    case note(KeySighting, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
+    case forgetUsers(before: Int64)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
     case readShared(String, reply: @Sendable (Result<SharedReading, StoreError>) -> Void)
     case writeShared(
@@ -23,8 +27,8 @@ public enum RegistryOperation: Sendable {
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .advance, .storeRenewals, .writeShared: true
-        case .find, .probe, .dueReceipts, .receiptBacklog, .readShared: false
+        case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared: true
+        case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
     }
 
@@ -36,6 +40,9 @@ public enum RegistryOperation: Sendable {
         case .dueReceipts(_, let reply): reply(.failure(error))
         case .receiptBacklog(_, _, let reply): reply(.failure(error))
         case .storeRenewals(_, let reply): reply(.failure(error))
+        case .findUser(_, _, let reply): reply(.failure(error))
+        case .note(_, let reply): reply(.failure(error))
+        case .forgetUsers: break
         case .probe(let reply): reply(.failure(error))
         case .readShared(_, let reply): reply(.failure(error))
         case .writeShared(_, let reply): reply(.failure(error))

@@ -66,6 +66,8 @@ public struct AcceptedProofs: OptionSet, Hashable, Sendable {
     public static let token = AcceptedProofs(rawValue: 2)
     /// A developer token, which the operator made by hand; it proves nothing of an app.
     public static let developer = AcceptedProofs(rawValue: 128)
+    /// A token of DeviceCheck, which Apple is asked about.
+    public static let deviceCheck = AcceptedProofs(rawValue: 4)
 }
 
 /// What a route demands of a request's proof. Plain, because each exchange has a copy.

@@ -34,8 +34,9 @@ extension AcceptedProofs {
     /// The proofs that are worth just this; developer tokens are none of them, as each says itself.
     static func worth(_ tier: TrustTier) -> AcceptedProofs {
         switch tier {
-        case .none, .deviceCheck: []
+        case .none: []
         case .token: .token
+        case .deviceCheck: .deviceCheck
         case .attested: .assertion
         }
     }

@@ -54,9 +54,11 @@ public struct VersionRule: Hashable, Sendable {
     }
 
     /// What a request by this version of an app is, nil standing for none that is known.
-    public func verdict(version: String?, appID: String) -> Verdict {
-        guard let bounds = bounds(of: appID) else { return .current }
-        if let version { return bounds.verdict(of: version) }
+    public func verdict(version: String?, appID: String?) -> Verdict {
+        if let appID {
+            guard let bounds = bounds(of: appID) else { return .current }
+            if let version { return bounds.verdict(of: version) }
+        }
         return switch missing {
         case .deny: .missing
         case .outdated: .outdated

@@ -6,8 +6,8 @@ import Postgres
 /// A registry in PostgreSQL for the `keys` command: on a connection of its own, beside gateways
 /// that run, which hear of changes at once.
 public final class PostgresAdministration: RegistryAdministration {
-    private let session: BlockingSession
-    private var schema: PostgresSchema { session.schema }
+    let session: BlockingSession
+    var schema: PostgresSchema { session.schema }
 
     /// Connects. `createsIfMissing`: makes the tables where there are none.
     public init(

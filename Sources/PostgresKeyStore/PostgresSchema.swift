@@ -11,11 +11,12 @@ import Postgres
 ///   for more than are worth naming. `mark` tells a row from another one of the same number, after
 ///   a failover that lost some.
 /// - `shared_state`: small values that gateways share; from version 3.
+/// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
 struct PostgresSchema {
     /// In lower case: needs no quotes, and gets them.
     let name: String
 
-    static let version: Int64 = 3
+    static let version: Int64 = 4
     /// The first with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
@@ -74,6 +75,7 @@ struct PostgresSchema {
             ],
             RenewalStatements(schema: self).migration,
             sharedMigration,
+            userMigration,
         ]
     }
 
@@ -133,6 +135,10 @@ struct PostgresSchema {
             .prepare(
                 Self.raiseFloor,
                 "UPDATE \(keys) SET counter = $2::bigint WHERE key_id = $1 AND counter < $2"),
+            .prepare(Self.findUser, findUser),
+            .prepare(Self.note, note),
+            .prepare(Self.dropSurplus, dropSurplus),
+            .prepare(Self.dropOld, dropOld),
             .prepare(
                 Self.probe,
                 """
@@ -157,6 +163,7 @@ struct PostgresSchema {
         ("renewals", ["SELECT", "INSERT", "UPDATE"]), ("challenges", ["SELECT", "INSERT"]),
         ("changes", ["SELECT", "INSERT", "DELETE"]),
         ("shared_state", ["SELECT", "INSERT", "UPDATE"]),
+        ("key_users", ["SELECT", "INSERT", "UPDATE", "DELETE"]),
     ]
 
     // MARK: statements of the keys command
@@ -194,6 +201,7 @@ struct PostgresSchema {
             """,
             "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
             "DELETE FROM \(table("renewals")) WHERE key_id = $1",
+            "DELETE FROM \(table("key_users")) WHERE key_id = $1",
         ]
     }
 

@@ -138,13 +138,16 @@ final class RegistryPool {
             switch operation {
             case .find(let keyID, _):
                 return .prepared(PostgresSchema.find, RegistryRows.value(keyID))
+            case .findUser(let keyID, let since, _):
+                return .prepared(
+                    PostgresSchema.findUser, RegistryRows.value(keyID), .integer(since), .null)
             case .probe: return .prepared(PostgresSchema.probe)
             case .dueReceipts(let query, _): return RenewalStatements.request(query)
             case .receiptBacklog(let group, let now, _):
                 return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .storeRenewals, .writeShared:
+            case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -182,6 +185,8 @@ final class RegistryPool {
                 Result { () throws(StoreError) in
                     rows.count == 0 ? nil : try RegistryRows.record(rows, 0)
                 })
+        case .findUser(_, _, let reply):
+            reply(Result { () throws(StoreError) in try UserRows.userKeys(rows) })
         case .probe(let reply):
             let isWritable = rows.count == 1 && rows.integer(0, 0) == 0
             reply(
@@ -195,7 +200,7 @@ final class RegistryPool {
         case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .storeRenewals, .writeShared: break
+        case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared: break
         }
     }
 

@@ -6,9 +6,9 @@ import Postgres
 /// Group commit: what waits is written in one transaction and one round trip, and answered after
 /// its commit.
 ///
-/// Everything is done in one order - challenges, then keys, then counters, then shared values, each
-/// by its id - so that two gateways that write the same rows wait for each other and never in a
-/// circle.
+/// Everything is done in one order - challenges, then keys, then counters, then shared values, then
+/// users, each by its id - so that two gateways that write the same rows wait for each other and
+/// never in a circle.
 struct WriteBatch {
     /// So long that a commit is shared by many, so short that nobody waits for the rest.
     static let operationCountMax = 256
@@ -17,14 +17,21 @@ struct WriteBatch {
     private let enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)]
     private let advances: [(index: Int, keyID: KeyID, counter: UInt32)]
     private let shared: [(index: Int, write: SharedWrite)]
+    private let sightings: [(index: Int, sighting: KeySighting)]
     private let floors: [(keyID: KeyID, counter: UInt32)]
     private let renewals: RenewalBatch?
+    /// Users that were not seen since are forgotten.
+    private let usersForgottenBefore: Int64?
+    /// So many at once, so that nobody waits for them.
+    static let dropCountMax = 10_000
 
     init(_ operations: [RegistryOperation], floors: [(keyID: KeyID, counter: UInt32)] = []) {
         self.operations = operations
         var enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)] = []
         var advances: [(index: Int, keyID: KeyID, counter: UInt32)] = []
         var shared: [(index: Int, write: SharedWrite)] = []
+        var sightings: [(index: Int, sighting: KeySighting)] = []
+        var usersForgottenBefore: Int64?
         for (index, operation) in operations.enumerated() {
             switch operation {
             case .enrol(let record, let challenge, _):
@@ -32,14 +39,18 @@ struct WriteBatch {
             case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
             case .writeShared(let write, _): shared.append((index, write))
             case .storeRenewals: preconditionFailure("renewals among other writes")
-            case .find, .probe, .dueReceipts, .receiptBacklog, .readShared:
+            case .note(let sighting, _): sightings.append((index, sighting))
+            case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
+            case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
                 preconditionFailure("a read among the writes")
             }
         }
         self.enrolments = enrolments.sorted { $0.record.keyID.digest < $1.record.keyID.digest }
         self.advances = advances.sorted { $0.keyID.digest < $1.keyID.digest }
         self.shared = shared.sorted { $0.write.name < $1.write.name }
+        self.sightings = sightings.sorted { $0.sighting.keyID.digest < $1.sighting.keyID.digest }
         self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
+        self.usersForgottenBefore = usersForgottenBefore
         renewals = nil
     }
 
@@ -52,6 +63,8 @@ struct WriteBatch {
         enrolments = []
         advances = []
         shared = []
+        sightings = []
+        usersForgottenBefore = nil
         floors = []
         self.renewals = RenewalBatch(renewals, schema: schema, reply)
     }
@@ -81,13 +94,28 @@ struct WriteBatch {
             requests.append(.prepared(PostgresSchema.state, keyID))
         }
         for write in shared { requests += RegistryRows.requests(write.write) }
+        for (_, sighting) in sightings { requests += Self.requests(sighting) }
         for floor in floors {
             requests.append(
                 .prepared(
                     PostgresSchema.raiseFloor, RegistryRows.value(floor.keyID),
                     .integer(Int64(floor.counter))))
         }
+        if let milliseconds = usersForgottenBefore {
+            requests.append(.prepared(PostgresSchema.dropOld, .integer(milliseconds)))
+        }
         return requests + [.statement("COMMIT")]
+    }
+
+    private static func requests(_ sighting: KeySighting) -> [PostgresRequest] {
+        let keyID = RegistryRows.value(sighting.keyID)
+        let user = UserRows.value(sighting.user)
+        return [
+            .prepared(PostgresSchema.note, keyID, user, .integer(sighting.milliseconds)),
+            .prepared(PostgresSchema.dropSurplus, keyID, user),
+            .prepared(
+                PostgresSchema.findUser, keyID, .integer(sighting.countedSince), user),
+        ]
     }
 
     /// Answers every operation by the outcomes of a transaction that was committed.
@@ -120,6 +148,15 @@ struct WriteBatch {
                     try RegistryRows.outcome(of: write.write, answers)
                 })
             position = end
+        }
+        for (index, _) in sightings {
+            guard case .note(_, let reply) = operations[index] else { continue }
+            reply(
+                Result { () throws(StoreError) in
+                    guard outcomes[position].rowCount == 1 else { return nil }
+                    return try outcomes[position + 2].rows.flatMap(UserRows.userKeys)
+                })
+            position += 3
         }
     }
 

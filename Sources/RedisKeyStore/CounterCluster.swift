@@ -93,6 +93,14 @@ final class CounterCluster {
         run(call, in: slot, Course(), reply: reply)
     }
 
+    /// Nil also where the slot is being moved: what is not counted meanwhile is not missed.
+    func tally(
+        _ command: RedisCommand, in slot: RedisSlot, reply: @escaping (RedisReply?) -> Void
+    ) {
+        guard let node = map[slot].flatMap({ nodes[$0] }) else { return reply(nil) }
+        node.tally(command, reply: reply)
+    }
+
     /// Gives back a challenge with which nothing was accepted. Nobody else can have spent it: its
     /// mark has been there all the time.
     func forget(_ spentMark: [UInt8], in slot: RedisSlot) {

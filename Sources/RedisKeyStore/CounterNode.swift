@@ -145,6 +145,14 @@ final class CounterNode {
         connection?.send(command) { _ in }
     }
 
+    /// Counts together with other gateways; nil where it cannot be known what came of it.
+    func tally(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
+        guard let connection, isConnected else { return reply(nil) }
+        connection.send(command) { outcome in
+            if case .reply(let answer) = outcome { reply(answer) } else { reply(nil) }
+        }
+    }
+
     private func settleError(
         _ line: String, _ call: CounterScript.Call, isAsking: Bool, isAgain: Bool,
         reply: @escaping (Outcome) -> Void

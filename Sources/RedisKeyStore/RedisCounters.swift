@@ -128,6 +128,47 @@ public final class RedisCounters {
         }
     }
 
+    /// Counts together with other gateways. `reply` is called once, perhaps before this returns,
+    /// with nil where nothing is known.
+    public func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void) {
+        let command = TallyScript.command(
+            tally,
+            names: (
+                current: layout.tally(tally.name, half: tally.half),
+                previous: layout.tally(tally.name, half: tally.half - 1)
+            ))
+        let settle = { (answer: RedisReply?) in
+            reply(answer.flatMap { TallyScript.counts($0, of: tally) })
+        }
+        switch masters {
+        case .one(let node): node.tally(command, reply: settle)
+        case .cluster(let cluster):
+            cluster.tally(command, in: RedisSlot(ofTag: layout.tag(tally.name)), reply: settle)
+        }
+    }
+
+    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`; others say that nobody
+    /// knows. It is remembered for `life`. `reply` is called as by ``advance(_:reply:)``.
+    public func spendToken(
+        _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (CounterVerdict) -> Void
+    ) {
+        guard let incarnation = incarnation(keyID: nil, challenge: id) else {
+            return reply(.unavailable)
+        }
+        let call = CounterScript.Call(
+            part: .spend, names: layout.names(token: id), incarnation: incarnation, counter: 1,
+            windowSize: 1, floor: 0, spentMilliseconds: max(1, min(life, expiryMax)),
+            stateMilliseconds: 1)
+        switch masters {
+        case .one(let node):
+            node.run(call) { outcome in
+                if case .verdict(let verdict) = outcome { reply(verdict) } else { reply(.unknown) }
+            }
+        case .cluster(let cluster):
+            cluster.run(call, in: RedisSlot(ofTag: layout.tag(id)), reply: reply)
+        }
+    }
+
     private func call(_ request: CounterAdvance, _ part: CounterScript.Part) -> CounterScript.Call {
         let spentFor = max(request.challenge.remainingMilliseconds, 0)
             .addingReportingOverflow(configuration.clockSkew.expiryMilliseconds)

@@ -8,6 +8,8 @@ import Redis
 ///     <prefix>{<key id>}:revoked             revocation mark
 ///     <prefix>{<key id>}:counter             device state
 ///     <prefix>{<key id>}:spent:<challenge>   mark of a spent challenge
+///     <prefix>{<name>}:signal:<half>         what gateways count together for a signal
+///     <prefix>{<token>}:token                mark of an accepted token of DeviceCheck
 ///
 /// In a cluster:
 ///
@@ -24,6 +26,7 @@ struct RedisKeyLayout {
 
     private static let revokedSuffix = Array("}:revoked".utf8)
     private static let stateSuffix = Array("}:counter".utf8)
+    private static let tokenSuffix = Array("}:token".utf8)
     private static let spentSuffix = Array("}:spent:".utf8)
 
     /// Without a tag that of a server that has no slots.
@@ -51,6 +54,16 @@ struct RedisKeyLayout {
         return CounterNames(
             revoked: device + Self.revokedSuffix, state: device + Self.stateSuffix,
             spent: start(tag(challenge)) + Self.spentSuffix + deviceTag)
+    }
+
+    /// What gateways count together, of one half of a window.
+    func tally(_ name: Bytes16, half: Int64) -> [UInt8] {
+        start(tag(name)) + Array("}:signal:\(half)".utf8)
+    }
+
+    /// The mark of a token of somebody else's that was accepted.
+    func names(token id: Bytes16) -> CounterNames {
+        CounterNames(revoked: [], state: [], spent: start(tag(id)) + Self.tokenSuffix)
     }
 
     func revoked(_ keyID: KeyID) -> [UInt8] { start(tag(keyID)) + Self.revokedSuffix }

@@ -13,6 +13,7 @@ import SQLite
 ///   stands for more than are worth naming.
 /// - `embedded_state`: the embedded counters of a clean stop.
 /// - `shared_state`: small values that gateways share; from version 3.
+/// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
 enum RegistrySchema {
     /// "SlyP": tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -78,6 +79,17 @@ enum RegistrySchema {
             term INTEGER NOT NULL,
             expires_at INTEGER
         ) STRICT, WITHOUT ROWID;
+        """,
+        """
+        CREATE TABLE key_users (
+            key_id BLOB NOT NULL,
+            user BLOB NOT NULL CHECK (length(user) = 16),
+            first_seen INTEGER NOT NULL,
+            last_seen INTEGER NOT NULL,
+            PRIMARY KEY (key_id, user)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX key_users_user ON key_users (user, key_id);
+        CREATE INDEX key_users_last_seen ON key_users (last_seen);
         """,
     ]
 

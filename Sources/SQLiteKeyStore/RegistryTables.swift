@@ -9,6 +9,7 @@ import SQLite
 final class RegistryTables {
     let connection: Connection
     let renewals: RenewalTable
+    let users: UserTable
     private let selectKey: Statement
     private let selectReceipt: Statement
     private let selectApp: Statement
@@ -41,6 +42,7 @@ final class RegistryTables {
     init(_ connection: Connection) throws(SQLiteError) {
         self.connection = connection
         renewals = try RenewalTable(connection)
+        users = try UserTable(connection)
         selectKey = try connection.prepare("SELECT \(Self.keyColumns) FROM keys WHERE key_id = ?")
         selectReceipt = try connection.prepare("SELECT receipt FROM receipts WHERE key_id = ?")
         selectApp = try connection.prepare("SELECT id, name FROM apps WHERE name = ? OR id = ?")
@@ -90,6 +92,7 @@ final class RegistryTables {
             "SELECT 1 FROM changes WHERE revision = 0",
             "SELECT 1 FROM embedded_state WHERE part = -1",
             "SELECT 1 FROM shared_state WHERE name = ''",
+            "SELECT 1 FROM key_users WHERE key_id = x'' OR user = x'' OR last_seen < 0",
         ] { _ = try connection.integer(sql) }
     }
 
@@ -241,6 +244,7 @@ final class RegistryTables {
             WHERE key_id = ?
             """,
             "DELETE FROM receipts WHERE key_id = ?",
+            "DELETE FROM key_users WHERE key_id = ?",
             "UPDATE challenges SET key_id = NULL WHERE key_id = ?",
         ] {
             let statement = try connection.prepare(sql)

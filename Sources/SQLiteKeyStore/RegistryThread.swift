@@ -130,7 +130,9 @@ final class RegistryThread {
                 reply(.success(try tables.backlog(group, at: now)))
             case .readShared(let name, let reply):
                 reply(.success(try tables.shared(name)))
-            case .enrol, .advance, .storeRenewals, .writeShared:
+            case .findUser(let keyID, let since, let reply):
+                reply(.success(try tables.users.find(keyID, countedSince: since)))
+            case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

@@ -106,7 +106,13 @@ struct RegistryWrites {
         case .writeShared(let write, let reply):
             let outcome = try tables.write(write)
             return { reply(.success(outcome)) }
-        case .find, .probe, .dueReceipts, .receiptBacklog, .readShared:
+        case .note(let sighting, let reply):
+            let keys = try tables.users.note(sighting)
+            return { reply(.success(keys)) }
+        case .forgetUsers(let milliseconds):
+            try tables.users.forget(before: milliseconds)
+            return {}
+        case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
             preconditionFailure("a read among the writes")
         }
     }

@@ -60,6 +60,19 @@ public final class SQLiteAdministration: RegistryAdministration {
         return outcomes
     }
 
+    public func users(of keyID: KeyID) throws(StoreError) -> [KeyUser] {
+        try attempt { () throws(SQLiteError) in try tables.users.users(of: keyID) }
+    }
+
+    public func keys(of user: UserPseudonym) throws(StoreError) -> [KeyUser] {
+        try attempt { () throws(SQLiteError) in try tables.users.keys(of: user) }
+    }
+
+    public func forget(_ user: UserPseudonym) throws(StoreError) {
+        try attempt { () throws(SQLiteError) in try tables.users.forget(user) }
+        _ = try? tables.connection.text("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+
     /// Reads the whole table.
     public func counts() throws(StoreError) -> [KeyCount] {
         try attempt { () throws(SQLiteError) in

@@ -38,6 +38,7 @@ enum DoctorCommand {
         }
         registry(settings, report)
         report.check("challenge keys") { try challengeKeys(settings) }
+        report.check("pseudonym keys") { try pseudonymKeys(settings) }
         receipts(settings, report)
         counters(settings, report)
         for upstream in settings.upstreams {
@@ -105,6 +106,16 @@ enum DoctorCommand {
             return "kept beside the registry; several gateways need secrets.challenge_key_file"
         }
         return "\(path), keys: \(try SecretKeyFiles.challengeKeys(for: settings).count)"
+    }
+
+    private static func pseudonymKeys(_ settings: Settings) throws -> String {
+        if let path = settings.secrets.pseudonymKeyFile {
+            return "\(path), keys: \(try SecretKeyFiles.pseudonymKeys(for: settings).count)"
+        }
+        guard case .sqlite = settings.registry else {
+            return "derived from the challenge keys, and changing with them"
+        }
+        return "kept beside the registry"
     }
 
     private static func counters(_ settings: Settings, _ report: DoctorReport) {

@@ -7,7 +7,7 @@ import KeyStore
 
 /// A key record as one line of JSON: the Contract's members, and what else is known.
 enum KeyLine {
-    static func text(_ record: KeyRecord) -> String {
+    static func text(_ record: KeyRecord, users: [KeyUser] = []) -> String {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("key_id", string: record.keyID.base64)
@@ -34,9 +34,24 @@ enum KeyLine {
             }
             if let state = record.receiptState { ReceiptStateText.write(state, to: &writer) }
         }
+        write(users, to: &writer)
         writer.endObject()
         let buffer = writer.finish()
         return String(decoding: buffer.readable.array, as: UTF8.self)
+    }
+
+    /// For whom the key was used; not read back.
+    private static func write(_ users: [KeyUser], to writer: inout JSONWriter) {
+        guard !users.isEmpty else { return }
+        writer.beginArray("users")
+        for user in users {
+            writer.beginObject()
+            writer.member("user", string: Hex.encode(user.user.value.array))
+            writer.member("first_seen", string: WallClock.timestamp(seconds: user.firstSeen / 1000))
+            writer.member("last_seen", string: WallClock.timestamp(seconds: user.lastSeen / 1000))
+            writer.endObject()
+        }
+        writer.endArray()
     }
 
     /// Why a line is not a key record.
@@ -58,6 +73,7 @@ enum KeyLine {
         let known: Set<String> = [
             "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
             "bundle_version", "validation_category", "risk_metric", "receipt", "receipt_state",
+            "users",
         ]
         if let unknown = members.keys.first(where: { !known.contains($0) }) {
             throw Failure("unknown member \(unknown)")

@@ -9,6 +9,7 @@ enum KeysCommand {
 
           import [FILE]       read JSON lines (default: standard input); never makes a key looser
           export              write every key as JSON lines, for another registry too
+          export --user NAME  write what is kept of a user and his keys
           backup FILE         write a copy of an SQLite registry while gateways run
           list                write keys as JSON lines
                               [--limit N] [--after KEY_ID] [--pseudonym P]
@@ -16,6 +17,8 @@ enum KeysCommand {
           pseudonym KEY_ID... what stands for these keys in the log
           revoke KEY_ID...    refuse these keys from now on
           erase KEY_ID...     delete everything about these keys; they can never enrol again
+          erase --user NAME   the same for the keys of a user; of keys that others use too, that
+                              he used them
 
           --app ID --environment E --status active|revoked|erased   select, for export and list
 
@@ -33,7 +36,7 @@ enum KeysCommand {
             Array(words.dropFirst()),
             options: [
                 "-c", "--config", "--app", "--environment", "--status", "--limit", "--after",
-                "--pseudonym",
+                "--pseudonym", "--user",
             ], flags: [], usage: usage)
         if ["--help", "-h"].contains(action) { return Console.print(usage) }
         guard actions.contains(action) else {
@@ -46,6 +49,9 @@ enum KeysCommand {
             if action == "pseudonym" { return try KeyPseudonymAction.tell(arguments, settings) }
             let registry = try Stores.administration(
                 settings, createsIfMissing: action == "import")
+            if let name = arguments.value("--user") {
+                return try ofUser(name, action, registry, arguments, settings)
+            }
             switch action {
             case "import": try KeyImportAction.run(registry, arguments, settings)
             case "export": try export(registry, arguments)
@@ -58,6 +64,18 @@ enum KeysCommand {
             }
         } catch {
             Exit.failed("\(error)")
+        }
+    }
+
+    private static func ofUser(
+        _ name: String, _ action: String, _ registry: any RegistryAdministration,
+        _ arguments: Arguments, _ settings: Settings
+    ) throws {
+        guard arguments.operands.isEmpty else { Exit.usage("--user goes without KEY_ID") }
+        switch action {
+        case "export": try KeyUserAction.export(registry, name, settings)
+        case "erase": try KeyUserAction.erase(registry, name, settings)
+        default: Exit.usage("--user is for export and erase\n\n\(usage)")
         }
     }
 
@@ -123,7 +141,7 @@ enum KeysCommand {
             guard let record = try registry.find(keyID) else {
                 Exit.failed("\(keyID.base64): unknown key")
             }
-            Console.print(KeyLine.text(record))
+            Console.print(KeyLine.text(record, users: try registry.users(of: keyID)))
         }
     }
 }

@@ -86,7 +86,8 @@ struct RouteReport {
 
     private static func proofs(_ accept: AcceptedProofs) -> String {
         let kinds: [(AcceptedProofs, String)] = [
-            (.assertion, "assertions"), (.token, "tokens"), (.developer, "developer tokens"),
+            (.assertion, "assertions"), (.token, "tokens"), (.deviceCheck, "DeviceCheck tokens"),
+            (.developer, "developer tokens"),
         ]
         return kinds.filter { accept.contains($0.0) }.map(\.1).joined(separator: " and ")
     }

@@ -36,7 +36,8 @@ struct ReasonTests {
             .internalFailure: 500, .notImplemented: 501, .upstreamFailed: 502, .upstreamBusy: 503,
             .upstreamTimeout: 504, .versionNotSupported: 505, .clientClosed: 499, .ok: 200,
             // Of this gateway's own, for proofs that the Contract did not know yet.
-            .tokenInvalid: 401, .riskTooHigh: 403,
+            .tokenInvalid: 401, .deviceTokenInvalid: 401, .riskTooHigh: 403,
+            .abuseSuspected: 403,
         ]
         for (reason, status) in expected { #expect(reason.status == status) }
         #expect(expected.count + Self.contract.count == Reason.allCases.count)

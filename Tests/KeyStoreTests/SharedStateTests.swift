@@ -209,7 +209,10 @@ struct SharedStateTests {
         before.close()
         do {
             let connection = try Connection(path: directory.registryPath)
-            try connection.execute("DROP TABLE shared_state")
+            // Tables of later versions go too.
+            for table in ["shared_state", "key_users"] {
+                try connection.execute("DROP TABLE \(table)")
+            }
             try connection.execute("PRAGMA user_version = 2")
         }
         let registry = try SQLiteRegistry(path: directory.registryPath)
@@ -217,7 +220,7 @@ struct SharedStateTests {
         #expect(try registry.write("a", "one", over: nil).isWritten)
         registry.close()
         let connection = try Connection(path: directory.registryPath)
-        #expect(try connection.integer("PRAGMA user_version") == 3)
+        #expect(try connection.integer("PRAGMA user_version") ?? 0 >= 3)
     }
 
     @Test(
@@ -231,11 +234,12 @@ struct SharedStateTests {
         #expect(try before.enrol(record, challenge: generator.bytes16()) == .enrolled)
         before.close()
         try fixture.query(
-            "DROP TABLE sallyport.shared_state; UPDATE sallyport.registry SET version = 2")
+            "DROP TABLE sallyport.shared_state, sallyport.key_users;"
+                + "UPDATE sallyport.registry SET version = 2")
         let registry = try fixture.registry()
         #expect(try registry.find(record.keyID) == record)
         #expect(try registry.write("a", "one", over: nil).isWritten)
         registry.close()
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "3")
+        #expect(try Int(fixture.query("SELECT version FROM sallyport.registry")) ?? 0 >= 3)
     }
 }

@@ -284,6 +284,8 @@ struct BundleVersionTests {
         #expect(verdict("3.9") == .tooOld)
         #expect(verdict("four") == .malformed)
         #expect(verdict(nil) == .missing)
+        // Of an app that nobody knows the version is not known either.
+        #expect(rule.verdict(version: "9", appID: nil) == .missing)
         rule.missing = .outdated
         #expect(verdict(nil) == .outdated)
         rule.missing = .pass

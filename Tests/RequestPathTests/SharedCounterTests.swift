@@ -50,6 +50,39 @@ struct SharedCounterTests {
         #expect(upstream.requests.count == 40)
     }
 
+    @Test("what two gateways see of an address adds up")
+    func signals() throws {
+        let directory = try ScratchDirectory()
+        var sharing = configuration
+        sharing.more = [
+            "signals: { keys_per_address: { max: 1 }, attestations_per_address: { max: 9 } }"
+        ]
+        let first = try GatewayProcess(sharing, directory: directory)
+        sharing.more.append(
+            "secrets: { challenge_key_file: \(directory.path)/registry.db.challenge-key }")
+        let second = try GatewayProcess(sharing, directory: directory)
+        let clients = [
+            try SimulatedClient.enrolled(first), try SimulatedClient.enrolled(second),
+        ]
+        // What others have seen arrives a moment later.
+        for client in clients {
+            let limit = Date(timeIntervalSinceNow: 60)
+            var told: [String?] = []
+            while told != ["2", "2", "keys_per_address"], Date() < limit {
+                for client in clients { #expect(try client.request("GET", "/api/x").status == 200) }
+                #expect(try client.request("GET", "/api/x").status == 200)
+                let request = try #require(upstream.requests.last)
+                told = [
+                    request["X-Attest-Address-Keys"], request["X-Attest-Address-Attestations"],
+                    request["X-Attest-Signals"],
+                ]
+            }
+            #expect(told == ["2", "2", "keys_per_address"])
+        }
+        // Redis knows no address.
+        #expect(!(try redis.command("KEYS", "*")).contains("127.0.0.1"))
+    }
+
     /// A worker finds its way back to Redis by itself; only its answers tell when.
     private func whileUnavailable(_ send: () throws -> HTTPMessage) throws -> HTTPMessage {
         let limit = Date(timeIntervalSinceNow: 60)

@@ -1,3 +1,4 @@
+import AppAttest
 import AppleServices
 import Crypto
 import HTTPSClient
@@ -193,6 +194,84 @@ struct AppleSettingsTests {
                     + "write https://host or https://host:port",
                 "19:5: unknown key \"other\" in apple.hosts; known: attestation_data, device_check",
             ])
+    }
+
+    // MARK: DeviceCheck
+
+    private static let key = "apple: { keys: [{ key_id: AAAAAAAAA1, file: /a.p8 }] }\n"
+
+    @Test("DeviceCheck: every key, and printed it loads to the same")
+    func deviceCheck() throws {
+        var configuration = try configuration()
+        configuration.files["/s"] = "0123456789abcdef\nmore"
+        let settings = try configuration.settings(
+            Self.key + """
+                device_check:
+                  team_id: ABCDE12345
+                  environments: [development, production]
+                  rate: 30/m
+                  in_flight_max: 5
+                  token_memory: 10m
+                  bits: { bit0: trial_used, bit1: banned }
+                  admin_secret_file: /s
+                """)
+        let found = try #require(settings.deviceCheck)
+        #expect(found.environments == [.development, .production])
+        #expect(found.rate == RateLimitSettings.Rate(count: 30, period: .minute))
+        #expect(found.inFlightCountMax == 5 && found.tokenMemory == .seconds(600))
+        #expect(found.bitNames == ["trial_used", "banned"])
+        #expect(found.adminSecret == Array("0123456789abcdef".utf8))
+        let text = SettingsPrinter.text(of: settings)
+        #expect(!text.contains("0123456789"))
+        let again = try configuration.loader.load(text: text, fileName: "printed").get().settings
+        #expect(again == settings)
+        let plain = try configuration.settings(Self.key + "device_check: {}").deviceCheck
+        #expect(plain == DeviceCheckSettings(teamID: "ABCDE12345"))
+        #expect(try configuration.settings(Self.key).deviceCheck == nil)
+    }
+
+    @Test("DeviceCheck: says everything that is wrong, and where")
+    func deviceCheckProblems() throws {
+        let problems = try configuration().problems(
+            Self.key + """
+                device_check:
+                  team_id: ABCDE12346
+                  environments: []
+                  rate: 30
+                  in_flight_max: 0
+                  token_memory: 25h
+                  bits: { bit0: same, bit1: same, bit2: x }
+                  admin_secret_file: /word
+                  secret: x
+                """)
+        #expect(
+            problems == [
+                "3:12: device_check.team_id: apple has no key of team \"ABCDE12346\": did you mean "
+                    + "\"ABCDE12345\"?",
+                "4:17: device_check.environments: is empty: no device would be known",
+                "5:9: device_check.rate: \"30\" is not a rate: write one like 100/s, 30/m or "
+                    + "1000/h",
+                "6:18: device_check.in_flight_max: \"0\" is outside 1 to 10000: each waiting "
+                    + "request holds memory",
+                "7:17: device_check.token_memory: \"25h\" is outside 1m to 24h: Apple forgets "
+                    + "tokens, too",
+                "8:9: device_check.bits: both bits would be meant by one name",
+                "8:35: unknown key \"bit2\" in device_check.bits: did you mean \"bit0\"?",
+                "9:22: device_check.admin_secret_file: \"/word\" holds a secret of 7 bytes: 16 are "
+                    + "needed",
+                "10:3: unknown key \"secret\" in device_check; known: team_id, environments, rate, "
+                    + "in_flight_max, token_memory, bits, admin_secret_file",
+            ])
+        #expect(
+            try configuration().problems("device_check: {}")
+                == ["1:15: device_check: needs apple: Apple is asked about devices"])
+        #expect(
+            try configuration().problems(
+                "routes: [{ name: a, path: /a, upstream: api, "
+                    + "attest: { mode: enforce, accept: [device_check] } }]") == [
+                    "1:62: routes[0].attest.accept: device_check needs the sections apple and "
+                        + "device_check: nobody could be asked"
+                ])
     }
 
     @Test("asks for a key, and for no more than a rotation needs")

@@ -130,6 +130,13 @@ struct Configuration {
           hosts:
             attestation_data: { production: 'https://h:1', development: 'https://h:2' }
             device_check: { production: 'https://h:3', development: 'https://h:4' }
+        device_check:
+          team_id: ABCDE12345
+          environments: [development, production]
+          rate: 7/m
+          in_flight_max: 3
+          token_memory: 2h
+          bits: { bit0: first, bit1: second }
         trust: { extra_roots: [/root.pem], clock_skew: 0s }
         registry: { sqlite: ./r.db }
         counters:
@@ -148,6 +155,15 @@ struct Configuration {
         key_cache: { records: 1 }
         challenge: { ttl: 1s, attestation_ttl: 72h }
         secrets: { challenge_key_file: keys, pseudonym_key_file: names }
+        signals:
+          user: { header: X-User, from: proxy, retention: 24h }
+          keys_per_user: { max: 2, window: 1m, action: limit, rate_limit: first.key }
+          new_key_per_user: { window: 2m, action: deny }
+          keys_per_address: { max: 3, window: 3m, action: deny }
+          attestations_per_address: { max: 4, window: 4m, action: limit, rate_limit: first_limit }
+          conflicts_per_key: { max: 5, window: 5m, action: deny }
+          subjects: 1024
+        identity: { keys: [/key.p8], issuer: me, subject: pseudonym, tokens: 2048 }
         endpoints:
           base: /device
           body_max: 12KiB
@@ -164,7 +180,7 @@ struct Configuration {
           lease: 7s
         session_tokens: { ttl: 10s, bind_to: Authorization }
         developer_tokens: { max_ttl: 8760h, revoked: [ci, 0123456789abcdef] }
-        headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T }
+        headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T, device_check: X-D }
         upstreams:
           first.one-1_:
             servers:
@@ -194,6 +210,7 @@ struct Configuration {
             retries: { attempts: 0, budget: 100%, timeout: 10ms }
             resolve_interval: off
             tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
+            identity: { audience: [a, b], header: X-Attest-Proof, ttl: 10s, per: request }
             protocol: h2
             http2:
               concurrent_streams: 10000

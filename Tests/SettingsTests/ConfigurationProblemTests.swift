@@ -29,6 +29,13 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test(
+        "says everything that is wrong with signals and identities",
+        arguments: GoldenCase.signals + GoldenCase.identity)
+    func signals(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("says everything that is wrong with a Redis", arguments: GoldenCase.redis)
     func redis(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)

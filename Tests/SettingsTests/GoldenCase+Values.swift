@@ -26,9 +26,9 @@ extension GoldenCase {
                 2:14: unknown key "tll" in challenge: did you mean "ttl"?
                 2:24: unknown key "xyz" in challenge; known: ttl, attestation_ttl
                 3:1: unknown key "foo"; known: workers, limits, timeouts, rate_limits, forwarded, \#
-                listeners, apps, apple, trust, registry, counters, key_cache, challenge, \#
-                session_tokens, receipts, developer_tokens, secrets, endpoints, headers, log, \#
-                admin, upstreams, routes
+                listeners, apps, apple, device_check, trust, registry, counters, key_cache, \#
+                challenge, session_tokens, receipts, developer_tokens, secrets, signals, \#
+                identity, endpoints, headers, log, admin, upstreams, routes
                 """#),
         GoldenCase(
             "duplicate keys",

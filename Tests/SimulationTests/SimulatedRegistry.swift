@@ -82,6 +82,19 @@ final class SimulatedRegistry: Registry, Sendable {
         }
     }
 
+    // Signals are not simulated.
+    func findUser(
+        of keyID: KeyID, countedSince: Int64,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
+    ) { ask(reply) { _ in nil } }
+
+    func note(
+        _ sighting: KeySighting,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
+    ) { ask(reply) { _ in nil } }
+
+    func forgetUsers(before milliseconds: Int64) {}
+
     func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}
 
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {

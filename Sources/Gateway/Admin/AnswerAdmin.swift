@@ -7,6 +7,7 @@ import Telemetry
 /// The admin listener: health, metrics and a status page. Nothing here reaches an upstream.
 extension Exchange {
     func answerAdmin(path: Span<UInt8>) throws(Refusal) -> Step {
+        if let action = DeviceAction(path: path) { return try begin(action) }
         guard head.methodKind == .get || head.methodKind == .head else {
             throw Refusal(.methodNotAllowed, detail: "admin")
         }
@@ -20,6 +21,7 @@ extension Exchange {
                 LocalResponse(
                     status: 200, contentType: PrometheusText.contentType,
                     body: page.readable.array))
+        case "/identity/jwks.json": return answer(try keySet())
         case "/": return answer(StatusPage.response(worker.hub, site: site))
         default: throw Refusal(.notFound, detail: "admin")
         }

@@ -14,6 +14,7 @@ enum MetricsPage {
         writeWorkers(hub, &page)
         writeServers(hub, &page)
         writeHandshakes(hub, &page)
+        writeSignals(hub, site, &page)
         writeApple(hub, &page)
         writeReceipts(hub, &page)
         writeState(hub, site, &page)
@@ -137,6 +138,18 @@ enum MetricsPage {
                 .unconfirmed, "sallyport_redis_unconfirmed_total",
                 "Accepted counters that too few replicas of Redis had in time."
             ),
+            (
+                .newUserKeys, "sallyport_user_keys_new_total",
+                "Keys used for a user for the first time, who had used others before."
+            ),
+            (
+                .identitiesSigned, "sallyport_identity_tokens_signed_total",
+                "Identity tokens signed."
+            ),
+            (
+                .identitiesReused, "sallyport_identity_tokens_reused_total",
+                "Identity tokens sent again as they were signed for an earlier request."
+            ),
         ]
         for (count, name, help) in counters {
             page.family(name, .counter, help: help)
@@ -189,6 +202,18 @@ enum MetricsPage {
         }
         let count = hub.meters.reduce(0) { $0 &+ $1.handshakeTimeoutCount }
         if count > 0 { page.sample([("reason", "timeout")], count) }
+    }
+
+    private static func writeSignals(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
+        guard let rules = site.signals else { return }
+        page.family(
+            "sallyport_signals_total", .counter,
+            help: "Requests on which a signal was raised, whatever followed.")
+        for signal in Signal.allCases where rules.rule(of: signal) != nil {
+            page.sample(
+                [("signal", signal.name.description)],
+                hub.meters.reduce(0) { $0 &+ $1.raisedCount(signal) })
+        }
     }
 
     private static func writeState(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {

@@ -47,9 +47,11 @@ public final class Gateway {
     let kept = KeptListeners()
     private var signals: [SignalWatch] = []
     private var probe: Timer?
+    private var userSweep: Timer?
     private var nameRefresher: NameRefresher?
     private(set) var apple: AppleDesk?
     private var receipts: ReceiptRenewal?
+    private var devices: DeviceDesk?
     private let listeners: Listeners
     private let version: String
     private let ticketKeys = TicketKeyRings()
@@ -76,7 +78,8 @@ public final class Gateway {
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
             meters: (0...workerCount).map { _ in WorkerMeter() },
-            logs: try LogWriters(settings.log))
+            logs: try LogWriters(settings.log),
+            signals: SignalBook(subjectCountMax: settings.signals.subjectCountMax))
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys,
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,
@@ -101,12 +104,16 @@ public final class Gateway {
         let apple = AppleDesk(loop: control.loop, hub: hub)
         try apple.use(site.settings.apple)
         self.apple = apple
+        let devices = try DeviceDesk(loop: control.loop, apple: apple, line: hub.devices)
+        devices.use(site.settings.deviceCheck)
+        self.devices = devices
         try startWorkers()
         for (mailbox, listeners) in zip(mailboxes, listeners.takeInitial()) {
             _ = mailbox.post(.listen(listeners))
         }
         watchSignals(control.loop)
         watchStores(control)
+        forgetUsers(control)
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
         receipts = try ReceiptRenewal(
             loop: control.loop, hub: hub, site: site,
@@ -272,6 +279,7 @@ public final class Gateway {
                 generation: site.generation + 1, ticketKeys: ticketKeys)
             try hub.resolve(loaded.settings.upstreams)
             try apple?.use(loaded.settings.apple)
+            devices?.use(loaded.settings.deviceCheck)
             let bound = try listeners.bind(loaded.settings, generation: next.generation)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {
@@ -341,6 +349,17 @@ public final class Gateway {
         probe = timer
     }
 
+    /// What is remembered of users is forgotten when it is over (`signals.user.retention`).
+    private func forgetUsers(_ control: Worker) {
+        let timer = Timer(loop: control.loop) { [hub, unowned control, unowned self] in
+            guard let life = site.signals?.retentionMilliseconds, life > 0 else { return }
+            hub.registry.forgetUsers(before: control.wallMilliseconds - life)
+        }
+        timer.scheduleRepeating(every: Self.userSweepInterval)
+        userSweep = timer
+    }
+
+    private static let userSweepInterval = Duration.seconds(600)
     /// One end for each worker, and answers that come faster than they are read.
     private static let reportCountMax = 1 << 16
     static let probeInterval = Duration.seconds(1)

@@ -12,15 +12,19 @@ final class Hub: Sendable {
     let logs: LogWriters
     let health = Health()
     let apple = AppleMeter()
+    let devices = DeviceLine()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()
+    let signals: SignalBook
     private let upstreams: UpstreamRegister
 
     init(
         registry: any Registry, embeddedCounters: EmbeddedCounters?, meters: [WorkerMeter],
-        logs: LogWriters, resolver: @escaping NameResolver = Endpoint.allAddresses
+        logs: LogWriters, signals: SignalBook = SignalBook(),
+        resolver: @escaping NameResolver = Endpoint.allAddresses
     ) {
+        self.signals = signals
         self.registry = registry
         self.embeddedCounters = embeddedCounters
         self.meters = meters

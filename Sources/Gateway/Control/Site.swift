@@ -13,6 +13,10 @@ public final class Site: Sendable {
     public let settings: Settings
     let routes: RouteTable
     let rateLimits: SiteRateLimits
+    /// Nil where none are configured.
+    let signals: SiteSignals?
+    /// Nil where no upstream is shown tokens.
+    let identity: IdentityIssuer?
     /// For each route, nil where it needs none.
     let treatments: [RouteTreatment?]
     /// The same.
@@ -23,10 +27,13 @@ public final class Site: Sendable {
     let receiptSchedule: ReceiptSchedule
     /// Every request header that is ours to set: removed from what clients send.
     let reservedNames: FieldNameSet
+    /// What upstreams may not send to apps.
+    let responseReservedNames: FieldNameSet
     let assertionName: FieldNameSet
     let clientDataName: FieldNameSet
     let keyIDName: FieldNameSet
     let tokenName: FieldNameSet
+    let deviceCheckName: FieldNameSet
     let tokens: SessionTokenSealer
     let developerTokens: DeveloperTokenSealer
     let developerTokenLifeMax: Int64
@@ -66,13 +73,7 @@ public final class Site: Sendable {
         else {
             throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
         }
-        var roots: [Certificate] = [AppleRoots.appAttestation]
-        for der in settings.trust.extraRoots {
-            guard let root = try? Certificate(der: der) else {
-                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
-            }
-            roots.append(root)
-        }
+        let roots = try Self.roots(settings.trust)
         self.settings = settings
         self.sealer = sealer
         self.tokens = tokens
@@ -83,6 +84,8 @@ public final class Site: Sendable {
         self.generation = generation
         routes = RouteTable(settings.routes)
         rateLimits = SiteRateLimits(settings)
+        signals = SiteSignals(settings)
+        identity = try IdentityIssuer(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
         let limits = RateLimit.byName(settings.rateLimits)
         standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
@@ -93,12 +96,20 @@ public final class Site: Sendable {
         receiptSchedule = ReceiptSchedule(settings.receipts)
         let names = settings.headers
         reservedNames = FieldNameSet(
-            exact: [names.assertion, names.clientData, names.keyID, names.token],
+            exact: [
+                names.assertion, names.clientData, names.keyID, names.token, names.deviceCheck,
+            ],
             prefixes: ["x-app-attest-", "x-attest-"])
+        let isUserTold = settings.signals.user?.source == .response
+        responseReservedNames = FieldNameSet(
+            exact: ["x-app-attest-action", "x-app-attest-challenge"]
+                + (isUserTold ? settings.signals.user.map { [$0.header] } ?? [] : []),
+            prefixes: [])
         assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
         clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
         keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])
         tokenName = FieldNameSet(exact: [names.token], prefixes: [])
+        deviceCheckName = FieldNameSet(exact: [names.deviceCheck], prefixes: [])
         tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
         headLimits = HeadLimits(
             headByteCountMax: settings.limits.headByteCountMax,
@@ -110,12 +121,26 @@ public final class Site: Sendable {
         challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(
-            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty)
+            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty,
+            publishesKeys: !settings.identity.keys.isEmpty)
         timeouts = TimeoutNanoseconds(settings.timeouts)
         bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
         responsePace = BodyPace(
             byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
+    }
+
+    /// Apple's root and those that the operator trusts beside it.
+    private static func roots(_ trust: TrustSettings) throws(ConfigurationFailure) -> [Certificate]
+    {
+        var roots: [Certificate] = [AppleRoots.appAttestation]
+        for der in trust.extraRoots {
+            guard let root = try? Certificate(der: der) else {
+                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
+            }
+            roots.append(root)
+        }
+        return roots
     }
 }
 

@@ -77,7 +77,7 @@ extension HTTP1Connection: ResponseSink {
         guard exchange.head.version == .http11, state == .exchanging else { return }
         appendStatusLine(head.status, reason: bytes.extracting(head.reason))
         appendFields(
-            head, bytes: bytes, hasTrailers: false, exchange.treatment?.responseEdits)
+            head, bytes: bytes, hasTrailers: false, of: exchange)
         output.append("\r\n")
     }
 
@@ -88,7 +88,9 @@ extension HTTP1Connection: ResponseSink {
         let edits = exchange.treatment?.responseEdits
         let isDelimited = head.framing == .chunked || head.framing == .untilClose
         let takesTrailers = isDelimited && exchange.takesTrailers
-        if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, edits) { appendDate() }
+        if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, of: exchange) {
+            appendDate()
+        }
         if let edits { exchange.append(edits, to: &output) }
         appendAttestation(exchange)
         switch head.framing {
@@ -160,8 +162,10 @@ extension HTTP1Connection: ResponseSink {
     @discardableResult
     private func appendFields(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, hasTrailers: Bool,
-        _ edits: FieldEdits?
+        of exchange: Exchange
     ) -> Bool {
+        let edits = exchange.treatment?.responseEdits
+        let reserved = exchange.site.responseReservedNames
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
@@ -169,7 +173,7 @@ extension HTTP1Connection: ResponseSink {
             guard
                 head.isRelayed(
                     field, in: bytes, hasNominated: hasNominated, hasTrailers: hasTrailers,
-                    reserved: worker.responseReservedNames, edits)
+                    reserved: reserved, edits)
             else { continue }
             output.append(line: field, of: bytes)
         }

@@ -218,14 +218,14 @@ extension HTTP2Stream: ResponseSink {
 
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         session.fields.append(":status", decimal: UInt64(head.status))
-        _ = appendFields(head, bytes: bytes, exchange.treatment?.responseEdits)
+        _ = appendFields(head, bytes: bytes, of: exchange)
         session.submitInterim(stream: id)
     }
 
     func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         session.fields.append(":status", decimal: UInt64(head.status))
         let edits = exchange.treatment?.responseEdits
-        if !appendFields(head, bytes: bytes, edits) { appendDate() }
+        if !appendFields(head, bytes: bytes, of: exchange) { appendDate() }
         append(edits, exchange)
         appendAttestation(exchange)
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
@@ -316,8 +316,10 @@ extension HTTP2Stream: ResponseSink {
 
     /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
     private func appendFields(
-        _ head: borrowing ResponseHead, bytes: Span<UInt8>, _ edits: FieldEdits?
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool {
+        let edits = exchange.treatment?.responseEdits
+        let reserved = exchange.site.responseReservedNames
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
@@ -325,7 +327,7 @@ extension HTTP2Stream: ResponseSink {
             guard
                 head.isRelayed(
                     field, in: bytes, hasNominated: hasNominated, hasTrailers: true,
-                    reserved: worker.responseReservedNames, edits)
+                    reserved: reserved, edits)
             else { continue }
             session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
         }

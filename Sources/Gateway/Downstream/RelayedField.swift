@@ -39,7 +39,7 @@ extension Exchange {
         for field in trailers.fields where field.known.mayTrail {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
-            if !worker.responseReservedNames.contains(name) { relay(field, bytes) }
+            if !site.responseReservedNames.contains(name) { relay(field, bytes) }
         }
     }
 

@@ -20,6 +20,7 @@ extension Exchange {
         case .attestChallenge: try answerChallenge(.attestation)
         case .assertChallenge: try answerChallenge(.assertion)
         case .attestVerify: try verifyAttestation()
+        case .identityKeys: try answerKeySet()
         case .assertToken, nil: throw Refusal(.internalFailure, detail: "endpoint")
         }
     }
@@ -29,7 +30,8 @@ extension Exchange {
         switch endpoint {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
-        case nil: "GET, HEAD"
+        case .identityKeys: "GET, HEAD"
+        case nil: deviceAction == nil ? "GET, HEAD" : "POST"
         }
     }
 

@@ -6,6 +6,8 @@ enum AppEndpoint: Int, CaseIterable {
     case attestVerify
     case assertChallenge
     case assertToken
+    /// The public keys of identity tokens.
+    case identityKeys
 
     /// Stands where a route's name stands in metrics.
     var routeName: String {
@@ -14,6 +16,7 @@ enum AppEndpoint: Int, CaseIterable {
         case .attestVerify: "attest/verify"
         case .assertChallenge: "assert/challenge"
         case .assertToken: "assert/token"
+        case .identityKeys: "identity/jwks.json"
         }
     }
 }
@@ -25,8 +28,11 @@ struct EndpointPaths: Sendable {
     private let assertChallenge: [UInt8]
     /// Nil where no route takes tokens: the path is then like any other.
     private let assertToken: [UInt8]?
+    /// Nil where no keys are configured, likewise.
+    private let identityKeys: [UInt8]?
 
-    init(base: String, issuesTokens: Bool) {
+    init(base: String, issuesTokens: Bool, publishesKeys: Bool) {
+        identityKeys = publishesKeys ? Array((base + "identity/jwks.json").utf8) : nil
         assertToken = issuesTokens ? Array((base + "assert/token").utf8) : nil
         attestChallenge = Array((base + "attest/challenge").utf8)
         attestVerify = Array((base + "attest/verify").utf8)
@@ -39,6 +45,7 @@ struct EndpointPaths: Sendable {
         if ASCII.equals(path, attestChallenge) { return .attestChallenge }
         if ASCII.equals(path, attestVerify) { return .attestVerify }
         if let assertToken, ASCII.equals(path, assertToken) { return .assertToken }
+        if let identityKeys, ASCII.equals(path, identityKeys) { return .identityKeys }
         return nil
     }
 }

@@ -13,6 +13,7 @@ extension Exchange {
     func verifyAttestation() throws(Refusal) -> Step {
         let request = try attestationRequest()
         let (challenge, hashed) = try attestationChallenge(request.challenge, keyID: request.keyID)
+        try judgeAttestation()
         let verified = try verify(request, hashed: hashed)
         var record = KeyRecord(
             keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
@@ -148,6 +149,7 @@ extension Exchange {
         guard number == self.number, let enrolment else { return }
         switch result {
         case .success(.enrolled), .success(.alreadyEnrolled):
+            if case .success(.enrolled) = result { countAttestation() }
             worker.keyCache.invalidate([enrolment.keyID])
             switch enrolment.macSecurity {
             case .notMac: break

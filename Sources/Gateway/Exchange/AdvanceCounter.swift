@@ -7,6 +7,7 @@ extension Exchange {
     /// Accepts the assertion's counter and spends its challenge: all or nothing, after the
     /// signature, once.
     func advanceCounter() throws(Refusal) -> Step {
+        if device != nil, tier == .deviceCheck { return try spendDeviceToken() }
         guard let verified, let evidence, let key else { return .next }
         // With a store that all gateways share, the counter script keeps the buckets of a key.
         let isLimitedHere = evidence.challenge == nil || !worker.counters.isShared
@@ -28,6 +29,7 @@ extension Exchange {
             }
             conclude()
             if isLimitedHere { countKeyRate() }
+            noteRequestUser()
         } catch {
             try refuseOrObserve(error)
         }
@@ -89,6 +91,7 @@ extension Exchange {
     private func reportConflict() {
         worker.meter.add(.counterConflicts)
         guard let evidence else { return }
+        countConflict(of: evidence.keyID)
         worker.log.event(
             "counter_conflict",
             "\(site.logName(of: evidence.keyID)): a counter came again with another challenge;"

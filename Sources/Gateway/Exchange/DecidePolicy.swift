@@ -34,12 +34,18 @@ extension Exchange {
             !uniqueField(site.tokenName).isAbsent
         {
             bringsToken = true
+        } else if policy.accept.contains(.deviceCheck),
+            !uniqueField(site.deviceCheckName).isAbsent
+        {
+            device = DeviceProof()
         } else {
             let accepts = policy.accept
             try refuseOrObserve(
                 accepts.contains(.assertion)
                     ? Refusal(.assertionRequired)
-                    : Refusal(.tokenInvalid, detail: Refusal.tokenMissingDetail))
+                    : Refusal(
+                        accepts.contains(.token) ? .tokenInvalid : .deviceTokenInvalid,
+                        detail: Refusal.tokenMissingDetail))
         }
         return .next
     }
@@ -47,6 +53,7 @@ extension Exchange {
     /// The longest body this request may have.
     var bodyByteCountMax: Int {
         if endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
+        if deviceAction != nil { return Self.deviceActionByteCountMax }
         guard let routeIndex else { return site.settings.limits.bodyByteCountMax }
         return site.settings.routes[routeIndex].bodyByteCountMax
     }

@@ -69,12 +69,20 @@ final class Exchange {
     var bringsToken = false
     var token: SessionToken?
     var developerToken: DeveloperToken?
+    /// A token of DeviceCheck stands in for an assertion, and what is known of it.
+    var device: DeviceProof?
+    /// What the operator asks about a device, on the admin listener.
+    var deviceAction: DeviceAction?
     /// The routes that the token asked for shall be good for.
     var tokenAudience: [String] = []
     var key: CachedKey?
     /// The configured app that the key was enrolled for.
     var app: AppIdentity?
     var isKeyLookedUp = false
+    /// What the configured signals say; nil before that, and where there are none.
+    var signals: SignalFacts?
+    var isUserLookedUp = false
+    var isUserAwaited = false
     var verified: VerifiedAssertion?
     /// What its proof is worth, once that holds.
     var tier = TrustTier.none
@@ -194,10 +202,15 @@ final class Exchange {
         bringsToken = false
         token = nil
         if developerToken != nil { developerToken = nil }
+        if device != nil { device = nil }
+        deviceAction = nil
         if !tokenAudience.isEmpty { tokenAudience = [] }
         key = nil
         app = nil
         isKeyLookedUp = false
+        if signals != nil { signals = nil }
+        isUserLookedUp = false
+        isUserAwaited = false
         verified = nil
         tier = .none
         shortfall = nil

@@ -15,7 +15,7 @@ extension Exchange {
     func limitRate() throws(Refusal) {
         switch endpoint {
         case .attestChallenge: try take(site.rateLimits.attestationChallenge)
-        case .assertChallenge, .assertToken: try take(site.rateLimits.challenge)
+        case .assertChallenge, .assertToken, .identityKeys: try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
             guard let routeIndex else { return }
@@ -76,7 +76,7 @@ extension Exchange {
         throw Self.refusal(limit, wait, " (\(cause.reason.code))")
     }
 
-    private func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
+    func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
         for limit in limits {
             guard let subject = subject(of: limit) else { continue }
             let wait = worker.hub.rateLimiter.take(

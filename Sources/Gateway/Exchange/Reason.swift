@@ -24,6 +24,10 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case tokenInvalid
     /// Nor this, of routes that set a threshold.
     case riskTooHigh
+    /// Of configurations with `signals` that deny.
+    case abuseSuspected
+    /// Nor this: of routes that take tokens of DeviceCheck.
+    case deviceTokenInvalid
 
     case badRequest
     case requestTimeout
@@ -56,10 +60,10 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .ok: 200
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
             .challengeExpired, .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown,
-            .tokenInvalid:
+            .tokenInvalid, .deviceTokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid,
-            .riskTooHigh:
+            .riskTooHigh, .abuseSuspected:
             403
         case .bodyTooLarge: 413
         case .rateLimited: 429
@@ -102,6 +106,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .storeUnavailable: "store_unavailable"
         case .tokenInvalid: "token_invalid"
         case .riskTooHigh: "risk_too_high"
+        case .abuseSuspected: "abuse_suspected"
+        case .deviceTokenInvalid: "device_token_invalid"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"
@@ -123,7 +129,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         switch self {
         case .challengeRequired: .fetchChallenge
         case .assertionRequired, .assertionMalformed, .assertionInvalid, .assertionReplayed,
-            .challengeExpired, .requestMismatch, .bodyMismatch, .tokenInvalid:
+            .challengeExpired, .requestMismatch, .bodyMismatch, .tokenInvalid, .deviceTokenInvalid:
             .signAgain
         case .keyUnknown, .attestationInvalid: .attestAgain
         case .appOutdated: .updateApp

@@ -8,6 +8,7 @@ extension Exchange {
     /// counter store its outcome is unknown, so the app signs (or attests) again.
     func registryTimedOut() {
         worker.log.event("registry_failed", "registry: no answer within timeouts.registry")
+        if isUserAwaited { return userWasLookedUp() }
         let isWrite = endpoint != nil || phase == .advanceCounter
         let refusal = Refusal(
             .storeUnavailable, detail: isWrite ? "registry_unknown" : "registry_timeout")

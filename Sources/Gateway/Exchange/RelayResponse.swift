@@ -15,6 +15,7 @@ extension Exchange {
         upstreamHeadAt = worker.loop.now
         isAnswerStarted = true
         responseStatus = response.status
+        if site.signals != nil { noteResponseUser(response, bytes: bytes) }
         downstream?.relayHead(response, bytes: bytes, of: self)
     }
 

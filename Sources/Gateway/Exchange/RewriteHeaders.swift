@@ -48,7 +48,7 @@ extension Exchange {
         }
         if let edits = treatment?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
-        appendVerdict()
+        try appendVerdict()
         if isUpgrading { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         appendFraming()
         upstreamHead.append("\r\n")
@@ -120,8 +120,16 @@ extension Exchange {
     }
 
     /// What the gateway found out. Only on routes with a mode other than `off`.
-    private func appendVerdict() {
+    private func appendVerdict() throws(Refusal) {
         guard policy.mode != .off else { return }
+        if tier == .deviceCheck, let environment = device?.environment {
+            upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Environment: ")
+            upstreamHead.append(environment.rawValue)
+            upstreamHead.append("\r\nX-Attest-Tier: ")
+            upstreamHead.append(tier.name)
+            upstreamHead.append("\r\n")
+            return
+        }
         // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
         guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
             let environment = key?.environment ?? token?.environment
@@ -160,6 +168,14 @@ extension Exchange {
             upstreamHead.append("X-Attest-Category: ")
             upstreamHead.append(decimal: UInt64(category))
             upstreamHead.append("\r\n")
+        }
+        if signals != nil { appendSignals() }
+        if site.identity != nil {
+            try appendIdentity(
+                IdentityFacts(
+                    keyID: keyID, appID: appID, environment: environment, tier: tier,
+                    isOutdated: isOutdated, riskMetric: key?.riskMetric,
+                    bundleVersion: bundleVersion, validationCategory: validationCategory))
         }
     }
 

@@ -58,7 +58,8 @@ extension Refusal {
     var shortfall: Shortfall? {
         switch reason {
         case .assertionRequired: detail == Self.tierDetail ? .lowerTier : .missing
-        case .tokenInvalid: detail == Self.tokenMissingDetail ? .missing : .invalid
+        case .tokenInvalid, .deviceTokenInvalid:
+            detail == Self.tokenMissingDetail ? .missing : .invalid
         case .assertionMalformed, .assertionInvalid, .assertionReplayed, .challengeExpired,
             .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown, .keyRevoked:
             .invalid
@@ -114,9 +115,10 @@ extension Exchange {
     }
 
     private func meet(_ standard: RouteStandard) throws(Refusal) {
-        if let environment = key?.environment ?? token?.environment,
-            !standard.environments.contains(environment.asSet)
-        {
+        // What is not known is not allowed, unless everything is.
+        let environment =
+            (key?.environment ?? token?.environment ?? device?.environment)?.asSet ?? .all
+        guard standard.environments.isSuperset(of: environment) else {
             throw Refusal(.distributionNotAllowed, detail: "environment")
         }
         let category = validationCategory
@@ -128,8 +130,8 @@ extension Exchange {
         if let risk = standard.risk, risk.isAbove(key?.riskMetric) {
             try meet(risk, limit: standard.riskLimit)
         }
-        guard let versions = standard.versions, let appID = app?.id ?? token?.appID else { return }
-        switch versions.verdict(version: bundleVersion, appID: appID) {
+        guard let versions = standard.versions else { return }
+        switch versions.verdict(version: bundleVersion, appID: app?.id ?? token?.appID) {
         case .current: break
         case .outdated: isOutdated = true
         case .tooOld: throw Refusal(.appOutdated, detail: "version")

@@ -37,10 +37,12 @@ extension Exchange {
                 return try verifyToken()
             }
             _ = try usableKey()
+            guard try judgeSignals(of: token.keyID) else { return .wait }
             try meetStandard(.token)
             try limitKeyRate()
             countKeyRate()
             conclude()
+            noteRequestUser()
         } catch {
             try refuseOrObserve(error)
         }

@@ -12,8 +12,10 @@ extension Exchange {
     /// signature.
     func verifyAssertion() throws(Refusal) -> Step {
         if let endpoint, endpoint != .assertToken { return try answerEndpoint() }
+        if let deviceAction { return try ask(deviceAction) }
         guard decision == .undecided else { return .next }
         if bringsToken { return try verifyToken() }
+        if device != nil { return try verifyDevice() }
         do throws(Refusal) {
             let evidence = try checkedEvidence()
             guard isKeyLookedUp else {
@@ -24,7 +26,8 @@ extension Exchange {
                 use(known)
                 return try verifyAssertion()
             }
-            verified = try verifySignature(evidence)
+            if verified == nil { verified = try verifySignature(evidence) }
+            guard try judgeSignals(of: evidence.keyID) else { return .wait }
             try meetStandard(.attested)
         } catch {
             try refuseOrObserve(error)

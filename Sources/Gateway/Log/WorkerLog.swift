@@ -68,6 +68,11 @@ final class WorkerLog {
         if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
             writeKey(keyID, exchange.site)
         }
+        if let signals = exchange.signals, !signals.raised.isEmpty {
+            writer.beginArray("signals")
+            for signal in signals.raised { writer.element(string: signal.name.description) }
+            writer.endArray()
+        }
         if let session = exchange.session {
             writer.member("tls", constant: session.version.name)
             writer.member("cipher", string: session.cipherName)

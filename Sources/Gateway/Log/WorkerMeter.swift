@@ -69,12 +69,18 @@ final class WorkerMeter: @unchecked Sendable {
         case macsWithReducedSecurity
         /// Accepted counters that too few replicas of Redis had in time.
         case unconfirmed
+        /// Keys that users had not used before, who had others.
+        case newUserKeys
+        /// Identity tokens that were made, and those that were sent again.
+        case identitiesSigned
+        case identitiesReused
     }
 
     private let counts = CounterBlock(count: Count.allCases.count)
     private let waits = CounterBlock(count: Phase.allCases.count)
     /// One for each kind of failure, then the time-outs.
     private let handshakeFailures = CounterBlock(count: TLSFailure.Kind.allCases.count + 1)
+    private let signals = CounterBlock(count: Signal.allCases.count)
     private let gauges = GaugeBlock(count: 2)
     /// By name, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
@@ -139,6 +145,9 @@ final class WorkerMeter: @unchecked Sendable {
     /// An exchange had to wait at `phase` and goes on.
     func resumed(_ phase: Phase) { waits.add(Int(phase.rawValue)) }
 
+    /// A signal was raised on a request.
+    func raised(_ signal: Signal) { signals.add(signal.rawValue) }
+
     func handshakeFailed(_ kind: TLSFailure.Kind) { handshakeFailures.add(Int(kind.rawValue)) }
 
     func handshakeTimedOut() { handshakeFailures.add(TLSFailure.Kind.allCases.count) }
@@ -161,6 +170,7 @@ final class WorkerMeter: @unchecked Sendable {
     var handshakeTimeoutCount: UInt64 {
         handshakeFailures.value(TLSFailure.Kind.allCases.count)
     }
+    func raisedCount(_ signal: Signal) -> UInt64 { signals.value(signal.rawValue) }
     func waitCount(_ phase: Phase) -> UInt64 { waits.value(Int(phase.rawValue)) }
     var connectionCount: Int64 { gauges.value(0) }
     var tunnelCount: Int64 { gauges.value(1) }

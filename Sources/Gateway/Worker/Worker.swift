@@ -33,7 +33,7 @@ final class Worker {
     let counters: WorkerCounters
     private var floors = FloorBook()
     private var floorTimer: Timer?
-    private let waiting: WaitingExchanges
+    let waiting: WaitingExchanges
     /// Changes of keys that the worker has heard of.
     private var changeCount: UInt64 = 0
     private var receiver: MailboxReceiver<WorkerMessage>?
@@ -54,8 +54,8 @@ final class Worker {
     /// The control thread's alone.
     private var healthChecker: HealthChecker?
 
-    /// Names in any spelling: of forwarding fields, of those that ask for another method or target,
-    /// and of what upstreams may not send to apps.
+    /// Names in any spelling: of forwarding fields, and of those that ask for another method or
+    /// target.
     let forwardingNames = FieldNameSet(
         exact: ["forwarded", "x-real-ip", "x-request-id"], prefixes: ["x-forwarded-"])
     let overridingNames = FieldNameSet(
@@ -63,8 +63,6 @@ final class Worker {
             "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
             "x-rewrite-url",
         ], prefixes: [])
-    let responseReservedNames = FieldNameSet(
-        exact: ["x-app-attest-action", "x-app-attest-challenge"], prefixes: [])
 
     /// `clock`: for a worker that is stepped instead of run.
     init(
@@ -115,8 +113,14 @@ final class Worker {
             guard let exchange = waiting.take(number) else { return }
             exchange.durableOutcome = outcome
             exchange.resume()
+        case .userLookedUp(let number, let keyID, let result):
+            userWasLookedUp(number, keyID, result)
+        case .userNoted(let sighting, let result): userWasNoted(sighting, result)
+        case .deviceReplied(let number, let reply):
+            waiting.take(number)?.deviceReplied(reply)
         case .keysChanged(let change):
             changeCount += 1
+            hub.signals.forget(change)
             switch change {
             case .keys(let keyIDs): keyCache.invalidate(keyIDs)
             case .everything: keyCache.clear()
@@ -136,7 +140,7 @@ final class Worker {
 
     // MARK: stores
 
-    private func waitForRegistry(_ exchange: Exchange) throws(Refusal) {
+    func waitForRegistry(_ exchange: Exchange) throws(Refusal) {
         guard waiting.count < site.settings.limits.registryQueueCountMax else {
             throw Refusal(.storeUnavailable, detail: "registry_queue")
         }

@@ -81,6 +81,24 @@ enum WorkerCounters {
         }
     }
 
+    /// Counts together with other gateways, where there are any.
+    func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void) {
+        if case .redis(let counters) = self { counters.tally(tally, reply: reply) }
+    }
+
+    /// Accepts a token of somebody else's once. `reply` may run before this returns.
+    func spendToken(
+        _ id: Bytes16, forMilliseconds life: Int, now: Int64,
+        reply: @escaping (CounterVerdict) -> Void
+    ) {
+        switch self {
+        case .embedded(let counters):
+            reply(counters.spendToken(id, forMilliseconds: life, nowMilliseconds: now))
+        case .redis(let counters):
+            counters.spendToken(id, forMilliseconds: life, reply: reply)
+        }
+    }
+
     func close() {
         if case .redis(let counters) = self { counters.close() }
     }

@@ -7,7 +7,12 @@ enum WorkerMessage: Sendable {
     case keyLookedUp(KeyLookup)
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
+    /// For the exchange of that number, if any.
+    case userLookedUp(UInt64?, KeyID, Result<UserKeys?, StoreError>)
+    case userNoted(KeySighting, Result<UserKeys?, StoreError>)
     case keysChanged(RegistryChange)
+    /// Apple's word on the device of a waiting exchange.
+    case deviceReplied(UInt64, DeviceReply)
     /// The first listeners, once every worker is there.
     case listen([BoundListener])
     case reload(WorkerUpdate)

@@ -1,5 +1,5 @@
 public import AppAttest
-import Bytes
+public import Bytes
 import Crypto
 import EventLoop
 
@@ -39,6 +39,7 @@ public final class EmbeddedCounters: Sendable {
     public let isResumed: Bool
     private let options: Options
     private let shards: [Locked<CounterShard>]
+    private let tokens: Locked<SpentTokens>
     private let raiseFloors: @Sendable ([(keyID: KeyID, counter: UInt32)]) -> Void
 
     /// - Parameters:
@@ -58,14 +59,18 @@ public final class EmbeddedCounters: Sendable {
             spentCountPerKeyMax: max(1, options.spentCountPerKeyMax),
             spentCountMax: max(1, options.spentCountMax / Self.shardCount))
         let resumed = snapshot.flatMap { Self.shards($0, bounds: bounds, now: nowMilliseconds) }
-        if let snapshot, let resumed {
+        let keptTokens = snapshot.flatMap { Self.tokens($0, now: nowMilliseconds) }
+        if let snapshot, let resumed, let keptTokens {
             incarnation = snapshot.incarnation
             shards = resumed
+            tokens = Locked(keptTokens)
+            isResumed = true
         } else {
+            isResumed = false
+            tokens = Locked(SpentTokens())
             incarnation = Incarnation(RandomBytes.word())
             shards = (0..<Self.shardCount).map { _ in Locked(CounterShard(bounds: bounds)) }
         }
-        isResumed = resumed != nil
         self.options = options
         self.raiseFloors = raiseFloors
     }
@@ -73,15 +78,30 @@ public final class EmbeddedCounters: Sendable {
     private static func shards(
         _ snapshot: EmbeddedSnapshot, bounds: CounterShard.Bounds, now: Int64
     ) -> [Locked<CounterShard>]? {
-        guard snapshot.parts.count == shardCount else { return nil }
+        guard snapshot.parts.count == shardCount + 1 else { return nil }
         var shards: [Locked<CounterShard>] = []
-        for part in snapshot.parts {
+        for part in snapshot.parts.dropLast() {
             guard let shard = CounterShard(bounds: bounds, encoded: part, now: now) else {
                 return nil
             }
             shards.append(Locked(shard))
         }
         return shards
+    }
+
+    /// The last part.
+    private static func tokens(_ snapshot: EmbeddedSnapshot, now: Int64) -> SpentTokens? {
+        snapshot.parts.last.flatMap { SpentTokens(encoded: $0, now: now) }
+    }
+
+    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`, or `.unavailable`. It
+    /// is remembered for `life`, at most a day. Any thread.
+    public func spendToken(
+        _ id: Bytes16, forMilliseconds life: Int, nowMilliseconds: Int64
+    ) -> CounterVerdict {
+        tokens.withLock {
+            $0.spend(id, now: nowMilliseconds, forMilliseconds: Int64(max(1, life)))
+        }
     }
 
     /// Accepts the counter and spends the challenge, or changes nothing. Any thread.
@@ -135,8 +155,12 @@ public final class EmbeddedCounters: Sendable {
             byteCount += size
             if !floors.isEmpty { raiseFloors(floors) }
         }
-        guard byteCount <= options.snapshotByteCountMax else { return nil }
-        let parts = shards.map { $0.withLock { $0.encoded() } }
+        let keptTokens = tokens.withLock { tokens in
+            tokens.close()
+            return tokens.encoded()
+        }
+        guard byteCount + keptTokens.count <= options.snapshotByteCountMax else { return nil }
+        let parts = shards.map { $0.withLock { $0.encoded() } } + [keptTokens]
         return EmbeddedSnapshot(incarnation: incarnation, parts: parts)
     }
 

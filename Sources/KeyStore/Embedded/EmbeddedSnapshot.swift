@@ -4,7 +4,7 @@ public import AppAttest
 /// whoever stores it takes and deletes it in one durable step.
 public struct EmbeddedSnapshot: Hashable, Sendable {
     public let incarnation: Incarnation
-    /// One run of bytes a shard.
+    /// One run of bytes a shard, and one for the tokens of others that were accepted.
     public let parts: [[UInt8]]
 
     public init(incarnation: Incarnation, parts: [[UInt8]]) {

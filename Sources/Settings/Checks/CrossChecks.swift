@@ -18,6 +18,8 @@ struct CrossChecks {
         RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
         checkEndpoints()
         checkTokens()
+        checkIdentity()
+        checkDeviceCheck()
         checkApps(hasApps: hasApps)
         if let registryField { checkShared(registryField) }
         warn(routeField)
@@ -26,6 +28,11 @@ struct CrossChecks {
     /// What cannot be kept beside a registry that is not a file.
     private func checkShared(_ field: Field) {
         guard case .postgres = settings.registry else { return }
+        if settings.signals.user != nil, settings.secrets.pseudonymKeyFile == nil {
+            field.error(
+                "with PostgreSQL and signals.user secrets.pseudonym_key_file is needed: users are "
+                    + "kept by names made with it, which must outlast the challenge keys")
+        }
         if settings.secrets.challengeKeyFile == nil {
             field.error(
                 "with PostgreSQL secrets.challenge_key_file is needed: every gateway opens what "
@@ -89,6 +96,26 @@ struct CrossChecks {
                 + "take session tokens, and each token would name them all", at: first.modeMark)
     }
 
+    private func checkIdentity() {
+        // A list of keys whose entries are all faulty has been reported.
+        guard settings.identity.keys.isEmpty, context.errors.isEmpty else { return }
+        for upstream in upstreams where upstream.settings.identity != nil {
+            context.error(
+                "upstreams.\(upstream.settings.name).identity: needs identity: { keys: [...] }, by "
+                    + "which it is signed", at: upstream.mark)
+        }
+    }
+
+    private func checkDeviceCheck() {
+        // A section that is faulty has been reported.
+        guard settings.deviceCheck == nil, context.errors.isEmpty,
+            let route = routes.first(where: { $0.route.attest.accept.contains(.deviceCheck) })
+        else { return }
+        context.error(
+            "\(route.path).attest.accept: device_check needs the sections apple and device_check: "
+                + "nobody could be asked", at: route.modeMark)
+    }
+
     private func checkApps(hasApps: Bool) {
         guard settings.apps.isEmpty,
             let route = routes.first(where: { $0.route.attest.mode != .off })
@@ -116,5 +143,8 @@ struct CrossChecks {
 
 extension EndpointSettings {
     /// What the gateway answers itself, below ``base``.
-    static let names = ["attest/challenge", "attest/verify", "assert/challenge", "assert/token"]
+    static let names = [
+        "attest/challenge", "attest/verify", "assert/challenge", "assert/token",
+        "identity/jwks.json",
+    ]
 }

@@ -1,3 +1,4 @@
+import AppAttest
 import AppleServices
 import HTTPSClient
 
@@ -22,6 +23,23 @@ extension SettingsPrinter {
             yaml.mapping("hosts") { yaml in
                 write("attestation_data", apple.attestationData, to: &yaml)
                 write("device_check", apple.deviceCheck, to: &yaml)
+            }
+        }
+    }
+
+    static func write(_ deviceCheck: DeviceCheckSettings, to yaml: inout YAMLText) {
+        yaml.mapping("device_check") { yaml in
+            yaml.entry("team_id", text: deviceCheck.teamID)
+            yaml.entry("environments", list: deviceCheck.environments.map(\.rawValue))
+            yaml.entry("rate", "\(deviceCheck.rate)")
+            yaml.entry("in_flight_max", "\(deviceCheck.inFlightCountMax)")
+            yaml.entry("token_memory", Quantity.describe(deviceCheck.tokenMemory))
+            yaml.mapping("bits") { yaml in
+                yaml.entry("bit0", text: deviceCheck.bitNames[0])
+                yaml.entry("bit1", text: deviceCheck.bitNames[1])
+            }
+            if let path = deviceCheck.adminSecretPath {
+                yaml.entry("admin_secret_file", text: path)
             }
         }
     }

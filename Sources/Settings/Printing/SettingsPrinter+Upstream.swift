@@ -44,6 +44,9 @@ extension SettingsPrinter {
         if let check = upstream.healthCheck {
             yaml.mapping("health_check") { write(check, to: &$0) }
         }
+        if let identity = upstream.identity {
+            yaml.mapping("identity") { write(identity, to: &$0) }
+        }
         yaml.entry(
             "slow_start",
             upstream.slowStart == .zero ? "off" : Quantity.describe(upstream.slowStart))

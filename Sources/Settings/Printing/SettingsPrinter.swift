@@ -36,6 +36,7 @@ public struct SettingsPrinter {
         writeListeners()
         writeApps()
         if let apple = settings.apple { Self.write(apple, to: &yaml) }
+        if let deviceCheck = settings.deviceCheck { Self.write(deviceCheck, to: &yaml) }
         writeStores()
         writeChallenge()
         writeHeaders()
@@ -113,6 +114,8 @@ public struct SettingsPrinter {
         }
         yaml.mapping("receipts") { Self.write(settings.receipts, to: &$0) }
         writeSecrets()
+        writeSignals()
+        writeIdentity()
         yaml.mapping("endpoints") { yaml in
             yaml.entry("base", text: settings.endpoints.base)
             yaml.entry(
@@ -150,6 +153,7 @@ public struct SettingsPrinter {
             yaml.entry("client_data", text: settings.headers.clientData)
             yaml.entry("key_id", text: settings.headers.keyID)
             yaml.entry("token", text: settings.headers.token)
+            yaml.entry("device_check", text: settings.headers.deviceCheck)
         }
     }
 

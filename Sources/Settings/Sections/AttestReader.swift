@@ -75,7 +75,8 @@ enum AttestReader {
     }
 
     static let proofs: [(name: String, value: AcceptedProofs)] = [
-        ("assertion", .assertion), ("token", .token), ("developer", .developer),
+        ("assertion", .assertion), ("token", .token), ("device_check", .deviceCheck),
+        ("developer", .developer),
     ]
 
     private static func accept(_ field: Field) -> AcceptedProofs? {

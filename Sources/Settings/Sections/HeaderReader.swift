@@ -9,7 +9,7 @@ enum HeaderReader {
             var taken: [(key: String, folded: String)] = []
             let members: [(String, WritableKeyPath<HeaderNames, String>)] = [
                 ("assertion", \.assertion), ("client_data", \.clientData), ("key_id", \.keyID),
-                ("token", \.token),
+                ("token", \.token), ("device_check", \.deviceCheck),
             ]
             for (key, path) in members {
                 let field = section.field(key)
@@ -33,7 +33,7 @@ enum HeaderReader {
             return nil
         }
         let name = text.value.lowercased()
-        guard !reserved.contains(fold(name)), !fold(name).hasPrefix("x-attest-") else {
+        guard !isReserved(fold(name)) else {
             field.error(
                 "\(text.shown) has a meaning of its own, and the named headers are removed from "
                     + "every request")
@@ -52,6 +52,10 @@ enum HeaderReader {
         ])
         return names
     }()
+
+    static func isReserved(_ folded: String) -> Bool {
+        reserved.contains(folded) || folded.hasPrefix("x-attest-")
+    }
 
     /// As the gateway compares names when it strips them.
     static func fold(_ name: String) -> String {

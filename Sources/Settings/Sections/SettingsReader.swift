@@ -24,6 +24,11 @@ struct SettingsReader {
             section.set("apple", &settings.apple) { field in
                 AppleReader(apps: settings.apps).apple(field).map { .some($0) }
             }
+            let hasApple = section.field("apple") != nil
+            section.set("device_check", &settings.deviceCheck) { field in
+                DeviceCheckReader(apple: settings.apple, hasApple: hasApple).deviceCheck(field)
+                    .map { .some($0) }
+            }
             section.set("trust", &settings.trust, TrustReader.trust)
             let registryField = section.required("registry")
             if let registry = registryField.flatMap(StoreReader.registry) {
@@ -39,6 +44,8 @@ struct SettingsReader {
                 "developer_tokens", &settings.developerTokens,
                 DeveloperTokenReader.developerTokens)
             section.set("secrets", &settings.secrets, ChallengeReader.secrets)
+            section.set("signals", &settings.signals, SignalReader.signals)
+            section.set("identity", &settings.identity, IdentityReader.identity)
             section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
             section.set("headers", &settings.headers, HeaderReader.headers)
             section.set("log", &settings.log, LogReader.log)

@@ -55,6 +55,9 @@ enum UpstreamReader {
         section.set("retries", &upstream.retries, UpstreamServerReader.retries)
         section.set(
             "resolve_interval", &upstream.resolveInterval, UpstreamServerReader.resolveInterval)
+        if let field = section.field("identity") {
+            upstream.identity = IdentityReader.upstream(field)
+        }
         if let field = section.field("tls") {
             upstream.tls = UpstreamTLSReader.tls(
                 field, servers: upstream.servers.map(\.endpoint))

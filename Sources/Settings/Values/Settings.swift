@@ -9,6 +9,7 @@ public struct Settings: Hashable, Sendable {
     public var apps: [AppIdentity] = []
     /// Nil: Apple's services are not asked.
     public var apple: AppleSettings?
+    public var deviceCheck: DeviceCheckSettings?
     public var trust = TrustSettings()
     public var registry = RegistrySettings.sqlite(path: "")
     public var counters = CounterSettings.embedded
@@ -18,6 +19,8 @@ public struct Settings: Hashable, Sendable {
     public var receipts = ReceiptSettings()
     public var developerTokens = DeveloperTokenSettings()
     public var secrets = SecretSettings()
+    public var signals = SignalSettings()
+    public var identity = IdentitySettings()
     public var endpoints = EndpointSettings()
     public var rateLimits = RateLimitSettings.builtIn
     public var forwarded = ForwardedForm.xForwarded
@@ -194,6 +197,7 @@ public struct HeaderNames: Hashable, Sendable {
     public var clientData = "x-app-attest-client-data"
     public var keyID = "x-app-attest-key-id"
     public var token = "x-app-attest-token"
+    public var deviceCheck = "x-device-check-token"
 
     public init() {}
 }

@@ -28,6 +28,8 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var retries = RetrySettings()
     /// How often names are resolved again; zero for never.
     public var resolveInterval: Duration = .seconds(30)
+    /// Nil: requests carry no identity token.
+    public var identity: UpstreamIdentity?
     /// Nil: servers are spoken to without TLS.
     public var tls: UpstreamTLSSettings?
     /// What is spoken to all of the servers.

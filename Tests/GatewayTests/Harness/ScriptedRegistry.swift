@@ -11,6 +11,8 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         case find(KeyID)
         case enrol(KeyID)
         case advance(KeyID, UInt32)
+        case findUser(KeyID)
+        case note(KeyID)
     }
 
     /// Guards every member; broadcast for each call.
@@ -19,6 +21,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var records: [KeyID: KeyRecord] = [:]
     private var shared: [String: SharedEntry] = [:]
     private var challenges: [Bytes16: KeyID] = [:]
+    private var users = SightingList()
     private var failure: StoreError?
     private var gate: Gate?
     private var made: [Call] = []
@@ -121,6 +124,22 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         }
     }
 
+    func findUser(
+        of keyID: KeyID, countedSince: Int64,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
+    ) {
+        answer(.findUser(keyID), reply) { $0.users.last(of: keyID, countedSince: countedSince) }
+    }
+
+    func note(
+        _ sighting: KeySighting,
+        reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
+    ) {
+        answer(.note(sighting.keyID), reply) { $0.users.note(sighting) }
+    }
+
+    func forgetUsers(before milliseconds: Int64) {}
+
     func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}
 
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
@@ -184,4 +203,39 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     }
 
     func close() {}
+}
+
+/// Sightings in memory, by the rules of a registry.
+private struct SightingList {
+    private struct Row {
+        let keyID: KeyID
+        let user: UserPseudonym
+        let firstSeen: Int64
+        var lastSeen: Int64
+    }
+
+    private var rows: [Row] = []
+
+    mutating func note(_ sighting: KeySighting) -> UserKeys? {
+        let known = rows.firstIndex { $0.keyID == sighting.keyID && $0.user == sighting.user }
+        if let known {
+            rows[known].lastSeen = sighting.milliseconds
+        } else {
+            rows.append(
+                Row(
+                    keyID: sighting.keyID, user: sighting.user, firstSeen: sighting.milliseconds,
+                    lastSeen: sighting.milliseconds))
+        }
+        return last(of: sighting.keyID, countedSince: sighting.countedSince)
+    }
+
+    func last(of keyID: KeyID, countedSince: Int64) -> UserKeys? {
+        let own = rows.filter { $0.keyID == keyID }
+        guard let row = own.max(by: { $0.lastSeen < $1.lastSeen }) else { return nil }
+        let users = rows.filter { $0.user == row.user }
+        return UserKeys(
+            user: row.user, firstSeen: row.firstSeen,
+            keyCount: users.count { $0.lastSeen >= countedSince },
+            hasEarlierKey: users.contains { $0.firstSeen < row.firstSeen })
+    }
 }

@@ -1,0 +1,164 @@
+import AppAttest
+import AppleServices
+import EventLoop
+import Settings
+
+/// Puts questions about devices to Apple, no faster and no more at once than the configuration
+/// allows. The control thread's.
+final class DeviceDesk {
+    private let loop: EventLoop
+    private let apple: AppleDesk
+    private var settings: DeviceCheckSettings?
+    private var receiver: MailboxReceiver<DeviceQuestion>?
+    private var judgedCount = 0
+    /// When the bucket of requests' questions will be full again; nanoseconds.
+    private var fullAt: UInt64 = 0
+    /// Changes of bits, one after the other: Apple cannot compare and set.
+    private var changes: [DeviceQuestion] = []
+    private var isChanging = false
+
+    /// Each holds a token of some kilobytes.
+    private static let changeCountMax = 1000
+
+    init(loop: EventLoop, apple: AppleDesk, line: DeviceLine) throws {
+        self.loop = loop
+        self.apple = apple
+        let mailbox = try Mailbox<DeviceQuestion>(countMax: DeviceLine.countMax)
+        receiver = mailbox.attach(to: loop) { [unowned self] in take($0) }
+        line.connect(mailbox)
+    }
+
+    func use(_ settings: DeviceCheckSettings?) { self.settings = settings }
+
+    private func take(_ question: DeviceQuestion) {
+        guard let settings, let client = apple.client else {
+            return question.reply(Self.refusal("unconfigured", of: question))
+        }
+        switch question.kind {
+        case .judge: judge(question, settings, client)
+        case .ask(let kind, let environment):
+            client.ask(
+                kind, deviceToken: question.token, teamID: settings.teamID,
+                environment: environment
+            ) { question.reply(.answered($0)) }
+        case .change:
+            guard changes.count < Self.changeCountMax else {
+                return question.reply(.refused("busy"))
+            }
+            changes.append(question)
+            changeNext()
+        }
+    }
+
+    private static func refusal(_ label: String, of question: DeviceQuestion) -> DeviceReply {
+        if case .judge = question.kind { .judged(.unjudged(label)) } else { .refused(label) }
+    }
+
+    // MARK: requests
+
+    private func judge(
+        _ question: DeviceQuestion, _ settings: DeviceCheckSettings, _ client: AppleClient
+    ) {
+        guard judgedCount < settings.inFlightCountMax, client.freeCountOfDevices > 0 else {
+            return question.reply(.judged(.unjudged("busy")))
+        }
+        guard takeTurn(settings.rate) else {
+            return question.reply(.judged(.unjudged("rate")))
+        }
+        judgedCount += 1
+        ask(question, settings.teamID, settings.environments[...], client)
+    }
+
+    /// A bucket that holds a second's worth (GCRA): false where it is empty.
+    private func takeTurn(_ rate: RateLimitSettings.Rate) -> Bool {
+        let interval = rate.period.nanoseconds / UInt64(rate.count)
+        let depth = max(interval, 1_000_000_000)
+        let now = loop.now.nanoseconds
+        let next = max(fullAt, now) + interval
+        guard next <= now + depth else { return false }
+        fullAt = next
+        return true
+    }
+
+    /// One environment after the other, until one knows the token.
+    private func ask(
+        _ question: DeviceQuestion, _ teamID: String,
+        _ environments: ArraySlice<AttestEnvironment>, _ client: AppleClient
+    ) {
+        guard let environment = environments.first else {
+            return end(question, .badToken)
+        }
+        client.ask(
+            .validate, deviceToken: question.token, teamID: teamID, environment: environment
+        ) { [self] answer in
+            switch answer {
+            case .done: end(question, .genuine(environment))
+            case .badToken: ask(question, teamID, environments.dropFirst(), client)
+            default: end(question, .unjudged(answer.label))
+            }
+        }
+    }
+
+    private func end(_ question: DeviceQuestion, _ verdict: DeviceVerdict) {
+        judgedCount -= 1
+        question.reply(.judged(verdict))
+    }
+
+    // MARK: changes
+
+    private func changeNext() {
+        guard !isChanging, !changes.isEmpty else { return }
+        let question = changes.removeFirst()
+        guard case .change(let bit0, let bit1, let environment) = question.kind,
+            let settings, let client = apple.client
+        else {
+            question.reply(.refused("unconfigured"))
+            return changeNext()
+        }
+        isChanging = true
+        let device = Device(
+            token: question.token, teamID: settings.teamID, environment: environment)
+        let end: (DeviceReply) -> Void = { [self] reply in
+            isChanging = false
+            question.reply(reply)
+            changeNext()
+        }
+        // Where both are given nothing need be read.
+        if let bit0, let bit1 {
+            return write(DeviceCheck.Bits(bit0: bit0, bit1: bit1), device, client, end)
+        }
+        client.ask(
+            .query, deviceToken: device.token, teamID: device.teamID,
+            environment: device.environment
+        ) { [self] answer in
+            var bits: DeviceCheck.Bits
+            switch answer {
+            case .bits(let found): bits = found
+            case .neverSet: bits = DeviceCheck.Bits(bit0: false, bit1: false)
+            default: return end(.answered(answer))
+            }
+            if let bit0 { bits.bit0 = bit0 }
+            if let bit1 { bits.bit1 = bit1 }
+            write(bits, device, client, end)
+        }
+    }
+
+    private struct Device {
+        let token: String
+        let teamID: String
+        let environment: AttestEnvironment
+    }
+
+    private func write(
+        _ bits: DeviceCheck.Bits, _ device: Device, _ client: AppleClient,
+        _ end: @escaping (DeviceReply) -> Void
+    ) {
+        client.ask(
+            .update(bit0: bits.bit0, bit1: bits.bit1), deviceToken: device.token,
+            teamID: device.teamID, environment: device.environment
+        ) { answer in
+            guard case .done = answer else { return end(.answered(answer)) }
+            end(.changed(DeviceCheck.Bits(bit0: bits.bit0, bit1: bits.bit1)))
+        }
+    }
+}

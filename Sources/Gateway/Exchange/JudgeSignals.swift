@@ -1,0 +1,194 @@
+import AppAttest
+import Bytes
+import EventLoop
+import HTTP
+import KeyStore
+import Settings
+
+/// What the signals say of a request.
+struct SignalFacts {
+    /// Counts by ``Signal``; -1 where it is not asked for or not known.
+    private var counts = InlineArray<5, Int>(repeating: -1)
+    private(set) var raised: [Signal] = []
+
+    /// `rule` has found `count`; it is raised above its bound.
+    mutating func found(_ count: Int, _ rule: SiteSignals.Rule) {
+        counts[rule.signal.rawValue] = count
+        if count > rule.countMax { raised.append(rule.signal) }
+    }
+
+    func count(of signal: Signal) -> Int? {
+        let count = counts[signal.rawValue]
+        return count < 0 ? nil : count
+    }
+}
+
+/// Signals: what the gateway knows of a key, its user and its address beyond the signature. Judged
+/// once the signature has been checked, or strangers could raise them against others.
+extension Exchange {
+    /// The network that is counted for the client's address; nil for a unix socket.
+    private var countedNetwork: Bytes16? { origin?.address.ipv6Form?.limitedNetwork }
+
+    /// Refuses what the raised signals say is to be refused. False while the registry is asked for
+    /// the key's user.
+    func judgeSignals(of keyID: KeyID) throws(Refusal) -> Bool {
+        guard let rules = site.signals, signals == nil else { return true }
+        var facts = SignalFacts()
+        if rules.asksForUser {
+            guard let user = userKeys(of: keyID, rules) else {
+                try worker.lookUpUser(for: self, keyID)
+                return false
+            }
+            if let keys = user { judge(keys, rules, &facts) }
+        }
+        let now = worker.signalTime
+        if let network = countedNetwork {
+            if let rule = rules.addressKeys {
+                let counts = worker.hub.signals.add(
+                    keyID, from: network, window: rule.windowNanoseconds, now: now)
+                facts.found(counts.after, rule)
+                worker.share(counts, keyID, from: network, rule, site)
+                reportRaised(rule, counts, { "\(peerText) has \(counts.after) keys" })
+            }
+            if let rule = rules.addressAttestations {
+                facts.found(attestationCount(from: network, rule), rule)
+            }
+        }
+        if let rule = rules.keyConflicts {
+            let counts = worker.hub.signals.conflicts(
+                of: keyID, window: rule.windowNanoseconds, now: now)
+            worker.share(counts, .look, of: keyID, rule, site)
+            facts.found(counts.after, rule)
+        }
+        signals = facts
+        try act(on: facts, rules)
+        return true
+    }
+
+    /// What is known of the key's user; nil where it must be asked for. A store that does not
+    /// answer leaves him unknown: signals are not what routes depend on.
+    private func userKeys(of keyID: KeyID, _ rules: SiteSignals) -> UserKeys?? {
+        guard let known = worker.hub.signals.user(of: keyID, now: worker.signalTime) else {
+            return isUserLookedUp ? .some(nil) : nil
+        }
+        if known.isStale { worker.refreshUser(of: keyID, rules) }
+        return .some(known.keys)
+    }
+
+    private func judge(_ keys: UserKeys, _ rules: SiteSignals, _ facts: inout SignalFacts) {
+        if let rule = rules.userKeys { facts.found(keys.keyCount, rule) }
+        if let rule = rules.newUserKey {
+            let age = worker.wallMilliseconds - keys.firstSeen
+            let isNew = keys.hasEarlierKey && age < Int64(rule.windowNanoseconds / 1_000_000)
+            facts.found(isNew ? 1 : 0, rule)
+        }
+    }
+
+    /// A key wants to enrol.
+    func judgeAttestation() throws(Refusal) {
+        guard let rules = site.signals, let rule = rules.addressAttestations,
+            let network = countedNetwork
+        else { return }
+        var facts = SignalFacts()
+        // This one would be one more.
+        facts.found(attestationCount(from: network, rule) + 1, rule)
+        signals = facts
+        try act(on: facts, rules)
+    }
+
+    private func attestationCount(from network: Bytes16, _ rule: SiteSignals.Rule) -> Int {
+        let counts = worker.hub.signals.attestations(
+            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
+        worker.share(counts, .look, from: network, rule, site)
+        return counts.after
+    }
+
+    /// A key was enrolled.
+    func countAttestation() {
+        guard let rule = site.signals?.addressAttestations, let network = countedNetwork else {
+            return
+        }
+        let counts = worker.hub.signals.addAttestation(
+            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
+        worker.share(counts, .event, from: network, rule, site)
+        reportRaised(rule, counts, { "\(peerText) has enrolled \(counts.after) keys" })
+    }
+
+    /// A counter of the key came again with another challenge.
+    func countConflict(of keyID: KeyID) {
+        guard let rule = site.signals?.keyConflicts else { return }
+        let counts = worker.hub.signals.addConflict(
+            of: keyID, window: rule.windowNanoseconds, now: worker.signalTime)
+        worker.share(counts, .event, of: keyID, rule, site)
+        reportRaised(rule, counts, { "\(site.logName(of: keyID)) has \(counts.after) conflicts" })
+    }
+
+    private func act(on facts: SignalFacts, _ rules: SiteSignals) throws(Refusal) {
+        for signal in facts.raised {
+            worker.meter.raised(signal)
+            guard let rule = rules.rule(of: signal) else { continue }
+            switch rule.action {
+            case .observe: continue
+            case .deny: throw Refusal(.abuseSuspected, detail: "signal: \(signal.name)")
+            case .limit: if let limit = rule.rateLimit { try take([limit]) }
+            }
+        }
+    }
+
+    /// Says so once, when the bound is crossed.
+    private func reportRaised(
+        _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
+    ) {
+        guard counts.before <= rule.countMax, counts.after > rule.countMax else { return }
+        worker.log.event("signal_raised", "\(rule.signal.name): \(text())")
+    }
+
+    // MARK: who the user is
+
+    /// The request was accepted: takes the user's name from it, where a peer's or the client's word
+    /// is taken.
+    func noteRequestUser() {
+        guard let rules = site.signals, let names = rules.userHeader, let keyID = provenKeyID else {
+            return
+        }
+        switch rules.userSource {
+        case .response: return
+        case .proxy: guard isPeerTrusted else { return }
+        case .client: break
+        }
+        guard case .value(let range) = uniqueField(names) else { return }
+        let headBytes = headBytes
+        note(headBytes.span.extracting(range), keyID, rules)
+    }
+
+    /// The upstream answers, and says who the user is.
+    func noteResponseUser(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
+        guard let rules = site.signals, rules.userSource == .response,
+            let names = rules.userHeader, let keyID = provenKeyID
+        else { return }
+        var found: Range32?
+        for field in response.fields where names.contains(bytes.extracting(field.name)) {
+            // Two names are none.
+            guard found == nil else { return }
+            found = field.value
+        }
+        if let found { note(bytes.extracting(found), keyID, rules) }
+    }
+
+    private func note(_ name: Span<UInt8>, _ keyID: KeyID, _ rules: SiteSignals) {
+        guard !name.isEmpty, name.count <= Self.userNameByteCountMax else { return }
+        let user = site.pseudonyms.pseudonym(ofUser: name)
+        guard worker.hub.signals.shouldNote(user, of: keyID, now: worker.signalTime) else { return }
+        worker.note(user, of: keyID, rules)
+    }
+
+    /// Longer than any account's number, name or address of mail.
+    static let userNameByteCountMax = 512
+
+    /// The registry's answer to ``Worker/lookUpUser(for:_:)``, or none in time.
+    func userWasLookedUp() {
+        isUserAwaited = false
+        isUserLookedUp = true
+        resume()
+    }
+}

@@ -1,0 +1,87 @@
+import AppAttest
+import AppleServices
+import Bytes
+import Crypto
+import HTTP
+import KeyStore
+import Policy
+import Settings
+
+/// A request's token of DeviceCheck, as far as it was looked at.
+struct DeviceProof {
+    /// By which it is remembered: 128 bits of its SHA-256.
+    var id = Bytes16(word0: 0, word1: 0)
+    /// Apple's answer, and whose it is.
+    var verdict: DeviceVerdict?
+    /// Of the counter store; nil until it was asked.
+    var spending: CounterVerdict?
+
+    /// Once Apple knows the device.
+    var environment: AttestEnvironment? {
+        if case .genuine(let environment) = verdict { environment } else { nil }
+    }
+}
+
+/// What became of a question about a device.
+enum DeviceVerdict: Sendable {
+    case genuine(AttestEnvironment)
+    /// Apple does not take the token.
+    case badToken
+    /// Nobody knows: for log and metrics.
+    case unjudged(String)
+}
+
+/// Tokens of DeviceCheck: what a device without App Attest can show. One is good for one request.
+extension Exchange {
+    /// Asks Apple, through the control thread, whether the token is of a genuine device of ours.
+    func verifyDevice() throws(Refusal) -> Step {
+        do throws(Refusal) {
+            guard let verdict = device?.verdict else {
+                try askAboutDevice()
+                return .wait
+            }
+            switch verdict {
+            case .genuine: try meetStandard(.deviceCheck)
+            case .badToken: throw Refusal(.deviceTokenInvalid, detail: "device_token_bad")
+            case .unjudged(let label):
+                throw Refusal(.storeUnavailable, detail: "device_check_" + label)
+            }
+        } catch {
+            try refuseOrObserve(error)
+        }
+        return .next
+    }
+
+    private func askAboutDevice() throws(Refusal) {
+        guard case .value(let range) = uniqueField(site.deviceCheckName) else {
+            throw Refusal(.deviceTokenInvalid, detail: "device_token_repeated")
+        }
+        let headBytes = headBytes
+        let text = headBytes.span.extracting(range)
+        guard text.count <= DeviceCheck.tokenByteCountMax, let bytes = Base64.decode(text),
+            !bytes.isEmpty
+        else { throw Refusal(.deviceTokenInvalid, detail: "device_token_malformed") }
+        // Of what it stands for: base64 has several spellings.
+        let digest = SHA256.hash(bytes.span)
+        device?.id = Bytes16(word0: digest.word0, word1: digest.word1)
+        try worker.ask(.judge, Base64.encode(bytes), for: self)
+    }
+
+    /// Accepts the token, once and for good.
+    func spendDeviceToken() throws(Refusal) -> Step {
+        do throws(Refusal) {
+            guard let device else { return .next }
+            let spending = device.spending ?? worker.spendToken(for: self, device.id)
+            guard let spending else { return .wait }
+            switch spending {
+            case .accepted: conclude()
+            case .replayed, .challengeSpent:
+                throw Refusal(.deviceTokenInvalid, detail: "device_token_spent")
+            default: throw Refusal(.storeUnavailable, detail: "counters")
+            }
+        } catch {
+            try refuseOrObserve(error)
+        }
+        return .next
+    }
+}

@@ -1,0 +1,90 @@
+import EventLoop
+import HTTP
+import KeyStore
+import Settings
+
+/// A thing that may be suspicious about a request.
+enum Signal: Int, CaseIterable, Sendable {
+    case userKeys
+    case newUserKey
+    case addressKeys
+    case addressAttestations
+    case keyConflicts
+
+    /// As the configuration calls it.
+    var name: StaticString {
+        switch self {
+        case .userKeys: "keys_per_user"
+        case .newUserKey: "new_key_per_user"
+        case .addressKeys: "keys_per_address"
+        case .addressAttestations: "attestations_per_address"
+        case .keyConflicts: "conflicts_per_key"
+        }
+    }
+}
+
+/// `signals` of a configuration, compiled. A site without any has none of this.
+final class SiteSignals: Sendable {
+    /// When a signal is raised, and what follows.
+    struct Rule: Sendable {
+        let signal: Signal
+        let countMax: Int
+        let windowNanoseconds: UInt64
+        let action: SignalSettings.Action
+        let rateLimit: RateLimit?
+
+        fileprivate init?(
+            _ signal: Signal, _ rule: SignalSettings.Rule?, _ limits: [String: RateLimit]
+        ) {
+            guard let rule else { return nil }
+            self.signal = signal
+            countMax = rule.countMax
+            windowNanoseconds = rule.window.wholeNanoseconds
+            action = rule.action
+            rateLimit = rule.rateLimit.flatMap { limits[$0] }
+        }
+    }
+
+    let userKeys: Rule?
+    let newUserKey: Rule?
+    let addressKeys: Rule?
+    let addressAttestations: Rule?
+    let keyConflicts: Rule?
+    /// The header that names the user.
+    let userHeader: FieldNameSet?
+    let userSource: SignalSettings.UserSource
+    /// 0 where users are not asked for.
+    let retentionMilliseconds: Int64
+
+    init?(_ settings: Settings) {
+        let signals = settings.signals
+        guard !signals.isEmpty else { return nil }
+        let limits = RateLimit.byName(settings.rateLimits)
+        userKeys = Rule(.userKeys, signals.userKeys, limits)
+        newUserKey = Rule(.newUserKey, signals.newUserKey, limits)
+        addressKeys = Rule(.addressKeys, signals.addressKeys, limits)
+        addressAttestations = Rule(.addressAttestations, signals.addressAttestations, limits)
+        keyConflicts = Rule(.keyConflicts, signals.keyConflicts, limits)
+        userHeader = signals.user.map { FieldNameSet(exact: [$0.header], prefixes: []) }
+        userSource = signals.user?.source ?? .response
+        retentionMilliseconds = signals.user?.retention.milliseconds ?? 0
+    }
+
+    /// Whether the registry is asked who the user is.
+    var asksForUser: Bool { userKeys != nil || newUserKey != nil }
+
+    /// Keys of a user that were not used since do not count.
+    func usersCountedSince(_ milliseconds: Int64) -> Int64 {
+        milliseconds - Int64((userKeys?.windowNanoseconds ?? 0) / 1_000_000)
+    }
+
+    func rule(of signal: Signal) -> Rule? {
+        switch signal {
+        case .userKeys: userKeys
+        case .newUserKey: newUserKey
+        case .addressKeys: addressKeys
+        case .addressAttestations: addressAttestations
+        case .keyConflicts: keyConflicts
+        }
+    }
+}

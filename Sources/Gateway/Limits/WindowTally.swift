@@ -1,0 +1,119 @@
+import Telemetry
+
+/// How something is counted.
+protocol Tally: Sendable {
+    init()
+    /// True where the count may have grown.
+    mutating func add(_ hash: UInt64) -> Bool
+    /// What this one and the one before have counted together.
+    func count(with previous: Self) -> Int
+    /// Takes up what others have counted too.
+    mutating func merge(_ other: Self)
+}
+
+/// What came of one addition.
+struct TallyChange: Sendable {
+    let before: Int
+    let after: Int
+    /// The number of the half of the window that it fell into: the same on every gateway.
+    let half: UInt64
+    /// Others should hear of it.
+    let isShared: Bool
+}
+
+/// Counts every time.
+struct EventTally: Tally {
+    private(set) var number = 0
+
+    init() {}
+
+    init(number: Int) { self.number = number }
+
+    mutating func add(_ hash: UInt64) -> Bool {
+        number += 1
+        return true
+    }
+
+    func count(with previous: EventTally) -> Int { number + previous.number }
+
+    /// What others have counted holds what was told them from here.
+    mutating func merge(_ other: EventTally) { number = max(number, other.number) }
+}
+
+extension DistinctSketch: Tally {
+    func count(with previous: DistinctSketch) -> Int { union(previous).estimate }
+
+    mutating func merge(_ other: DistinctSketch) { self = union(other) }
+}
+
+/// What was counted in the last window: in its current half, and in the one before. So what came
+/// between half a window and a whole one ago is counted, what is older is not.
+struct WindowTally<Kind: Tally>: Remembered {
+    /// How often others are asked again for what they have counted.
+    static var sharingNanoseconds: UInt64 { 10 * 1_000_000_000 }
+
+    private let halfNanoseconds: UInt64
+    private(set) var half: UInt64
+    private var sharedAt: UInt64 = 0
+    private var current = Kind()
+    private var previous = Kind()
+    /// Kept: an estimate takes longer than all else.
+    private var count = 0
+
+    init(windowNanoseconds: UInt64, now: UInt64) {
+        halfNanoseconds = max(1, windowNanoseconds / 2)
+        half = now / halfNanoseconds
+    }
+
+    /// The count before and after.
+    mutating func add(_ hash: UInt64 = 0, now: UInt64) -> TallyChange {
+        let before = count(now: now)
+        let isNew = current.add(hash)
+        if isNew { count = current.count(with: previous) }
+        return TallyChange(
+            before: before, after: count, half: half,
+            isShared: shouldShare(isNew: isNew, now: now))
+    }
+
+    /// The count, of which others may know more.
+    mutating func look(now: UInt64) -> TallyChange {
+        let count = count(now: now)
+        return TallyChange(
+            before: count, after: count, half: half, isShared: shouldShare(isNew: false, now: now))
+    }
+
+    mutating func count(now: UInt64) -> Int {
+        let half = now / halfNanoseconds
+        if half > self.half {
+            previous = half == self.half + 1 ? current : Kind()
+            current = Kind()
+            self.half = half
+            count = current.count(with: previous)
+        }
+        return count
+    }
+
+    /// Whether others should hear of it and be heard: where they do not know yet, and now and then.
+    mutating func shouldShare(isNew: Bool, now: UInt64) -> Bool {
+        guard isNew || now > sharedAt + Self.sharingNanoseconds else { return false }
+        sharedAt = now
+        return true
+    }
+
+    /// What all have counted in the half of that number and the one before; the count before and
+    /// after.
+    mutating func merge(
+        _ current: Kind, _ previous: Kind, half: UInt64
+    ) -> (before: Int, after: Int) {
+        let before = count
+        guard half == self.half else { return (before, before) }
+        self.current.merge(current)
+        self.previous.merge(previous)
+        count = self.current.count(with: self.previous)
+        return (before, count)
+    }
+
+    func worth(at now: UInt64) -> UInt64 {
+        now / halfNanoseconds > half + 1 ? 0 : UInt64(count)
+    }
+}

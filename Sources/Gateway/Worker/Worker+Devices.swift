@@ -1,0 +1,42 @@
+import AppAttest
+import Bytes
+import EventLoop
+import KeyStore
+import Settings
+
+/// Questions about devices, which the control thread puts to Apple.
+extension Worker {
+    /// The exchange waits for the reply. Apple's services have time-outs of their own.
+    func ask(_ kind: DeviceQuestion.Kind, _ token: String, for exchange: Exchange) throws(Refusal) {
+        let number = exchange.number
+        let mailbox = mailbox
+        let question = DeviceQuestion(token: token, kind: kind) { reply in
+            _ = mailbox.post(.deviceReplied(number, reply))
+        }
+        guard hub.devices.post(question) else {
+            throw Refusal(.storeUnavailable, detail: "device_check_queue")
+        }
+        waiting.insert(exchange, withinNanoseconds: nil)
+    }
+
+    /// The counter store's verdict, or nil where the exchange will be resumed with it.
+    func spendToken(for exchange: Exchange, _ id: Bytes16) -> CounterVerdict? {
+        let number = exchange.number
+        let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
+        var isInline = true
+        var verdict: CounterVerdict?
+        counters.spendToken(
+            id, forMilliseconds: Int(life), now: Int64(loop.now.nanoseconds / 1_000_000)
+        ) { [unowned self] answer in
+            if isInline {
+                verdict = answer
+            } else if let exchange = waiting.take(number) {
+                exchange.device?.spending = answer
+                exchange.resume()
+            }
+        }
+        isInline = false
+        if verdict == nil { waiting.insert(exchange, withinNanoseconds: nil) }
+        return verdict
+    }
+}

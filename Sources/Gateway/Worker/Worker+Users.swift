@@ -1,0 +1,63 @@
+import AppAttest
+import EventLoop
+import KeyStore
+
+/// For whom keys are used: asked of the registry, and told to it.
+extension Worker {
+    /// The exchange goes on when the registry has answered, or its time is over.
+    func lookUpUser(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
+        guard let rules = exchange.site.signals else { return }
+        try waitForRegistry(exchange)
+        exchange.isUserAwaited = true
+        ask(keyID, rules, for: exchange.number)
+    }
+
+    /// Nobody waits for the answer.
+    func refreshUser(of keyID: KeyID, _ rules: SiteSignals) { ask(keyID, rules, for: nil) }
+
+    private func ask(_ keyID: KeyID, _ rules: SiteSignals, for number: UInt64?) {
+        let mailbox = mailbox
+        let since = rules.usersCountedSince(wallMilliseconds)
+        registry.findUser(of: keyID, countedSince: since) { result in
+            _ = mailbox.post(.userLookedUp(number, keyID, result))
+        }
+    }
+
+    func userWasLookedUp(
+        _ number: UInt64?, _ keyID: KeyID, _ result: Result<UserKeys?, StoreError>
+    ) {
+        switch result {
+        case .success(let keys): hub.signals.remember(keys, of: keyID, now: signalTime)
+        case .failure(let error): log.event("registry_failed", error.description)
+        }
+        if let number { waiting.take(number)?.userWasLookedUp() }
+    }
+
+    /// Has the registry write down that the key is used for `user`.
+    func note(_ user: UserPseudonym, of keyID: KeyID, _ rules: SiteSignals) {
+        let sighting = KeySighting(
+            keyID: keyID, user: user, milliseconds: wallMilliseconds,
+            countedSince: rules.usersCountedSince(wallMilliseconds))
+        let mailbox = mailbox
+        registry.note(sighting) { result in
+            _ = mailbox.post(.userNoted(sighting, result))
+        }
+    }
+
+    func userWasNoted(_ sighting: KeySighting, _ result: Result<UserKeys?, StoreError>) {
+        let keys: UserKeys?
+        switch result {
+        case .success(let noted): keys = noted
+        case .failure(let error): return log.event("registry_failed", error.description)
+        }
+        hub.signals.remember(keys, of: sighting.keyID, now: signalTime)
+        // The key is new for the user where it was first seen just now.
+        guard let keys, keys.firstSeen == sighting.milliseconds, keys.hasEarlierKey else { return }
+        meter.add(.newUserKeys)
+        guard let rule = site.signals?.userKeys, keys.keyCount == rule.countMax + 1 else { return }
+        log.event(
+            "signal_raised",
+            "\(rule.signal.name): a user has \(keys.keyCount) keys, the last one"
+                + " \(site.logName(of: sighting.keyID))")
+    }
+}

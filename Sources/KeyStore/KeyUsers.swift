@@ -1,0 +1,66 @@
+public import AppAttest
+public import Bytes
+
+/// A user as the stores know him: an HMAC of what the operator calls him (``Pseudonyms``).
+public struct UserPseudonym: Hashable, Sendable {
+    public let value: Bytes16
+
+    public init(value: Bytes16) { self.value = value }
+}
+
+/// A key was used for a user.
+public struct KeySighting: Hashable, Sendable {
+    /// A family shares a tablet, not more: of one key so many users are remembered, those seen
+    /// last. So whoever can name users cannot fill the registry.
+    public static let userCountMax = 8
+    /// Keys of one user are counted so far.
+    public static let keyCountMax = 1000
+
+    public let keyID: KeyID
+    public let user: UserPseudonym
+    /// When: since 1970-01-01T00:00:00Z.
+    public let milliseconds: Int64
+    /// Keys that were not used for the user since then do not count; likewise.
+    public let countedSince: Int64
+
+    public init(keyID: KeyID, user: UserPseudonym, milliseconds: Int64, countedSince: Int64) {
+        self.keyID = keyID
+        self.user = user
+        self.milliseconds = milliseconds
+        self.countedSince = countedSince
+    }
+}
+
+/// The user for whom a key was used last, and his keys.
+public struct UserKeys: Hashable, Sendable {
+    public let user: UserPseudonym
+    /// When this key was used for him first: milliseconds since 1970-01-01T00:00:00Z.
+    public let firstSeen: Int64
+    /// His keys, this one among them; ``KeySighting/keyCountMax`` at most.
+    public let keyCount: Int
+    /// He had another key before this one.
+    public let hasEarlierKey: Bool
+
+    public init(user: UserPseudonym, firstSeen: Int64, keyCount: Int, hasEarlierKey: Bool) {
+        self.user = user
+        self.firstSeen = firstSeen
+        self.keyCount = keyCount
+        self.hasEarlierKey = hasEarlierKey
+    }
+}
+
+/// What is kept of a user and one of his keys, for the operator.
+public struct KeyUser: Hashable, Sendable {
+    public let keyID: KeyID
+    public let user: UserPseudonym
+    /// Milliseconds since 1970-01-01T00:00:00Z, both.
+    public let firstSeen: Int64
+    public let lastSeen: Int64
+
+    public init(keyID: KeyID, user: UserPseudonym, firstSeen: Int64, lastSeen: Int64) {
+        self.keyID = keyID
+        self.user = user
+        self.firstSeen = firstSeen
+        self.lastSeen = lastSeen
+    }
+}

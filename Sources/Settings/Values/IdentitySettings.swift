@@ -1,0 +1,51 @@
+/// The keys by which the gateway proves to upstreams what it found out, and what it says of itself.
+public struct IdentitySettings: Hashable, Sendable {
+    /// A file with one private key on P-256 in PEM.
+    public struct KeyFile: Hashable, Sendable {
+        public var path: String
+        public var pem: [UInt8]
+
+        public init(path: String, pem: [UInt8]) {
+            self.path = path
+            self.pem = pem
+        }
+    }
+
+    /// By what a token names the key of the app.
+    public enum Subject: String, Hashable, Sendable, CaseIterable {
+        /// Its id.
+        case key
+        /// Its pseudonym: upstreams of different operators of gateways cannot compare.
+        case pseudonym
+    }
+
+    /// The first signs; all are published. None: there are no tokens.
+    public var keys: [KeyFile] = []
+    /// `iss`.
+    public var issuer = "sallyport"
+    public var subject = Subject.key
+    /// Tokens that are kept to be sent again.
+    public var tokenCountMax = 16_384
+
+    public init() {}
+}
+
+/// The identity token that requests to one upstream carry.
+public struct UpstreamIdentity: Hashable, Sendable {
+    /// What a token is made for.
+    public enum Scope: String, Hashable, Sendable, CaseIterable {
+        /// All requests of a key, as long as it is good.
+        case key
+        /// One request, which it names: a signature each.
+        case request
+    }
+
+    /// In lower case.
+    public var header = "x-attest-identity"
+    /// `aud`.
+    public var audience: [String]
+    public var timeToLive: Duration = .seconds(300)
+    public var scope = Scope.key
+
+    public init(audience: [String]) { self.audience = audience }
+}

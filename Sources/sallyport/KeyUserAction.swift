@@ -1,0 +1,58 @@
+import AppAttest
+import KeyStore
+import Settings
+
+/// `--user NAME` of `sallyport keys`: the keys that were used for a user, as the configured header
+/// named him.
+enum KeyUserAction {
+    /// Each key with what is kept of the user.
+    static func export(
+        _ registry: any RegistryAdministration, _ name: String, _ settings: Settings
+    ) throws {
+        let users = try pseudonyms(of: name, settings)
+        var output = OutputBatch()
+        var isFound = false
+        for found in try keys(of: users, registry) {
+            guard let record = try registry.find(found.keyID) else { continue }
+            isFound = true
+            output.add(KeyLine.text(record, users: [found]))
+        }
+        output.flush()
+        if !isFound { Exit.failed("nothing is kept of this user") }
+    }
+
+    /// Keys that were used for nobody else go with him; of the others only what leads to him.
+    static func erase(
+        _ registry: any RegistryAdministration, _ name: String, _ settings: Settings
+    ) throws {
+        let users = try pseudonyms(of: name, settings)
+        let found = try keys(of: users, registry)
+        guard !found.isEmpty else { Exit.failed("nothing is kept of this user") }
+        var own: [KeyID] = []
+        for keyID in Set(found.map(\.keyID)).sorted(by: { $0.digest < $1.digest }) {
+            if try registry.users(of: keyID).allSatisfy({ users.contains($0.user) }) {
+                own.append(keyID)
+            } else {
+                Console.print("\(keyID.base64): used for others too, kept without this user")
+            }
+        }
+        // Keys first: an erasure that was interrupted finds the rest of them again.
+        if !own.isEmpty { try KeyRevocationAction.erase(registry, own, settings) }
+        for user in users { try registry.forget(user) }
+    }
+
+    private static func pseudonyms(
+        of name: String, _ settings: Settings
+    ) throws -> [UserPseudonym] {
+        let bytes = Array(name.utf8)
+        return try SecretKeyFiles.pseudonyms(for: settings).pseudonyms(ofUser: bytes.span)
+    }
+
+    private static func keys(
+        of users: [UserPseudonym], _ registry: any RegistryAdministration
+    ) throws -> [KeyUser] {
+        var found: [KeyUser] = []
+        for user in users { found += try registry.keys(of: user) }
+        return found
+    }
+}

@@ -1,0 +1,133 @@
+import AppAttest
+import Bytes
+import EventLoop
+import KeyStore
+import Telemetry
+import Testing
+
+@testable import Gateway
+
+@Suite("SignalBook")
+struct SignalBookTests {
+    private static let window: UInt64 = 60 * 1_000_000_000
+
+    private func at(_ seconds: Double) -> UInt64 {
+        UInt64(seconds * 1_000_000_000) + Self.window * 1000
+    }
+
+    private func network(_ number: UInt64) -> Bytes16 { Bytes16(word0: number, word1: 1) }
+
+    private func keyID(_ number: UInt64) -> KeyID {
+        KeyID(
+            digest: Bytes32(
+                word0: number &* 0x9E37_79B9_7F4A_7C15, word1: number, word2: 0, word3: 0))
+    }
+
+    private func count(_ book: SignalBook, _ number: UInt64, _ now: UInt64) -> Int {
+        book.attestations(from: network(number), window: Self.window, now: now).after
+    }
+
+    @Test("what is older than the window does not count, what is younger than half of it does")
+    func windows() {
+        let book = SignalBook()
+        for second in [0.0, 10, 20] {
+            _ = book.addAttestation(from: network(1), window: Self.window, now: at(second))
+        }
+        #expect(count(book, 1, at(20)) == 3)
+        #expect(count(book, 1, at(45)) == 3)
+        #expect(count(book, 1, at(80.5)) == 0)
+        #expect(count(book, 2, at(20)) == 0)
+        let counts = book.addAttestation(from: network(1), window: Self.window, now: at(200))
+        #expect(counts.before == 0 && counts.after == 1)
+    }
+
+    @Test("keys of an address are counted once each")
+    func keys() {
+        let book = SignalBook()
+        let changes = ([1, 2, 1, 3, 2, 1] as [UInt64]).map {
+            book.add(keyID($0), from: network(7), window: Self.window, now: at(1))
+        }
+        #expect(changes.map(\.after) == [1, 2, 2, 3, 3, 3])
+        // Others hear of new ones alone.
+        #expect(changes.map(\.isShared) == [true, true, false, true, false, false])
+    }
+
+    @Test("what other gateways have counted is added, of the same half of the window alone")
+    func shared() {
+        let book = SignalBook()
+        let mine = book.add(keyID(1), from: network(7), window: Self.window, now: at(1))
+        var theirs = [UInt8](repeating: 0, count: 256)
+        for number in [2, 3, 4] as [UInt64] {
+            let register = DistinctSketch.register(of: keyID(number).digest.word0)
+            theirs[Int(register.index)] = register.rank
+        }
+        func merge(half: UInt64) -> (before: Int, after: Int) {
+            book.mergeAddressKeys(
+                .registers(current: theirs, previous: []), of: network(7), half: half,
+                window: Self.window, now: at(2))
+        }
+        let old = merge(half: mine.half - 1)
+        #expect(old.after == 1)
+        let merged = merge(half: mine.half)
+        #expect(merged.before == 1 && merged.after == 4)
+        let again = merge(half: mine.half)
+        #expect(again.before == 4 && again.after == 4)
+        // A minute later others are asked again, though nothing is new.
+        let later = book.add(keyID(1), from: network(7), window: Self.window, now: at(12))
+        #expect(later.isShared && later.after == 4)
+        let event = book.addAttestation(from: network(7), window: Self.window, now: at(12))
+        let events = book.mergeAttestations(
+            .events(current: 3, previous: 2), from: network(7), half: event.half,
+            window: Self.window, now: at(12))
+        #expect(events.before == 1 && events.after == 5)
+    }
+
+    @Test("the tables do not grow, and a flood of addresses does not push out the busiest one")
+    func bounded() {
+        let table = SubjectTable<Bytes16, WindowTally<EventTally>>(subjectCountMax: 1024)
+        let now = at(1)
+        func add(_ number: UInt64) {
+            _ = table.update(
+                network(number), now: now,
+                fresh: WindowTally(windowNanoseconds: Self.window, now: now)
+            ) { $0.add(now: now) }
+        }
+        for _ in 0..<50 { add(0) }
+        for number in 1..<20_000 as Range<UInt64> { add(number) }
+        var busiest = table.find(network(0))
+        #expect(busiest?.count(now: now) == 50)
+        let kept = (0..<20_000 as Range<UInt64>).count { table.find(network($0)) != nil }
+        #expect(kept <= 1024 && kept > 512)
+        table.forget(network(0))
+        #expect(table.find(network(0)) == nil)
+    }
+
+    @Test("the registry is asked once a minute for a user, by one caller")
+    func users() {
+        let book = SignalBook()
+        let user = UserPseudonym(value: network(9))
+        #expect(book.user(of: keyID(1), now: at(0)) == nil)
+        let keys = UserKeys(user: user, firstSeen: 5, keyCount: 2, hasEarlierKey: true)
+        book.remember(keys, of: keyID(1), now: at(0))
+        #expect(book.user(of: keyID(1), now: at(59))?.isStale == false)
+        #expect(book.user(of: keyID(1), now: at(61))?.isStale == true)
+        #expect(book.user(of: keyID(1), now: at(61))?.isStale == false)
+        #expect(book.user(of: keyID(1), now: at(61))?.keys == keys)
+        book.forget(.keys([keyID(1)]))
+        #expect(book.user(of: keyID(1), now: at(62)) == nil)
+    }
+
+    @Test("a use is written down once an hour, another user's at most once a second")
+    func notes() {
+        let book = SignalBook()
+        let (first, second) = (
+            UserPseudonym(value: network(1)), UserPseudonym(value: network(2))
+        )
+        #expect(book.shouldNote(first, of: keyID(1), now: at(0)))
+        #expect(!book.shouldNote(first, of: keyID(1), now: at(3000)))
+        #expect(book.shouldNote(first, of: keyID(1), now: at(3601)))
+        #expect(!book.shouldNote(second, of: keyID(1), now: at(3601.5)))
+        #expect(book.shouldNote(second, of: keyID(1), now: at(3603)))
+        #expect(book.shouldNote(first, of: keyID(2), now: at(3603)))
+    }
+}

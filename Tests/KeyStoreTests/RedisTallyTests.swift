@@ -1,0 +1,94 @@
+import Bytes
+import EventLoop
+import GatewayTesting
+import KeyStore
+import Redis
+import RedisKeyStore
+import Testing
+
+/// What gateways count together for signals.
+@Suite(
+    "Shared tallies in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+struct RedisTallyTests {
+    private func tally(
+        _ change: SharedTally.Change, name: UInt64 = 1, half: Int64 = 100
+    ) -> SharedTally {
+        SharedTally(
+            name: Bytes16(word0: name, word1: 7), half: half, halfMilliseconds: 60_000,
+            change: change)
+    }
+
+    private func counts(
+        _ tally: SharedTally, _ bench: RedisCounterBench, worker: Int = 0
+    ) throws -> SharedCounts? {
+        var answer: SharedCounts??
+        bench.workers[worker].tally(tally) { counts in
+            answer = .some(counts)
+            bench.loop.stop()
+        }
+        try bench.run { answer != nil }
+        return answer ?? nil
+    }
+
+    @Test("events of all gateways add up, in this half of the window and the one before")
+    func events() throws {
+        let server = try RedisServer()
+        let bench = try RedisCounterBench(server, workerCount: 2)
+        for number in 1...3 {
+            #expect(
+                try counts(tally(.event), bench, worker: number % 2)
+                    == .events(current: number, previous: 0))
+        }
+        #expect(try counts(tally(.event, half: 101), bench) == .events(current: 1, previous: 3))
+        #expect(try counts(tally(.event, name: 2), bench) == .events(current: 1, previous: 0))
+        #expect(try counts(tally(.event, half: 103), bench) == .events(current: 1, previous: 0))
+        #expect(try counts(tally(.look), bench, worker: 1) == .events(current: 3, previous: 0))
+        // Nothing stays for good.
+        for name in try server.command("KEYS", "*signal*").split(separator: "\n") {
+            let life = Int(try server.command("PTTL", String(name))) ?? 0
+            #expect((1...120_000).contains(life), "\(name)")
+        }
+    }
+
+    @Test("registers only ever rise, and reading changes nothing")
+    func registers() throws {
+        let bench = try RedisCounterBench(RedisServer(), workerCount: 2)
+        func registers(_ index: UInt8, _ rank: UInt8, worker: Int, half: Int64 = 100) throws
+            -> (current: [UInt8], previous: [UInt8])
+        {
+            let change = SharedTally.Change.register(index: index, rank: rank)
+            guard
+                case .registers(let current, let previous)? = try counts(
+                    tally(change, half: half), bench, worker: worker)
+            else {
+                Issue.record("no registers")
+                return ([], [])
+            }
+            return (current, previous)
+        }
+        _ = try registers(0, 5, worker: 0)
+        _ = try registers(255, 56, worker: 1)
+        _ = try registers(0, 3, worker: 1)
+        let (current, previous) = try registers(9, 0, worker: 0)
+        try #require(current.count == 256)
+        #expect(current[0] == 5 && current[255] == 56 && current[9] == 0)
+        #expect(current.count { $0 > 0 } == 2 && previous.isEmpty)
+        let next = try registers(1, 1, worker: 0, half: 101)
+        #expect(next.previous == current && next.current.count { $0 > 0 } == 1)
+    }
+
+    @Test("what makes no sense, or a server that is gone, is no count")
+    func unknown() throws {
+        let server = try RedisServer()
+        let bench = try RedisCounterBench(server)
+        #expect(try counts(tally(.event), bench) != nil)
+        let name = try server.command("KEYS", "*signal*")
+        _ = try server.command("SET", name, "nonsense")
+        #expect(try counts(tally(.event), bench) == nil)
+        _ = try server.command("DEL", name)
+        _ = try server.command("LPUSH", name, "x")
+        #expect(try counts(tally(.register(index: 0, rank: 1)), bench) == nil)
+        try server.kill()
+        #expect(try counts(tally(.event), bench) == nil)
+    }
+}

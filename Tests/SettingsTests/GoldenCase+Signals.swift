@@ -1,0 +1,95 @@
+extension GoldenCase {
+    static let signals: [GoldenCase] = [
+        GoldenCase(
+            "numbers, windows and words",
+            #"""
+            signals:
+              user: { header: 'X User', from: server, retention: 1h }
+              keys_per_user: { max: 0, window: 30d, action: reject }
+              new_key_per_user: { max: 3, window: 59s }
+              keys_per_address: { max: 1000001 }
+              conflicts_per_key: 3
+              subjects: 100
+              keys_per_usr: {}
+            """#,
+            expects: #"""
+                2:19: signals.user.header: "X User" is not a header name (RFC 9110 section 5.1)
+                2:35: signals.user.from: "server" is not one of response, proxy, client
+                2:54: signals.user.retention: "1h" is outside 24h to 17544h: whose key it was is \#
+                personal data, kept as long as it is of use
+                3:25: signals.keys_per_user.max: "0" is outside 1 to 1000000: more than so many \#
+                raise the signal
+                3:36: signals.keys_per_user.window: "30d" is not a duration: write one like 30s, \#
+                250ms, 5m or 24h
+                3:49: signals.keys_per_user.action: "reject" is not one of observe, limit, deny
+                4:23: unknown key "max" in signals.new_key_per_user; known: window, action, \#
+                rate_limit
+                4:39: signals.new_key_per_user.window: "59s" is outside 1m to 8784h: what is \#
+                older does not count any more
+                5:28: signals.keys_per_address.max: "1000001" is outside 1 to 1000000: more than \#
+                so many raise the signal
+                6:22: signals.conflicts_per_key: expected a mapping, found the text "3"
+                7:13: signals.subjects: "100" is outside 1024 to 1000000: each address takes 600 \#
+                bytes, each key 100
+                8:3: unknown key "keys_per_usr" in signals: did you mean "keys_per_user"?
+                """#),
+        GoldenCase(
+            "users that nobody names, or anybody",
+            #"""
+            signals:
+              keys_per_user: {}
+            """#,
+            expects: #"""
+                2:18: signals.keys_per_user: needs user: without it nobody says who the user is
+                """#),
+        GoldenCase(
+            "a client that may have others refused",
+            #"""
+            signals:
+              user: { header: X-User, from: client }
+              keys_per_user: { action: deny }
+              new_key_per_user: { action: observe }
+            """#,
+            expects: #"""
+                3:18: signals.keys_per_user: action: deny needs user: { from: response } or { \#
+                from: proxy }: with from: client anybody could have another user refused
+                """#),
+        GoldenCase(
+            "limits that are missing, unknown, or of a key that does not exist yet",
+            #"""
+            rate_limits: { by_key: { by: key, rate: 1/s } }
+            signals:
+              keys_per_address: { action: limit }
+              attestations_per_address: { action: limit, rate_limit: by_key }
+              conflicts_per_key: { action: deny, rate_limit: by_kee }
+            """#,
+            expects: #"""
+                3:21: signals.keys_per_address: action: limit needs rate_limit, the name of one \#
+                of rate_limits
+                4:58: signals.attestations_per_address.rate_limit: "by_key" counts by key, and \#
+                here no key is verified
+                5:50: signals.conflicts_per_key.rate_limit: no rate limit is named "by_kee": did \#
+                you mean "by_key"?
+                5:50: signals.conflicts_per_key.rate_limit: is used with action: limit only
+                """#),
+        GoldenCase(
+            "users whose names would change with the challenge keys",
+            #"""
+            registry: { postgres: 'postgresql://u@h/d?sslmode=verify-full' }
+            secrets: { challenge_key_file: /keys }
+            signals: { user: { header: X-User }, keys_per_user: {} }
+            """#,
+            expects: #"""
+                1:11: registry: with PostgreSQL and signals.user secrets.pseudonym_key_file is \#
+                needed: users are kept by names made with it, which must outlast the challenge keys
+                """#),
+        GoldenCase(
+            "headers with a meaning of their own",
+            #"""
+            signals: { user: { header: X_Attest_Key } }
+            """#,
+            expects: #"""
+                1:28: signals.user.header: "X_Attest_Key" has a meaning of its own
+                """#),
+    ]
+}
