@@ -35,6 +35,13 @@ await() {
     exit 1
 }
 
+# What stands in for Apple: the root of the simulated devices, and DeviceCheck.
+apple_folder=$folder/apple
+mkdir "$apple_folder"
+"$build/sallyport-lab" apple --directory "$apple_folder" >"$folder/apple.log" 2>&1 &
+children+=($!)
+await "$folder/apple.log" '"control"' $!
+
 mapfile -t ports < <("$build/sallyport-lab" ports 3)
 write_configuration() {
     local seconds=$1 file
@@ -43,11 +50,10 @@ write_configuration() {
             -e "s|@ADMIN_PORT@|${ports[2]}|" -e "s|@FOLDER@|$folder|" \
             -e "s|@CHALLENGE_SECONDS@|$seconds|" "$here/$file.in" >"$folder/$file"
     done
+    cat "$apple_folder/apple.yaml" >>"$folder/sallyport.yaml"
 }
 write_configuration "$challenge_seconds"
 gateway=127.0.0.1:${ports[1]}
-
-"$build/sallyport-lab" root --state "$folder/apple.json" --pem "$folder/root.pem"
 
 nginx -e stderr -p "$folder" -c nginx.conf -g 'error_log stderr notice;' \
     2>"$folder/nginx-events.log" &
@@ -61,10 +67,13 @@ children+=("$gateway_process")
 await "$folder/events.log" '"event":"ready"' "$gateway_process"
 
 echo
+device_token=$("$build/sallyport-lab" apple token --directory "$apple_folder" \
+    --team "${app%%.*}" --name "an old device")
 echo "nginx answers on 127.0.0.1:${ports[0]}, the gateway in front of it on $gateway."
 echo "A simulated device of $app enrols and sends requests:"
 echo
-"$build/sallyport-lab" demo --gateway "$gateway" --apple "$folder/apple.json" --app "$app" \
+"$build/sallyport-lab" demo --gateway "$gateway" --apple "$apple_folder/apple.json" --app "$app" \
+    --device-token "$device_token" \
     --device "$folder/device.json" --nginx-log "$folder/nginx-access.log" \
     --challenge-seconds "$challenge_seconds"
 echo

@@ -15,7 +15,7 @@ struct ShippedConfigurationTests {
 
     @Test("are all there")
     func count() {
-        #expect(Configuration.shipped.count == 12)
+        #expect(Configuration.shipped.count == 13)
     }
 
     @Test("show the defaults of the code")

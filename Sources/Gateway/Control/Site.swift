@@ -58,8 +58,7 @@ public final class Site: Sendable {
     /// are derived from the others. Errors are texts for the operator.
     init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
-        generation: Int,
-        ticketKeys: TicketKeyRings = TicketKeyRings()
+        generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
             let tokens = SessionTokenSealer(keys: challengeKeys),
@@ -67,10 +66,8 @@ public final class Site: Sendable {
         else {
             throw ConfigurationFailure("the challenge keys are not 32 bytes each")
         }
-        guard
-            let pseudonyms = Pseudonyms(
-                secrets: pseudonymKeys.isEmpty ? challengeKeys : pseudonymKeys)
-        else {
+        let secrets = pseudonymKeys.isEmpty ? challengeKeys : pseudonymKeys
+        guard let pseudonyms = Pseudonyms(secrets: secrets) else {
             throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
         }
         let roots = try Self.roots(settings.trust)
@@ -100,11 +97,9 @@ public final class Site: Sendable {
                 names.assertion, names.clientData, names.keyID, names.token, names.deviceCheck,
             ],
             prefixes: ["x-app-attest-", "x-attest-"])
-        let isUserTold = settings.signals.user?.source == .response
         responseReservedNames = FieldNameSet(
             exact: ["x-app-attest-action", "x-app-attest-challenge"]
-                + (isUserTold ? settings.signals.user.map { [$0.header] } ?? [] : []),
-            prefixes: [])
+                + settings.signals.headersForGateway, prefixes: [])
         assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
         clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
         keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])

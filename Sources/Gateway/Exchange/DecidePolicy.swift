@@ -44,7 +44,8 @@ extension Exchange {
                 accepts.contains(.assertion)
                     ? Refusal(.assertionRequired)
                     : Refusal(
-                        accepts.contains(.token) ? .tokenInvalid : .deviceTokenInvalid,
+                        accepts.isDisjoint(with: [.token, .developer])
+                            ? .deviceTokenInvalid : .tokenInvalid,
                         detail: Refusal.tokenMissingDetail))
         }
         return .next

@@ -88,3 +88,11 @@ final class SiteSignals: Sendable {
         }
     }
 }
+
+extension SignalSettings {
+    /// What upstreams say to the gateway alone.
+    var headersForGateway: [String] {
+        guard let user, user.source == .response else { return [] }
+        return [user.header]
+    }
+}

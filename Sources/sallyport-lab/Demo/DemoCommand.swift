@@ -5,7 +5,8 @@ import EventLoop
 enum DemoCommand {
     private static let usage = """
         usage: sallyport-lab demo --gateway HOST:PORT --apple FILE --app APP_ID
-                                  --device FILE --nginx-log FILE --challenge-seconds N
+                                  --device FILE --device-token TOKEN --nginx-log FILE
+                                  --challenge-seconds N
 
         Enrols a device, sends asserted requests that must pass and others that must not, and prints
         what became of each. Exits with 1 unless every row is as it should be.
@@ -15,14 +16,16 @@ enum DemoCommand {
         let options = LabOptions(
             words,
             names: [
-                "--gateway", "--apple", "--app", "--device", "--nginx-log", "--challenge-seconds",
+                "--gateway", "--apple", "--app", "--device", "--device-token", "--nginx-log",
+                "--challenge-seconds",
             ], usage: usage)
         let address = try SocketAddress.ofGateway(options.required("--gateway"))
         let device = try SimulatedDevice(appID: options.required("--app"), system: .iOS27)
         var scenario = DemoScenario(
             client: try DeviceClient(address),
             apple: try LabFile.apple(options.required("--apple")),
-            device: device, challengeLife: .seconds(options.count("--challenge-seconds", or: 5)))
+            device: device, deviceToken: options.required("--device-token"),
+            challengeLife: .seconds(options.count("--challenge-seconds", or: 5)))
         try scenario.playFirstAct()
         let firstCount = scenario.rows.count
         try scenario.playSecondAct()
@@ -35,7 +38,7 @@ enum DemoCommand {
         ]
         print("First act: keys and assertions.\n")
         print(acts[0].text)
-        print("\nSecond act: tokens, versions, observing.\n")
+        print("\nSecond act: tokens, versions, a fallback, observing.\n")
         print(acts[1].text)
         guard acts.allSatisfy(\.isAsExpected) else {
             throw LabError("a row is not as it should be")

@@ -1,10 +1,12 @@
 import AppAttestTesting
+import Bytes
 
 /// The second act: what else a proof may be, and what else may be asked of one.
 extension DemoScenario {
     mutating func playSecondAct() throws {
         try exchangeForToken()
         try comeInVersions()
+        try fallBack()
         try beObserved()
     }
 
@@ -52,6 +54,21 @@ extension DemoScenario {
             try enrol(installation)
             try send(title, try signed(order, by: installation), outcome)
         }
+    }
+
+    // MARK: the fallback tier
+
+    private mutating func fallBack() throws {
+        var trial = HTTPRequest(method: "GET", target: "/trial/start")
+        trial.fields = [("X-Device-Check-Token", deviceToken)]
+        try send(
+            "a device token, of a device without App Attest", trial,
+            .arrived(.verified(tier: "device_check")))
+        try send("the same device token again", trial, .refused(401, "device_token_invalid"))
+        trial.fields = [("X-Device-Check-Token", Base64.encode(Array("nobody's".utf8)))]
+        try send(
+            "a device token that Apple does not know", trial,
+            .refused(401, "device_token_invalid"))
     }
 
     // MARK: observing

@@ -6,17 +6,20 @@ struct DemoScenario {
     let client: DeviceClient
     let apple: SimulatedApple
     let device: SimulatedDevice
+    /// Of another device, for DeviceCheck.
+    let deviceToken: String
     /// `challenge.ttl` of the gateway's configuration.
     let challengeLife: Duration
     private(set) var rows: [DemoRow] = []
 
     init(
         client: DeviceClient, apple: SimulatedApple, device: SimulatedDevice,
-        challengeLife: Duration
+        deviceToken: String, challengeLife: Duration
     ) {
         self.client = client
         self.apple = apple
         self.device = device
+        self.deviceToken = deviceToken
         self.challengeLife = challengeLife
     }
 

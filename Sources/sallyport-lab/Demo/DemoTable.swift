@@ -23,8 +23,9 @@ struct DemoTable {
         guard let seen else { return "no" }
         guard seen.request == row.request else { return "another one: \(seen.request)" }
         guard seen.result != "-" || seen.key != "-" else { return "no X-Attest-*" }
-        guard seen.key != "-" else { return seen.result }
-        return "\(seen.result) (\(seen.tier)), key \(seen.key.prefix(8))"
+        let tier = seen.tier == "none" ? "" : " (\(seen.tier))"
+        let key = seen.key == "-" ? "" : ", key \(seen.key.prefix(8))"
+        return seen.result + tier + key
     }
 
     var isAsExpected: Bool { rows.allSatisfy(\.isExpected) }
