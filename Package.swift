@@ -173,7 +173,8 @@ let package = Package(
             "GatewayTests",
             [
                 "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
-                "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "Settings", "TLS", "Telemetry",
+                "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "SQLiteKeyStore", "Settings",
+                "TLS", "Telemetry",
             ]),
         tests(
             "SimulationTests",

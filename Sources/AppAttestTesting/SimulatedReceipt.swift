@@ -36,7 +36,7 @@ public struct SimulatedReceipt: Hashable, Sendable {
     }
 
     /// The set of fields, in no particular order, as Apple's are.
-    var content: [UInt8] {
+    package var content: [UInt8] {
         func field(_ type: UInt8, _ value: [UInt8]) -> [UInt8] {
             DERWriter.sequence([
                 DERWriter.integer(type), DERWriter.integer(1), DERWriter.octetString(value),

@@ -43,6 +43,21 @@ extension QueuedRegistry {
         queue.post(.probe(reply: reply))
     }
 
+    public func dueReceipts(
+        _ query: DueReceiptQuery,
+        reply: @escaping @Sendable (Result<[DueReceipt], StoreError>) -> Void
+    ) { queue.post(.dueReceipts(query, reply: reply)) }
+
+    public func receiptBacklog(
+        _ group: ReceiptGroup, now: Int64,
+        reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void
+    ) { queue.post(.receiptBacklog(group, now: now, reply: reply)) }
+
+    public func storeRenewals(
+        _ renewals: FencedRenewals,
+        reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
+    ) { queue.post(.storeRenewals(renewals, reply: reply)) }
+
     public func readShared(
         _ name: String, reply: @escaping @Sendable (Result<SharedReading, StoreError>) -> Void
     ) { queue.post(.readShared(name, reply: reply)) }

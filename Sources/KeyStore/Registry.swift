@@ -58,7 +58,7 @@ public enum RegistryChange: Hashable, Sendable {
 ///
 /// Every call returns at once; `reply` runs later, once, on a thread of the registry's own, and
 /// must only hand the result over (to a worker's mailbox).
-public protocol Registry: SharedState {
+public protocol Registry: RenewalStore, SharedState {
     /// What requests need of the record: all but its receipt and what is known of that. Nil where
     /// the key is not known. Erased keys are returned with that status.
     func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void)

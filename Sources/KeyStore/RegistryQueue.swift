@@ -10,6 +10,12 @@ public enum RegistryOperation: Sendable {
         reply: @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void)
     case advance(
         KeyID, counter: UInt32, reply: @Sendable (Result<DurableOutcome, StoreError>) -> Void)
+    case dueReceipts(
+        DueReceiptQuery, reply: @Sendable (Result<[DueReceipt], StoreError>) -> Void)
+    case receiptBacklog(
+        ReceiptGroup, now: Int64, reply: @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
+    case storeRenewals(
+        FencedRenewals, reply: @Sendable (Result<Set<KeyID>, StoreError>) -> Void)
     case findUser(
         of: KeyID, countedSince: Int64, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
     case note(KeySighting, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
@@ -21,8 +27,8 @@ public enum RegistryOperation: Sendable {
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .advance, .note, .forgetUsers, .writeShared: true
-        case .find, .findUser, .probe, .readShared: false
+        case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared: true
+        case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
     }
 
@@ -31,6 +37,9 @@ public enum RegistryOperation: Sendable {
         case .find(_, let reply): reply(.failure(error))
         case .enrol(_, _, let reply): reply(.failure(error))
         case .advance(_, _, let reply): reply(.failure(error))
+        case .dueReceipts(_, let reply): reply(.failure(error))
+        case .receiptBacklog(_, _, let reply): reply(.failure(error))
+        case .storeRenewals(_, let reply): reply(.failure(error))
         case .findUser(_, _, let reply): reply(.failure(error))
         case .note(_, let reply): reply(.failure(error))
         case .forgetUsers: break

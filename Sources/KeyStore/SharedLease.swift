@@ -19,7 +19,8 @@ public struct SharedLease: Sendable {
     private var known: SharedEntry?
     /// The holder's own reckoning; nil where somebody else holds it, or nobody.
     private var heldUntil: MonotonicInstant?
-    private var nextWrite: MonotonicInstant?
+    /// Before that ``write(at:)`` has nothing to write; nil before the first one.
+    public private(set) var nextWrite: MonotonicInstant?
     /// When the write that is under way was sent.
     private var sentAt: MonotonicInstant?
 

@@ -154,7 +154,7 @@ struct PostgresSchema {
             .prepare(
                 Self.lastChange,
                 "SELECT revision, mark FROM \(table("changes")) ORDER BY revision DESC LIMIT 1"),
-        ] + sharedPreparations
+        ] + RenewalStatements(schema: self).preparations + sharedPreparations
     }
 
     /// What a gateway cannot do without; `keys` needs more (`docs/operations.md`).

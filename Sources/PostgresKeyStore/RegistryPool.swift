@@ -142,9 +142,12 @@ final class RegistryPool {
                 return .prepared(
                     PostgresSchema.findUser, RegistryRows.value(keyID), .integer(since), .null)
             case .probe: return .prepared(PostgresSchema.probe)
+            case .dueReceipts(let query, _): return RenewalStatements.request(query)
+            case .receiptBacklog(let group, let now, _):
+                return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .note, .forgetUsers, .writeShared:
+            case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -189,9 +192,15 @@ final class RegistryPool {
             reply(
                 isWritable
                     ? .success(()) : .failure(StoreError("registry: the server is read-only")))
+        case .dueReceipts(let query, let reply):
+            reply(
+                Result { () throws(StoreError) in
+                    try RenewalStatements.due(rows, of: query.group)
+                })
+        case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .note, .forgetUsers, .writeShared: break
+        case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared: break
         }
     }
 
@@ -210,7 +219,13 @@ final class RegistryPool {
             floors.removeFirst(part.count)
             return WriteBatch([], floors: part)
         }
-        let operations = Array(waitingWrites.prefix(WriteBatch.operationCountMax))
+        // Renewals have a transaction of their own: they go through keys in the order of ids, too.
+        if case .storeRenewals(let renewals, let reply)? = waitingWrites.first {
+            waitingWrites.removeFirst()
+            return WriteBatch(renewals, schema: PostgresSchema(name: configuration.schema), reply)
+        }
+        let operations = Array(
+            waitingWrites.prefix(WriteBatch.operationCountMax).prefix { !$0.isRenewal })
         waitingWrites.removeFirst(operations.count)
         return WriteBatch(operations)
     }

@@ -19,6 +19,7 @@ struct WriteBatch {
     private let shared: [(index: Int, write: SharedWrite)]
     private let sightings: [(index: Int, sighting: KeySighting)]
     private let floors: [(keyID: KeyID, counter: UInt32)]
+    private let renewals: RenewalBatch?
     /// Users that were not seen since are forgotten.
     private let usersForgottenBefore: Int64?
     /// So many at once, so that nobody waits for them.
@@ -37,9 +38,10 @@ struct WriteBatch {
                 enrolments.append((index, record, challenge))
             case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
             case .writeShared(let write, _): shared.append((index, write))
+            case .storeRenewals: preconditionFailure("renewals among other writes")
             case .note(let sighting, _): sightings.append((index, sighting))
             case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
-            case .find, .findUser, .probe, .readShared:
+            case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
                 preconditionFailure("a read among the writes")
             }
         }
@@ -49,10 +51,27 @@ struct WriteBatch {
         self.sightings = sightings.sorted { $0.sighting.keyID.digest < $1.sighting.keyID.digest }
         self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
         self.usersForgottenBefore = usersForgottenBefore
+        renewals = nil
+    }
+
+    /// Renewals alone.
+    init(
+        _ renewals: FencedRenewals, schema: PostgresSchema,
+        _ reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
+    ) {
+        operations = [.storeRenewals(renewals, reply: reply)]
+        enrolments = []
+        advances = []
+        shared = []
+        sightings = []
+        usersForgottenBefore = nil
+        floors = []
+        self.renewals = RenewalBatch(renewals, schema: schema, reply)
     }
 
     var requests: [PostgresRequest] {
         var requests: [PostgresRequest] = [.statement(PostgresSchema.begin)]
+        if let renewals { requests += renewals.requests }
         let byChallenge = enrolments.sorted {
             $0.challenge.array.lexicographicallyPrecedes($1.challenge.array)
         }
@@ -101,6 +120,7 @@ struct WriteBatch {
 
     /// Answers every operation by the outcomes of a transaction that was committed.
     func answer(_ outcomes: [PostgresOutcome]) {
+        renewals?.answer(outcomes.dropFirst())
         var position = 1 + enrolments.count
         for enrolment in enrolments {
             guard case .enrol(_, _, let reply) = operations[enrolment.index] else { continue }

@@ -125,11 +125,14 @@ final class RegistryThread {
             case .probe(let reply):
                 try tables.readEdges()
                 reply(.success(()))
+            case .dueReceipts(let query, let reply): reply(.success(try tables.due(query)))
+            case .receiptBacklog(let group, let now, let reply):
+                reply(.success(try tables.backlog(group, at: now)))
             case .readShared(let name, let reply):
                 reply(.success(try tables.shared(name)))
             case .findUser(let keyID, let since, let reply):
                 reply(.success(try tables.users.find(keyID, countedSince: since)))
-            case .enrol, .advance, .note, .forgetUsers, .writeShared:
+            case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {
@@ -148,7 +151,8 @@ final class RegistryThread {
         case .failure(let error):
             for operation in operations { operation.fail(error) }
         case .success(let tables):
-            if let error = RegistryWrites(tables: tables).run(operations, floors: floors) {
+            let writes = RegistryWrites(tables: tables) { [queue] in queue.notify($0) }
+            if let error = writes.run(operations, floors: floors) {
                 note(error)
             }
         }

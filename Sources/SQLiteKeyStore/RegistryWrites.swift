@@ -13,6 +13,8 @@ struct RegistryWrites {
     private static let failureCountMax = 3
 
     let tables: RegistryTables
+    /// Tells of changes that caches of this process must hear of, too.
+    let notify: (RegistryChange) -> Void
 
     /// Writes and answers all of `operations`. Returns the last failure of the database itself.
     func run(_ operations: [RegistryOperation], floors: [KeyID: UInt32]) -> SQLiteError? {
@@ -94,6 +96,13 @@ struct RegistryWrites {
         case .advance(let keyID, let counter, let reply):
             let outcome = try advance(keyID, counter)
             return { reply(.success(outcome)) }
+        case .storeRenewals(let renewals, let reply):
+            let changed = try tables.store(renewals)
+            let news = renewals.writes.filter { $0.isNews && changed.contains($0.keyID) }
+            return { [notify] in
+                if !news.isEmpty { notify(.keys(news.map(\.keyID))) }
+                reply(.success(changed))
+            }
         case .writeShared(let write, let reply):
             let outcome = try tables.write(write)
             return { reply(.success(outcome)) }
@@ -103,7 +112,7 @@ struct RegistryWrites {
         case .forgetUsers(let milliseconds):
             try tables.users.forget(before: milliseconds)
             return {}
-        case .find, .findUser, .probe, .readShared:
+        case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
             preconditionFailure("a read among the writes")
         }
     }

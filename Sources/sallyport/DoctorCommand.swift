@@ -39,6 +39,7 @@ enum DoctorCommand {
         registry(settings, report)
         report.check("challenge keys") { try challengeKeys(settings) }
         report.check("pseudonym keys") { try pseudonymKeys(settings) }
+        receipts(settings, report)
         counters(settings, report)
         for upstream in settings.upstreams {
             revocations(
@@ -127,6 +128,25 @@ enum DoctorCommand {
             }
         } catch {
             report.tell(.failure, "redis TLS", "\(error)")
+        }
+    }
+
+    /// Keys themselves are read with the configuration.
+    private static func receipts(_ settings: Settings, _ report: DoctorReport) {
+        guard settings.receipts.renews else {
+            return report.tell(.ok, "receipts", "kept, and not renewed (receipts.renew: off)")
+        }
+        guard let apple = settings.apple else {
+            return report.tell(
+                .ok, "receipts", "kept, and not renewed: apple.keys names no key to sign in with")
+        }
+        for app in settings.apps {
+            let hasKey = apple.teamIDs.contains(app.teamID)
+            report.tell(
+                hasKey ? .ok : .warning, "receipts of \(app.id)",
+                hasKey
+                    ? "renewed, at most \(settings.receipts.rate) of all apps"
+                    : "not renewed: apple.keys has no key of team \(app.teamID)")
         }
     }
 

@@ -171,6 +171,13 @@ struct Configuration {
             challenge: off
             attestation_challenge: [challenge]
             attestation: [challenge, first_limit]
+        receipts:
+          renew: off
+          rate: 3/m
+          interval: 48h
+          jitter: 0s
+          retry: { shortest: 2s, longest: 2m, unauthorized: 61s, failed: 3m, not_found: 2h }
+          lease: 7s
         session_tokens: { ttl: 10s, bind_to: Authorization }
         developer_tokens: { max_ttl: 8760h, revoked: [ci, 0123456789abcdef] }
         headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T, device_check: X-D }

@@ -83,6 +83,52 @@ extension GoldenCase {
                 connection holds a file descriptor
                 """#),
         GoldenCase(
+            "receipts",
+            #"""
+            receipts:
+              renew: of
+              rate: 501/s
+              interval: 23h
+              jitter: 169h
+              retry: { shortest: 0s, longest: 25h, unauthorized: 59s, failed: 1, not_found: 721h }
+              lease: 4s
+              rates: 1/s
+            """#,
+            expects: #"""
+                2:10: receipts.renew: "of" is not one of on, off: did you mean "on"?
+                3:9: receipts.rate: 501/s is more than 500/s: they are sent one by one, and Apple \#
+                throttles whoever asks too often
+                4:13: receipts.interval: "23h" is outside 24h to 672h: Apple has no newer receipt \#
+                for a day, and exchanges none older than 30 days
+                5:11: receipts.jitter: "169h" is outside 0s to 168h: with interval it has to \#
+                stay below the 30 days of a receipt
+                6:22: receipts.retry.shortest: "0s" is outside 1s to 1h: Apple wants to be left \#
+                alone for a while
+                6:35: receipts.retry.longest: "25h" is outside 1m to 24h: a receipt is to be \#
+                renewed within 30 days
+                6:54: receipts.retry.unauthorized: "59s" is outside 1m to 24h: a key that Apple \#
+                does not take is a matter for people
+                6:67: receipts.retry.failed: "1" has no unit: write 1s (units: ms, s, m, h)
+                6:81: receipts.retry.not_found: "721h" is outside 1h to 720h: Apple rarely comes \#
+                to know what it did not know
+                7:10: receipts.lease: "4s" is outside 5s to 10m: a short one is lost to a slow \#
+                store, a long one delays who takes over
+                8:3: unknown key "rates" in receipts: did you mean "rate"?
+                """#),
+        GoldenCase(
+            "receipts that would grow too old, and waits the wrong way round",
+            #"""
+            receipts:
+              interval: 600h
+              jitter: 120h
+              retry: { shortest: 2m, longest: 1m }
+            """#,
+            expects: #"""
+                2:3: receipts: interval and jitter are more than 29d together: Apple exchanges no \#
+                receipt that is older than 30 days
+                4:10: receipts.retry: shortest is longer than longest
+                """#),
+        GoldenCase(
             "PROXY protocol",
             #"""
             listeners:

@@ -119,6 +119,38 @@ final class SimulatedRegistry: Registry, Sendable {
         }
     }
 
+    func dueReceipts(
+        _ query: DueReceiptQuery,
+        reply: @escaping @Sendable (Result<[DueReceipt], StoreError>) -> Void
+    ) {
+        ask(reply) { Array($0.records.values).due(query) }
+    }
+
+    func receiptBacklog(
+        _ group: ReceiptGroup, now: Int64,
+        reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void
+    ) {
+        ask(reply) { Array($0.records.values).backlog(of: group, at: now) }
+    }
+
+    func storeRenewals(
+        _ renewals: FencedRenewals,
+        reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
+    ) {
+        ask(reply) { state in
+            guard state.shared[renewals.lease]?.term == renewals.term else { return [] }
+            var changed: Set<KeyID> = []
+            for write in renewals.writes {
+                guard var record = state.records[write.keyID], write.apply(to: &record) else {
+                    continue
+                }
+                state.records[write.keyID] = record
+                changed.insert(write.keyID)
+            }
+            return changed
+        }
+    }
+
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
         state.withLock { $0.handlers.append(handler) }
     }

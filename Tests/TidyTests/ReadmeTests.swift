@@ -64,7 +64,8 @@ struct ReadmeTests {
     @Test("docs/operations.md has every metric family of the code, and no other")
     func metrics() throws {
         let code = try [
-            "MetricsPage", "MetricsPage+Apple", "MetricsPage+Counters", "MetricsPage+Servers",
+            "MetricsPage", "MetricsPage+Apple", "MetricsPage+Counters", "MetricsPage+Receipts",
+            "MetricsPage+Servers",
         ].map {
             try Self.required("Sources/Gateway/Admin/\($0).swift").text
         }.joined()

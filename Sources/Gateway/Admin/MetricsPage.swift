@@ -16,6 +16,7 @@ enum MetricsPage {
         writeHandshakes(hub, &page)
         writeSignals(hub, site, &page)
         writeApple(hub, &page)
+        writeReceipts(hub, &page)
         writeState(hub, site, &page)
         return page.finish()
     }

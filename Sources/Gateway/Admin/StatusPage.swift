@@ -15,6 +15,7 @@ enum StatusPage {
         html += "<p>registry: \(health.isRegistryReady ? "up" : "down"),"
         html += " counters: \(health.areCountersReady ? "up" : "down"),"
         html += " configuration generation \(site.generation)</p>\n"
+        html += receipts(hub)
         if !site.settings.trust.extraRoots.isEmpty {
             html += "<p><strong>trust.extra_roots is set: for tests only.</strong></p>\n"
         }

@@ -64,6 +64,7 @@ extension Gateway {
         guard upgradeStep == .retiring else { return }
         upgradeStep = .handingOver
         control?.log.event(level: "info", "upgrading", "new connections wait")
+        stopRenewing()
         for mailbox in workerMailboxes { _ = mailbox.post(.handOver(kept)) }
     }
 

@@ -50,6 +50,7 @@ public final class Gateway {
     private var userSweep: Timer?
     private var nameRefresher: NameRefresher?
     private(set) var apple: AppleDesk?
+    private var receipts: ReceiptRenewal?
     private var devices: DeviceDesk?
     private let listeners: Listeners
     private let version: String
@@ -114,6 +115,9 @@ public final class Gateway {
         watchStores(control)
         forgetUsers(control)
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
+        receipts = try ReceiptRenewal(
+            loop: control.loop, hub: hub, site: site,
+            exchange: AppleReceipts(apple, site.settings.apple))
         control.startHealthChecks()
         try startNameRefresher()
         announce(control)
@@ -123,6 +127,7 @@ public final class Gateway {
         supervision.watch(on: control.loop)
         supervision.workersChange(status: servingText)
         control.run()
+        receipts = nil
         apple.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
@@ -239,8 +244,12 @@ public final class Gateway {
         upgradeStep = .none
         supervision?.stopping()
         control?.log.event(level: "info", "draining", "no new connections are taken")
+        stopRenewing()
         for mailbox in workerMailboxes { _ = mailbox.post(.drain) }
     }
+
+    /// Another gateway, or the next program, goes on at once.
+    func stopRenewing() { receipts?.stop() }
 
     private func workerStopped() {
         runningCount -= 1
@@ -278,6 +287,9 @@ public final class Gateway {
                     .reload(WorkerUpdate(site: next, listeners: bound[index], reports: reports)))
             }
             try startNameRefresher()
+            if let apple {
+                receipts?.replace(next, exchange: AppleReceipts(apple, next.settings.apple))
+            }
             supervision?.workersChange(status: servingText)
             hub.logs.reopen()
             control.log.event(level: "info", "reloaded", "generation \(next.generation)")

@@ -15,6 +15,7 @@ final class Hub: Sendable {
     let devices = DeviceLine()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
+    let renewalMeter = RenewalMeter()
     let signals: SignalBook
     private let upstreams: UpstreamRegister
 

@@ -24,6 +24,7 @@ public final class Site: Sendable {
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
+    let receiptSchedule: ReceiptSchedule
     /// Every request header that is ours to set: removed from what clients send.
     let reservedNames: FieldNameSet
     /// What upstreams may not send to apps.
@@ -89,6 +90,7 @@ public final class Site: Sendable {
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
         receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
+        receiptSchedule = ReceiptSchedule(settings.receipts)
         let names = settings.headers
         reservedNames = FieldNameSet(
             exact: [

@@ -23,7 +23,7 @@ extension Exchange {
         if let (receipt, fields) = usableReceipt(of: verified) {
             record.receipt = receipt
             record.receiptState = ReceiptState(
-                fields, dueAt: fields.notBefore?.seconds ?? record.enrolledAt)
+                fields, dueAt: site.receiptSchedule.dueAt(fields, of: verified.keyID))
             record.riskMetric = fields.riskMetric
         }
         enrolment = PendingEnrolment(

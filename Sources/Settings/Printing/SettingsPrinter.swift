@@ -112,6 +112,7 @@ public struct SettingsPrinter {
             yaml.entry("ttl", Quantity.describe(settings.sessionTokens.timeToLive))
             if let name = settings.sessionTokens.boundHeader { yaml.entry("bind_to", text: name) }
         }
+        yaml.mapping("receipts") { Self.write(settings.receipts, to: &$0) }
         writeSecrets()
         writeSignals()
         writeIdentity()

@@ -39,6 +39,7 @@ struct SettingsReader {
             section.set("challenge", &settings.challenge, ChallengeReader.challenge)
             section.set(
                 "session_tokens", &settings.sessionTokens, SessionTokenReader.sessionTokens)
+            section.set("receipts", &settings.receipts, ReceiptReader.receipts)
             section.set(
                 "developer_tokens", &settings.developerTokens,
                 DeveloperTokenReader.developerTokens)

@@ -36,6 +36,9 @@ public struct AppleSettings: Hashable, Sendable {
         self.authorities = authorities
     }
 
+    /// The teams that somebody can sign in for.
+    public var teamIDs: Set<String> { Set(keys.map(\.key.teamID)) }
+
     public var configuration: AppleConfiguration {
         var https = HTTPSConfiguration(authorities: authorities)
         https.proxy = proxy

@@ -33,6 +33,11 @@ public struct RateLimitSettings: Hashable, Sendable {
             self.count = count
             self.period = period
         }
+
+        /// From one to the next.
+        public var spacingNanoseconds: UInt64 {
+            (period.nanoseconds + UInt64(max(count, 1)) - 1) / UInt64(max(count, 1))
+        }
     }
 
     public var name: String

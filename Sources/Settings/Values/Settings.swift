@@ -16,6 +16,7 @@ public struct Settings: Hashable, Sendable {
     public var keyCache = KeyCacheSettings()
     public var challenge = ChallengeSettings()
     public var sessionTokens = SessionTokenSettings()
+    public var receipts = ReceiptSettings()
     public var developerTokens = DeveloperTokenSettings()
     public var secrets = SecretSettings()
     public var signals = SignalSettings()

@@ -4,8 +4,13 @@ import Foundation
 public final class ScratchDirectory: Sendable {
     public let path: String
 
-    public init() throws {
-        let url = FileManager.default.temporaryDirectory
+    /// `inMemory`: where the system has such a place; for what would wait for the disk too often.
+    public init(inMemory: Bool = false) throws {
+        let shared = URL(fileURLWithPath: "/dev/shm", isDirectory: true)
+        let isThere = FileManager.default.isWritableFile(atPath: shared.path)
+        let place = inMemory && isThere ? shared : FileManager.default.temporaryDirectory
+        let url =
+            place
             .appendingPathComponent("sallyport-test-\(UUID().uuidString)")
         try FileManager.default.createDirectory(
             at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])

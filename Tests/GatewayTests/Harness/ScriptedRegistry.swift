@@ -164,6 +164,40 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         }
     }
 
+    func dueReceipts(
+        _ query: DueReceiptQuery,
+        reply: @escaping @Sendable (Result<[DueReceipt], StoreError>) -> Void
+    ) {
+        answer(nil, reply) { Array($0.records.values).due(query) }
+    }
+
+    func receiptBacklog(
+        _ group: ReceiptGroup, now: Int64,
+        reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void
+    ) {
+        answer(nil, reply) { Array($0.records.values).backlog(of: group, at: now) }
+    }
+
+    func storeRenewals(
+        _ renewals: FencedRenewals,
+        reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
+    ) {
+        answer(nil, reply) { registry in
+            guard registry.shared[renewals.lease]?.term == renewals.term else { return [] }
+            var changed: Set<KeyID> = []
+            for write in renewals.writes {
+                guard var record = registry.records[write.keyID], write.apply(to: &record) else {
+                    continue
+                }
+                registry.records[write.keyID] = record
+                changed.insert(write.keyID)
+            }
+            let news = renewals.writes.filter(\.isNews).map(\.keyID)
+            for handler in registry.handlers { handler(.keys(news)) }
+            return changed
+        }
+    }
+
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
         lock.withLock { handlers.append(handler) }
     }

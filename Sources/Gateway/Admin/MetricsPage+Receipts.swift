@@ -1,0 +1,57 @@
+import EventLoop
+import KeyStore
+import Telemetry
+
+extension MetricsPage {
+    static func writeReceipts(_ hub: Hub, _ page: inout PrometheusText) {
+        let meter = hub.renewalMeter
+        page.family(
+            "sallyport_receipt_renewals_total", .counter,
+            help: "Receipts sent to Apple, or too old to be sent, by what came of it.")
+        for outcome in RenewalOutcome.allCases {
+            page.sample([("outcome", outcome.rawValue)], meter.value(outcome))
+        }
+        page.family(
+            "sallyport_receipt_renewals_superseded_total", .counter,
+            help: "Answers not kept: the key was revoked, erased or renewed by another gateway.")
+        page.sample([], meter.supersededCount)
+        page.family(
+            "sallyport_receipt_lease_held", .gauge,
+            help: "1 on the gateway that renews receipts.")
+        page.sample([], UInt64(meter.holdsLease ? 1 : 0))
+        page.family(
+            "sallyport_receipt_renewal_paused", .gauge,
+            help: "1 for the reason why no receipt is sent now.")
+        for pause in RenewalPlanner.Pause.allCases {
+            page.sample([("reason", pause.rawValue)], UInt64(meter.pause == pause ? 1 : 0))
+        }
+        // Known to the holder alone: elsewhere they would be what they were long ago.
+        guard meter.holdsLease else { return }
+        page.family(
+            "sallyport_receipts_due", .gauge,
+            help: "Receipts whose time has come; counted up to 100000.")
+        page.sample([], meter.dueCount)
+        page.family(
+            "sallyport_receipts_overdue_seconds", .gauge,
+            help: "For how long the oldest of them has been due.")
+        page.sample([], meter.overdueSeconds(at: WallClock.now().seconds))
+        page.family(
+            "sallyport_receipt_spacing_seconds", .gauge,
+            help: "From one request to Apple to the next, at least: one divided by the rate.")
+        page.sample([], nanoseconds: meter.spacingNanoseconds)
+    }
+}
+
+extension StatusPage {
+    /// One paragraph.
+    static func receipts(_ hub: Hub) -> String {
+        let meter = hub.renewalMeter
+        guard meter.isOn else { return "<p>receipts: not renewed here</p>\n" }
+        guard meter.holdsLease else { return "<p>receipts: another gateway renews them</p>\n" }
+        let overdue = meter.overdueSeconds(at: WallClock.now().seconds)
+        var text = "receipts: this gateway renews them, due \(meter.dueCount)"
+        if meter.dueCount > 0 { text += ", the oldest for \(overdue)s" }
+        if let pause = meter.pause { text += ", paused: \(pause.rawValue)" }
+        return "<p>\(text)</p>\n"
+    }
+}

@@ -1,0 +1,40 @@
+// What ``RenewalStore`` does, for registries that keep whole records in memory.
+
+extension DueReceipt {
+    /// Nil where the record's receipt is not due by then.
+    package init?(_ record: KeyRecord, dueBy time: Int64) {
+        guard record.status == .active, let receipt = record.receipt,
+            let state = record.receiptState, let dueAt = state.dueAt, dueAt <= time
+        else { return nil }
+        self.init(
+            keyID: record.keyID, publicKey: record.publicKey,
+            group: ReceiptGroup(appID: record.appID, environment: record.environment),
+            receipt: receipt, state: state, dueAt: dueAt, riskMetric: record.riskMetric)
+    }
+}
+
+extension RenewalWrite {
+    /// False where the record is not due any more as it was read.
+    package func apply(to record: inout KeyRecord) -> Bool {
+        guard record.status == .active, record.receiptState?.dueAt == dueAt else { return false }
+        record.receiptState = state
+        record.receipt = receipt ?? record.receipt
+        record.riskMetric = riskMetric ?? record.riskMetric
+        return true
+    }
+}
+
+extension [KeyRecord] {
+    /// The oldest first.
+    package func due(_ query: DueReceiptQuery) -> [DueReceipt] {
+        let due = compactMap { DueReceipt($0, dueBy: query.dueBy) }
+            .filter { $0.group == query.group }
+        return Array<DueReceipt>(due.sorted { $0.dueAt < $1.dueAt }.prefix(query.countMax))
+    }
+
+    package func backlog(of group: ReceiptGroup, at now: Int64) -> ReceiptBacklog {
+        let due = compactMap { DueReceipt($0, dueBy: .max) }.filter { $0.group == group }
+        return ReceiptBacklog(
+            dueCount: due.count { $0.dueAt <= now }, firstDueAt: due.map(\.dueAt).min())
+    }
+}

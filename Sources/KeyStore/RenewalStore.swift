@@ -1,0 +1,131 @@
+public import AppAttest
+public import Crypto
+
+/// Receipts that Apple is asked about at one host, in the name of one app.
+public struct ReceiptGroup: Hashable, Sendable {
+    public let appID: String
+    public let environment: AttestEnvironment
+
+    public init(appID: String, environment: AttestEnvironment) {
+        self.appID = appID
+        self.environment = environment
+    }
+
+    /// As that of ``AppIdentity``.
+    public var teamID: String { String(appID.prefix { $0 != "." }) }
+}
+
+/// Receipts of one group whose time has come.
+public struct DueReceiptQuery: Hashable, Sendable {
+    public var group: ReceiptGroup
+    /// Due by then; seconds since 1970.
+    public var dueBy: Int64
+    public var countMax: Int
+
+    public init(group: ReceiptGroup, dueBy: Int64, countMax: Int) {
+        self.group = group
+        self.dueBy = dueBy
+        self.countMax = countMax
+    }
+}
+
+/// A receipt of an active key that is due, and what it takes to judge the answer.
+public struct DueReceipt: Hashable, Sendable {
+    public let keyID: KeyID
+    public let publicKey: P256PublicKey
+    public let group: ReceiptGroup
+    public let receipt: [UInt8]
+    public let state: ReceiptState
+    /// When it was due: a write names it, so that of two writes one counts.
+    public let dueAt: Int64
+    public let riskMetric: UInt32?
+
+    public init(
+        keyID: KeyID, publicKey: P256PublicKey, group: ReceiptGroup, receipt: [UInt8],
+        state: ReceiptState, dueAt: Int64, riskMetric: UInt32?
+    ) {
+        self.keyID = keyID
+        self.publicKey = publicKey
+        self.group = group
+        self.receipt = receipt
+        self.state = state
+        self.dueAt = dueAt
+        self.riskMetric = riskMetric
+    }
+}
+
+/// How far the renewal is behind.
+public struct ReceiptBacklog: Hashable, Sendable {
+    /// Up to ``countMax``.
+    public var dueCount: Int
+    /// When the first one of all is, or was, due.
+    public var firstDueAt: Int64?
+
+    /// More are not counted: that would take as long as to renew some.
+    public static let countMax = 100_000
+
+    public init(dueCount: Int = 0, firstDueAt: Int64? = nil) {
+        self.dueCount = dueCount
+        self.firstDueAt = firstDueAt
+    }
+}
+
+/// What a renewal changes about a key.
+public struct RenewalWrite: Hashable, Sendable {
+    public var keyID: KeyID
+    /// As it was read: where it is another now (somebody else has renewed it, or the key was
+    /// revoked or erased) nothing is changed.
+    public var dueAt: Int64
+    /// Nil: the one that is there stays.
+    public var receipt: [UInt8]?
+    /// Nil: what was known stays.
+    public var riskMetric: UInt32?
+    /// Whether the metric is another than the one that was read, so that caches must hear of it.
+    public var isNews: Bool
+    public var state: ReceiptState
+
+    public init(
+        keyID: KeyID, dueAt: Int64, receipt: [UInt8]? = nil, riskMetric: UInt32? = nil,
+        isNews: Bool = false, state: ReceiptState
+    ) {
+        self.keyID = keyID
+        self.dueAt = dueAt
+        self.receipt = receipt
+        self.riskMetric = riskMetric
+        self.isNews = isNews
+        self.state = state
+    }
+}
+
+/// Renewals of whoever holds the lease, to be written while he does.
+public struct FencedRenewals: Hashable, Sendable {
+    /// The name of the lease in ``SharedState``.
+    public var lease: String
+    /// Where the lease has another term by now nothing is written.
+    public var term: Int64
+    public var writes: [RenewalWrite]
+
+    public init(lease: String, term: Int64, writes: [RenewalWrite]) {
+        self.lease = lease
+        self.term = term
+        self.writes = writes
+    }
+}
+
+/// Where receipts lie, for their renewal: an index leads to those that are due, so that nobody has
+/// to look at the others. `reply` runs as those of ``Registry`` do.
+public protocol RenewalStore: AnyObject, Sendable {
+    /// The receipts that are due for longest, oldest first.
+    func dueReceipts(
+        _ query: DueReceiptQuery,
+        reply: @escaping @Sendable (Result<[DueReceipt], StoreError>) -> Void)
+
+    func receiptBacklog(
+        _ group: ReceiptGroup, now: Int64,
+        reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
+
+    /// Replies after the commit, with the keys that were changed; caches hear of new metrics.
+    func storeRenewals(
+        _ renewals: FencedRenewals,
+        reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void)
+}

@@ -1,0 +1,169 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import EventLoop
+import GatewayTesting
+import KeyStore
+import SQLiteKeyStore
+import Settings
+import Testing
+
+@testable import Gateway
+
+/// An Apple in this process that answers as a test says.
+private final class ScriptedExchange: ReceiptExchange {
+    let inFlightCountMax = 4
+    private let loop: EventLoop
+    private var timers: [Timer] = []
+    var answer: (ReceiptGroup) -> ReceiptAnswer = { _ in .other(.notFound) }
+    private(set) var groups: [ReceiptGroup] = []
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    func hasKey(ofTeam teamID: String) -> Bool { teamID == "ABCDE12345" }
+
+    func exchange(
+        _ receipt: [UInt8], of group: ReceiptGroup, handler: @escaping (ReceiptAnswer) -> Void
+    ) {
+        groups.append(group)
+        let answer = answer(group)
+        let timer = Timer(loop: loop) { handler(answer) }
+        timer.schedule(after: .milliseconds(1))
+        timers.append(timer)
+    }
+}
+
+/// The driver on a real loop and a real registry, with real receipts.
+@Suite("Renewing receipts", .timeLimit(.minutes(10)))
+final class ReceiptRenewalTests {
+    private static let appID = "ABCDE12345.com.example.app"
+    private static let apple = Result {
+        try SimulatedApple(around: WallClock.now().seconds)
+    }
+
+    private let apple: SimulatedApple
+    private let device: SimulatedDevice
+    private let directory: ScratchDirectory
+    private let now = WallClock.now().seconds
+
+    init() throws {
+        apple = try Self.apple.get()
+        device = try SimulatedDevice(appID: Self.appID)
+        directory = try ScratchDirectory()
+    }
+
+    private func receipt(
+        _ kind: ReceiptFields.Kind = .receipt, appID: String = appID, metric: UInt32? = 7,
+        environment: AttestEnvironment = .production, key: [UInt8]? = nil, age: Int64 = 0
+    ) throws -> [UInt8] {
+        try apple.receipt(
+            SimulatedReceipt(
+                kind: kind, appID: appID, attestedKey: key ?? device.publicKey.x963,
+                clientHash: [], environment: environment, createdAt: now - age,
+                riskMetric: metric))
+    }
+
+    /// The record after the answer to its receipt, which came with its attestation.
+    private func renew(_ answer: ReceiptAnswer) throws -> (KeyRecord, RenewalMeter) {
+        let path = directory.path(of: "registry.db")
+        let administration = try SQLiteAdministration(path: path, createsIfMissing: true)
+        var record = KeyRecord(
+            keyID: device.keyID, publicKey: device.publicKey, appID: Self.appID,
+            environment: .production, enrolledAt: now - 60)
+        record.receipt = [1]
+        record.receiptState = ReceiptState(
+            kind: .attest, createdAt: now - 60, expiresAt: now + 1000, dueAt: now - 60)
+        let load = administration.beginImport()
+        try load.add(record)
+        _ = try load.finish()
+        let registry = try SQLiteRegistry(path: path)
+        var settings = Settings()
+        settings.apps = [AppIdentity(id: Self.appID, environments: [.production])]
+        settings.log.access = .off
+        settings.log.events = .off
+        settings.receipts.rate = .init(count: 500, period: .second)
+        settings.trust.extraRoots = [apple.receiptRoot.der]
+        let site = try Site(
+            settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)],
+            pseudonymKeys: [[UInt8](repeating: 8, count: 32)], generation: 0)
+        let hub = Hub(
+            registry: registry, embeddedCounters: nil, meters: [WorkerMeter()],
+            logs: try LogWriters(settings.log))
+        let loop = try EventLoop()
+        let exchange = ScriptedExchange(loop)
+        exchange.answer = { _ in answer }
+        let renewal = try ReceiptRenewal(loop: loop, hub: hub, site: site, exchange: exchange)
+        // The answer is counted before it is written, and the stop writes what is not.
+        let timer = Timer(loop: loop) {
+            guard RenewalOutcome.allCases.contains(where: { hub.renewalMeter.value($0) > 0 })
+            else { return }
+            renewal.stop()
+            loop.stop()
+        }
+        timer.scheduleRepeating(every: .milliseconds(5))
+        loop.run()
+        registry.close()
+        #expect(exchange.groups == [ReceiptGroup(appID: Self.appID, environment: .production)])
+        #expect(!hub.renewalMeter.holdsLease)
+        return (try #require(try administration.find(device.keyID)), hub.renewalMeter)
+    }
+
+    @Test("a new receipt that verifies is kept, with its metric and its next renewal")
+    func renewed() throws {
+        let receipt = try receipt()
+        let (record, meter) = try renew(.receipt(receipt))
+        #expect(record.receipt == receipt && record.riskMetric == 7)
+        let state = try #require(record.receiptState)
+        #expect(state.kind == .receipt && state.lastOutcome == .renewed)
+        #expect(state.createdAt == now && state.notBefore == now + 86_400)
+        #expect(state.dueAt ?? 0 >= now + 86_400 && state.failureCount == 0)
+        #expect(meter.value(.renewed) == 1 && meter.supersededCount == 0)
+    }
+
+    enum Forgery: CaseIterable {
+        case anotherApp
+        case anotherKey
+        case anotherEnvironment
+        case noSignature
+        case oneOfAttestation
+        case older
+    }
+
+    @Test(
+        "what does not verify is refused, counted, and leaves what was known",
+        arguments: Forgery.allCases)
+    func invalid(_ forgery: Forgery) throws {
+        let other = try SimulatedDevice(appID: Self.appID)
+        let receipt =
+            switch forgery {
+            case .anotherApp: try receipt(appID: "ABCDE12345.com.example.other")
+            case .anotherKey: try receipt(key: other.publicKey.x963)
+            case .anotherEnvironment: try receipt(environment: .development)
+            case .noSignature: [0x30, 0x80] as [UInt8]
+            case .oneOfAttestation: try receipt(.attest, metric: nil)
+            case .older: try receipt(age: 3600)
+            }
+        let (record, meter) = try renew(.receipt(receipt))
+        #expect(record.receipt == [1] && record.riskMetric == nil)
+        #expect(record.receiptState?.lastOutcome == .receiptInvalid)
+        #expect(record.receiptState?.failureCount == 1)
+        #expect(record.receiptState?.kind == .attest)
+        #expect(meter.value(.receiptInvalid) == 1)
+    }
+
+    @Test(
+        "Apple's refusals are kept with the key",
+        arguments: [
+            (RenewalResult.notFound, RenewalOutcome.notFound, true), (.tooEarly, .tooEarly, true),
+            (.badPayload, .badPayload, false), (.wrongEnvironment, .wrongEnvironment, false),
+            (.serverError(retryAfter: nil), .serverError, true),
+        ])
+    func refused(_ result: RenewalResult, _ outcome: RenewalOutcome, _ isDue: Bool) throws {
+        let (record, meter) = try renew(.other(result))
+        #expect(record.receiptState?.lastOutcome == outcome)
+        #expect((record.receiptState?.dueAt != nil) == isDue)
+        #expect(record.receipt == [1])
+        #expect(meter.value(outcome) == 1)
+    }
+}

@@ -1,0 +1,238 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+/// Gateways that renew receipts, with a stand-in for Apple's server.
+@Suite(
+    "Renewal of receipts", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+final class ReceiptTests {
+    let apple: AppleServer
+    let site: FaultSite
+
+    init() throws {
+        apple = try AppleServer()
+        site = try FaultSite()
+        site.configuration.extraRootPaths = [TestApple.rootPath, apple.receiptRootPath]
+        site.configuration.more = [try apple.settings, "receipts: { lease: 5s }"]
+    }
+
+    private func enrol(at gateway: GatewayProcess) throws -> SimulatedDevice {
+        let device = try site.device()
+        let body = try FaultSite.attestation(
+            device, challenge: try gateway.challenge("/attest/challenge"), by: TestApple.shared)
+        let answer = try gateway.exchange("POST", "/attest/verify", body: body)
+        #expect(answer.status == 200, "\(answer.bodyText)")
+        return device
+    }
+
+    /// `keys show`.
+    private func shown(_ device: SimulatedDevice, _ gateway: GatewayProcess) throws -> JSONValue {
+        let outcome = try BuiltProgram.run(
+            ["keys", "show", "-c", gateway.configurationPath, device.keyID.base64])
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        return try JSONValue.parse(outcome.standardOutput)
+    }
+
+    private func state(
+        _ member: String, of device: SimulatedDevice, _ gateway: GatewayProcess
+    ) throws -> String? {
+        try shown(device, gateway)["receipt_state"]?[member]?.stringValue
+    }
+
+    /// False after a minute.
+    private func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
+        let limit = Date(timeIntervalSinceNow: 60)
+        while try !condition() {
+            if Date() > limit { return false }
+            _ = poll(nil, 0, 20)
+        }
+        return true
+    }
+
+    private func renewals(_ outcome: String, _ gateway: GatewayProcess) throws -> Double {
+        try gateway.metric("sallyport_receipt_renewals_total{outcome=\"\(outcome)\"}") ?? -1
+    }
+
+    /// Until the registry has it, which is after it was counted.
+    private func wait(
+        for outcome: String, of device: SimulatedDevice, _ gateway: GatewayProcess
+    ) throws {
+        let isThere = try eventually {
+            try renewals(outcome, gateway) > 0
+                && state("last_outcome", of: device, gateway) == outcome
+        }
+        #expect(isThere, "\(outcome): \(String(describing: try? shown(device, gateway)))")
+    }
+
+    @Test("a key's receipt is exchanged soon after it enrolled, and the upstream hears the risk")
+    func exchanged() throws {
+        let gateway = try site.start()
+        let device = try enrol(at: gateway)
+        let other = try enrol(at: gateway)
+        // Cached before anything is known.
+        #expect(try device.call("strict", at: gateway).exchange(with: gateway).status == 200)
+        try wait(for: "renewed", of: device, gateway)
+        try wait(for: "renewed", of: other, gateway)
+        let heard = try eventually {
+            let answer = try device.call("strict", at: gateway).exchange(with: gateway)
+            #expect(answer.status == 200)
+            return site.upstream.requests.last?["X-Attest-Risk"] == "1"
+        }
+        #expect(heard)
+        #expect(site.upstream.requests.first?["X-Attest-Risk"] == nil)
+        let shown = try shown(device, gateway)
+        #expect(shown["risk_metric"]?.integerValue == 1)
+        #expect(shown["receipt_state"]?["type"]?.stringValue == "RECEIPT")
+        for member in ["created_at", "not_before", "expires_at", "next_renewal", "last_attempt"] {
+            #expect(shown["receipt_state"]?[member] != nil, "\(member)")
+        }
+        #expect(
+            try apple.requests
+                == Array(
+                    repeating: "attestation_data production /v1/attestationData ABC123DEFG 200",
+                    count: 2))
+        #expect(try gateway.metric("sallyport_receipt_lease_held") == 1)
+        #expect(try gateway.metric("sallyport_receipt_spacing_seconds") == 0.05)
+        #expect(try gateway.admin("/").bodyText.contains("this gateway renews them"))
+        try gateway.terminate()
+        #expect(gateway.alarms.isEmpty)
+    }
+
+    @Test("a key that Apple does not take stops everything, loudly, until a reload finds it mended")
+    func unauthorized() throws {
+        try apple.revoke(AppleServer.keyID)
+        let gateway = try site.start()
+        let device = try enrol(at: gateway)
+        let event = try gateway.waitForEvent("receipts_unauthorized")
+        #expect(event["level"]?.stringValue == "error")
+        #expect(event["message"]?.stringValue?.contains("ABCDE12345") == true)
+        #expect(
+            try eventually {
+                try gateway.metric("sallyport_receipt_renewal_paused{reason=\"unauthorized\"}") == 1
+            })
+        #expect(try state("last_outcome", of: device, gateway) == nil)
+        try apple.revoke(AppleServer.keyID, isRevoked: false)
+        _ = try gateway.reload(site.configuration)
+        try wait(for: "renewed", of: device, gateway)
+    }
+
+    @Test("Apple is left alone when it throttles or fails, and asked again when that is over")
+    func backOff() throws {
+        site.configuration.more[1] =
+            "receipts: { retry: { shortest: 1s, failed: 1m }, lease: 5s }"
+        try apple.fail(.attestationData, status: 429, retryAfter: "1")
+        let gateway = try site.start()
+        let device = try enrol(at: gateway)
+        let event = try gateway.waitForEvent("receipts_backing_off")
+        #expect(event["message"]?.stringValue?.hasPrefix("throttled: ") == true)
+        // It says nothing of the receipt, which is the next one to be sent.
+        try wait(for: "renewed", of: device, gateway)
+        #expect(try renewals("throttled", gateway) == 1)
+        try apple.fail(.attestationData, status: 503)
+        let second = try enrol(at: gateway)
+        try wait(for: "server_error", of: second, gateway)
+        #expect(try shown(second, gateway)["receipt_state"]?["failures"]?.integerValue == 1)
+        // Another one is not held up by it.
+        let third = try enrol(at: gateway)
+        try wait(for: "renewed", of: third, gateway)
+    }
+
+    @Test("what Apple says of a receipt is kept with it, and what does not verify is refused")
+    func judgements() throws {
+        let gateway = try site.start()
+        let stranger = try site.device()
+        let foreign = try TestApple.shared.receipt(
+            SimulatedReceipt(
+                kind: .receipt, appID: GatewayConfiguration.appID,
+                attestedKey: stranger.publicKey.x963, clientHash: [], environment: .production,
+                createdAt: Int64(Date().timeIntervalSince1970), riskMetric: 1))
+        for (status, body, outcome, isDue) in [
+            (400, "Bad Payload", "bad_payload", false),
+            (400, "Incorrect Environment", "wrong_environment", false),
+            (404, "", "not_found", true), (304, "", "too_early", true),
+            (200, Base64.encode(foreign), "receipt_invalid", true),
+        ] {
+            try apple.fail(.attestationData, status: status, body: body)
+            let device = try enrol(at: gateway)
+            try wait(for: outcome, of: device, gateway)
+            let isStillDue = try state("next_renewal", of: device, gateway) != nil
+            #expect(isStillDue == isDue, "\(outcome)")
+            #expect(try state("type", of: device, gateway) == "ATTEST", "\(outcome)")
+        }
+        let event = try gateway.waitForEvent("receipt_invalid")
+        #expect(event["message"]?.stringValue?.contains("key_mismatch") == true)
+        _ = try gateway.waitForEvent("receipt_refused")
+    }
+
+    @Test("receipts are kept and not renewed where that is off, and doctor tells who is left out")
+    func off() throws {
+        site.configuration.more[1] = "receipts: { renew: off }"
+        let gateway = try site.start()
+        let device = try enrol(at: gateway)
+        #expect(try state("type", of: device, gateway) == "ATTEST")
+        #expect(try state("next_renewal", of: device, gateway) != nil)
+        #expect(try gateway.metric("sallyport_receipt_renewal_paused{reason=\"off\"}") == 1)
+        var doctor = try BuiltProgram.run(["doctor", "-c", gateway.configurationPath])
+        #expect(doctor.standardOutput.contains("ok    receipts: kept, and not renewed"))
+        site.configuration.apps.append(
+            "{ id: FGHIJ12345.com.example.app, environments: [production] }")
+        site.configuration.more[1] = "receipts: { lease: 5s }"
+        _ = try gateway.reload(site.configuration)
+        try wait(for: "renewed", of: device, gateway)
+        doctor = try BuiltProgram.run(["doctor", "-c", gateway.configurationPath])
+        #expect(
+            doctor.standardOutput.contains("ok    receipts of \(GatewayConfiguration.appID): "))
+        #expect(
+            doctor.standardOutput.contains(
+                "warn  receipts of FGHIJ12345.com.example.app: not renewed: apple.keys has no key"
+                    + " of team FGHIJ12345"))
+        #expect(try apple.requests.count == 1)
+    }
+
+    @Test(
+        "of two gateways one renews; when it is killed the other goes on, and no key is left out",
+        .enabled(if: PostgresServer.isInstalled))
+    func takeover() throws {
+        let server = try PostgresServer.shared.get()
+        let database = try server.makeDatabase()
+        let secret = try site.directory.write(
+            Data((0..<32).map { _ in UInt8.random(in: 0...255) }).base64EncodedString() + "\n",
+            to: "challenge-keys")
+        site.configuration.registry = "postgres: \"\(server.url(database))\", pool: 2"
+        site.configuration.more.append("secrets: { challenge_key_file: \(secret) }")
+        let gateways = [try site.start(), try site.start()]
+        func holds(_ gateway: GatewayProcess) throws -> Bool {
+            try gateway.metric("sallyport_receipt_lease_held") == 1
+        }
+        #expect(try eventually { try gateways.contains(where: holds) })
+        let holder = try #require(try gateways.first(where: holds))
+        let other = try #require(gateways.first { $0.port != holder.port })
+        #expect(try !holds(other))
+        let before = try enrol(at: other)
+        try wait(for: "renewed", of: before, holder)
+        // Requests are under way when the holder dies: nobody hears their answers.
+        try apple.fail(.attestationData, conduct: .silent, count: 2)
+        let stuck = [try enrol(at: other), try enrol(at: holder)]
+        #expect(try eventually { try apple.requests.count >= 3 })
+        try holder.kill()
+        try apple.clearFaults()
+        for device in stuck { try wait(for: "renewed", of: device, other) }
+        #expect(try holds(other))
+        // The one that comes back leaves it to the other.
+        try holder.start()
+        let after = try enrol(at: holder)
+        try wait(for: "renewed", of: after, other)
+        #expect(try !holds(holder))
+        // A stop hands over at once: the lease need not run out.
+        try other.terminate()
+        #expect(try eventually { try holds(holder) })
+        // The caches of the other gateway have heard of the metric.
+        #expect(try before.call("strict", at: holder).exchange(with: holder).status == 200)
+        #expect(site.upstream.requests.last?["X-Attest-Risk"] == "1")
+    }
+}
