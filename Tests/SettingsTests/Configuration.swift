@@ -171,6 +171,15 @@ struct Configuration {
             challenge: off
             attestation_challenge: [challenge]
             attestation: [challenge, first_limit]
+          attest_rollout:
+            start: 2%
+            until: 50%
+            step: +3%
+            every: 2h
+            while_success: 99%
+            min_requests: 7
+            guard: { refused_max: 0%, window: 1m, min_requests: 1, action: step_back }
+            retry_after: 1s
         session_tokens: { ttl: 10s, bind_to: Authorization }
         developer_tokens: { max_ttl: 8760h, revoked: [ci, 0123456789abcdef] }
         headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T, device_check: X-D }
@@ -287,6 +296,17 @@ struct Configuration {
             path: /teapot
             respond: { status: 418, body: 'a "b"', content_type: text/html }
             attest: { mode: observe }
+          - name: g
+            path: /grown
+            upstream: first.two
+            attest:
+              mode: enforce
+              rollout:
+                start: 100%
+                step: x100
+                every: 744h
+                while_success: 1%
+                guard: { window: 168h }
         admin: { bind: localhost:9464 }
         log: { access: off, events: ./events.log, keys: off }
         limits:
