@@ -21,6 +21,11 @@ public final class Site: Sendable {
     let treatments: [RouteTreatment?]
     /// The same.
     let standards: [RouteStandard?]
+    /// For each route, nil where its share is the configuration's.
+    let rollouts: [RolloutShare?]
+    /// Nil where the configuration says who may attest.
+    let attestRollout: RolloutShare?
+    let rolloutRegister: RolloutRegister
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
@@ -58,7 +63,8 @@ public final class Site: Sendable {
     init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
         generation: Int,
-        ticketKeys: TicketKeyRings = TicketKeyRings()
+        ticketKeys: TicketKeyRings = TicketKeyRings(),
+        rollouts register: RolloutRegister = RolloutRegister()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
             let tokens = SessionTokenSealer(keys: challengeKeys),
@@ -88,6 +94,10 @@ public final class Site: Sendable {
         treatments = settings.routes.map { RouteTreatment($0, settings) }
         let limits = RateLimit.byName(settings.rateLimits)
         standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
+        rolloutRegister = register
+        let shares = register.shares(of: settings.rolloutCourses)
+        rollouts = settings.routes.map { shares[.route($0.name)] }
+        attestRollout = shares[.attestation]
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
@@ -109,13 +119,8 @@ public final class Site: Sendable {
         tokenName = FieldNameSet(exact: [names.token], prefixes: [])
         deviceCheckName = FieldNameSet(exact: [names.deviceCheck], prefixes: [])
         tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
-        headLimits = HeadLimits(
-            headByteCountMax: settings.limits.headByteCountMax,
-            fieldCountMax: settings.limits.fieldCountMax,
-            targetByteCountMax: settings.limits.targetByteCountMax)
-        responseHeadLimits = HeadLimits(
-            headByteCountMax: settings.limits.responseHeadByteCountMax,
-            fieldCountMax: settings.limits.fieldCountMax * 2, targetByteCountMax: 0)
+        headLimits = Self.headLimits(settings.limits)
+        responseHeadLimits = Self.responseHeadLimits(settings.limits)
         challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(
@@ -126,6 +131,18 @@ public final class Site: Sendable {
         responsePace = BodyPace(
             byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
+    }
+
+    private static func headLimits(_ limits: Limits) -> HeadLimits {
+        HeadLimits(
+            headByteCountMax: limits.headByteCountMax, fieldCountMax: limits.fieldCountMax,
+            targetByteCountMax: limits.targetByteCountMax)
+    }
+
+    private static func responseHeadLimits(_ limits: Limits) -> HeadLimits {
+        HeadLimits(
+            headByteCountMax: limits.responseHeadByteCountMax,
+            fieldCountMax: limits.fieldCountMax * 2, targetByteCountMax: 0)
     }
 
     /// Apple's root and those that the operator trusts beside it.

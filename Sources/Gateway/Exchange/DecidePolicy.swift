@@ -60,7 +60,9 @@ extension Exchange {
 
     /// Throws where the route enforces and does not let such requests pass; otherwise notes what
     /// is wrong with it.
-    func refuseOrObserve(_ refusal: Refusal) throws(Refusal) {
+    func refuseOrObserve(_ found: Refusal) throws(Refusal) {
+        let refusal = refusalInRollout(found)
+        bucket = bucket(of: refusal)
         if isOnlyObserved {
             decision = .observed
             reason = refusal.reason
@@ -82,19 +84,6 @@ extension Exchange {
 
     /// Nothing is refused: what is wrong is noted.
     var isOnlyObserved: Bool { policy.mode == .observe || !isInRollout }
-
-    /// Whether the rollout has reached the cohort of this key (of this address, without a key).
-    private var isInRollout: Bool {
-        guard policy.rolloutPercent < 100 else { return true }
-        let cohort: Int
-        if let keyID = claimedKeyID {
-            cohort = Rollout.cohort(of: keyID.digest)
-        } else {
-            let address = peer?.ipBytes ?? []
-            cohort = Rollout.cohort(ofAddress: address.span)
-        }
-        return Rollout.includes(cohort: cohort, percent: policy.rolloutPercent)
-    }
 
     /// What a header that must not be repeated holds.
     enum UniqueField {
