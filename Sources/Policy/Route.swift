@@ -45,6 +45,8 @@ public struct Route: Hashable, Sendable {
     /// What the gateway answers itself to what passes ``attest``.
     public var answer: RouteAnswer?
     public var attest: AttestPolicy
+    /// How the share of ``attest`` moves by itself; nil where it is what the configuration says.
+    public var rollout: RolloutPlan?
     /// What it demands beside a proof.
     public var restrictions = RouteRestrictions()
     /// What becomes of the path on its way upstream; nil to leave it.

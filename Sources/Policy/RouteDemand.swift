@@ -159,7 +159,19 @@ extension VersionRule.Unknown {
 extension Route {
     /// The settings in which `other` demands what this route does not: ``RouteWeakness``.
     public func settingsBelow(_ other: Route) -> [String] {
-        RouteDemand(self).settingsBelow(RouteDemand(other))
+        let settings = RouteDemand(self).settingsBelow(RouteDemand(other))
+        return settings.isEmpty && mayFallBehind(other) ? ["rollout"] : settings
+    }
+
+    /// Whether one of two shares that move by themselves, or are put elsewhere by hand, may come to
+    /// refuse what this route then lets pass.
+    func mayFallBehind(_ other: Route) -> Bool {
+        guard attest.mode == .enforce, other.attest.mode == .enforce, name != other.name,
+            rollout != nil || other.rollout != nil
+        else { return false }
+        let least = rollout == nil ? attest.rolloutPercent : 0
+        let most = other.rollout == nil ? other.attest.rolloutPercent : 100
+        return least < most
     }
 }
 

@@ -50,7 +50,9 @@ public struct RouteWeakness {
         var found: [Int: RouteProblem.Kind] = [:]
         for (place, indices) in reached {
             let classes = Set(indices.map(table.demands.demandClass))
-            guard classes.count > 1 else { continue }
+            guard classes.count > 1 || indices.contains(where: { routes[$0].rollout != nil }) else {
+                continue
+            }
             for index in indices where !routes[index].allowsWeaker {
                 guard let other = stricter(than: index, among: indices) else { continue }
                 let kind = RouteProblem.Kind.weaker(than: other, path: shown(place.path))
@@ -67,7 +69,9 @@ public struct RouteWeakness {
     /// outdoes.
     private func stricter(than index: Int, among indices: Set<Int>) -> Int? {
         let demands = table.demands
-        let stricter = indices.filter { !demands.covers(index, $0) }
+        let stricter = indices.filter {
+            !demands.covers(index, $0) || routes[index].mayFallBehind(routes[$0])
+        }
         return stricter.filter { route in
             stricter.allSatisfy { demands.covers(route, $0) || !demands.covers($0, route) }
         }.min()

@@ -78,7 +78,8 @@ struct RouteReport {
         guard attest.mode != .off else { return }
         Console.print(
             "  client data \(attest.clientData.rawValue), challenge \(attest.challenge.rawValue),"
-                + " replay \(attest.replay), rollout \(attest.rolloutPercent)%,"
+                + " replay \(attest.replay),"
+                + " rollout \(route.rollout?.summary ?? "\(attest.rolloutPercent)%"),"
                 + " accepts \(Self.proofs(attest.accept)),"
                 + " on store failure \(attest.onStoreFailure.rawValue)")
         for line in RestrictionLines.lines(of: route) { Console.print("  " + line) }

@@ -11,6 +11,7 @@ enum Sallyport {
         case "keys": KeysCommand.main(rest)
         case "explain": ExplainCommand.main(rest)
         case "route": RouteCommand.main(rest)
+        case "rollout": RolloutCommand.main(rest)
         case "doctor": DoctorCommand.main(rest)
         case "developer-token": DeveloperTokenCommand.main(rest)
         case "version", "--version": Console.print("sallyport " + Version.text)
@@ -33,12 +34,13 @@ enum Help {
           check -c FILE [--print]   report every error of the configuration
           route -c FILE METHOD URL  tell which route a request takes, and why
           doctor -c FILE            check what the configuration needs around it
+          rollout ACTION -c FILE    show, set, hold or resume rollouts that move by themselves
           keys ACTION -c FILE       import, export, list, show, revoke or erase keys
           explain KIND OBJECT_FILE  decode and verify an attestation, assertion or receipt
           developer-token -c FILE   let a machine without App Attest in for a while
           version                   print the version
 
-        `keys`, `explain` and `developer-token` alone print their own options.
+        `keys`, `rollout`, `explain` and `developer-token` alone print their own options.
         Exit codes: 0 ok, 1 failed, 2 usage, 78 configuration.
         """
 }

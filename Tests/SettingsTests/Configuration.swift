@@ -171,6 +171,15 @@ struct Configuration {
             challenge: off
             attestation_challenge: [challenge]
             attestation: [challenge, first_limit]
+          attest_rollout:
+            start: 2%
+            until: 50%
+            step: +3%
+            every: 2h
+            while_success: 99%
+            min_requests: 7
+            guard: { refused_max: 0%, window: 1m, min_requests: 1, action: step_back }
+            retry_after: 1s
         receipts:
           renew: off
           rate: 3/m
@@ -294,6 +303,17 @@ struct Configuration {
             path: /teapot
             respond: { status: 418, body: 'a "b"', content_type: text/html }
             attest: { mode: observe }
+          - name: g
+            path: /grown
+            upstream: first.two
+            attest:
+              mode: enforce
+              rollout:
+                start: 100%
+                step: x100
+                every: 744h
+                while_success: 1%
+                guard: { window: 168h }
         admin: { bind: localhost:9464 }
         log: { access: off, events: ./events.log, keys: off }
         limits:

@@ -41,6 +41,11 @@ struct ConfigurationProblemTests {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)
     }
 
+    @Test("says everything that is wrong with rollouts", arguments: GoldenCase.rollouts)
+    func rollouts(golden: GoldenCase) {
+        #expect(Configuration.golden.problems(golden.text) == golden.problems)
+    }
+
     @Test("says everything that is wrong with upstreams and routes", arguments: GoldenCase.routes)
     func routes(golden: GoldenCase) {
         #expect(Configuration.golden.problems(golden.text) == golden.problems)

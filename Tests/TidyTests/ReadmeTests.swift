@@ -65,7 +65,7 @@ struct ReadmeTests {
     func metrics() throws {
         let code = try [
             "MetricsPage", "MetricsPage+Apple", "MetricsPage+Counters", "MetricsPage+Receipts",
-            "MetricsPage+Servers",
+            "MetricsPage+Rollouts", "MetricsPage+Servers",
         ].map {
             try Self.required("Sources/Gateway/Admin/\($0).swift").text
         }.joined()

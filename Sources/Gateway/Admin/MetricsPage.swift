@@ -11,6 +11,8 @@ enum MetricsPage {
     static func text(_ hub: Hub, site: Site) -> ByteBuffer {
         var page = PrometheusText()
         writeRoutes(hub, &page)
+        writeBuckets(hub, &page)
+        writeRollouts(site, &page)
         writeWorkers(hub, &page)
         writeServers(hub, &page)
         writeHandshakes(hub, &page)

@@ -1,3 +1,4 @@
+import EventLoop
 import Policy
 import Settings
 
@@ -30,7 +31,8 @@ enum StatusPage {
                 }
             }
         }
-        html += "</table><table><tr><th>upstream</th><th>server</th><th>state</th>"
+        html += "</table>" + rollouts(site)
+        html += "<table><tr><th>upstream</th><th>server</th><th>state</th>"
         html += "<th>requests</th><th>failures</th><th>connections</th></tr>\n"
         for server in ServerFigures.all(hub) {
             html += "<tr><td>\(escaped(server.label.upstream))</td>"
@@ -47,6 +49,21 @@ enum StatusPage {
             ("Content-Security-Policy", Array("default-src 'none'; style-src 'unsafe-inline'".utf8))
         )
         return response
+    }
+
+    private static func rollouts(_ site: Site) -> String {
+        var html = "<table><tr><th>rollout</th><th>share</th><th>status</th><th>since</th></tr>\n"
+        for rollout in RolloutFigures.all(site) {
+            html += "<tr><td>\(escaped(rollout.name))</td>"
+            html += "<td class=\"n\">\(rollout.percent.map { "\($0)%" } ?? "unknown")</td>"
+            if let state = rollout.state {
+                html += "<td>\(state.changeText)</td>"
+                html += "<td>\(WallClock.timestamp(seconds: state.changedAt / 1000))</td></tr>\n"
+            } else {
+                html += "<td>\(rollout.isByPlan ? "unknown" : "configured")</td><td></td></tr>\n"
+            }
+        }
+        return html + "</table>"
     }
 
     /// Route names are the operator's, but a name must not become markup.

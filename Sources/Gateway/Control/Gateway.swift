@@ -55,6 +55,8 @@ public final class Gateway {
     private let listeners: Listeners
     private let version: String
     private let ticketKeys = TicketKeyRings()
+    private let rolloutRegister = RolloutRegister()
+    var director: RolloutDirector?
     private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
 
     /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
@@ -83,7 +85,7 @@ public final class Gateway {
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys,
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,
-            ticketKeys: ticketKeys)
+            ticketKeys: ticketKeys, rollouts: rolloutRegister)
         reports = try Mailbox(countMax: Self.reportCountMax)
         try hub.resolve(settings.upstreams)
     }
@@ -108,13 +110,14 @@ public final class Gateway {
         devices.use(site.settings.deviceCheck)
         self.devices = devices
         try startWorkers()
+        reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
+        startRollouts(on: control.loop)
         for (mailbox, listeners) in zip(mailboxes, listeners.takeInitial()) {
             _ = mailbox.post(.listen(listeners))
         }
         watchSignals(control.loop)
         watchStores(control)
         forgetUsers(control)
-        reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
         receipts = try ReceiptRenewal(
             loop: control.loop, hub: hub, site: site,
             exchange: AppleReceipts(apple, site.settings.apple))
@@ -159,6 +162,7 @@ public final class Gateway {
             generations[worker] = generation
             listeners.closed(upTo: generations.min() ?? 0)
         case .upgradeChecked(let problem): upgradeChecked(problem: problem)
+        case .rollout(let answer): director?.take(answer)
         }
     }
 
@@ -276,16 +280,18 @@ public final class Gateway {
             let next = try Site(
                 settings: loaded.settings, challengeKeys: loaded.challengeKeys,
                 pseudonymKeys: loaded.pseudonymKeys,
-                generation: site.generation + 1, ticketKeys: ticketKeys)
+                generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister)
             try hub.resolve(loaded.settings.upstreams)
             try apple?.use(loaded.settings.apple)
             devices?.use(loaded.settings.deviceCheck)
             let bound = try listeners.bind(loaded.settings, generation: next.generation)
+            keepShares(of: site, in: next)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {
                 _ = mailbox.post(
                     .reload(WorkerUpdate(site: next, listeners: bound[index], reports: reports)))
             }
+            director?.follow(next)
             try startNameRefresher()
             if let apple {
                 receipts?.replace(next, exchange: AppleReceipts(apple, next.settings.apple))

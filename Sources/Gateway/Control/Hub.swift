@@ -64,6 +64,7 @@ final class Hub: Sendable {
         // Each worker has a connection of its own; the embedded store is there from the start.
         let isReached = embeddedCounters != nil || health.countersReachedCount >= meters.count
         if !isReached { missing.append("counters") }
+        if site.lacksRollout { missing.append("rollout") }
         return missing
     }
 }

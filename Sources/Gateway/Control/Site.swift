@@ -21,19 +21,16 @@ public final class Site: Sendable {
     let treatments: [RouteTreatment?]
     /// The same.
     let standards: [RouteStandard?]
+    /// For each route, nil where its share is the configuration's.
+    let rollouts: [RolloutShare?]
+    /// Nil where the configuration says who may attest.
+    let attestRollout: RolloutShare?
+    let rolloutRegister: RolloutRegister
     let sealer: ChallengeSealer
     let attestation: AttestationVerifier
     let receipts: ReceiptVerifier
     let receiptSchedule: ReceiptSchedule
-    /// Every request header that is ours to set: removed from what clients send.
-    let reservedNames: FieldNameSet
-    /// What upstreams may not send to apps.
-    let responseReservedNames: FieldNameSet
-    let assertionName: FieldNameSet
-    let clientDataName: FieldNameSet
-    let keyIDName: FieldNameSet
-    let tokenName: FieldNameSet
-    let deviceCheckName: FieldNameSet
+    let fieldNames: SiteFieldNames
     let tokens: SessionTokenSealer
     let developerTokens: DeveloperTokenSealer
     let developerTokenLifeMax: Int64
@@ -58,7 +55,8 @@ public final class Site: Sendable {
     /// are derived from the others. Errors are texts for the operator.
     init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
-        generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings()
+        generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings(),
+        rollouts register: RolloutRegister = RolloutRegister()
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
             let tokens = SessionTokenSealer(keys: challengeKeys),
@@ -86,33 +84,19 @@ public final class Site: Sendable {
         treatments = settings.routes.map { RouteTreatment($0, settings) }
         let limits = RateLimit.byName(settings.rateLimits)
         standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
+        rolloutRegister = register
+        let shares = register.shares(of: settings.rolloutCourses)
+        rollouts = settings.routes.map { shares[.route($0.name)] }
+        attestRollout = shares[.attestation]
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
             clockSkewSeconds: settings.trust.clockSkew.components.seconds)
         receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
         receiptSchedule = ReceiptSchedule(settings.receipts)
-        let names = settings.headers
-        reservedNames = FieldNameSet(
-            exact: [
-                names.assertion, names.clientData, names.keyID, names.token, names.deviceCheck,
-            ],
-            prefixes: ["x-app-attest-", "x-attest-"])
-        responseReservedNames = FieldNameSet(
-            exact: ["x-app-attest-action", "x-app-attest-challenge"]
-                + settings.signals.headersForGateway, prefixes: [])
-        assertionName = FieldNameSet(exact: [names.assertion], prefixes: [])
-        clientDataName = FieldNameSet(exact: [names.clientData], prefixes: [])
-        keyIDName = FieldNameSet(exact: [names.keyID], prefixes: [])
-        tokenName = FieldNameSet(exact: [names.token], prefixes: [])
-        deviceCheckName = FieldNameSet(exact: [names.deviceCheck], prefixes: [])
+        fieldNames = SiteFieldNames(settings)
         tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
-        headLimits = HeadLimits(
-            headByteCountMax: settings.limits.headByteCountMax,
-            fieldCountMax: settings.limits.fieldCountMax,
-            targetByteCountMax: settings.limits.targetByteCountMax)
-        responseHeadLimits = HeadLimits(
-            headByteCountMax: settings.limits.responseHeadByteCountMax,
-            fieldCountMax: settings.limits.fieldCountMax * 2, targetByteCountMax: 0)
+        headLimits = Self.headLimits(settings.limits)
+        responseHeadLimits = Self.responseHeadLimits(settings.limits)
         challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
         attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(
@@ -123,6 +107,18 @@ public final class Site: Sendable {
         responsePace = BodyPace(
             byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
+    }
+
+    private static func headLimits(_ limits: Limits) -> HeadLimits {
+        HeadLimits(
+            headByteCountMax: limits.headByteCountMax, fieldCountMax: limits.fieldCountMax,
+            targetByteCountMax: limits.targetByteCountMax)
+    }
+
+    private static func responseHeadLimits(_ limits: Limits) -> HeadLimits {
+        HeadLimits(
+            headByteCountMax: limits.responseHeadByteCountMax,
+            fieldCountMax: limits.fieldCountMax * 2, targetByteCountMax: 0)
     }
 
     /// Apple's root and those that the operator trusts beside it.

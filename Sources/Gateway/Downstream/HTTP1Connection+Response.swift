@@ -165,7 +165,7 @@ extension HTTP1Connection: ResponseSink {
         of exchange: Exchange
     ) -> Bool {
         let edits = exchange.treatment?.responseEdits
-        let reserved = exchange.site.responseReservedNames
+        let reserved = exchange.site.fieldNames.reservedInResponses
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {

@@ -319,7 +319,7 @@ extension HTTP2Stream: ResponseSink {
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool {
         let edits = exchange.treatment?.responseEdits
-        let reserved = exchange.site.responseReservedNames
+        let reserved = exchange.site.fieldNames.reservedInResponses
         var hasDate = false
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {

@@ -39,7 +39,7 @@ extension Exchange {
         for field in trailers.fields where field.known.mayTrail {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
-            if !site.responseReservedNames.contains(name) { relay(field, bytes) }
+            if !site.fieldNames.reservedInResponses.contains(name) { relay(field, bytes) }
         }
     }
 
@@ -52,7 +52,7 @@ extension Exchange {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
             // Who the client is, and what it proved, was said in the head by us.
-            guard !site.reservedNames.contains(name), !worker.forwardingNames.contains(name),
+            guard !site.fieldNames.reserved.contains(name), !worker.forwardingNames.contains(name),
                 !worker.overridingNames.contains(name),
                 KnownField(foldingUnderscores: name).mayTrail
             else { continue }

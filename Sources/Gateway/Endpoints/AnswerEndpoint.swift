@@ -42,6 +42,7 @@ extension Exchange {
         default: throw Refusal(.methodNotAllowed, detail: "endpoint")
         }
         let keyID = try queriedKeyID()
+        if purpose == .attestation { try checkAttestRollout(keyID) }
         guard let token = worker.makeChallenge(purpose, keyID: keyID) else {
             throw Refusal(.storeUnavailable, detail: "counters")
         }
@@ -68,11 +69,20 @@ extension Exchange {
     /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not. Nil
     /// only where nothing asks for one: a client that did would not notice an unbound challenge.
     private func queriedKeyID() throws(Refusal) -> KeyID? {
+        guard let value = try queried("key_id") else { return nil }
+        guard let keyID = KeyID(base64: value.span) else {
+            throw Refusal(
+                .badRequest, detail: "key_id", explanation: "key_id is not base64 of 32 bytes.")
+        }
+        return keyID
+    }
+
+    /// The one value of a parameter of the query.
+    func queried(_ name: StaticString) throws(Refusal) -> [UInt8]? {
         let headBytes = headBytes
         let target = headBytes.span.extracting(head.originTarget)
-        let value: [UInt8]?
         do throws(QueryFault) {
-            value = try QueryValue.find("key_id", inQueryOf: target)
+            return try QueryValue.find(name, inQueryOf: target)
         } catch {
             throw switch error {
             case .badlyEncoded:
@@ -81,15 +91,10 @@ extension Exchange {
                     explanation: "The query is not percent-encoded as it should be.")
             case .repeated:
                 Refusal(
-                    .badRequest, detail: "key_id", explanation: "key_id is given more than once.")
+                    .badRequest, detail: name.description,
+                    explanation: "A parameter of the query is given more than once.")
             }
         }
-        guard let value else { return nil }
-        guard let keyID = KeyID(base64: value.span) else {
-            throw Refusal(
-                .badRequest, detail: "key_id", explanation: "key_id is not base64 of 32 bytes.")
-        }
-        return keyID
     }
 
     private var acceptsJSON: Bool {

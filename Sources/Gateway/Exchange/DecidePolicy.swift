@@ -28,14 +28,14 @@ extension Exchange {
             return .next
         }
         // A bare request is refused before its body is read: an upload costs a stranger's time.
-        if policy.accept.contains(.assertion), !uniqueField(site.assertionName).isAbsent {
+        if policy.accept.contains(.assertion), !uniqueField(site.fieldNames.assertion).isAbsent {
             bodyHash = SHA256Stream()
         } else if !policy.accept.isDisjoint(with: [.token, .developer]),
-            !uniqueField(site.tokenName).isAbsent
+            !uniqueField(site.fieldNames.token).isAbsent
         {
             bringsToken = true
         } else if policy.accept.contains(.deviceCheck),
-            !uniqueField(site.deviceCheckName).isAbsent
+            !uniqueField(site.fieldNames.deviceCheck).isAbsent
         {
             device = DeviceProof()
         } else {
@@ -61,7 +61,9 @@ extension Exchange {
 
     /// Throws where the route enforces and does not let such requests pass; otherwise notes what
     /// is wrong with it.
-    func refuseOrObserve(_ refusal: Refusal) throws(Refusal) {
+    func refuseOrObserve(_ found: Refusal) throws(Refusal) {
+        let refusal = refusalInRollout(found)
+        bucket = bucket(of: refusal)
         if isOnlyObserved {
             decision = .observed
             reason = refusal.reason
@@ -83,19 +85,6 @@ extension Exchange {
 
     /// Nothing is refused: what is wrong is noted.
     var isOnlyObserved: Bool { policy.mode == .observe || !isInRollout }
-
-    /// Whether the rollout has reached the cohort of this key (of this address, without a key).
-    private var isInRollout: Bool {
-        guard policy.rolloutPercent < 100 else { return true }
-        let cohort: Int
-        if let keyID = claimedKeyID {
-            cohort = Rollout.cohort(of: keyID.digest)
-        } else {
-            let address = peer?.ipBytes ?? []
-            cohort = Rollout.cohort(ofAddress: address.span)
-        }
-        return Rollout.includes(cohort: cohort, percent: policy.rolloutPercent)
-    }
 
     /// What a header that must not be repeated holds.
     enum UniqueField {

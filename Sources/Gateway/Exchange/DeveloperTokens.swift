@@ -8,7 +8,7 @@ import Settings
 extension Exchange {
     /// Whether the one token header holds what says that it is a developer's.
     var claimsDeveloperToken: Bool {
-        guard case .value(let range) = uniqueField(site.tokenName) else { return false }
+        guard case .value(let range) = uniqueField(site.fieldNames.token) else { return false }
         let headBytes = headBytes
         return site.developerTokens.claims(headBytes.span.extracting(range))
     }
@@ -28,7 +28,7 @@ extension Exchange {
     }
 
     private func authenticDeveloperToken() throws(Refusal) -> DeveloperToken {
-        guard let routeIndex, case .value(let range) = uniqueField(site.tokenName) else {
+        guard let routeIndex, case .value(let range) = uniqueField(site.fieldNames.token) else {
             throw Refusal(.tokenInvalid, detail: "token_repeated")
         }
         let headBytes = headBytes

@@ -24,7 +24,7 @@ extension Exchange {
     /// Reads assertion, client data, challenge and key id from where the route says they are.
     func gatherEvidence() throws(Refusal) -> Evidence {
         let assertion = try decodedField(
-            site.assertionName, byteCountMax: site.settings.limits.assertionByteCountMax,
+            site.fieldNames.assertion, byteCountMax: site.settings.limits.assertionByteCountMax,
             detail: "assertion")
         guard let assertion else { throw Refusal(.assertionRequired) }
         switch policy.clientData {
@@ -36,7 +36,7 @@ extension Exchange {
     private func evidenceInHeader(_ assertion: [UInt8]) throws(Refusal) -> Evidence {
         let limit = site.settings.limits.clientDataByteCountMax
         let encoded = try decodedField(
-            site.clientDataName, byteCountMax: limit, detail: "client_data")
+            site.fieldNames.clientData, byteCountMax: limit, detail: "client_data")
         guard let encoded else {
             throw Refusal(.assertionMalformed, detail: "client_data_missing")
         }
@@ -56,7 +56,7 @@ extension Exchange {
     /// The client data is the body: older samples, which sign neither method nor path.
     private func evidenceInBody(_ assertion: [UInt8]) throws(Refusal) -> Evidence {
         if let hash = try decodedField(
-            site.clientDataName, byteCountMax: 32, detail: "client_data"),
+            site.fieldNames.clientData, byteCountMax: 32, detail: "client_data"),
             Bytes32(hash) != bodyDigest
         {
             throw Refusal(.bodyMismatch, detail: "client_data_hash")
@@ -130,7 +130,7 @@ extension Exchange {
 
     /// The key id: signed inside the client data, else from its header, else the challenge's.
     private func keyID(signed: KeyID?, challenge: Challenge?) throws(Refusal) -> KeyID {
-        let named = try decodedField(site.keyIDName, byteCountMax: 32, detail: "key_id")
+        let named = try decodedField(site.fieldNames.keyID, byteCountMax: 32, detail: "key_id")
         let header = named.flatMap { Bytes32($0) }.map(KeyID.init(digest:))
         if named != nil, header == nil {
             throw Refusal(.assertionMalformed, detail: "key_id_length")

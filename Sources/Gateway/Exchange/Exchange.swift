@@ -126,6 +126,8 @@ final class Exchange {
     var isAnswerStarted = false
     var decision = Decision.undecided
     var reason = Reason.ok
+    /// What its proof, or the lack of one, was found to be, where that was nothing good.
+    var bucket: RequestBucket?
     var detail: String?
     var responseStatus: UInt16 = 0
     var responseByteCount = 0
@@ -236,6 +238,7 @@ final class Exchange {
         isAnswerStarted = false
         decision = .undecided
         reason = .ok
+        bucket = nil
         detail = nil
         responseStatus = 0
         responseByteCount = 0

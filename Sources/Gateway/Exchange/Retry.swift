@@ -118,6 +118,6 @@ extension Exchange {
     /// once.
     private var mayRepeat: Bool {
         head.methodKind.isIdempotent
-            && (policy.mode == .off || uniqueField(site.assertionName).isAbsent)
+            && (policy.mode == .off || uniqueField(site.fieldNames.assertion).isAbsent)
     }
 }

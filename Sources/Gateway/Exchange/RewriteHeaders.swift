@@ -95,7 +95,7 @@ extension Exchange {
             case .ifTrusted: if !keepsForwarding { continue }
             case .counted: if head.methodKind == .options { continue }
             case .always:
-                if site.reservedNames.contains(name) || isWithheld(name) { continue }
+                if site.fieldNames.reserved.contains(name) || isWithheld(name) { continue }
             }
             if hasNominated, head.isNominated(field, in: bytes) { continue }
             upstreamHead.append(line: field, of: bytes)

@@ -51,7 +51,7 @@ extension Exchange {
 
     private func authenticToken() throws(Refusal) -> SessionToken {
         if let token { return token }
-        guard let routeIndex, case .value(let range) = uniqueField(site.tokenName) else {
+        guard let routeIndex, case .value(let range) = uniqueField(site.fieldNames.token) else {
             throw Refusal(.tokenInvalid, detail: "token_repeated")
         }
         guard policy.accept.contains(.token) else {

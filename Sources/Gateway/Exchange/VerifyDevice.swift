@@ -53,7 +53,7 @@ extension Exchange {
     }
 
     private func askAboutDevice() throws(Refusal) {
-        guard case .value(let range) = uniqueField(site.deviceCheckName) else {
+        guard case .value(let range) = uniqueField(site.fieldNames.deviceCheck) else {
             throw Refusal(.deviceTokenInvalid, detail: "device_token_repeated")
         }
         let headBytes = headBytes

@@ -14,6 +14,11 @@ final class RouteMeter: Sendable {
     /// those of keys at risk.
     private let standings = CounterBlock(count: TrustTier.allCases.count + 2)
     let duration = Histogram(.requestDuration)
+    /// One for each side of a rollout and bucket.
+    private let buckets = CounterBlock(
+        count: RolloutSide.allCases.count * RequestBucket.allCases.count)
+    /// Of the enforced side: judged, and of those refused.
+    private let judgements = CounterBlock(count: 2)
 
     func countStanding(of exchange: Exchange) {
         standings.add(Int(exchange.tier.rawValue))
@@ -33,11 +38,43 @@ final class RouteMeter: Sendable {
         duration.record(nanoseconds: nanoseconds)
     }
 
+    func count(_ bucket: RequestBucket, _ side: RolloutSide, isRefused: Bool) {
+        buckets.add(Self.index(bucket, side))
+        guard side == .enforced, bucket.isJudged else { return }
+        judgements.add(0)
+        if isRefused { judgements.add(1) }
+    }
+
+    func count(_ bucket: RequestBucket, _ side: RolloutSide) -> UInt64 {
+        buckets.value(Self.index(bucket, side))
+    }
+
+    /// What the guard of a rollout looks at.
+    var cohort: RolloutCounts {
+        // Refused ones first: one that comes in between must not make them more than all.
+        let refused = Int64(clamping: judgements.value(1))
+        return RolloutCounts(judged: Int64(clamping: judgements.value(0)), refused: refused)
+    }
+
+    /// The same of attestations.
+    var attestations: RolloutCounts {
+        let reasons: [Reason] = [
+            .attestationInvalid, .keyRevoked, .appOutdated, .distributionNotAllowed,
+        ]
+        let refused = reasons.reduce(0) { $0 + Int64(clamping: count(.refused, $1)) }
+        return RolloutCounts(
+            judged: refused + Int64(clamping: count(.answered, .ok)), refused: refused)
+    }
+
     func count(_ decision: Decision, _ reason: Reason) -> UInt64 {
         outcomes.value(Self.index(decision, reason))
     }
 
     func count(statusClass: Int) -> UInt64 { statusClasses.value(statusClass) }
+
+    private static func index(_ bucket: RequestBucket, _ side: RolloutSide) -> Int {
+        Int(side.rawValue) * RequestBucket.allCases.count + Int(bucket.rawValue)
+    }
 
     private static func index(_ decision: Decision, _ reason: Reason) -> Int {
         Int(decision.rawValue) * Reason.allCases.count + Int(reason.rawValue)
@@ -99,6 +136,8 @@ final class WorkerMeter: @unchecked Sendable {
         if exchange.policy.mode != .off, exchange.endpoint == nil {
             meter.countStanding(of: exchange)
         }
+        guard let bucket = exchange.requestBucket else { return }
+        meter.count(bucket, exchange.rolloutSide, isRefused: exchange.isRefusedByProof)
     }
 
     private func meter(of exchange: Exchange) -> RouteMeter {
@@ -116,7 +155,7 @@ final class WorkerMeter: @unchecked Sendable {
         return routes[index]
     }
 
-    private func meter(named name: String) -> RouteMeter {
+    func meter(named name: String) -> RouteMeter {
         byName.withLock { meters in
             if let known = meters[name] { return known }
             let fresh = RouteMeter()

@@ -45,6 +45,7 @@ enum WorkerReport: Sendable {
     case updated(worker: Int, generation: Int)
     /// Why the next program cannot take over; nil where it can.
     case upgradeChecked(problem: String?)
+    case rollout(RolloutAnswer)
 }
 
 /// The listening sockets of all workers, on their way to the next program.

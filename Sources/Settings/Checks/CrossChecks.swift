@@ -15,6 +15,7 @@ struct CrossChecks {
     func run(hasApps: Bool, routeField: Field?, registryField: Field?) {
         checkBinds()
         checkRouteNames()
+        checkRolloutNames()
         RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
         checkEndpoints()
         checkTokens()
@@ -68,6 +69,16 @@ struct CrossChecks {
                     "\(route.path).name: \(quoted(name)) is the name of the route at "
                         + "\(place(other.nameMark)) already", at: route.nameMark)
             }
+        }
+    }
+
+    /// Operators name both alike.
+    private func checkRolloutNames() {
+        let name = EndpointSettings.attestRolloutName
+        for route in routes where route.route.name == name && route.route.rollout != nil {
+            context.error(
+                "\(route.path).name: \(quoted(name)) is how `sallyport rollout` names who may "
+                    + "attest", at: route.nameMark)
         }
     }
 

@@ -3,7 +3,8 @@ import Policy
 
 extension SettingsPrinter {
     static func write(
-        _ attest: AttestPolicy, _ restrictions: RouteRestrictions, to yaml: inout YAMLText
+        _ attest: AttestPolicy, _ rollout: RolloutPlan?, _ restrictions: RouteRestrictions,
+        to yaml: inout YAMLText
     ) {
         yaml.entry("mode", attest.mode.rawValue)
         yaml.entry("client_data", attest.clientData.rawValue)
@@ -13,7 +14,7 @@ extension SettingsPrinter {
         case .durable: yaml.entry("replay", "durable")
         case .window(let size): yaml.entry("replay", "{ window: \(size) }")
         }
-        yaml.entry("rollout", "\(attest.rolloutPercent)%")
+        write("rollout", attest.rolloutPercent, rollout, to: &yaml)
         let accepted = AttestReader.proofs.filter { attest.accept.contains($0.value) }
         yaml.entry("accept", list: accepted.map(\.name))
         let limits = restrictions.limits

@@ -20,7 +20,7 @@ extension SettingsPrinter {
         if route.allowsWebSocket { yaml.entry("upgrade", list: ["websocket"]) }
         writeAction(route, to: &yaml)
         if route.allowsWeaker { yaml.entry("allow_weaker", "true") }
-        yaml.mapping("attest") { write(route.attest, route.restrictions, to: &$0) }
+        yaml.mapping("attest") { write(route.attest, route.rollout, route.restrictions, to: &$0) }
     }
 
     static func write(_ redirect: ListenerRedirect, to yaml: inout YAMLText) {

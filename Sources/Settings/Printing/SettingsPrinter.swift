@@ -127,6 +127,7 @@ public struct SettingsPrinter {
                 }
                 Self.write("attestation", settings.endpoints.attestationRateLimits, to: &yaml)
             }
+            Self.write(settings.endpoints.attestRollout, to: &yaml)
         }
     }
 

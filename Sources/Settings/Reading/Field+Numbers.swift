@@ -52,10 +52,13 @@ extension Field {
     }
 
     /// `0%` to `100%`.
-    func percent() -> Int? {
+    func percent() -> Int? { share(0...100, "a share of all") }
+
+    /// A percentage with its sign.
+    func share(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
         let form = QuantityForm(
             noun: "share", example: "25%", likeliestUnit: "%", units: Quantity.percentUnits)
-        return amount(0...100, form, "a share of all")
+        return amount(range, form, reason)
     }
 
     private struct QuantityForm {

@@ -4,6 +4,7 @@ import YAML
 /// A policy, what it demands beside a proof, and where its mode is named.
 struct PlacedPolicy {
     var policy: AttestPolicy
+    var rollout: RolloutPlan?
     var restrictions: RouteRestrictions
     var modeMark: YAMLMark
 }
@@ -26,7 +27,10 @@ enum AttestReader {
                 isReplayKnown = replay != nil
                 policy.replay = replay ?? .strict
             }
-            section.set("rollout", &policy.rolloutPercent) { $0.percent() }
+            var plan: RolloutPlan?
+            if let field = section.field("rollout") {
+                RolloutReader.read(field, &policy.rolloutPercent, &plan)
+            }
             let acceptField = section.field("accept")
             let accepted = acceptField.flatMap(accept)
             if let accepted { policy.accept = accepted }
@@ -52,7 +56,7 @@ enum AttestReader {
                         + "registry's counter outlives a restart")
             }
             return PlacedPolicy(
-                policy: policy, restrictions: restrictions,
+                policy: policy, rollout: plan, restrictions: restrictions,
                 modeMark: modeField?.mark ?? field.mark)
         }
     }

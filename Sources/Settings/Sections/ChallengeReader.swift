@@ -89,6 +89,9 @@ enum EndpointReader {
                     "an attestation is about 6KiB, 8KiB as base64, and is held in memory")
             }
             if let field = section.field("rate_limit") { rateLimits(field, of: &endpoints) }
+            section.set(
+                EndpointSettings.attestRolloutName, &endpoints.attestRollout,
+                RolloutReader.attestRollout)
             return endpoints
         }
     }

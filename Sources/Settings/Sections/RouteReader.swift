@@ -48,6 +48,7 @@ struct RouteReader {
         // Required: a forgotten key must not leave a route open.
         let attest = section.required("attest").flatMap(AttestReader.policy)
         route.attest = attest?.policy ?? AttestPolicy()
+        route.rollout = attest?.rollout
         route.restrictions = attest?.restrictions ?? RouteRestrictions()
         readBodyHandling(&section, into: &route)
         checkUpgrade(upgradeField, of: route)

@@ -187,6 +187,8 @@ public struct EndpointSettings: Hashable, Sendable {
     /// installations of an app, so a limit for all belongs here.
     public var attestationChallengeRateLimits: [String]?
     public var attestationRateLimits = ["attestation"]
+    /// Who may attest.
+    public var attestRollout = AttestRollout()
 
     public init() {}
 }

@@ -33,6 +33,8 @@ final class GatewayUnderTest {
     let hub: Hub
     /// What the gateway takes for the system's resolver.
     let names = ScriptedNames()
+    /// Where the shares of rollouts stand that move by themselves; nobody else writes there.
+    let rollouts = RolloutRegister()
     /// Of the data listener, of one whose peers are trusted proxies, of the admin listener, and of
     /// one whose connections begin with a PROXY header and whose trusted proxies are 10.0.0.0/8.
     let port: UInt16
@@ -89,7 +91,8 @@ final class GatewayUnderTest {
         (port, trustedPort, adminPort) = (bound[0].port, bound[1].port, bound[2].port)
         proxiedPort = bound[3].port
         let site = try Site(
-            settings: settings, challengeKeys: [Self.challengeKey], generation: 0)
+            settings: settings, challengeKeys: [Self.challengeKey], generation: 0,
+            rollouts: rollouts)
         let listeners = listeners
         thread = try Thread.spawn(
             name: "worker",
@@ -189,7 +192,8 @@ final class GatewayUnderTest {
         configure(&settings)
         generation += 1
         let site = try Site(
-            settings: settings, challengeKeys: [Self.challengeKey], generation: generation)
+            settings: settings, challengeKeys: [Self.challengeKey], generation: generation,
+            rollouts: rollouts)
         try hub.resolve(settings.upstreams)
         let kept = listeners.map { BoundListener(context: $0.context) }
         let reports = try Mailbox<WorkerReport>(countMax: 1)

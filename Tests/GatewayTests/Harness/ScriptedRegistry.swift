@@ -20,6 +20,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private let thread = DispatchQueue(label: "scripted registry")
     private var records: [KeyID: KeyRecord] = [:]
     private var shared: [String: SharedEntry] = [:]
+    private var storeNow: Int64 = 1_790_000_000_000
     private var challenges: [Bytes16: KeyID] = [:]
     private var users = SightingList()
     private var failure: StoreError?
@@ -46,6 +47,14 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
             }
         }
     }
+
+    /// Moves the store's clock.
+    func pass(_ duration: Duration) {
+        lock.withLock { storeNow += Int64(duration / .milliseconds(1)) }
+    }
+
+    /// What stands under this name.
+    func sharedValue(_ name: String) -> SharedEntry? { lock.withLock { shared[name] } }
 
     func insert(_ record: KeyRecord) { lock.withLock { records[record.keyID] = record } }
 
@@ -149,7 +158,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     func readShared(
         _ name: String, reply: @escaping @Sendable (Result<SharedReading, StoreError>) -> Void
     ) {
-        answer(nil, reply) { SharedReading(entry: $0.shared[name], now: 0) }
+        answer(nil, reply) { SharedReading(entry: $0.shared[name], now: $0.storeNow) }
     }
 
     func writeShared(
@@ -157,9 +166,10 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         reply: @escaping @Sendable (Result<SharedOutcome, StoreError>) -> Void
     ) {
         answer(nil, reply) { registry in
-            let entry = write.entry(over: registry.shared[write.name], at: 0)
+            let entry = write.entry(over: registry.shared[write.name], at: registry.storeNow)
             if let entry { registry.shared[write.name] = entry }
-            let reading = SharedReading(entry: registry.shared[write.name], now: 0)
+            let reading = SharedReading(
+                entry: registry.shared[write.name], now: registry.storeNow)
             return SharedOutcome(isWritten: entry != nil, reading: reading)
         }
     }

@@ -19,6 +19,9 @@ public enum Rollout {
         return Int(mixed % 100)
     }
 
+    /// 0..<100, from a name that a client gives itself.
+    public static func cohort(ofName name: Span<UInt8>) -> Int { cohort(ofAddress: name) }
+
     /// Whether the policy refuses for this cohort what it finds wrong.
     public static func includes(cohort: Int, percent: Int) -> Bool { cohort < percent }
 

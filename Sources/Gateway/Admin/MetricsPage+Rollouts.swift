@@ -1,0 +1,51 @@
+import Policy
+import Telemetry
+
+extension MetricsPage {
+    static func writeBuckets(_ hub: Hub, _ page: inout PrometheusText) {
+        page.family(
+            "sallyport_attested_requests_total", .counter,
+            help: "Requests to routes that ask for a proof, by what it was worth, and by whether"
+                + " the route refuses this cohort.")
+        for (route, meters) in meters(hub) {
+            for side in RolloutSide.allCases {
+                for bucket in RequestBucket.allCases {
+                    let count = meters.reduce(0) { $0 &+ $1.count(bucket, side) }
+                    guard count > 0 else { continue }
+                    page.sample(
+                        [
+                            ("route", route), ("side", side.name.description),
+                            ("bucket", bucket.name.description),
+                        ], count)
+                }
+            }
+        }
+    }
+
+    static func writeRollouts(_ site: Site, _ page: inout PrometheusText) {
+        let figures = RolloutFigures.all(site)
+        page.family(
+            "sallyport_rollout_percent", .gauge,
+            help: "The share of keys that is refused, or may attest; absent while unknown.")
+        for rollout in figures {
+            guard let percent = rollout.percent else { continue }
+            page.sample([("route", rollout.name)], UInt64(percent))
+        }
+        page.family(
+            "sallyport_rollout_status", .gauge,
+            help: "1 for the status of a rollout that moves by itself.")
+        for rollout in figures where rollout.isByPlan {
+            let status = rollout.state?.status.rawValue ?? "unknown"
+            page.sample([("route", rollout.name), ("status", status)], UInt64(1))
+        }
+        page.family(
+            "sallyport_rollout_changed_timestamp_seconds", .gauge,
+            help: "When a rollout changed last, and why.")
+        for rollout in figures {
+            guard let state = rollout.state else { continue }
+            page.sample(
+                [("route", rollout.name), ("cause", state.cause.rawValue)],
+                UInt64(max(0, state.changedAt) / 1000))
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import EventLoop
+import Policy
+import Settings
+
+extension Gateway {
+    /// How long a start waits for the shares of its rollouts. Without them whoever proves nothing
+    /// is told to come again.
+    private static let patience = Duration.seconds(1)
+
+    /// Learns how far the rollouts have come, before anybody is served.
+    func startRollouts(on loop: EventLoop) {
+        let director = RolloutDirector(hub: hub) { [reports] in _ = reports.post(.rollout($0)) }
+        director.follow(currentSite)
+        director.start(on: loop)
+        self.director = director
+        guard director.isUnsettled else { return }
+        let timer = Timer(loop: loop) { loop.stop() }
+        timer.schedule(after: Self.patience)
+        director.whenSettled { loop.stop() }
+        loop.run()
+        timer.cancel()
+        director.whenSettled {}
+    }
+
+    /// Until the registry is read, a reload changes nothing about how far a route goes.
+    func keepShares(of old: Site, in next: Site) {
+        for (route, share) in zip(next.settings.routes, next.rollouts) {
+            guard let share, share.percent == nil,
+                let index = old.settings.routes.firstIndex(where: { $0.name == route.name })
+            else { continue }
+            let policy = old.settings.routes[index].attest
+            let known = old.rollouts[index].map(\.percent) ?? policy.rolloutPercent
+            if policy.mode != .enforce {
+                share.presume(0)
+            } else if let known {
+                share.presume(known)
+            }
+        }
+        guard let share = next.attestRollout, share.percent == nil else { return }
+        let known =
+            old.attestRollout.map(\.percent) ?? old.settings.endpoints.attestRollout.percent
+        if let known { share.presume(known) }
+    }
+}
+
+extension Site {
+    /// Whether nobody knows how far a route goes that must not be open meanwhile.
+    var lacksRollout: Bool {
+        zip(settings.routes, rollouts).contains { route, share in
+            route.attest.onStoreFailure == .deny && share.map { $0.percent == nil } ?? false
+        }
+    }
+}

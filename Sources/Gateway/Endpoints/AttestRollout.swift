@@ -1,0 +1,41 @@
+import AppAttest
+import Policy
+import Settings
+
+/// Who may attest already: `endpoints.attest_rollout`.
+extension Exchange {
+    /// Refuses a challenge to installations that the rollout has not reached. By the key that it is
+    /// to be bound to, which an installation keeps; else by the name that it gives itself; else by
+    /// its address, which changes with its network.
+    ///
+    /// It spreads load and guards nothing: who chooses another name gets another chance.
+    func checkAttestRollout(_ keyID: KeyID?) throws(Refusal) {
+        let rollout = site.settings.endpoints.attestRollout
+        // Where nobody knows how far it has come nobody may: the fleet must not begin at once.
+        let percent = site.attestRollout.map { $0.percent ?? 0 } ?? rollout.percent
+        guard percent < 100 else { return }
+        let cohort = try attestCohort(keyID)
+        guard !Rollout.includes(cohort: cohort, percent: percent) else { return }
+        var refusal = Refusal(
+            .rateLimited, detail: "attest_rollout",
+            explanation: "This installation may attest later.")
+        // Those who wait do not come back together.
+        let seconds = UInt64(rollout.retryAfter.components.seconds)
+        refusal.retryAfterSeconds = seconds + seconds * UInt64(cohort) / 100
+        throw refusal
+    }
+
+    private func attestCohort(_ keyID: KeyID?) throws(Refusal) -> Int {
+        if let keyID { return Rollout.cohort(of: keyID.digest) }
+        guard let name = try queried("installation") else { return addressCohort }
+        guard (1...Self.installationByteCountMax).contains(name.count) else {
+            throw Refusal(
+                .badRequest, detail: "installation",
+                explanation: "installation is empty or longer than 128 bytes.")
+        }
+        return Rollout.cohort(ofName: name.span)
+    }
+
+    /// A UUID has 36.
+    private static let installationByteCountMax = 128
+}

@@ -1,0 +1,79 @@
+/// How a rollout moves by itself.
+public struct RolloutPlan: Hashable, Sendable {
+    /// How a share grows, and shrinks again.
+    public enum Step: Hashable, Sendable {
+        /// Times as much.
+        case factor(Int)
+        /// Percent more.
+        case points(Int)
+    }
+
+    /// What grows the share.
+    public struct Schedule: Hashable, Sendable {
+        public var step = Step.factor(2)
+        public var every: Duration = .seconds(24 * 3600)
+        /// The percentage of the cohort's requests that must not have been refused since the last
+        /// step.
+        public var successMin = 95
+        /// Requests of the cohort without which there is no step: fewer prove nothing.
+        public var requestCountMin = 100
+
+        public init() {}
+    }
+
+    /// What stops a rollout that refuses too much.
+    public struct Guard: Hashable, Sendable {
+        public enum Action: String, Hashable, Sendable, CaseIterable {
+            /// The share stays.
+            case hold
+            /// The share goes back by one step, and by another one for as long as too much is
+            /// refused.
+            case stepBack = "step_back"
+        }
+
+        /// The percentage of the cohort's requests, in the window, above which it acts.
+        public var refusedMax = 5
+        public var window: Duration = .seconds(900)
+        /// Requests of the cohort in the window without which it does not.
+        public var requestCountMin = 200
+        public var action = Action.hold
+
+        public init() {}
+    }
+
+    /// The share that it begins with, 1 to 100. Another one is another rollout, which begins anew.
+    public var start: Int
+    /// The share at which the schedule ends.
+    public var until = 100
+    /// Nil: it grows by hand only.
+    public var schedule: Schedule?
+    /// Nil: nothing stops it by itself.
+    public var `guard`: Guard?
+
+    public init(start: Int) { self.start = start }
+
+    /// The share one step above.
+    public func above(_ percent: Int) -> Int {
+        // From nothing no factor leads anywhere.
+        guard percent > 0 else { return min(start, until) }
+        let next =
+            switch step {
+            case .factor(let factor): percent * factor
+            case .points(let points): percent + points
+            }
+        return max(percent, min(next, until))
+    }
+
+    /// The share one step below; below the first step nobody is left.
+    public func below(_ percent: Int) -> Int {
+        guard percent > start else { return 0 }
+        let previous =
+            switch step {
+            case .factor(let factor): percent / factor
+            case .points(let points): percent - points
+            }
+        return max(start, previous)
+    }
+
+    private var step: Step { schedule?.step ?? Schedule().step }
+}

@@ -1,0 +1,200 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import GatewayTesting
+import KeyStore
+import Policy
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("A rollout on the request path")
+struct RolloutTests {
+    private static let plan = RolloutPlan(start: 1)
+
+    /// A gateway whose attested route has a share that moves.
+    private func gateway(
+        _ configure: (inout Settings) -> Void = { _ in }
+    ) throws -> GatewayUnderTest {
+        try GatewayUnderTest { settings in
+            let index = settings.routes.firstIndex { $0.name == "attested" }
+            if let index { settings.routes[index].rollout = Self.plan }
+            configure(&settings)
+        }
+    }
+
+    private func put(_ percent: Int, _ gateway: GatewayUnderTest, _ subject: RolloutSubject) {
+        var state = RolloutState(beginning: Self.plan, at: 1)
+        state.set(percent, at: 1)
+        _ = gateway.rollouts.share(of: RolloutCourse(subject: subject, plan: Self.plan))
+            .follow(state)
+    }
+
+    /// Counts by `side bucket`.
+    private func buckets(_ gateway: GatewayUnderTest, _ route: String) -> [String: UInt64] {
+        guard let meter = gateway.hub.meters[0].routeMeters[route] else { return [:] }
+        var counts: [String: UInt64] = [:]
+        for side in RolloutSide.allCases {
+            for bucket in RequestBucket.allCases where meter.count(bucket, side) > 0 {
+                counts["\(side.name) \(bucket.name)"] = meter.count(bucket, side)
+            }
+        }
+        return counts
+    }
+
+    @Test("a share that moves is obeyed by the next request")
+    func moving() throws {
+        let gateway = try gateway()
+        let client = try gateway.client()
+        for (percent, status) in [(0, 200), (100, 401), (0, 200), (100, 401)] {
+            put(percent, gateway, .route("attested"))
+            #expect(try client.exchange("GET", "/attested/x").status == status)
+        }
+        gateway.stop()
+        #expect(
+            buckets(gateway, "attested")
+                == ["enforced unknown_origin": 2, "observed unknown_origin": 2])
+        #expect(
+            gateway.hub.meters[0].routeMeters["attested"]?.cohort
+                == RolloutCounts(judged: 2, refused: 2))
+    }
+
+    @Test("as long as nobody knows the share, what is not proved cannot be judged")
+    func unknown() throws {
+        let gateway = try gateway()
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/x").status == 200)
+        for answer in [
+            try device.send("GET", "/attested/x"),
+            try device.request("GET", "/attested/x", fault: .otherKey),
+        ] {
+            #expect(answer.status == 503)
+            #expect(answer.code == "store_unavailable")
+        }
+        #expect(try RawClient(port: gateway.adminPort).exchange("GET", "/readyz").status == 503)
+        try gateway.reload { settings in
+            let index = settings.routes.firstIndex { $0.name == "attested" }
+            if let index { settings.routes[index].attest.onStoreFailure = .pass }
+        }
+        #expect(try gateway.client().exchange("GET", "/attested/x").status == 200)
+        #expect(gateway.upstream.requests.last?["X-Attest-Result"] == "unverified")
+        gateway.stop()
+        #expect(
+            buckets(gateway, "attested") == ["enforced verified": 1, "enforced unjudged": 3])
+        // No client's fault counts against the rollout.
+        #expect(
+            gateway.hub.meters[0].routeMeters["attested"]?.cohort
+                == RolloutCounts(judged: 1, refused: 0))
+    }
+
+    @Test("requests fall into buckets", arguments: ["attested", "observed"])
+    func buckets(route: String) throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        let path = "/\(route)/x"
+        let spent = try device.fetchChallenge()
+        let fields = try device.signedFields("GET", path, challenge: spent)
+        for _ in 0..<2 { _ = try device.send("GET", path, fields: fields) }
+        _ = try device.request("GET", path, challenge: spent)
+        _ = try device.request("GET", path, fault: .otherKey)
+        _ = try device.send("GET", path)
+        for field in [
+            ("User-Agent", "Example/1 CFNetwork/1490.0.4 Darwin/23.2.0"),
+            ("X-App-Attest-Key-Id", "x"),
+        ] { _ = try device.send("GET", path, fields: [field]) }
+        _ = try device.send("GET", path, fields: [("User-Agent", "curl/8.0 (CFNetwork)")])
+        let stranger = try EnrolledDevice(gateway, isKnown: false)
+        _ = try stranger.request("GET", path)
+        gateway.registry.fail("down")
+        _ = try EnrolledDevice(gateway).request("GET", path)
+        gateway.stop()
+        let side = route == "attested" ? "enforced" : "observed"
+        #expect(
+            buckets(gateway, route) == [
+                "\(side) verified": 1, "\(side) replayed": 1, "\(side) stale": 1,
+                "\(side) invalid": 1, "\(side) unknown_origin": 3, "\(side) outdated_client": 2,
+                "\(side) unjudged": 1,
+            ])
+        let expected =
+            route == "attested" ? RolloutCounts(judged: 8, refused: 7) : RolloutCounts()
+        #expect(gateway.hub.meters[0].routeMeters[route]?.cohort == expected)
+        #expect(buckets(gateway, "assert/challenge") == [:])
+    }
+
+    @Test("an upstream that fails is no fault of the proof")
+    func upstreamFails() throws {
+        let gateway = try GatewayUnderTest(upstream: { _ in .raw("", then: .close) })
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/x").status == 502)
+        #expect(try device.send("GET", "/observed/x").status == 502)
+        gateway.stop()
+        #expect(buckets(gateway, "attested") == ["enforced verified": 1])
+        #expect(buckets(gateway, "observed") == ["observed unknown_origin": 1])
+    }
+
+    @Test("only the share may attest: by key, by the name it gives itself, by address")
+    func attestRollout() throws {
+        let gateway = try GatewayUnderTest { $0.endpoints.attestRollout.percent = 30 }
+        let client = try gateway.client()
+        func check(_ query: String, _ cohort: Int) throws {
+            let answer = try client.exchange("GET", "/attest/challenge" + query)
+            guard cohort >= 30 else {
+                #expect(answer.status == 200)
+                return
+            }
+            #expect(answer.status == 429)
+            #expect(answer.code == "rate_limited")
+            #expect(answer.member("action") == "retry_later")
+            #expect(answer["Retry-After"] == "\(3600 + 36 * cohort)")
+        }
+        for index in 0..<20 {
+            let key = KeyID(digest: Bytes32(word0: UInt64(index), word1: 1, word2: 2, word3: 3))
+            try check("?key_id=\(key.base64)&installation=x", Rollout.cohort(of: key.digest))
+            let name = Array("installation-\(index)".utf8)
+            try check("?installation=installation-\(index)", Rollout.cohort(ofName: name.span))
+        }
+        let address: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1]
+        try check("", Rollout.cohort(ofAddress: address.span))
+        for query in ["?installation=", "?installation=" + String(repeating: "a", count: 129)] {
+            let answer = try client.exchange("GET", "/attest/challenge" + query)
+            #expect(answer.status == 400)
+        }
+        // Challenges for assertions are for everybody.
+        #expect(try client.exchange("GET", "/assert/challenge").status == 200)
+    }
+
+    @Test("who may attest moves too, and nobody may while nobody knows")
+    func movingAttestRollout() throws {
+        let gateway = try GatewayUnderTest { $0.endpoints.attestRollout.plan = Self.plan }
+        let client = try gateway.client()
+        #expect(try client.exchange("GET", "/attest/challenge").status == 429)
+        put(100, gateway, .attestation)
+        #expect(try client.exchange("GET", "/attest/challenge").status == 200)
+        put(0, gateway, .attestation)
+        #expect(try client.exchange("GET", "/attest/challenge").status == 429)
+    }
+
+    @Test("metrics and the status page tell how far it is")
+    func pages() throws {
+        let gateway = try gateway()
+        let admin = try RawClient(port: gateway.adminPort)
+        func page(_ path: String) throws -> String { try admin.exchange("GET", path).bodyText }
+        #expect(
+            try page("/metrics").contains(
+                #"sallyport_rollout_status{route="attested",status="unknown"} 1"#))
+        #expect(try page("/").contains("<td>attested</td><td class=\"n\">unknown</td>"))
+        put(40, gateway, .route("attested"))
+        _ = try gateway.client().exchange("GET", "/observed/x")
+        let metrics = try page("/metrics")
+        for line in [
+            #"sallyport_rollout_percent{route="attested"} 40"#,
+            #"sallyport_rollout_percent{route="nobody"} 0"#,
+            #"sallyport_rollout_percent{route="attest_rollout"} 100"#,
+            #"sallyport_rollout_status{route="attested",status="held_by_operator"} 1"#,
+            #"sallyport_rollout_changed_timestamp_seconds{route="attested",cause="set"} 0"#,
+        ] { #expect(metrics.contains(line + "\n"), "\(line)") }
+        #expect(!metrics.contains(#"sallyport_rollout_percent{route="observed"}"#))
+        #expect(try page("/").contains("set, held_by_operator"))
+    }
+}
