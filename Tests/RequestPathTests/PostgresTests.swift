@@ -146,8 +146,15 @@ struct PostgresTests {
         }
         // The same attestation again is answered as if for the first time.
         for (index, status) in statuses where status == 503 {
-            let again = try gateway.exchange("POST", "/attest/verify", body: bodies[index])
-            #expect(again.status == 200)
+            // Readiness is asked for once a second, and may not have noticed how short it was away.
+            let limit = Date(timeIntervalSinceNow: 30)
+            var again = 503
+            while again == 503, Date() < limit {
+                let body = bodies[index]
+                again = try gateway.exchange("POST", "/attest/verify", body: body).status
+                if again == 503 { _ = poll(nil, 0, 20) }
+            }
+            #expect(again == 200)
         }
     }
 
