@@ -36,6 +36,8 @@ struct AppleClientTests {
         authority = try TestCertificate.authority(in: directory)
     }
 
+    /// Of HTTP/1.1: in HTTP/2 nginx may reset a stream whose body it does not look at before the
+    /// body has left.
     private func server(_ locations: String) throws -> NginxServer {
         let host = try TestCertificate(
             in: directory, "host", names: ["127.0.0.1"], issuer: authority)
@@ -44,7 +46,7 @@ struct AppleClientTests {
                 ssl_certificate \(host.certificatePath);
                 ssl_certificate_key \(host.keyPath);
                 \(locations)
-                """, options: "ssl http2")
+                """, options: "ssl")
     }
 
     private func client(_ port: UInt16, keys: [String]) throws -> AppleClient {

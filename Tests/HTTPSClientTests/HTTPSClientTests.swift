@@ -16,9 +16,11 @@ struct HTTPSClientTests {
         location = /dated {
             return 503; add_header Retry-After "Fri, 01 Jan 2100 00:00:00 GMT" always;
         }
+        # Reads the body, as the servers do that are meant.
         location = /request {
-            return 200 "$request_method $http_x_name $http_expect $server_protocol";
+            proxy_pass https://127.0.0.1:$server_port/seen?as=$server_protocol&expect=$http_expect;
         }
+        location = /seen { return 200 "$request_method $http_x_name $arg_expect $arg_as"; }
         location = /redirect { return 302 /hello; }
         """
 
