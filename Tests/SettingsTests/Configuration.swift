@@ -77,6 +77,15 @@ struct Configuration {
         return ["conf/sallyport.yaml"] + (examples ?? []).sorted().map { "conf/examples/\($0)" }
     }()
 
+    /// On a machine that has the files which the shipped ones name.
+    static func onReadyMachine() throws -> Configuration {
+        var configuration = Configuration()
+        configuration.files["/etc/sallyport/AuthKey_ABC123DEFG.p8"] = try keyPEM()
+        configuration.files["/etc/sallyport/device-check.secret"] = "sixteen-letters!"
+        configuration.files["/etc/ssl/cert.pem"] = try rootPEM()
+        return configuration
+    }
+
     /// A root's certificate in PEM.
     static func rootPEM() throws -> String {
         let key = try ECPrivateKey.generate(.p256)

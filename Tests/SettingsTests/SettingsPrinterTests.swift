@@ -15,7 +15,7 @@ struct SettingsPrinterTests {
 
     @Test("prints what loads again to the same", arguments: Configuration.shipped)
     func shipped(path: String) throws {
-        let configuration = Configuration()
+        let configuration = try Configuration.onReadyMachine()
         let text = try Configuration.file(path)
         let settings = try configuration.loader.load(text: text, fileName: path).get().settings
         var again = try reload(settings, configuration)

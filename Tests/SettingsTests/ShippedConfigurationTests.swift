@@ -6,10 +6,7 @@ struct ShippedConfigurationTests {
     @Test("load without an error or a warning", arguments: Configuration.shipped)
     func load(path: String) throws {
         let text = try Configuration.file(path)
-        var configuration = Configuration()
-        configuration.files["/etc/sallyport/AuthKey_ABC123DEFG.p8"] = try Configuration.keyPEM()
-        configuration.files["/etc/sallyport/device-check.secret"] = "sixteen-letters!"
-        configuration.files["/etc/ssl/cert.pem"] = try Configuration.rootPEM()
+        let configuration = try Configuration.onReadyMachine()
         switch configuration.loader.load(text: text, fileName: path) {
         case .success(let loaded): #expect(loaded.warnings.isEmpty)
         case .failure(let problems): Issue.record("\(problems)")
