@@ -14,6 +14,7 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/sallyport-demo-XXXXXX")
 children=()
 cleanup() {
     trap - EXIT INT TERM
+    children+=(${gateway_process:+"$gateway_process"})
     for child in "${children[@]}"; do kill "$child" 2>/dev/null || true; done
     for child in "${children[@]}"; do wait "$child" 2>/dev/null || true; done
     rm -rf "$folder"
@@ -60,11 +61,13 @@ nginx -e stderr -p "$folder" -c nginx.conf -g 'error_log stderr notice;' \
 children+=($!)
 await "$folder/nginx-events.log" getrlimit $!
 
-"$build/sallyport" run -c "$folder/sallyport.yaml" \
-    >"$folder/access.log" 2>"$folder/events.log" &
-gateway_process=$!
-children+=("$gateway_process")
-await "$folder/events.log" '"event":"ready"' "$gateway_process"
+start_gateway() {
+    "$build/sallyport" run -c "$folder/sallyport.yaml" \
+        >>"$folder/access.log" 2>"$folder/events.log" &
+    gateway_process=$!
+    await "$folder/events.log" '"event":"ready"' "$gateway_process"
+}
+start_gateway
 
 echo
 device_token=$("$build/sallyport-lab" apple token --directory "$apple_folder" \
@@ -80,10 +83,12 @@ echo
 echo "Every row is as it should be."
 
 if [ "$keep" = --keep ]; then
-    # By hand, a challenge should live as long as it does by default.
+    # By hand, a challenge should live as long as it does by default; embedded counters, which
+    # remember challenges, let that grow at a start only.
     write_configuration 120
-    kill -HUP "$gateway_process"
-    await "$folder/events.log" '"event":"reloaded"' "$gateway_process"
+    kill "$gateway_process"
+    wait "$gateway_process"
+    start_gateway
     cat <<TEXT
 
 Still running. In another terminal:

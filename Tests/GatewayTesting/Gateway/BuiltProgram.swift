@@ -3,7 +3,7 @@ import Foundation
 /// The commands of this package as the build that runs the tests made them.
 public enum BuiltProgram {
     /// They lie beside the test bundle.
-    private static let folder: String = {
+    public static let folder: String = {
         let program = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         return URL(fileURLWithPath: program ?? CommandLine.arguments[0])
             .deletingLastPathComponent().path

@@ -1,0 +1,34 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+@Suite(
+    "The demo", .enabled(if: BuiltProgram.isBuilt && NginxServer.isInstalled),
+    .timeLimit(.minutes(10)))
+struct DemoTests {
+    @Test("shows every row as it should be, and leaves all of it running where it shall")
+    func keep() throws {
+        let repository = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let demo = try ChildProcess(
+            "bash",
+            [repository.appending(path: "demo/run.sh").path, BuiltProgram.folder, "--keep"])
+        try demo.waitForLine(
+            on: .standardOutput, within: .seconds(120), containing: "Ctrl-C ends it.")
+        let lines = demo.lines(on: .standardOutput)
+        #expect(lines.contains("Every row is as it should be."))
+        #expect(lines.count { $0.hasPrefix("ok ") } == 30)
+        // What it says may be tried by hand.
+        let line = try #require(lines.first { $0.hasSuffix("/health") })
+        let address = try #require(line.split(separator: "http://").last)
+        let port = try #require(
+            address.split(separator: "/").first?.split(separator: ":").last.flatMap { UInt16($0) })
+        #expect(try RawClient(port: port).exchange("GET", "/health").status == 200)
+        #expect(
+            try RawClient(port: port).exchange("GET", "/api/transfer").outcome
+                == "401 assertion_required")
+        demo.terminate()
+        #expect(try demo.waitForExit() == .exited(143))
+        #expect(throws: (any Error).self) { try RawClient(port: port) }
+    }
+}
