@@ -78,11 +78,11 @@ public final class Site: Sendable {
         self.pseudonyms = pseudonyms
         self.generation = generation
         routes = RouteTable(settings.routes)
-        rateLimits = SiteRateLimits(settings)
-        signals = SiteSignals(settings)
+        let limits = RateLimit.byName(settings.rateLimits)
+        rateLimits = SiteRateLimits(settings, limits)
+        signals = SiteSignals(settings, limits)
         identity = try IdentityIssuer(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
-        let limits = RateLimit.byName(settings.rateLimits)
         standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
         rolloutRegister = register
         let shares = register.shares(of: settings.rolloutCourses)

@@ -55,8 +55,8 @@ struct SiteRateLimits: Sendable {
     let attestationChallenge: [RateLimit]
     let attestation: [RateLimit]
 
-    init(_ settings: Settings) {
-        let byName = RateLimit.byName(settings.rateLimits)
+    /// `byName`: the settings' own.
+    init(_ settings: Settings, _ byName: [String: RateLimit]) {
         routes = settings.routes.map { route in
             let limits = route.rateLimits.compiled(byName)
             let verified = limits.filter { $0.subject == .key }

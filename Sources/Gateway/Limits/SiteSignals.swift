@@ -56,10 +56,10 @@ final class SiteSignals: Sendable {
     /// 0 where users are not asked for.
     let retentionMilliseconds: Int64
 
-    init?(_ settings: Settings) {
+    /// `limits`: the settings' own, by name.
+    init?(_ settings: Settings, _ limits: [String: RateLimit]) {
         let signals = settings.signals
         guard !signals.isEmpty else { return nil }
-        let limits = RateLimit.byName(settings.rateLimits)
         userKeys = Rule(.userKeys, signals.userKeys, limits)
         newUserKey = Rule(.newUserKey, signals.newUserKey, limits)
         addressKeys = Rule(.addressKeys, signals.addressKeys, limits)
