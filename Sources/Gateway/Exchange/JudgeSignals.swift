@@ -41,24 +41,18 @@ extension Exchange {
             }
             if let keys = user { judge(keys, rules, &facts) }
         }
-        let now = worker.signalTime
         if let network = countedNetwork {
             if let rule = rules.addressKeys {
-                let counts = worker.hub.signals.add(
-                    keyID, from: network, window: rule.windowNanoseconds, now: now)
+                let counts = count(.key(keyID), of: .network(network), rule)
                 facts.found(counts.after, rule)
-                worker.share(counts, keyID, from: network, rule, site)
                 reportRaised(rule, counts, { "\(peerText) has \(counts.after) keys" })
             }
             if let rule = rules.addressAttestations {
-                facts.found(attestationCount(from: network, rule), rule)
+                facts.found(count(.look, of: .network(network), rule).after, rule)
             }
         }
         if let rule = rules.keyConflicts {
-            let counts = worker.hub.signals.conflicts(
-                of: keyID, window: rule.windowNanoseconds, now: now)
-            worker.share(counts, .look, of: keyID, rule, site)
-            facts.found(counts.after, rule)
+            facts.found(count(.look, of: .key(keyID), rule).after, rule)
         }
         signals = facts
         try act(on: facts, rules)
@@ -91,16 +85,9 @@ extension Exchange {
         else { return }
         var facts = SignalFacts()
         // This one would be one more.
-        facts.found(attestationCount(from: network, rule) + 1, rule)
+        facts.found(count(.look, of: .network(network), rule).after + 1, rule)
         signals = facts
         try act(on: facts, rules)
-    }
-
-    private func attestationCount(from network: Bytes16, _ rule: SiteSignals.Rule) -> Int {
-        let counts = worker.hub.signals.attestations(
-            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
-        worker.share(counts, .look, from: network, rule, site)
-        return counts.after
     }
 
     /// A key was enrolled.
@@ -108,20 +95,20 @@ extension Exchange {
         guard let rule = site.signals?.addressAttestations, let network = countedNetwork else {
             return
         }
-        let counts = worker.hub.signals.addAttestation(
-            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
-        worker.share(counts, .event, from: network, rule, site)
+        let counts = count(.once, of: .network(network), rule)
         reportRaised(rule, counts, { "\(peerText) has enrolled \(counts.after) keys" })
     }
 
     /// A counter of the key came again with another challenge.
     func countConflict(of keyID: KeyID) {
         guard let rule = site.signals?.keyConflicts else { return }
-        let counts = worker.hub.signals.addConflict(
-            of: keyID, window: rule.windowNanoseconds, now: worker.signalTime)
-        worker.share(counts, .event, of: keyID, rule, site)
+        let counts = count(.once, of: .key(keyID), rule)
         reportRaised(rule, counts, { "\(site.logName(of: keyID)) has \(counts.after) conflicts" })
     }
+
+    private func count(
+        _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
+    ) -> TallyChange { worker.count(event, of: subject, rule, site) }
 
     private func act(on facts: SignalFacts, _ rules: SiteSignals) throws(Refusal) {
         for signal in facts.raised {
