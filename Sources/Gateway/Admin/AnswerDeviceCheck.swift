@@ -212,9 +212,7 @@ struct DeviceOrder {
         }
         var bits: [Bool?] = [nil, nil]
         for (name, member) in members {
-            let index =
-                settings.bitNames.firstIndex(of: name) ?? ["bit0", "bit1"].firstIndex(of: name)
-            guard let index else {
+            guard let index = DeviceCheckSettings.bit(named: name, in: settings.bitNames) else {
                 throw Fault(
                     text: "no bit has that name; known: "
                         + settings.bitNames.joined(separator: ", "))
