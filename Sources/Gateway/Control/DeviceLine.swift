@@ -5,8 +5,8 @@ import EventLoop
 /// A question about a device, on its way to the control thread.
 struct DeviceQuestion: Sendable {
     enum Kind: Sendable {
-        /// Of a request: is it a genuine device?
-        case judge
+        /// Of a request: is it a genuine device? Of an enrolment: and what are its bits?
+        case judge(withBits: Bool)
         /// Of the operator's own services, about a device of this environment.
         case ask(DeviceCheck.Question, AttestEnvironment)
         /// Sets the bits that are given and leaves the others as they are.

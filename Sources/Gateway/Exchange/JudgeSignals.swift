@@ -8,7 +8,7 @@ import Settings
 /// What the signals say of a request.
 struct SignalFacts {
     /// Counts by ``Signal``; -1 where it is not asked for or not known.
-    private var counts = InlineArray<5, Int>(repeating: -1)
+    private var counts = InlineArray<7, Int>(repeating: -1)
     private(set) var raised: [Signal] = []
 
     /// `rule` has found `count`; it is raised above its bound.
@@ -54,8 +54,12 @@ extension Exchange {
         if let rule = rules.keyConflicts {
             facts.found(count(.look, of: .key(keyID), rule).after, rule)
         }
+        if let bits = key?.deviceBits, let rules = rules.deviceBits {
+            // The key itself is one, whenever it was enrolled.
+            judge(bits, rules, &facts) { max(1, $0) }
+        }
         signals = facts
-        try act(on: facts, rules)
+        try act(on: facts.raised, rules)
         return true
     }
 
@@ -87,16 +91,47 @@ extension Exchange {
         // This one would be one more.
         facts.found(count(.look, of: .network(network), rule).after + 1, rule)
         signals = facts
-        try act(on: facts, rules)
+        try act(on: facts.raised, rules)
+    }
+
+    /// A key of a device with these bits wants to enrol.
+    func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
+        guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
+        var facts = signals ?? SignalFacts()
+        let raisedCount = facts.raised.count
+        judge(bits, bitRules, &facts) { $0 + 1 }
+        signals = facts
+        // What was raised before has been acted on.
+        try act(on: facts.raised.dropFirst(raisedCount), rules)
+    }
+
+    /// `number`: what the keys that were counted are for this one.
+    private func judge(
+        _ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules, _ facts: inout SignalFacts,
+        _ number: (Int) -> Int
+    ) {
+        for index in rules.rules.indices where bits[index] {
+            guard let rule = rules.rules[index] else { continue }
+            facts.found(number(count(.look, of: .deviceBit(index), rule).after), rule)
+        }
     }
 
     /// A key was enrolled.
-    func countAttestation() {
+    func countAttestation(_ bits: DeviceBits?) {
+        if let bits, let rules = site.signals?.deviceBits { countKey(bits, rules) }
         guard let rule = site.signals?.addressAttestations, let network = countedNetwork else {
             return
         }
         let counts = count(.once, of: .network(network), rule)
         reportRaised(rule, counts, { "\(peerText) has enrolled \(counts.after) keys" })
+    }
+
+    private func countKey(_ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules) {
+        for index in rules.rules.indices where bits[index] {
+            guard let rule = rules.rules[index] else { continue }
+            let counts = count(.once, of: .deviceBit(index), rule)
+            reportRaised(rule, counts, { "\(counts.after) keys of such devices were enrolled" })
+        }
     }
 
     /// A counter of the key came again with another challenge.
@@ -110,13 +145,15 @@ extension Exchange {
         _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
     ) -> TallyChange { worker.count(event, of: subject, rule, site) }
 
-    private func act(on facts: SignalFacts, _ rules: SiteSignals) throws(Refusal) {
-        for signal in facts.raised {
+    private func act(
+        on raised: some Sequence<Signal>, _ rules: SiteSignals
+    ) throws(Refusal) {
+        for signal in raised {
             worker.meter.raised(signal)
             guard let rule = rules.rule(of: signal) else { continue }
             switch rule.action {
             case .observe: continue
-            case .deny: throw Refusal(.abuseSuspected, detail: "signal: \(signal.name)")
+            case .deny: throw Refusal(.abuseSuspected, detail: "signal: \(rule.name)")
             case .limit: if let limit = rule.rateLimit { try take([limit]) }
             }
         }
@@ -127,7 +164,7 @@ extension Exchange {
         _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
     ) {
         guard counts.before <= rule.countMax, counts.after > rule.countMax else { return }
-        worker.log.event("signal_raised", "\(rule.signal.name): \(text())")
+        worker.log.event("signal_raised", "\(rule.name): \(text())")
     }
 
     // MARK: who the user is

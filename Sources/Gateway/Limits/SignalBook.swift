@@ -8,12 +8,15 @@ import Telemetry
 enum SignalSubject: Hashable, Sendable {
     case network(Bytes16)
     case key(KeyID)
+    /// The devices that have a bit of DeviceCheck set: 0 or 1.
+    case deviceBit(Int)
 
     /// The same on every gateway.
     var bytes: [UInt8] {
         switch self {
         case .network(let network): network.array
         case .key(let keyID): keyID.digest.array
+        case .deviceBit(let index): [UInt8(index)]
         }
     }
 }

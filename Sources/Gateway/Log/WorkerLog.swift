@@ -70,7 +70,9 @@ final class WorkerLog {
         }
         if let signals = exchange.signals, !signals.raised.isEmpty {
             writer.beginArray("signals")
-            for signal in signals.raised { writer.element(string: signal.name.description) }
+            for signal in signals.raised {
+                writer.element(string: exchange.site.signals?.rule(of: signal)?.name ?? "")
+            }
             writer.endArray()
         }
         if let session = exchange.session {

@@ -33,7 +33,7 @@ extension Worker {
             guard merged.before <= rule.countMax, merged.after > rule.countMax else { return }
             log.event(
                 "signal_raised",
-                "\(rule.signal.name): \(merged.after), as all gateways have counted together")
+                "\(rule.name): \(merged.after), as all gateways have counted together")
         }
     }
 }
