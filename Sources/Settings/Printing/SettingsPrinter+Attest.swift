@@ -36,7 +36,8 @@ extension SettingsPrinter {
         }
     }
 
-    private static func write(
+    /// An action; as `{ limit: NAME }` where it has a limit.
+    static func write(
         _ key: String, _ action: String, _ limit: String?, to yaml: inout YAMLText
     ) {
         if let limit {

@@ -66,15 +66,12 @@ enum RestrictionReader {
             }
             var rule = RiskRule(max: UInt32(clamping: max ?? 0))
             var limit: String?
-            if let field = section.field("action") {
-                if field.isMapping {
-                    limit = ShortfallReader.limit(field, allowingKey: true)
-                    rule.action = .limit
-                } else if let action = ShortfallReader.word(
-                    field, [RiskRule.Action.observe, .deny].map { ($0.rawValue, $0) })
-                {
-                    rule.action = action
-                }
+            let words = [RiskRule.Action.observe, .deny].map { ($0.rawValue, $0) }
+            if let field = section.field("action"),
+                let read = ShortfallReader.action(
+                    field, words, limited: .limit, allowingKey: true)
+            {
+                (rule.action, limit) = read
             }
             return max == nil ? nil : (rule, limit)
         }
