@@ -82,7 +82,7 @@ struct AppleSignIn {
         do {
             guard let failure = try ask() else { return (.ok, "Apple takes it") }
             switch failure {
-            case .throttled, .serverError: return (.warning, "\(failure)")
+            case .throttled, .serverError, .malformed: return (.warning, "\(failure)")
             default: return (.failure, "\(failure)")
             }
         } catch {
