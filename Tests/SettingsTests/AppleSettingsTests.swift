@@ -181,7 +181,7 @@ struct AppleSettingsTests {
                     + "is needed",
                 "12:7: apple.ca: \"/word\": holds no PEM certificate",
                 "13:20: apple.connect_timeout: \"2m\" is outside 100ms to 1m: requests wait for it",
-                "14:12: apple.timeout: \"5\" has no unit: write 5s (units: ms, s, m, h)",
+                "14:12: apple.timeout: \"5\" has no unit: write 5s (units: ms, s, m, h, d)",
                 "15:18: apple.in_flight_max: \"0\" is outside 1 to 10000: each waiting request "
                     + "holds memory",
                 "17:37: apple.hosts.attestation_data.production: \"http://h\" is not a place: "
@@ -253,7 +253,7 @@ struct AppleSettingsTests {
                     + "1000/h",
                 "6:18: device_check.in_flight_max: \"0\" is outside 1 to 10000: each waiting "
                     + "request holds memory",
-                "7:17: device_check.token_memory: \"25h\" is outside 1m to 24h: Apple forgets "
+                "7:17: device_check.token_memory: \"25h\" is outside 1m to 1d: Apple forgets "
                     + "tokens, too",
                 "8:9: device_check.bits: both bits would be meant by one name",
                 "8:35: unknown key \"bit2\" in device_check.bits: did you mean \"bit0\"?",
@@ -306,8 +306,8 @@ struct AppleSettingsTests {
                   keys_per_device_bit:
                     token: required
                     bits:
-                      banned: { max: 0, window: 720h, action: deny }
-                      trial_used: { max: 7, window: 24h, action: limit, rate_limit: suspects }
+                      banned: { max: 0, window: 30d, action: deny }
+                      trial_used: { max: 7, window: 24h, action: { limit: suspects } }
                 """)
         let found = try #require(settings.signals.deviceBits)
         #expect(found.token == .required)
@@ -342,8 +342,8 @@ struct AppleSettingsTests {
                     bits:
                       baned: { max: 0 }
                       bit0: {}
-                      banned: { max: -1, window: 30d, action: refuse }
-                      trial_used: { max: 1000001, action: limit }
+                      banned: { max: -1, window: 30y, action: refuse }
+                      trial_used: { max: 1000001, action: { limit: nobody } }
                     other: 1
                 """)
         #expect(
@@ -356,14 +356,14 @@ struct AppleSettingsTests {
                     + "trial_used, banned",
                 "9:22: signals.keys_per_device_bit.bits.banned.max: \"-1\" is not a whole number "
                     + "without unit",
-                "9:34: signals.keys_per_device_bit.bits.banned.window: \"30d\" is not a duration: "
-                    + "write one like 30s, 250ms, 5m or 24h",
+                "9:34: signals.keys_per_device_bit.bits.banned.window: \"30y\" is not a duration: "
+                    + "write one like 30s, 250ms, 5m, 24h or 30d",
                 "9:47: signals.keys_per_device_bit.bits.banned.action: \"refuse\" is not one of "
-                    + "observe, limit, deny",
-                "10:19: signals.keys_per_device_bit.bits.trial_used: action: limit needs "
-                    + "rate_limit, the name of one of rate_limits",
+                    + "observe, deny",
                 "10:26: signals.keys_per_device_bit.bits.trial_used.max: \"1000001\" is outside 0 "
                     + "to 1000000: more than so many raise the signal",
+                "10:52: signals.keys_per_device_bit.bits.trial_used.action.limit: no rate limit is "
+                    + "named \"nobody\"; known: attestation, challenge",
                 "11:5: unknown key \"other\" in signals.keys_per_device_bit; known: token, bits",
             ])
         #expect(
