@@ -34,7 +34,7 @@ extension Exchange {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
         case .identityKeys: "GET, HEAD"
-        case nil: deviceAction == nil ? "GET, HEAD" : "POST"
+        case nil: inquiry == nil ? "GET, HEAD" : "POST"
         }
     }
 

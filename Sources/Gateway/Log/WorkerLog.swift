@@ -65,7 +65,9 @@ final class WorkerLog {
         if let security = exchange.enrolment?.macSecurity, security != .notMac {
             writer.member("mac_security", string: security.rawValue)
         }
-        if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
+        if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID
+            ?? exchange.inquiry?.order?.keyID
+        {
             writeKey(keyID, exchange.site)
         }
         if let signals = exchange.signals, !signals.raised.isEmpty {
