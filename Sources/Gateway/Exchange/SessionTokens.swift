@@ -28,25 +28,29 @@ extension Exchange {
         }
         do throws(Refusal) {
             let token = try authenticToken()
-            guard isKeyLookedUp else {
+            if !isKeyLookedUp {
                 guard let known = worker.keyCache.find(token.keyID) else {
                     try worker.lookUpKey(for: self, token.keyID)
                     return .wait
                 }
                 use(known)
-                return try verifyToken()
             }
             _ = try usableKey()
             guard try judgeSignals(of: token.keyID) else { return .wait }
             try meetStandard(.token)
-            try limitKeyRate()
-            countKeyRate()
-            conclude()
-            noteRequestUser()
         } catch {
             try refuseOrObserve(error)
+            return .next
         }
+        try acceptToken()
+        noteRequestUser()
         return .next
+    }
+
+    private func acceptToken() throws(Refusal) {
+        try limitKeyRate()
+        countKeyRate()
+        conclude()
     }
 
     private func authenticToken() throws(Refusal) -> SessionToken {
