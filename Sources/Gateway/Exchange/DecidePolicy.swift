@@ -68,13 +68,10 @@ extension Exchange {
             decision = .observed
             reason = refusal.reason
             detail = refusal.detail
-        } else if policy.onStoreFailure != .deny, refusal.reason == .storeUnavailable,
-            token != nil
+        } else if policy.onStoreFailure == .tokensOnly, found.reason == .storeUnavailable,
+            let token
         {
-            // Authentic and in time; only whether its key was revoked is not known.
-            try meetStandard(.token)
-            if shortfall == nil { detail = "revocation_unknown" }
-            return conclude()
+            return try acceptUnrevoked(token)
         } else {
             try tolerate(refusal)
         }
