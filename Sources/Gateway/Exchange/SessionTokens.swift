@@ -122,7 +122,8 @@ extension Exchange {
         guard site.settings.sessionTokens.boundHeader == nil || boundValueHash() != nil else {
             throw Refusal(
                 .badRequest, detail: "bound_header",
-                explanation: "The header that session tokens are bound to must be sent, once and not empty.")
+                explanation:
+                    "The header that session tokens are bound to must be sent once, and not empty.")
         }
     }
 
