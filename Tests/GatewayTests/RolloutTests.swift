@@ -133,7 +133,7 @@ struct RolloutTests {
         #expect(buckets(gateway, "observed") == ["observed unknown_origin": 1])
     }
 
-    @Test("only the share may attest: by key, by the name it gives itself, by address")
+    @Test("only the share may attest: by the name it gives itself, by key, by address")
     func attestRollout() throws {
         let gateway = try GatewayUnderTest { $0.endpoints.attestRollout.percent = 30 }
         let client = try gateway.client()
@@ -150,9 +150,13 @@ struct RolloutTests {
         }
         for index in 0..<20 {
             let key = KeyID(digest: Bytes32(word0: UInt64(index), word1: 1, word2: 2, word3: 3))
-            try check("?key_id=\(key.base64)&installation=x", Rollout.cohort(of: key.digest))
+            try check("?key_id=\(key.base64)", Rollout.cohort(of: key.digest))
             let name = Array("installation-\(index)".utf8)
             try check("?installation=installation-\(index)", Rollout.cohort(ofName: name.span))
+            // A key that takes the place of another one changes nothing.
+            try check(
+                "?key_id=\(key.base64)&installation=installation-\(index)",
+                Rollout.cohort(ofName: name.span))
         }
         let address: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1]
         try check("", Rollout.cohort(ofAddress: address.span))
