@@ -63,7 +63,7 @@ extension Exchange {
     /// is wrong with it.
     func refuseOrObserve(_ found: Refusal) throws(Refusal) {
         let refusal = refusalInRollout(found)
-        bucket = bucket(of: refusal)
+        if !isBeyondShortfall { bucket = bucket(of: refusal) }
         if isOnlyObserved {
             decision = .observed
             reason = refusal.reason

@@ -76,6 +76,7 @@ extension Exchange {
     /// Lets a request that falls short pass where its route says so; else throws.
     func tolerate(_ refusal: Refusal) throws(Refusal) {
         guard let shortfall = refusal.shortfall else { throw refusal }
+        bucket = bucket(of: refusal)
         switch shortfallPolicy(shortfall) {
         case (.pass, _): decision = shortfall == .unjudged ? .unjudged : .tolerated
         case (.limit, let limit?):
@@ -101,6 +102,7 @@ extension Exchange {
     /// spent, so that what is refused here changes nothing.
     func meetStandard(_ tier: TrustTier) throws(Refusal) {
         self.tier = tier
+        worth = tier
         if let standard { try meet(standard) }
         try meetTier(tier)
     }
@@ -108,6 +110,7 @@ extension Exchange {
     /// As ``meetStandard(_:)``, of a proof that says nothing of an app.
     func meetTier(_ tier: TrustTier) throws(Refusal) {
         self.tier = tier
+        worth = tier
         guard tier < policy.minTier else { return }
         let refusal = Refusal(.assertionRequired, detail: Refusal.tierDetail)
         if isOnlyObserved { throw refusal }
@@ -159,6 +162,7 @@ extension Exchange {
         if let pendingLimit {
             // Others of its key may have come first meanwhile; this one has been let in.
             try? takeShortfall(pendingLimit, Refusal(.riskTooHigh))
+            isBeyondShortfall = false
             decision = .limited
             if shortfall == nil { reason = .riskTooHigh }
         } else if shortfall == nil {
