@@ -11,8 +11,8 @@ public enum AttestationData {
         case tooEarly
         /// 400 `Incorrect Environment`: a receipt of the other environment.
         case incorrectEnvironment
-        /// 400 `Bad Payload`, or another 400: it will never do.
-        case badPayload(String)
+        /// 400 `Bad Payload`: it will never do.
+        case badPayload
         /// 404: older than 30 days, or unknown.
         case notFound
         case failed(AppleFailure)
@@ -56,17 +56,21 @@ public enum AttestationData {
         if let failure = AppleFailure(common: response) { return .failed(failure) }
         switch response.status {
         case 200:
-            // A line feed may end it.
-            let space: Set<UInt8> = [0x20, 0x09, 0x0D, 0x0A]
-            let text = Array(response.body.reversed().drop { space.contains($0) }.reversed())
+            // Encoders of base64 break lines, or end the last one.
+            let text = response.body.filter { $0 != 0x0D && $0 != 0x0A }
             guard let receipt = Base64.decode(text.span), !receipt.isEmpty else {
                 return .failed(.malformed("200 without a receipt in base64"))
             }
             return .receipt(receipt)
         case 304: return .tooEarly
         case 400:
-            return response.words?.lowercased() == "incorrect environment"
-                ? .incorrectEnvironment : .badPayload(response.shownWords)
+            // Only what Apple is known to say ends a receipt's renewal: an error page of somebody
+            // on the way would otherwise end those of all.
+            switch response.words?.lowercased() {
+            case "incorrect environment": return .incorrectEnvironment
+            case "bad payload": return .badPayload
+            default: return .failed(.malformed("400 with \(response.shownWords)"))
+            }
         case 404: return .notFound
         default: return .failed(.unexpected(status: response.status))
         }

@@ -8,7 +8,7 @@ public enum RenewalOutcome: String, CaseIterable, Sendable {
     case tooEarly = "too_early"
     /// 400 `Incorrect Environment`: not tried again.
     case wrongEnvironment = "wrong_environment"
-    /// 400 `Bad Payload`, or any other: not tried again.
+    /// 400 `Bad Payload`: not tried again.
     case badPayload = "bad_payload"
     /// 401: Apple does not take our token; nothing is known of the receipt.
     case unauthorized
@@ -24,7 +24,7 @@ public enum RenewalOutcome: String, CaseIterable, Sendable {
     case unexpected
     /// A receipt that does not verify, or is another key's: not kept.
     case receiptInvalid = "receipt_invalid"
-    /// Its time ran out before it was sent: not tried again.
+    /// 404, and its time has run out: not tried again.
     case expired
 
     /// For the stores; never changes its meaning.

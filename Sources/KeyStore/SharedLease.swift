@@ -14,7 +14,8 @@ public struct SharedLease: Sendable {
     public let name: String
     /// Tells holders apart: of a gateway's start, not of its machine.
     public let holder: [UInt8]
-    private let lifetime: Duration
+    /// Another one counts from the next write on.
+    public var lifetime: Duration
 
     private var known: SharedEntry?
     /// The holder's own reckoning; nil where somebody else holds it, or nobody.
@@ -45,15 +46,15 @@ public struct SharedLease: Sendable {
         return write(lifetime)
     }
 
-    /// What to write so that another gateway may take it at once; nil where it is not held. The
-    /// answer does not matter.
+    /// What to write so that another gateway may take it at once; nil where it is not held.
     public mutating func release(at now: MonotonicInstant) -> SharedWrite? {
         guard term(at: now) != nil else { return nil }
         heldUntil = nil
         return write(.zero)
     }
 
-    /// Takes the answer to the last ``write(at:)``.
+    /// Takes the answer to the last ``write(at:)``, or to a ``release(at:)``, which leaves nothing
+    /// to hold.
     public mutating func answered(
         _ result: Result<SharedOutcome, StoreError>, at now: MonotonicInstant
     ) {
@@ -66,12 +67,11 @@ public struct SharedLease: Sendable {
             return
         }
         known = outcome.reading.entry
-        if outcome.isWritten {
+        let isAlive = known.map { !$0.isExpired(at: outcome.reading.now) } ?? false
+        if outcome.isWritten, isAlive {
             heldUntil = sentAt + lifetime * 19 / 20
             nextWrite = sentAt + lifetime / 3
-        } else if known?.value == holder, let expiresAt = known?.expiresAt,
-            expiresAt > outcome.reading.now
-        {
+        } else if isAlive, known?.value == holder, let expiresAt = known?.expiresAt {
             // A write whose answer was lost: its life is known from the store's own clock.
             let left = Duration.milliseconds(expiresAt - outcome.reading.now)
             heldUntil = sentAt + min(left, lifetime) * 19 / 20

@@ -47,12 +47,16 @@ public struct SharedWrite: Hashable, Sendable {
     /// How long it lives from the moment of the write by the store's clock; nil: for ever; zero: it
     /// is free at once.
     public var lifetime: Duration?
-    /// Whether it may also take the place of any value whose life has ended.
+    /// Whether it may also take the place of any value whose life has ended, or cannot be as long
+    /// as it says.
     public var takesExpired = false
 
     public static let nameByteCountMax = 200
     /// A decision and its reasons, not data: everybody reads it every few seconds.
     public static let valueByteCountMax = 16_384
+    /// Of values that others may take. One that says more was written while the store's clock was
+    /// ahead: it would be in the way until then.
+    public static let takenLifetimeMax = Duration.seconds(3600)
 
     public init(name: String, value: [UInt8], expected: SharedEntry?, lifetime: Duration? = nil) {
         self.name = name
@@ -71,18 +75,27 @@ public struct SharedWrite: Hashable, Sendable {
         }
         let isExpected =
             expected.map { $0.version == current.version && $0.value == current.value } ?? false
-        guard isExpected || takesExpired && current.isExpired(at: now) else { return nil }
+        guard isExpected || takesExpired && Self.isFree(current, at: now) else { return nil }
         return SharedEntry(
             name: name, value: value, version: current.version + 1,
             term: current.term + (isExpected ? 0 : 1), expiresAt: expiresAt)
     }
 
+    private static func isFree(_ entry: SharedEntry, at now: Int64) -> Bool {
+        guard let expiresAt = entry.expiresAt else { return false }
+        return expiresAt <= now || expiresAt > now + takenMillisecondsMax
+    }
+
     package var lifetimeMilliseconds: Int64? { lifetime.map(\.wholeMilliseconds) }
+    package static var takenMillisecondsMax: Int64 { takenLifetimeMax.wholeMilliseconds }
 
     /// Why no store takes it.
     package var problem: StoreError? {
         if name.isEmpty || name.utf8.count > Self.nameByteCountMax {
             return StoreError("registry: a shared value with a name of \(name.utf8.count) bytes")
+        }
+        if takesExpired, let lifetime, lifetime > Self.takenLifetimeMax {
+            return StoreError("registry: the shared value \(name) is to live too long")
         }
         if value.count > Self.valueByteCountMax {
             return StoreError("registry: the shared value \(name) has \(value.count) bytes")

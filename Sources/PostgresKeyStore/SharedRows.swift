@@ -82,7 +82,8 @@ extension PostgresSchema {
                     term = term + CASE WHEN version = $4 AND value = $5 THEN 0 ELSE 1 END,
                     expires_at = \(now) + $3::bigint
                 WHERE name = $1 AND (version = $4::bigint AND value = $5::bytea
-                    OR $6::bigint = 1 AND expires_at <= \(now))
+                    OR $6::bigint = 1 AND (expires_at <= \(now)
+                        OR expires_at > \(now) + \(SharedWrite.takenMillisecondsMax)))
                 """),
             .prepare(
                 Self.insertShared,

@@ -9,7 +9,7 @@ enum DeveloperTokenCommand {
         usage: sallyport developer-token -c FILE --name NAME --ttl DURATION [OPTION...]
 
           --name NAME     whom it is for: logs, metrics and developer_tokens.revoked name it so
-          --ttl DURATION  how long it is good for, as 720h; at most developer_tokens.max_ttl
+          --ttl DURATION  how long it is good for, as 30d; at most developer_tokens.max_ttl
           --routes A,B    the routes that it is good for (default: all that take such tokens)
           --tier TIER     what it counts for: token (default) or none
 
@@ -54,7 +54,7 @@ enum DeveloperTokenCommand {
     private static func life(_ text: String, _ settings: Settings) -> Int64 {
         let lifeMax = settings.developerTokens.lifeMax
         guard let life = DeveloperTokenSettings.life(text) else {
-            Exit.usage("--ttl: \(text) is not a duration such as 30m, 24h or 720h")
+            Exit.usage("--ttl: \(text) is not a duration such as 30m, 1d or 30d")
         }
         guard life >= .seconds(1), life <= lifeMax else {
             Exit.usage(

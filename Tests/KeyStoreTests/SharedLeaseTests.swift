@@ -85,6 +85,50 @@ struct SharedLeaseTests {
         #expect(second.term(at: table.now) == 2)
     }
 
+    @Test("the answer to a release is not a lease")
+    mutating func releaseAnswered() throws {
+        table.turn(&first)
+        let released = first.release(at: table.now)
+        let outcome = table.write(try #require(released))
+        first.answered(.success(outcome), at: table.now)
+        #expect(first.term(at: table.now) == nil)
+        let again = first.release(at: table.now)
+        #expect(again == nil)
+        // Nobody else took it, so it goes on in its term.
+        table.pass(.seconds(10))
+        table.turn(&first)
+        #expect(first.term(at: table.now) == 1)
+    }
+
+    @Test("a lease that was taken while the store's clock was years ahead is taken from the dead")
+    mutating func clockAhead() {
+        let years = Duration.seconds(5 * 365 * 86_400)
+        table.storeNow += Int64(years / .milliseconds(1))
+        table.turn(&first)
+        table.storeNow -= Int64(years / .milliseconds(1))
+        // The first is dead. No lease is that long.
+        table.turn(&second)
+        #expect(second.term(at: table.now) == 2)
+        // One that is only longer than ours is left alone.
+        var long = SharedLease(name: "work", holder: [3], lifetime: .seconds(600))
+        table.pass(.seconds(60))
+        table.turn(&long)
+        #expect(long.term(at: table.now) == 3)
+        table.pass(.seconds(10))
+        table.turn(&first)
+        #expect(first.term(at: table.now) == nil)
+    }
+
+    @Test("another life counts from the next write on")
+    mutating func anotherLife() {
+        table.turn(&first)
+        first.lifetime = .seconds(300)
+        table.pass(.seconds(10))
+        table.turn(&first)
+        table.pass(.seconds(200))
+        #expect(first.term(at: table.now) == 1)
+    }
+
     @Test("a write whose answer is lost is found again as its own")
     mutating func lostAnswer() throws {
         let sent = table.now

@@ -153,6 +153,17 @@ struct SharedStateTests {
         let two = try #require(taken.reading.entry)
         #expect(taken.isWritten && two.term == 2 && two.version == 3)
         #expect(try !registry.write("a", "one", over: free, takesExpired: true).isWritten)
+        // Nobody's lease is that long: it was written while the store's clock was ahead.
+        let ahead = try registry.write("a", "two", over: two, life: .seconds(7200))
+        #expect(ahead.isWritten)
+        #expect(try !registry.write("a", "one", over: free, life: .seconds(600)).isWritten)
+        let back = try registry.write(
+            "a", "one", over: free, life: .seconds(600), takesExpired: true)
+        #expect(back.isWritten && back.reading.entry?.term == 3)
+        #expect(throws: StoreError.self) {
+            try registry.write(
+                "a", "two", over: nil, life: .seconds(3601), takesExpired: true)
+        }
         registry.close()
     }
 

@@ -169,6 +169,37 @@ final class ReceiptTests {
         _ = try gateway.waitForEvent("receipt_refused")
     }
 
+    @Test("a reload that fails leaves the way to Apple as it was")
+    func failedReload() throws {
+        let gateway = try site.start()
+        var next = site.configuration
+        next.more = []
+        next.binds.append("127.0.0.1:\(site.upstream.port)")
+        let event = try gateway.reload(next)
+        #expect(event["event"]?.stringValue == "reload_failed")
+        let device = try enrol(at: gateway)
+        try wait(for: "renewed", of: device, gateway)
+    }
+
+    @Test(
+        "a reload that ends renewals lets go of the lease, and one that brings them back takes it")
+    func turnedOff() throws {
+        let gateway = try site.start()
+        #expect(try eventually { try gateway.metric("sallyport_receipt_lease_held") == 1 })
+        let on = site.configuration.more
+        site.configuration.more[1] = "receipts: { renew: off }"
+        _ = try gateway.reload(site.configuration)
+        #expect(try eventually { try gateway.metric("sallyport_receipt_lease_held") == 0 })
+        let device = try enrol(at: gateway)
+        site.configuration.more = on
+        _ = try gateway.reload(site.configuration)
+        try wait(for: "renewed", of: device, gateway)
+        try gateway.terminate()
+        // Won, let go of, won again, let go of at the end.
+        let lines = gateway.current.lines(on: .standardError)
+        #expect(lines.count { $0.contains(#""event":"receipts_lease""#) } == 4)
+    }
+
     @Test("receipts are kept and not renewed where that is off, and doctor tells who is left out")
     func off() throws {
         site.configuration.more[1] = "receipts: { renew: off }"
@@ -191,7 +222,8 @@ final class ReceiptTests {
             doctor.standardOutput.contains(
                 "warn  receipts of FGHIJ12345.com.example.app: not renewed: apple.keys has no key"
                     + " of team FGHIJ12345"))
-        #expect(try apple.requests.count == 1)
+        // The doctor has shown the key, too, with a receipt that is none.
+        #expect(try apple.requests.filter { $0.hasSuffix(" 200") }.count == 1)
     }
 
     @Test(

@@ -181,7 +181,7 @@ struct AppleSettingsTests {
                     + "is needed",
                 "12:7: apple.ca: \"/word\": holds no PEM certificate",
                 "13:20: apple.connect_timeout: \"2m\" is outside 100ms to 1m: requests wait for it",
-                "14:12: apple.timeout: \"5\" has no unit: write 5s (units: ms, s, m, h)",
+                "14:12: apple.timeout: \"5\" has no unit: write 5s (units: ms, s, m, h, d)",
                 "15:18: apple.in_flight_max: \"0\" is outside 1 to 10000: each waiting request "
                     + "holds memory",
                 "17:37: apple.hosts.attestation_data.production: \"http://h\" is not a place: "
@@ -253,7 +253,7 @@ struct AppleSettingsTests {
                     + "1000/h",
                 "6:18: device_check.in_flight_max: \"0\" is outside 1 to 10000: each waiting "
                     + "request holds memory",
-                "7:17: device_check.token_memory: \"25h\" is outside 1m to 24h: Apple forgets "
+                "7:17: device_check.token_memory: \"25h\" is outside 1m to 1d: Apple forgets "
                     + "tokens, too",
                 "8:9: device_check.bits: both bits would be meant by one name",
                 "8:35: unknown key \"bit2\" in device_check.bits: did you mean \"bit0\"?",

@@ -162,14 +162,14 @@ struct Configuration {
             key_lifetime: 2h
             wait: { replicas: 2, timeout: 5ms }
         key_cache: { records: 1 }
-        challenge: { ttl: 1s, attestation_ttl: 72h }
+        challenge: { ttl: 1s, attestation_ttl: 3d }
         secrets: { challenge_key_file: keys, pseudonym_key_file: names }
         signals:
-          user: { header: X-User, from: proxy, retention: 24h }
-          keys_per_user: { max: 2, window: 1m, action: limit, rate_limit: first.key }
+          user: { header: X-User, from: proxy, retention: 1d }
+          keys_per_user: { max: 2, window: 1m, action: { limit: first.key } }
           new_key_per_user: { window: 2m, action: deny }
           keys_per_address: { max: 3, window: 3m, action: deny }
-          attestations_per_address: { max: 4, window: 4m, action: limit, rate_limit: first_limit }
+          attestations_per_address: { max: 4, window: 4m, action: { limit: first_limit } }
           conflicts_per_key: { max: 5, window: 5m, action: deny }
           subjects: 1024
         identity: { keys: [/key.p8], issuer: me, subject: pseudonym, tokens: 2048 }
@@ -192,12 +192,12 @@ struct Configuration {
         receipts:
           renew: off
           rate: 3/m
-          interval: 48h
+          interval: 2d
           jitter: 0s
           retry: { shortest: 2s, longest: 2m, unauthorized: 61s, failed: 3m, not_found: 2h }
           lease: 7s
         session_tokens: { ttl: 10s, bind_to: Authorization }
-        developer_tokens: { max_ttl: 8760h, revoked: [ci, 0123456789abcdef] }
+        developer_tokens: { max_ttl: 365d, revoked: [ci, 0123456789abcdef] }
         headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T, device_check: X-D }
         upstreams:
           first.one-1_:
@@ -209,14 +209,14 @@ struct Configuration {
             connect_timeout: 10ms
             send_timeout: 101ms
             response_timeout: 100ms
-            read_timeout: 24h
+            read_timeout: 1d
             idle_timeout: 1h
             slow_start: 30s
             idle_connections_max: 0
             connections_max: 1
             requests_per_connection: 3
             queue: { requests: 9, timeout: 100ms }
-            ejection: { failures: 0, window: 1s, time: 1h, time_max: 24h, share_max: 0% }
+            ejection: { failures: 0, window: 1s, time: 1h, time_max: 1d, share_max: 0% }
             health_check:
               path: /health?x=y
               host: api.example:80
@@ -288,7 +288,7 @@ struct Configuration {
               environments: [production]
               categories: { only: [os, development, enterprise, developer_id, other] }
               min_bundle_version: '120'
-              risk: { max: 1000000, action: deny }
+              risk: { max: 1000000, action: { tier: token } }
             rewrite: { prefix: /v2 }
             upstream_host: in.example:81
             request_headers:
@@ -320,9 +320,9 @@ struct Configuration {
               rollout:
                 start: 100%
                 step: x100
-                every: 744h
+                every: 31d
                 while_success: 1%
-                guard: { window: 168h }
+                guard: { window: 7d }
         admin: { bind: localhost:9464 }
         log: { access: off, events: ./events.log, keys: off }
         limits:

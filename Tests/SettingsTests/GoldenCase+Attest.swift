@@ -203,7 +203,7 @@ extension GoldenCase {
             "bad risk thresholds, developer tokens, Macs",
             #"""
             apps: [{ id: ABCDE12345.com.example.app, macos: { require_full_security: on, sip: 1 } }]
-            developer_tokens: { max_ttl: 9000h, revoked: [ci, a b, ci], ttl: 1h }
+            developer_tokens: { max_ttl: 375d, revoked: [ci, a b, ci], ttl: 1h }
             routes:
               - name: a
                 path: /a
@@ -221,16 +221,20 @@ extension GoldenCase {
                 path: /d
                 upstream: api
                 attest: { mode: enforce, accept: [developer], min_tier: device_check }
+              - name: e
+                path: /e
+                upstream: api
+                attest: { mode: enforce, risk: { max: 1, action: { tier: attested, limit: x } } }
             """#,
             expects: #"""
                 1:74: apps[0].macos.require_full_security: "on" is not one of true, false
                 1:78: unknown key "sip" in apps[0].macos; known: require_full_security
-                2:30: developer_tokens.max_ttl: "9000h" is outside 1m to 8760h: a token that \#
+                2:30: developer_tokens.max_ttl: "375d" is outside 1m to 365d: a token that \#
                 nobody remembers must end by itself
-                2:51: developer_tokens.revoked[1]: "a b" is not a name: 1 to 64 letters, digits, \#
+                2:50: developer_tokens.revoked[1]: "a b" is not a name: 1 to 64 letters, digits, \#
                 periods, hyphens and underscores
-                2:56: developer_tokens.revoked[2]: listed twice
-                2:61: unknown key "ttl" in developer_tokens; known: max_ttl, revoked
+                2:55: developer_tokens.revoked[2]: listed twice
+                2:60: unknown key "ttl" in developer_tokens; known: max_ttl, revoked
                 7:36: routes[0].attest.risk: required key "max" is missing
                 7:46: routes[0].attest.risk.action: limit needs the name of a rate limit: write \#
                 { limit: NAME }
@@ -244,6 +248,9 @@ extension GoldenCase {
                 device_check, developer: did you mean "developer"?
                 19:61: routes[3].attest.min_tier: no proof that accept names is worth \#
                 device_check: each request would fall short
+                23:62: routes[4].attest.risk.action.tier: "attested" is not one of device_check, \#
+                token, none
+                23:72: unknown key "limit" in routes[4].attest.risk.action; known: tier
                 """#),
         GoldenCase(
             "routes that demand different things of the same request",

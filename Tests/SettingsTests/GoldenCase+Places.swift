@@ -98,18 +98,18 @@ extension GoldenCase {
                 2:10: receipts.renew: "of" is not one of on, off: did you mean "on"?
                 3:9: receipts.rate: 501/s is more than 500/s: they are sent one by one, and Apple \#
                 throttles whoever asks too often
-                4:13: receipts.interval: "23h" is outside 24h to 672h: Apple has no newer receipt \#
+                4:13: receipts.interval: "23h" is outside 1d to 28d: Apple has no newer receipt \#
                 for a day, and exchanges none older than 30 days
-                5:11: receipts.jitter: "169h" is outside 0s to 168h: with interval it has to \#
+                5:11: receipts.jitter: "169h" is outside 0s to 7d: with interval it has to \#
                 stay below the 30 days of a receipt
                 6:22: receipts.retry.shortest: "0s" is outside 1s to 1h: Apple wants to be left \#
                 alone for a while
-                6:35: receipts.retry.longest: "25h" is outside 1m to 24h: a receipt is to be \#
+                6:35: receipts.retry.longest: "25h" is outside 1m to 1d: a receipt is to be \#
                 renewed within 30 days
-                6:54: receipts.retry.unauthorized: "59s" is outside 1m to 24h: a key that Apple \#
+                6:54: receipts.retry.unauthorized: "59s" is outside 1m to 1d: a key that Apple \#
                 does not take is a matter for people
-                6:67: receipts.retry.failed: "1" has no unit: write 1s (units: ms, s, m, h)
-                6:81: receipts.retry.not_found: "721h" is outside 1h to 720h: Apple rarely comes \#
+                6:67: receipts.retry.failed: "1" has no unit: write 1s (units: ms, s, m, h, d)
+                6:81: receipts.retry.not_found: "721h" is outside 1h to 30d: Apple rarely comes \#
                 to know what it did not know
                 7:10: receipts.lease: "4s" is outside 5s to 10m: a short one is lost to a slow \#
                 store, a long one delays who takes over
@@ -119,8 +119,8 @@ extension GoldenCase {
             "receipts that would grow too old, and waits the wrong way round",
             #"""
             receipts:
-              interval: 600h
-              jitter: 120h
+              interval: 25d
+              jitter: 5d
               retry: { shortest: 2m, longest: 1m }
             """#,
             expects: #"""
@@ -307,7 +307,7 @@ extension GoldenCase {
             expects: #"""
                 1:10: workers: "0" is outside 1 to 256: one thread for each processor is enough
                 2:1: unknown key "listners": did you mean "listeners"?
-                3:19: challenge.ttl: "30" has no unit: write 30s (units: ms, s, m, h)
+                3:19: challenge.ttl: "30" has no unit: write 30s (units: ms, s, m, h, d)
                 7:15: routes[0].upstream: no upstream is named "apu": did you mean "api"?
                 8:41: routes[0].attest.challenge: challenge: off needs replay: durable, because \#
                 without a challenge only the registry's counter outlives a restart

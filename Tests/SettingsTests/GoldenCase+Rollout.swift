@@ -52,14 +52,14 @@ extension GoldenCase {
                 11:15: routes[1].attest.rollout.step: "2" is not a step: write one like x2 or \#
                 +10%
                 12:16: routes[1].attest.rollout.every: "24" has no unit: write 24s (units: ms, \#
-                s, m, h)
+                s, m, h, d)
                 13:24: routes[1].attest.rollout.while_success: "0%" is outside 1% to 100%: \#
                 less is no condition
                 14:23: routes[1].attest.rollout.min_requests: "0" is outside 1 to 1000000000: \#
                 without any nothing is known
                 15:31: routes[1].attest.rollout.guard.refused_max: "100%" is outside 0% to \#
                 99%: with all of them nothing is guarded
-                15:45: routes[1].attest.rollout.guard.window: "1s" is outside 1m to 168h: \#
+                15:45: routes[1].attest.rollout.guard.window: "1s" is outside 1m to 7d: \#
                 gateways bring together what they count every few seconds
                 15:63: routes[1].attest.rollout.guard.min_requests: "-1" is not a whole number \#
                 without unit
@@ -68,7 +68,7 @@ extension GoldenCase {
                 21:37: routes[2].attest.rollout.until: is less than start
                 21:47: routes[2].attest.rollout.step: "x1" is outside x2 to x100: a share that \#
                 grows
-                21:58: routes[2].attest.rollout.every: "1s" is outside 1m to 744h: what a step \#
+                21:58: routes[2].attest.rollout.every: "1s" is outside 1m to 31d: what a step \#
                 does wrong takes time to show
                 21:62: unknown key "evry" in routes[2].attest.rollout: did you mean "every"?
                 27:30: routes[3].attest.rollout.while_success: is used with step or every only
@@ -100,7 +100,7 @@ extension GoldenCase {
             """#,
             expects: #"""
                 1:30: endpoints.attest_rollout: required key "start" is missing
-                1:45: endpoints.attest_rollout.retry_after: "0s" is outside 1s to 168h: an app \#
+                1:45: endpoints.attest_rollout.retry_after: "0s" is outside 1s to 7d: an app \#
                 that is told to wait longer is used without having asked
                 1:49: unknown key "strat" in endpoints.attest_rollout: did you mean "start"?
                 """#),
@@ -108,7 +108,7 @@ extension GoldenCase {
             "attest_rollout with a share that moves and stays",
             #"""
             endpoints:
-              attest_rollout: { share: 101%, start: 1%, guard: {}, retry_after: 30d }
+              attest_rollout: { share: 101%, start: 1%, guard: {}, retry_after: 30w }
             """#,
             expects: #"""
                 2:28: endpoints.attest_rollout.share: "101%" is outside 0% to 100%: a share of \#
@@ -117,8 +117,8 @@ extension GoldenCase {
                 it is
                 2:45: endpoints.attest_rollout.guard: has no use beside share, which stays as \#
                 it is
-                2:69: endpoints.attest_rollout.retry_after: "30d" is not a duration: write one \#
-                like 30s, 250ms, 5m or 24h
+                2:69: endpoints.attest_rollout.retry_after: "30w" is not a duration: write one \#
+                like 30s, 250ms, 5m, 24h or 30d
                 """#),
         GoldenCase(
             "two shares that move by themselves, to the same place",

@@ -125,7 +125,7 @@ extension GoldenCase {
                 them: write 200 or 200-399
                 9:24: upstreams.c.retries.budget: "0.2" is not a share: write one like 25%
                 10:23: upstreams.c.resolve_interval: "never" is not a duration: write one like \#
-                30s, 250ms, 5m or 24h
+                30s, 250ms, 5m, 24h or 30d
                 """#),
         GoldenCase(
             "bad routes",

@@ -5,7 +5,7 @@ extension GoldenCase {
             #"""
             signals:
               user: { header: 'X User', from: server, retention: 1h }
-              keys_per_user: { max: 0, window: 30d, action: reject }
+              keys_per_user: { max: 0, window: 30w, action: reject }
               new_key_per_user: { max: 3, window: 59s }
               keys_per_address: { max: 1000001 }
               conflicts_per_key: 3
@@ -15,16 +15,15 @@ extension GoldenCase {
             expects: #"""
                 2:19: signals.user.header: "X User" is not a header name (RFC 9110 section 5.1)
                 2:35: signals.user.from: "server" is not one of response, proxy, client
-                2:54: signals.user.retention: "1h" is outside 24h to 17544h: whose key it was is \#
+                2:54: signals.user.retention: "1h" is outside 1d to 731d: whose key it was is \#
                 personal data, kept as long as it is of use
                 3:25: signals.keys_per_user.max: "0" is outside 1 to 1000000: more than so many \#
                 raise the signal
-                3:36: signals.keys_per_user.window: "30d" is not a duration: write one like 30s, \#
-                250ms, 5m or 24h
-                3:49: signals.keys_per_user.action: "reject" is not one of observe, limit, deny
-                4:23: unknown key "max" in signals.new_key_per_user; known: window, action, \#
-                rate_limit
-                4:39: signals.new_key_per_user.window: "59s" is outside 1m to 8784h: what is \#
+                3:36: signals.keys_per_user.window: "30w" is not a duration: write one like 30s, \#
+                250ms, 5m, 24h or 30d
+                3:49: signals.keys_per_user.action: "reject" is not one of observe, deny
+                4:23: unknown key "max" in signals.new_key_per_user; known: window, action
+                4:39: signals.new_key_per_user.window: "59s" is outside 1m to 366d: what is \#
                 older does not count any more
                 5:28: signals.keys_per_address.max: "1000001" is outside 1 to 1000000: more than \#
                 so many raise the signal
@@ -60,17 +59,17 @@ extension GoldenCase {
             rate_limits: { by_key: { by: key, rate: 1/s } }
             signals:
               keys_per_address: { action: limit }
-              attestations_per_address: { action: limit, rate_limit: by_key }
-              conflicts_per_key: { action: deny, rate_limit: by_kee }
+              attestations_per_address: { action: { limit: by_key } }
+              conflicts_per_key: { action: { limit: by_kee, of: 3 } }
             """#,
             expects: #"""
-                3:21: signals.keys_per_address: action: limit needs rate_limit, the name of one \#
-                of rate_limits
-                4:58: signals.attestations_per_address.rate_limit: "by_key" counts by key, and \#
+                3:31: signals.keys_per_address.action: limit needs the name of a rate limit: \#
+                write { limit: NAME }
+                4:48: signals.attestations_per_address.action.limit: "by_key" counts by key, and \#
                 here no key is verified
-                5:50: signals.conflicts_per_key.rate_limit: no rate limit is named "by_kee": did \#
-                you mean "by_key"?
-                5:50: signals.conflicts_per_key.rate_limit: is used with action: limit only
+                5:41: signals.conflicts_per_key.action.limit: no rate limit is named "by_kee": \#
+                did you mean "by_key"?
+                5:49: unknown key "of" in signals.conflicts_per_key.action; known: limit
                 """#),
         GoldenCase(
             "users whose names would change with the challenge keys",

@@ -79,8 +79,8 @@ extension GoldenCase {
             timeouts: { idle: '' }
             """#,
             expects: #"""
-                1:19: challenge.ttl: "30" has no unit: write 30s (units: ms, s, m, h)
-                1:40: challenge.attestation_ttl: "24" has no unit: write 24s (units: ms, s, m, h)
+                1:19: challenge.ttl: "30" has no unit: write 30s (units: ms, s, m, h, d)
+                1:40: challenge.attestation_ttl: "24" has no unit: write 24s (units: ms, s, m, h, d)
                 2:17: limits.head: "32768" has no unit: write 32768B (units: B, KiB, MiB, GiB)
                 2:37: limits.connections: "10s" is not a whole number without unit
                 3:19: timeouts.idle: has no value
@@ -88,24 +88,24 @@ extension GoldenCase {
         GoldenCase(
             "malformed numbers",
             #"""
-            challenge: { ttl: 30 s, attestation_ttl: 1d }
+            challenge: { ttl: 30 s, attestation_ttl: 1 d }
             limits: { head: 32KB, target: 8k, body: -1B, fields: 1.5, registry_queue: \#
             99999999999999999999 }
             timeouts: { idle: 1.5s, send: 99999999999999999h }
             """#,
             expects: #"""
-                1:19: challenge.ttl: "30 s" is not a duration: write one like 30s, 250ms, 5m or \#
-                24h
-                1:42: challenge.attestation_ttl: "1d" is not a duration: write one like 30s, \#
-                250ms, 5m or 24h
+                1:19: challenge.ttl: "30 s" is not a duration: write one like 30s, 250ms, 5m, 24h \#
+                or 30d
+                1:42: challenge.attestation_ttl: "1 d" is not a duration: write one like 30s, \#
+                250ms, 5m, 24h or 30d
                 2:17: limits.head: "32KB" is not a size: write one like 64KiB, 1MiB or 512B
                 2:31: limits.target: "8k" is not a size: write one like 64KiB, 1MiB or 512B
                 2:41: limits.body: "-1B" is not a size: write one like 64KiB, 1MiB or 512B
                 2:54: limits.fields: "1.5" is not a whole number without unit
                 2:75: limits.registry_queue: "99999999999999999999" is outside 1 to 1000000: each \#
                 waiting request holds memory
-                3:19: timeouts.idle: "1.5s" is not a duration: write one like 30s, 250ms, 5m or \#
-                24h
+                3:19: timeouts.idle: "1.5s" is not a duration: write one like 30s, 250ms, 5m, 24h \#
+                or 30d
                 3:31: timeouts.send: "99999999999999999h" is outside 100ms to 10m: clients that \#
                 do not read hold memory
                 """#),
@@ -123,7 +123,7 @@ extension GoldenCase {
                 1:10: workers: "0" is outside 1 to 256: one thread for each processor is enough
                 2:19: challenge.ttl: "2h" is outside 1s to 1h: a spent challenge is remembered \#
                 for as long
-                2:40: challenge.attestation_ttl: "73h" is outside 1m to 72h: Apple wants the same \#
+                2:40: challenge.attestation_ttl: "73h" is outside 1m to 3d: Apple wants the same \#
                 hash retried, and an old challenge proves nothing
                 3:17: limits.head: "100B" is outside 1KiB to 1MiB: each connection may hold as \#
                 much

@@ -143,7 +143,7 @@ struct PostgresSettingsTests {
                 7:20: registry.connect_timeout: "99ms" is outside 100ms to 1m: each address may \
                 cost as much
                 8:20: registry.command_timeout: "2m" is outside 100ms to 1m: requests wait for it
-                9:14: registry.stale_max: "1s" is outside 2s to 168h: a revoked key may be used \
+                9:14: registry.stale_max: "1s" is outside 2s to 7d: a revoked key may be used \
                 for as long
                 10:3: unknown key "poool" in registry: did you mean "pool"?
                 """),

@@ -80,7 +80,7 @@ struct SettingsPrinterTests {
     func units() throws {
         let text = SettingsPrinter.text(of: try Configuration().settings(""))
         for line in [
-            "  head: 32KiB", "  body: 1MiB", "  attestation_ttl: 24h", "  ttl: 2m", "  idle: 75s",
+            "  head: 32KiB", "  body: 1MiB", "  attestation_ttl: 1d", "  ttl: 2m", "  idle: 75s",
             "counters: embedded", "  - bind: \"127.0.0.1:8080\"", "    path: \"/*\"",
         ] {
             #expect(text.split(separator: "\n").contains(Substring(line)))

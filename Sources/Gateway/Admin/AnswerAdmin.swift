@@ -4,26 +4,37 @@ import Policy
 import Settings
 import Telemetry
 
+/// What the admin listener shows to whoever asks.
+enum AdminPage: String {
+    case liveness = "/livez"
+    case readiness = "/readyz"
+    case metrics = "/metrics"
+    case identityKeys = "/identity/jwks.json"
+    case status = "/"
+}
+
 /// The admin listener: health, metrics and a status page. Nothing here reaches an upstream.
 extension Exchange {
     func answerAdmin(path: Span<UInt8>) throws(Refusal) -> Step {
         if let action = DeviceAction(path: path) { return try begin(action) }
+        guard let page = AdminPage(rawValue: String(decoding: path.array, as: UTF8.self)) else {
+            throw Refusal(.notFound, detail: "admin")
+        }
         guard head.methodKind == .get || head.methodKind == .head else {
             throw Refusal(.methodNotAllowed, detail: "admin")
         }
         decision = .answered
-        switch String(decoding: path.array, as: UTF8.self) {
-        case "/livez": return answer(text(200, "ok\n"))
-        case "/readyz": return answer(readiness())
-        case "/metrics":
+        switch page {
+        case .liveness: return answer(text(200, "ok\n"))
+        case .readiness: return answer(readiness())
+        case .metrics:
             let page = MetricsPage.text(worker.hub, site: site)
             return answer(
                 LocalResponse(
                     status: 200, contentType: PrometheusText.contentType,
                     body: page.readable.array))
-        case "/identity/jwks.json": return answer(try keySet())
-        case "/": return answer(StatusPage.response(worker.hub, site: site))
-        default: throw Refusal(.notFound, detail: "admin")
+        case .identityKeys: return answer(try keySet())
+        case .status: return answer(StatusPage.response(worker.hub, site: site))
         }
     }
 

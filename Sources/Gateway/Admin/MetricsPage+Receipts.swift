@@ -7,7 +7,7 @@ extension MetricsPage {
         let meter = hub.renewalMeter
         page.family(
             "sallyport_receipt_renewals_total", .counter,
-            help: "Receipts sent to Apple, or too old to be sent, by what came of it.")
+            help: "Receipts sent to Apple, by what came of it.")
         for outcome in RenewalOutcome.allCases {
             page.sample([("outcome", outcome.rawValue)], meter.value(outcome))
         }

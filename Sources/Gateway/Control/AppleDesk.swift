@@ -18,20 +18,32 @@ final class AppleDesk: AppleObserver {
         self.hub = hub
     }
 
-    /// To be called at the start and at each reload.
-    func use(_ next: AppleSettings?) throws(ConfigurationFailure) {
+    /// What another configuration makes of it, once it is used.
+    struct Change {
+        fileprivate let settings: AppleSettings?
+        fileprivate let client: AppleClient?
+    }
+
+    /// To be called at the start and at each reload, before anything else of it is in force; nil
+    /// where nothing changes.
+    func change(to next: AppleSettings?) throws(ConfigurationFailure) -> Change? {
         // What is known of keys, and connections, outlive a reload that does not concern them.
-        guard next != settings else { return }
+        guard next != settings else { return nil }
         do throws(HTTPSClientError) {
             let fresh = try next.map { settings throws(HTTPSClientError) in
                 try AppleClient(loop: loop, settings.configuration)
             }
             fresh?.observer = self
-            client = fresh
-            settings = next
+            return Change(settings: next, client: fresh)
         } catch {
             throw ConfigurationFailure("apple: \(error)")
         }
+    }
+
+    func use(_ change: Change?) {
+        guard let change else { return }
+        settings = change.settings
+        client = change.client
     }
 
     /// Ends what is under way, whose callers hear of it.

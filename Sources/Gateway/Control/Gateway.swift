@@ -104,7 +104,7 @@ public final class Gateway {
             index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
         self.control = control
         let apple = AppleDesk(loop: control.loop, hub: hub)
-        try apple.use(site.settings.apple)
+        apple.use(try apple.change(to: site.settings.apple))
         self.apple = apple
         let devices = try DeviceDesk(loop: control.loop, apple: apple, line: hub.devices)
         devices.use(site.settings.deviceCheck)
@@ -282,9 +282,11 @@ public final class Gateway {
                 pseudonymKeys: loaded.pseudonymKeys,
                 generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister)
             try hub.resolve(loaded.settings.upstreams)
-            try apple?.use(loaded.settings.apple)
-            devices?.use(loaded.settings.deviceCheck)
+            let appleChange = try apple?.change(to: loaded.settings.apple)
             let bound = try listeners.bind(loaded.settings, generation: next.generation)
+            // Not before all is bound: a configuration is taken whole or not at all.
+            apple?.use(appleChange)
+            devices?.use(loaded.settings.deviceCheck)
             keepShares(of: site, in: next)
             site = next
             for (index, mailbox) in mailboxes.enumerated() {

@@ -13,7 +13,6 @@ final class ReceiptRenewal {
         case due(Result<[DueReceipt], StoreError>)
         case backlog(Result<ReceiptBacklog, StoreError>)
         case stored(Result<Set<KeyID>, StoreError>)
-        case changed(RegistryChange)
     }
 
     private let loop: EventLoop
@@ -24,16 +23,18 @@ final class ReceiptRenewal {
     private var planner: RenewalPlanner
     private let replies: Mailbox<Reply>
     private var receiver: MailboxReceiver<Reply>?
+    /// Apart, so that no flood of them keeps an answer out.
+    private var changes: MailboxReceiver<RegistryChange>?
     private var timer: Timer?
     private var isRunning = false
     private var isStopped = false
     private var isHolder = false
 
-    /// The name of the lease in the registry.
-    static let leaseName = "receipts"
-    /// One for each operation that is asked; changes may be many, and those lost are found out by
-    /// the write itself.
-    private static let replyCountMax = 10_000
+    /// One for each operation that is asked: far more than ever are. One that was lost would be
+    /// awaited for ever.
+    private static let replyCountMax = 1000
+    /// What is lost of them is found out by the write itself.
+    private static let changeCountMax = 10_000
 
     /// `exchange`: nil where no app has a key.
     init(loop: EventLoop, hub: Hub, site: Site, exchange: (any ReceiptExchange)?) throws {
@@ -42,15 +43,16 @@ final class ReceiptRenewal {
         self.exchange = exchange
         meter = hub.renewalMeter
         verifier = site.receipts
-        planner = RenewalPlanner(
-            Self.rules(site, exchange),
-            lease: SharedLease(
-                name: Self.leaseName, holder: RandomBytes.bytes(16),
-                lifetime: site.settings.receipts.lease))
+        planner = RenewalPlanner(Self.rules(site, exchange), holder: RandomBytes.bytes(16))
         replies = try Mailbox(countMax: Self.replyCountMax)
         receiver = replies.attach(to: loop) { [unowned self] in take($0) }
+        let changed = try Mailbox<RegistryChange>(countMax: Self.changeCountMax)
+        changes = changed.attach(to: loop) { [unowned self] in
+            planner.changed($0)
+            run()
+        }
         timer = Timer(loop: loop) { [unowned self] in run() }
-        hub.registry.onChange { [replies] in _ = replies.post(.changed($0)) }
+        hub.registry.onChange { _ = changed.post($0) }
         timer?.schedule(after: .zero)
     }
 
@@ -67,7 +69,7 @@ final class ReceiptRenewal {
         return RenewalPlanner.Rules(
             schedule: site.receiptSchedule, spacing: settings.rate.spacingNanoseconds,
             inFlightCountMax: exchange?.inFlightCountMax ?? 0, backOff: backOff,
-            unauthorizedPause: settings.retry.unauthorized,
+            unauthorizedPause: settings.retry.unauthorized, leaseLifetime: settings.lease,
             groups: apps.flatMap { app in
                 AttestEnvironment.allCases.filter(app.environments.contains).map {
                     ReceiptGroup(appID: app.id, environment: $0)
@@ -80,7 +82,7 @@ final class ReceiptRenewal {
         guard !isStopped else { return }
         verifier = site.receipts
         self.exchange = exchange
-        planner.replace(Self.rules(site, exchange))
+        planner.replace(Self.rules(site, exchange), at: loop.now)
         run()
     }
 
@@ -132,7 +134,6 @@ final class ReceiptRenewal {
         case .send(let due): send(due)
         case .store(let renewals):
             registry.storeRenewals(renewals) { _ = replies.post(.stored($0)) }
-        case .skip(_, let outcome): meter.count(outcome)
         }
     }
 
@@ -148,6 +149,9 @@ final class ReceiptRenewal {
         let result =
             switch answer {
             case .receipt(let receipt): verified(receipt, due)
+            // Only where Apple says so too: our clock may be wrong.
+            case .other(.notFound) where due.state.expiresAt ?? .max <= now.seconds:
+                RenewalResult.expired
             case .other(let result): result
             }
         meter.count(result.outcome)
@@ -184,7 +188,6 @@ final class ReceiptRenewal {
         case .backlog(let result): planner.counted(result)
         case .stored(let result):
             meter.countSuperseded(planner.stored(result, at: loop.now).count)
-        case .changed(let change): planner.changed(change)
         }
         run()
     }

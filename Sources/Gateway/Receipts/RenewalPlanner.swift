@@ -20,8 +20,6 @@ struct RenewalPlanner {
         case countBacklog([ReceiptGroup], now: Int64)
         case send(DueReceipt)
         case store(FencedRenewals)
-        /// A receipt that is not sent at all.
-        case skip(DueReceipt, RenewalOutcome)
     }
 
     /// Why no receipt is sent.
@@ -47,10 +45,13 @@ struct RenewalPlanner {
         var unauthorizedPause: Duration
         /// How often an empty queue is looked at again: as long as a new key waits at most.
         var pollInterval: Duration = .seconds(2)
+        var leaseLifetime: Duration = .seconds(30)
         /// The apps whose teams have a key.
         var groups: [ReceiptGroup]
     }
 
+    /// The name of the lease in the registry.
+    static let leaseName = "receipts"
     /// Receipts of one page: a megabyte.
     private static let pageCountMax = 200
     /// What was read is sent within a minute, so that keys revoked meanwhile are left out.
@@ -78,13 +79,16 @@ struct RenewalPlanner {
     /// Answers in a row that call for a pause, and until when it lasts.
     private var backOffCount = 0
     private var backOffUntil: MonotonicInstant?
+    /// Whether Apple itself asked for that.
+    private var isThrottled = false
     /// Teams whose keys Apple does not take.
     private var refusedTeams: [String: MonotonicInstant] = [:]
     private(set) var backlog = ReceiptBacklog()
 
-    init(_ rules: Rules, lease: SharedLease) {
+    /// `holder`: random bytes made at the start.
+    init(_ rules: Rules, holder: [UInt8]) {
         self.rules = rules
-        self.lease = lease
+        lease = SharedLease(name: Self.leaseName, holder: holder, lifetime: rules.leaseLifetime)
     }
 
     // MARK: what to do
@@ -93,10 +97,16 @@ struct RenewalPlanner {
     /// event.
     mutating func next(at now: Moment) -> Action? {
         let isActive = !rules.groups.isEmpty
-        if isActive, let write = lease.write(at: now.instant) { return .writeLease(write) }
+        let isBusy = !(inFlight.isEmpty && results.isEmpty && storing.isEmpty)
+        let isHolder = lease.term(at: now.instant) != nil
+        // Where nothing more is to be sent it is kept until all is heard and written.
+        if isActive || isHolder && isBusy, let write = lease.write(at: now.instant) {
+            return .writeLease(write)
+        }
         guard let term = lease.term(at: now.instant) else {
             // Whoever goes on reads anew what is due by then.
             queue = []
+            if !isActive { results = [] }
             return nil
         }
         if nextSend == nil { nextSend = now.instant.advanced(byNanoseconds: rules.spacing) }
@@ -133,13 +143,16 @@ struct RenewalPlanner {
         let groups = rules.groups.filter { !isRefused($0, now.instant) }
         guard !groups.isEmpty else { return nil }
         isReading = true
-        let pageCount = min(Self.pageCountMax, max(1, Int(Self.pageNanoseconds / rules.spacing)))
         let busyCount = inFlight.count + results.count + storing.count
         return .readDue(
             groups.map {
                 DueReceiptQuery(
                     group: $0, dueBy: now.seconds, countMax: pageCount + busyCount)
             })
+    }
+
+    private var pageCount: Int {
+        min(Self.pageCountMax, max(1, Int(Self.pageNanoseconds / rules.spacing)))
     }
 
     private mutating func send(_ now: Moment) -> Action? {
@@ -150,11 +163,6 @@ struct RenewalPlanner {
             if isRefused(due.group, now.instant) || !rules.groups.contains(due.group) {
                 queue.removeFirst()
                 continue
-            }
-            if let expiresAt = due.state.expiresAt, expiresAt <= now.seconds {
-                queue.removeFirst()
-                keep(.expired, of: due, now)
-                return .skip(due, .expired)
             }
             guard let nextSend, nextSend <= now.instant else { return nil }
             self.nextSend = now.instant.advanced(byNanoseconds: rules.spacing)
@@ -172,6 +180,8 @@ struct RenewalPlanner {
     private func isRefused(_ group: ReceiptGroup, _ now: MonotonicInstant) -> Bool {
         refusedTeams[group.teamID].map { now < $0 } ?? false
     }
+
+    var queueCount: Int { queue.count }
 
     /// When to ask ``next(at:)`` again where nothing happens before; later than now.
     func wake(at now: Moment) -> MonotonicInstant {
@@ -217,11 +227,13 @@ struct RenewalPlanner {
         return actions
     }
 
-    /// Another configuration: what Apple refused may have been mended.
-    mutating func replace(_ rules: Rules) {
+    /// Another configuration: what Apple refused, and what did not reach it, may have been mended.
+    mutating func replace(_ rules: Rules, at now: MonotonicInstant) {
         self.rules = rules
+        lease.lifetime = rules.leaseLifetime
+        nextSend = nextSend.map { min($0, now.advanced(byNanoseconds: rules.spacing)) }
         refusedTeams = [:]
-        backOffUntil = nil
+        if !isThrottled { backOffUntil = nil }
         queue = []
         nextRead = nil
         nextCount = nil
@@ -251,7 +263,7 @@ struct RenewalPlanner {
             return
         }
         let busy = Set(inFlight.keys).union((results + storing).map(\.keyID))
-        queue = found.filter { !busy.contains($0.keyID) }[...]
+        queue = found.filter { !busy.contains($0.keyID) }.prefix(pageCount)
         nextRead = queue.isEmpty ? now + rules.pollInterval : nil
     }
 
@@ -294,6 +306,7 @@ struct RenewalPlanner {
         if let asked = result.retryAfter { pause = max(pause, min(asked, Self.retryAfterMax)) }
         let until = now.instant + pause
         backOffUntil = max(backOffUntil ?? until, until)
+        isThrottled = isThrottled && !isNew || result.outcome == .throttled
         queue = []
         return isNew ? pause : nil
     }

@@ -15,7 +15,7 @@ enum RenewalResult: Sendable {
     case serverError(retryAfter: Duration?)
     case unreachable
     case unexpected
-    /// It was not sent: its time has run out.
+    /// Apple does not know it, and its time has run out.
     case expired
 
     var outcome: RenewalOutcome {
@@ -54,7 +54,9 @@ enum RenewalResult: Sendable {
     /// Whether Apple has judged this receipt, so that it can be reached and takes our key.
     var isJudgement: Bool {
         switch self {
-        case .renewed, .invalid, .tooEarly, .wrongEnvironment, .badPayload, .notFound: true
+        case .renewed, .invalid, .tooEarly, .wrongEnvironment, .badPayload, .notFound,
+            .expired:
+            true
         default: false
         }
     }

@@ -27,7 +27,11 @@ extension SettingsPrinter {
         if let risk = restrictions.risk {
             yaml.mapping("risk") { yaml in
                 yaml.entry("max", "\(risk.max)")
-                write("action", risk.action.rawValue, limits.risk, to: &yaml)
+                if risk.action == .lower {
+                    yaml.mapping("action") { $0.entry("tier", risk.tier.name.description) }
+                } else {
+                    write("action", risk.action.rawValue, limits.risk, to: &yaml)
+                }
             }
         }
         if attest.clientData == .body {
@@ -36,7 +40,8 @@ extension SettingsPrinter {
         }
     }
 
-    private static func write(
+    /// An action; as `{ limit: NAME }` where it has a limit.
+    static func write(
         _ key: String, _ action: String, _ limit: String?, to yaml: inout YAMLText
     ) {
         if let limit {

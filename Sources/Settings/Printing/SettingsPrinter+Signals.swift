@@ -27,8 +27,7 @@ extension SettingsPrinter {
         yaml.mapping(key) { yaml in
             if hasCount { yaml.entry("max", "\(rule.countMax)") }
             yaml.entry("window", Quantity.describe(rule.window))
-            yaml.entry("action", rule.action.rawValue)
-            if let name = rule.rateLimit { yaml.entry("rate_limit", text: name) }
+            write("action", rule.action.rawValue, rule.rateLimit, to: &yaml)
         }
     }
 }

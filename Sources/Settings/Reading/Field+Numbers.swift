@@ -38,7 +38,7 @@ extension Field {
     func duration(_ low: Duration, _ high: Duration, _ reason: String) -> Duration? {
         let milliseconds = Quantity.milliseconds(low)...Quantity.milliseconds(high)
         let form = QuantityForm(
-            noun: "duration", example: "30s, 250ms, 5m or 24h", likeliestUnit: "s",
+            noun: "duration", example: "30s, 250ms, 5m, 24h or 30d", likeliestUnit: "s",
             units: Quantity.durationUnits)
         return amount(milliseconds, form, reason).map { .milliseconds($0) }
     }

@@ -19,6 +19,7 @@ enum Quantity {
     static let durationUnits = [
         Unit(name: "ms", factor: 1), Unit(name: "s", factor: 1000),
         Unit(name: "m", factor: 60_000), Unit(name: "h", factor: 3_600_000),
+        Unit(name: "d", factor: 86_400_000),
     ]
     static let byteUnits = [
         Unit(name: "B", factor: 1), Unit(name: "KiB", factor: 1024),

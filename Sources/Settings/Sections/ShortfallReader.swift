@@ -23,15 +23,12 @@ struct ShortfallReader {
         _ section: inout Section, into policy: inout AttestPolicy, _ limits: inout ShortfallLimits
     ) {
         guard let field = section.field("on_store_failure") else { return }
-        if field.isMapping {
-            guard let name = Self.limit(field, allowingKey: false) else { return }
-            (policy.onStoreFailure, limits.storeFailure) = (.limit, name)
+        let words = StoreFailurePolicy.allCases.filter { $0 != .limit }.map { ($0.rawValue, $0) }
+        guard let read = Self.action(field, words, limited: .limit, allowingKey: false) else {
             return
         }
-        let words = StoreFailurePolicy.allCases.filter { $0 != .limit }.map { ($0.rawValue, $0) }
-        guard let onFailure = Self.word(field, words) else { return }
-        policy.onStoreFailure = onFailure
-        if onFailure == .tokensOnly, isAcceptKnown, !policy.accept.contains(.token) {
+        (policy.onStoreFailure, limits.storeFailure) = read
+        if policy.onStoreFailure == .tokensOnly, isAcceptKnown, !policy.accept.contains(.token) {
             field.error("tokens_only needs accept: [assertion, token]")
         }
     }
@@ -61,15 +58,24 @@ struct ShortfallReader {
     private static func action(
         _ field: Field, allowingKey: Bool = false
     ) -> (ShortfallAction, String?)? {
-        if field.isMapping {
-            return limit(field, allowingKey: allowingKey).map { (.limit, $0) }
-        }
         let words = [ShortfallAction.deny, .pass].map { ($0.rawValue, $0) }
+        return action(field, words, limited: .limit, allowingKey: allowingKey)
+    }
+
+    /// One of `words`, or `{ limit: NAME }`, which stands for `limited`.
+    static func action<Value>(
+        _ field: Field, _ words: [(name: String, value: Value)], limited: Value, allowingKey: Bool
+    ) -> (action: Value, limit: String?)? {
+        if field.isMapping {
+            return limit(field, allowingKey: allowingKey).map { (limited, $0) }
+        }
         return word(field, words).map { ($0, nil) }
     }
 
     /// One of the words that stand for themselves.
-    static func word<Value>(_ field: Field, _ words: [(name: String, value: Value)]) -> Value? {
+    private static func word<Value>(_ field: Field, _ words: [(name: String, value: Value)])
+        -> Value?
+    {
         if case .scalar("limit", _) = field.node.kind {
             field.error("limit needs the name of a rate limit: write { limit: NAME }")
             return nil
@@ -78,7 +84,7 @@ struct ShortfallReader {
     }
 
     /// `{ limit: NAME }`.
-    static func limit(_ field: Field, allowingKey: Bool) -> String? {
+    private static func limit(_ field: Field, allowingKey: Bool) -> String? {
         let name = field.section { section in
             section.required("limit").flatMap { $0.rateLimitName(allowingKey: allowingKey) }
         }

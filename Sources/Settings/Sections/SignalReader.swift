@@ -93,15 +93,12 @@ enum SignalReader {
                 $0.duration(
                     .seconds(60), .seconds(366 * day), "what is older does not count any more")
             }
-            section.set("action", &rule.action) { $0.choice(SignalSettings.Action.self) }
-            let limitField = section.field("rate_limit")
-            if let limitField {
-                let names = limitField.rateLimitNames(allowingKey: allowingKey)
-                rule.rateLimit = names?.first
-                if let names, names.count != 1 { limitField.error("one rate limit is needed") }
-                if rule.action != .limit { limitField.error("is used with action: limit only") }
-            } else if rule.action == .limit {
-                field.error("action: limit needs rate_limit, the name of one of rate_limits")
+            let words = [SignalSettings.Action.observe, .deny].map { ($0.rawValue, $0) }
+            if let field = section.field("action"),
+                let read = ShortfallReader.action(
+                    field, words, limited: .limit, allowingKey: allowingKey)
+            {
+                (rule.action, rule.rateLimit) = read
             }
             return rule
         }

@@ -22,7 +22,7 @@ public struct SignalSettings: Hashable, Sendable {
     }
 
     /// What becomes of a request on which a signal is raised.
-    public enum Action: String, Hashable, Sendable, CaseIterable {
+    public enum Action: String, Hashable, Sendable {
         /// It is counted and told to the upstream.
         case observe
         /// It counts against a rate limit as well.

@@ -85,7 +85,8 @@ struct StandInControl {
         if let status = order["status"]?.integerValue {
             var reply = StandInReply(
                 status: Int(status), text: order["body"]?.stringValue ?? "")
-            reply.retryAfter = order["retry_after"]?.stringValue
+            let retryAfter = order["retry_after"]
+            reply.retryAfter = retryAfter?.stringValue ?? retryAfter?.integerValue.map { "\($0)" }
             fault.reply = reply
         }
         return fault

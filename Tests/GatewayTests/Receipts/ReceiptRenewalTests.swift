@@ -65,7 +65,9 @@ final class ReceiptRenewalTests {
     }
 
     /// The record after the answer to its receipt, which came with its attestation.
-    private func renew(_ answer: ReceiptAnswer) throws -> (KeyRecord, RenewalMeter) {
+    private func renew(
+        _ answer: ReceiptAnswer, expiresIn seconds: Int64 = 1000
+    ) throws -> (KeyRecord, RenewalMeter) {
         let path = directory.path(of: "registry.db")
         let administration = try SQLiteAdministration(path: path, createsIfMissing: true)
         var record = KeyRecord(
@@ -73,7 +75,7 @@ final class ReceiptRenewalTests {
             environment: .production, enrolledAt: now - 60)
         record.receipt = [1]
         record.receiptState = ReceiptState(
-            kind: .attest, createdAt: now - 60, expiresAt: now + 1000, dueAt: now - 60)
+            kind: .attest, createdAt: now - 60, expiresAt: now + seconds, dueAt: now - 60)
         let load = administration.beginImport()
         try load.add(record)
         _ = try load.finish()
@@ -165,5 +167,19 @@ final class ReceiptRenewalTests {
         #expect((record.receiptState?.dueAt != nil) == isDue)
         #expect(record.receipt == [1])
         #expect(meter.value(outcome) == 1)
+    }
+
+    @Test("one whose time has run out is over when Apple says so, and not by our clock alone")
+    func expired() throws {
+        let (record, meter) = try renew(.other(.notFound), expiresIn: -1)
+        #expect(record.receiptState?.lastOutcome == .expired)
+        #expect(record.receiptState?.dueAt == nil)
+        #expect(meter.value(.expired) == 1)
+    }
+
+    @Test("one whose time has run out by our clock is renewed where Apple does it")
+    func notExpired() throws {
+        let (record, _) = try renew(.receipt(try receipt()), expiresIn: -1)
+        #expect(record.receiptState?.lastOutcome == .renewed)
     }
 }

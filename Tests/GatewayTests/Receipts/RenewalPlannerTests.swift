@@ -26,7 +26,7 @@ struct RenewalPlannerTests {
                 schedule: ReceiptSchedule(ReceiptSettings()), spacing: 1_000_000_000,
                 inFlightCountMax: 3, backOff: backOff, unauthorizedPause: .seconds(600),
                 groups: [Self.group, Self.other]),
-            lease: SharedLease(name: "receipts", holder: [1], lifetime: .seconds(30)))
+            holder: [1])
     }
 
     private mutating func pass(_ duration: Duration) {
@@ -73,6 +73,17 @@ struct RenewalPlannerTests {
     private mutating func answer(_ result: RenewalResult, _ number: UInt64) -> Duration? {
         planner.answered(
             result, of: ReceiptScheduleTests.keyID(number), at: now, jitter: 1)
+    }
+
+    /// What was written stands, in the term of before.
+    private mutating func answerLease(_ write: SharedWrite) {
+        let life = Int64((write.lifetime ?? .zero) / .milliseconds(1))
+        let entry = SharedEntry(
+            name: "receipts", value: write.value, version: 2, term: 4, expiresAt: life)
+        planner.leaseAnswered(
+            .success(
+                SharedOutcome(isWritten: true, reading: SharedReading(entry: entry, now: 0))),
+            at: now.instant)
     }
 
     private mutating func hasNothing() -> Bool { planner.next(at: now) == nil }
@@ -162,9 +173,8 @@ struct RenewalPlannerTests {
             .unexpected,
         ])
     mutating func backOff(_ result: RenewalResult) throws {
-        planner = RenewalPlanner(
-            planner.rules,
-            lease: SharedLease(name: "receipts", holder: [1], lifetime: .seconds(3000)))
+        planner.rules.leaseLifetime = .seconds(3000)
+        planner = RenewalPlanner(planner.rules, holder: [1])
         try takeLease()
         for pause in [10, 20, 40, 60, 60] as [Int64] {
             try read(due(1...3))
@@ -223,26 +233,14 @@ struct RenewalPlannerTests {
         #expect(planner.pause(at: now.instant) == .unauthorized)
         pass(.seconds(5))
         #expect(sent() == nil)
-        planner.replace(planner.rules)
+        planner.replace(planner.rules, at: now.instant)
         #expect(planner.pause(at: now.instant) == nil)
     }
 
-    @Test("one whose time has run out is not sent; one that was revoked meanwhile neither")
+    @Test("one that was revoked meanwhile is not sent")
     mutating func left() throws {
         try takeLease()
-        try read(
-            [ReceiptScheduleTests.due(1, expiresAt: Self.seconds - 1)] + due(2...3))
-        guard case .skip(let skipped, .expired)? = planner.next(at: now) else {
-            Issue.record("an expired receipt is not left out")
-            return
-        }
-        #expect(skipped.keyID == ReceiptScheduleTests.keyID(1))
-        guard case .store(let renewals)? = planner.next(at: now) else {
-            Issue.record("it is not marked")
-            return
-        }
-        #expect(renewals.writes.first?.state.lastOutcome == .expired)
-        #expect(renewals.writes.first?.state.dueAt == nil)
+        try read(due(2...3))
         planner.changed(.keys([ReceiptScheduleTests.keyID(2)]))
         pass(.seconds(1))
         #expect(sent() == ReceiptScheduleTests.keyID(3))
@@ -267,6 +265,86 @@ struct RenewalPlannerTests {
         #expect(write.lifetime == .zero)
         pass(.seconds(60))
         #expect(hasNothing())
+    }
+
+    @Test("where renewals are turned off the lease is let go of once, when all is heard and kept")
+    mutating func turnedOff() throws {
+        try takeLease()
+        try read(due(1...2))
+        pass(.seconds(1))
+        #expect(sent() == ReceiptScheduleTests.keyID(1))
+        var rules = planner.rules
+        rules.groups = []
+        planner.replace(rules, at: now.instant)
+        // It is kept for as long as an answer is awaited.
+        pass(.seconds(20))
+        guard case .writeLease(let kept)? = planner.next(at: now) else {
+            Issue.record("the lease is not kept")
+            return
+        }
+        #expect(kept.lifetime == .seconds(30))
+        answerLease(kept)
+        #expect(hasNothing())
+        pass(.seconds(5))
+        _ = answer(.notFound, 1)
+        guard case .store(let renewals)? = planner.next(at: now) else {
+            Issue.record("what is known is not kept")
+            return
+        }
+        let changed = Set(renewals.writes.map(\.keyID))
+        #expect(planner.stored(.success(changed), at: now.instant).isEmpty)
+        guard case .writeLease(let released)? = planner.next(at: now) else {
+            Issue.record("the lease is not let go of")
+            return
+        }
+        #expect(released.lifetime == .zero)
+        answerLease(released)
+        for _ in 0..<5 {
+            #expect(hasNothing())
+            pass(.seconds(60))
+        }
+        #expect(planner.pause(at: now.instant) == .off)
+    }
+
+    @Test("a reload brings another rate at once, and does not end what Apple asked for")
+    mutating func replaced() throws {
+        planner.rules.spacing = 3_600_000_000_000
+        try takeLease()
+        #expect(hasNothing() == false)
+        var rules = planner.rules
+        rules.spacing = 1_000_000_000
+        rules.leaseLifetime = .seconds(600)
+        planner.replace(rules, at: now.instant)
+        #expect(planner.lease.lifetime == .seconds(600))
+        planner.dueRead(.success([]), at: now.instant)
+        pass(.seconds(2))
+        try read(due(1...3))
+        #expect(sent() == ReceiptScheduleTests.keyID(1))
+        // What failed may have been mended.
+        _ = answer(.unreachable, 1)
+        #expect(planner.pause(at: now.instant) == .backingOff)
+        planner.replace(rules, at: now.instant)
+        #expect(planner.pause(at: now.instant) == nil)
+        guard case .store? = planner.next(at: now) else {
+            Issue.record("what is known is not kept")
+            return
+        }
+        try read(due(2...3))
+        pass(.seconds(1))
+        #expect(sent() == ReceiptScheduleTests.keyID(2))
+        #expect(answer(.throttled(retryAfter: .seconds(90)), 2) == .seconds(90))
+        planner.replace(rules, at: now.instant)
+        #expect(planner.pause(at: now.instant) == .backingOff)
+    }
+
+    @Test("of pages of several apps no more is held than one page")
+    mutating func pages() throws {
+        try takeLease()
+        try read(due(1...60) + (61...120).map { ReceiptScheduleTests.due($0, team: "FGHIJ12345") })
+        #expect(planner.queueCount == 60)
+        // A page that is full of what is busy is not an empty one.
+        pass(.seconds(1))
+        #expect(sent() == ReceiptScheduleTests.keyID(1))
     }
 
     @Test("a holder that hears nothing of its lease sends nothing when it is over")

@@ -71,8 +71,9 @@ final class RenewalSimulation {
     /// Returns its number.
     func startGateway() -> Int {
         let holder = withUnsafeBytes(of: UInt64(processes.count + 1)) { Array($0) }
-        let planner = RenewalPlanner(
-            rules, lease: SharedLease(name: "receipts", holder: holder, lifetime: leaseLife))
+        var rules = rules
+        rules.leaseLifetime = leaseLife
+        let planner = RenewalPlanner(rules, holder: holder)
         processes.append(Process(planner: planner, wakeAt: clock.now))
         return processes.count - 1
     }
@@ -174,7 +175,6 @@ final class RenewalSimulation {
             }
         case .send(let due): send(due, process)
         case .store(let renewals): store(renewals, process)
-        case .skip: break
         }
     }
 
