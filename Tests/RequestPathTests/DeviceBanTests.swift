@@ -24,8 +24,10 @@ struct DeviceBanTests {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.more = [
             try apple.settings,
-            "device_check: { bits: { bit0: trial_used, bit1: banned }, admin_secret_file: \(path) }",
-            "signals: { keys_per_device_bit: { bits: { banned: { action: deny }, trial_used: {} } } }",
+            "device_check: { bits: { bit0: trial_used, bit1: banned },"
+                + " admin_secret_file: \(path) }",
+            "signals: { keys_per_device_bit: {"
+                + " bits: { banned: { action: deny }, trial_used: {} } } }",
         ]
         return configuration
     }
