@@ -52,7 +52,8 @@ public final class Site: Sendable {
     public let generation: Int
 
     /// `challengeKeys`: 32 bytes each, the first seals. `pseudonymKeys`: likewise; none where they
-    /// are derived from the others. `macFullSecurityDigest`: see ``AttestationVerifier``. Errors are texts for the operator.
+    /// are derived from the others. `macFullSecurityDigest`: see ``AttestationVerifier``. Errors
+    /// are texts for the operator.
     init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
         generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings(),

@@ -34,6 +34,11 @@ enum AttestReader {
             let acceptField = section.field("accept")
             let accepted = acceptField.flatMap(accept)
             if let accepted { policy.accept = accepted }
+            if policy.accept.contains(.developer) {
+                acceptField?.warning(
+                    "developer lets in whoever has a developer token, which proves nothing of an "
+                        + "app: not in production")
+            }
             let isAcceptKnown = acceptField == nil || accepted != nil
             var restrictions = RouteRestrictions()
             ShortfallReader(isAcceptKnown: isAcceptKnown).read(
@@ -71,10 +76,10 @@ enum AttestReader {
                 "on_invalid lets requests with any nonsense for a proof pass, and on_missing "
                     + "refuses those with none")
         }
-        if policy.onMissing == .pass, restrictions.isDemanding {
+        if policy.onMissing == .pass, restrictions.isDemanding || policy.minTier > .none {
             section.warning(
-                "on_missing: pass lets whoever sends no proof around environments, categories, "
-                    + "min_bundle_version and risk")
+                "on_missing: pass lets whoever sends no proof around min_tier, environments, "
+                    + "categories, min_bundle_version and risk")
         }
     }
 
