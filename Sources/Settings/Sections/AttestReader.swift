@@ -7,6 +7,8 @@ struct PlacedPolicy {
     var rollout: RolloutPlan?
     var restrictions: RouteRestrictions
     var modeMark: YAMLMark
+    /// False where the mode is missing or faulty: nothing is concluded from it.
+    var isModeKnown: Bool
 }
 
 /// Reads `attest` of a route.
@@ -15,7 +17,8 @@ enum AttestReader {
         field.section { section in
             var policy = AttestPolicy()
             let modeField = section.required("mode")
-            if let mode = modeField?.choice(AttestMode.self) { policy.mode = mode }
+            let mode = modeField?.choice(AttestMode.self)
+            if let mode { policy.mode = mode }
             section.set("client_data", &policy.clientData) { $0.choice(ClientDataShape.self) }
             let challengeField = section.field("challenge")
             if let challenge = challengeField?.choice(ChallengeRequirement.self) {
@@ -43,7 +46,7 @@ enum AttestReader {
             var restrictions = RouteRestrictions()
             ShortfallReader(isAcceptKnown: isAcceptKnown).read(
                 &section, into: &policy, &restrictions.limits)
-            RestrictionReader.read(&section, into: &restrictions, mode: policy.mode)
+            RestrictionReader.read(&section, into: &restrictions, isOff: mode == .off)
             warn(policy, restrictions, section)
             let bodyMembers = [section.field("challenge_member"), section.field("key_id_member")]
             if let name = bodyMembers[0].flatMap(member) { policy.challengeMember = name }
@@ -62,7 +65,7 @@ enum AttestReader {
             }
             return PlacedPolicy(
                 policy: policy, rollout: plan, restrictions: restrictions,
-                modeMark: modeField?.mark ?? field.mark)
+                modeMark: modeField?.mark ?? field.mark, isModeKnown: mode != nil)
         }
     }
 
