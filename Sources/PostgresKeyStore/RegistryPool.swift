@@ -147,7 +147,7 @@ final class RegistryPool {
                 return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared:
+            case .enrol, .advance, .storeRenewals, .note, .keepBits, .forgetUsers, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -200,7 +200,7 @@ final class RegistryPool {
         case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared: break
+        case .enrol, .advance, .storeRenewals, .note, .keepBits, .forgetUsers, .writeShared: break
         }
     }
 
@@ -219,13 +219,12 @@ final class RegistryPool {
             floors.removeFirst(part.count)
             return WriteBatch([], floors: part)
         }
-        // Renewals have a transaction of their own: they go through keys in the order of ids, too.
-        if case .storeRenewals(let renewals, let reply)? = waitingWrites.first {
+        if let first = waitingWrites.first, first.isAlone {
             waitingWrites.removeFirst()
-            return WriteBatch(renewals, schema: PostgresSchema(name: configuration.schema), reply)
+            return WriteBatch(alone: first, schema: PostgresSchema(name: configuration.schema))
         }
         let operations = Array(
-            waitingWrites.prefix(WriteBatch.operationCountMax).prefix { !$0.isRenewal })
+            waitingWrites.prefix(WriteBatch.operationCountMax).prefix { !$0.isAlone })
         waitingWrites.removeFirst(operations.count)
         return WriteBatch(operations)
     }

@@ -47,9 +47,3 @@ struct RenewalBatch {
         reply(.success(Set(changed.map(\.0.keyID))))
     }
 }
-
-extension RegistryOperation {
-    var isRenewal: Bool {
-        if case .storeRenewals = self { true } else { false }
-    }
-}
