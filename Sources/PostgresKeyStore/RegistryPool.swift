@@ -147,7 +147,8 @@ final class RegistryPool {
                 return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared:
+            case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .forgetUsers,
+                .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -200,7 +201,8 @@ final class RegistryPool {
         case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .storeRenewals, .note, .forgetUsers, .writeShared: break
+        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .forgetUsers, .writeShared:
+            break
         }
     }
 
@@ -220,9 +222,10 @@ final class RegistryPool {
             return WriteBatch([], floors: part)
         }
         // Renewals have a transaction of their own: they go through keys in the order of ids, too.
-        if case .storeRenewals(let renewals, let reply)? = waitingWrites.first {
+        let schema = PostgresSchema(name: configuration.schema)
+        if let renewals = RenewalBatch(waitingWrites[0], schema: schema) {
             waitingWrites.removeFirst()
-            return WriteBatch(renewals, schema: PostgresSchema(name: configuration.schema), reply)
+            return WriteBatch(renewals)
         }
         let operations = Array(
             waitingWrites.prefix(WriteBatch.operationCountMax).prefix { !$0.isRenewal })

@@ -38,7 +38,8 @@ struct WriteBatch {
                 enrolments.append((index, record, challenge))
             case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
             case .writeShared(let write, _): shared.append((index, write))
-            case .storeRenewals: preconditionFailure("renewals among other writes")
+            case .storeRenewals, .adoptReceipts:
+                preconditionFailure("renewals among other writes")
             case .note(let sighting, _): sightings.append((index, sighting))
             case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
             case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
@@ -55,18 +56,15 @@ struct WriteBatch {
     }
 
     /// Renewals alone.
-    init(
-        _ renewals: FencedRenewals, schema: PostgresSchema,
-        _ reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
-    ) {
-        operations = [.storeRenewals(renewals, reply: reply)]
+    init(_ renewals: RenewalBatch) {
+        operations = [renewals.operation]
         enrolments = []
         advances = []
         shared = []
         sightings = []
         usersForgottenBefore = nil
         floors = []
-        self.renewals = RenewalBatch(renewals, schema: schema, reply)
+        self.renewals = renewals
     }
 
     var requests: [PostgresRequest] {

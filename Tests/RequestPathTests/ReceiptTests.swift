@@ -200,6 +200,57 @@ final class ReceiptTests {
         #expect(lines.count { $0.contains(#""event":"receipts_lease""#) } == 4)
     }
 
+    private func keys(
+        _ action: String, _ words: [String], _ gateway: GatewayProcess
+    ) throws -> ChildProcess.Outcome {
+        try BuiltProgram.run(["keys", action, "-c", gateway.configurationPath] + words)
+    }
+
+    @Test("what a 400 has ended an operator begins again, key by key or all of them")
+    func ordered() throws {
+        try apple.fail(.attestationData, status: 400, body: "Bad Payload", count: 3)
+        let gateway = try site.start()
+        let devices = try (0..<3).map { _ in try enrol(at: gateway) }
+        for device in devices { try wait(for: "bad_payload", of: device, gateway) }
+        let first = try keys("renew", [devices[0].keyID.base64], gateway)
+        #expect(first.status == .exited(0))
+        #expect(!first.standardError.contains("nobody sends them"))
+        #expect(first.standardOutput == "\(devices[0].keyID.base64): due now\n")
+        try wait(for: "renewed", of: devices[0], gateway)
+        let others = try keys("renew", ["--outcome", "bad_payload"], gateway)
+        #expect(others.status == .exited(0))
+        #expect(others.standardOutput == "2 receipts made due\n")
+        for device in devices { try wait(for: "renewed", of: device, gateway) }
+        // Apple has no newer one for a day.
+        let again = try keys("renew", [devices[1].keyID.base64], gateway)
+        #expect(again.standardOutput.contains(": due at 20"))
+        #expect(try apple.requests.count == 6)
+        let revoked = devices[2].keyID.base64
+        #expect(try keys("revoke", [revoked], gateway).status == .exited(0))
+        let unknown = String(repeating: "A", count: 43)
+        let refused = try keys("renew", [revoked, unknown], gateway)
+        #expect(refused.status == .exited(1))
+        #expect(refused.standardError.contains("\(revoked): is not active"))
+        #expect(refused.standardError.contains("unknown key"))
+        for words in [
+            [], ["--outcome", "nonsense"], ["--outcome", "any", revoked], ["--outcome"],
+        ] { #expect(try keys("renew", words, gateway).status == .exited(2), "\(words)") }
+    }
+
+    @Test("an order that nobody will carry out says so")
+    func orderedOff() throws {
+        site.configuration.more[1] = "receipts: { renew: off }"
+        let gateway = try site.start()
+        let device = try enrol(at: gateway)
+        let outcome = try keys("renew", ["--outcome", "never"], gateway)
+        #expect(outcome.status == .exited(0))
+        #expect(outcome.standardOutput == "0 receipts made due\n")
+        #expect(outcome.standardError.contains("receipts.renew is off"))
+        #expect(
+            try keys("renew", [device.keyID.base64], gateway).standardOutput
+                == "\(device.keyID.base64): was due\n")
+    }
+
     @Test("receipts are kept and not renewed where that is off, and doctor tells who is left out")
     func off() throws {
         site.configuration.more[1] = "receipts: { renew: off }"

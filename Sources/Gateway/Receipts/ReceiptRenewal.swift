@@ -13,6 +13,7 @@ final class ReceiptRenewal {
         case due(Result<[DueReceipt], StoreError>)
         case backlog(Result<ReceiptBacklog, StoreError>)
         case stored(Result<Set<KeyID>, StoreError>)
+        case adopted(Result<AdoptedReceipts, StoreError>)
     }
 
     private let loop: EventLoop
@@ -134,6 +135,10 @@ final class ReceiptRenewal {
         case .send(let due): send(due)
         case .store(let renewals):
             registry.storeRenewals(renewals) { _ = replies.post(.stored($0)) }
+        case .adopt(let after):
+            registry.adoptReceipts(after: after, countMax: RenewalPlanner.adoptionCountMax) {
+                _ = replies.post(.adopted($0))
+            }
         }
     }
 
@@ -188,6 +193,12 @@ final class ReceiptRenewal {
         case .backlog(let result): planner.counted(result)
         case .stored(let result):
             meter.countSuperseded(planner.stored(result, at: loop.now).count)
+        case .adopted(let result):
+            let count = planner.adopted(result, at: loop.now)
+            guard count > 0 else { break }
+            hub.logs.event(
+                level: "info", "receipts_adopted",
+                "\(count) receipts that an earlier version kept are renewed from now on")
         }
         run()
     }
