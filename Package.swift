@@ -101,8 +101,9 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "AppAttest", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP", "JSON", "KeyStore",
-                "Policy", "PostgresKeyStore", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
+                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP",
+                "JSON", "KeyStore", "Policy", "PostgresKeyStore", "RedisKeyStore",
+                "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: common),
         .executableTarget(

@@ -121,6 +121,12 @@ public enum File {
 
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
+    /// Whether users that neither own the file nor are in its group may read or change it.
+    public static func isOpenToOthers(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & 0o006 != 0
+    }
+
     public static func remove(_ path: String) throws(IOError) {
         guard unsafe unlink(path) == 0 else { throw IOError(path, errno: sallyport_errno()) }
     }

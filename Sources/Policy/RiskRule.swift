@@ -8,14 +8,21 @@ public struct RiskRule: Hashable, Sendable {
         case observe
         /// Forwarded while a rate limit has room for it: ``ShortfallLimits``.
         case limit
+        /// It is worth no more than ``RiskRule/tier``.
+        case lower
         case deny
     }
 
     /// The highest metric that is not above.
     public var max: UInt32
-    public var action = Action.observe
+    public var action: Action
+    /// With ``Action/lower``: what a proof of such a key is worth at most.
+    public var tier = TrustTier.none
 
-    public init(max: UInt32) { self.max = max }
+    public init(max: UInt32, _ action: Action = .observe) {
+        self.max = max
+        self.action = action
+    }
 
     public func isAbove(_ metric: UInt32?) -> Bool { metric.map { $0 > max } ?? false }
 }

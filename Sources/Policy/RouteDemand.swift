@@ -105,7 +105,21 @@ extension RouteDemand {
         case (.deny, _): return true
         case (.limit, .limit):
             return restrictions.limits.risk == other.restrictions.limits.risk
+        case (.lower, let action):
+            // The upstream reads the tier, whatever is let through.
+            guard action != .lower || own.tier <= theirs.tier else { return false }
+            return riskLeniency(own).isCovered(by: other.riskLeniency(theirs))
         default: return false
+        }
+    }
+
+    /// What becomes of the best proof of a key at risk.
+    private func riskLeniency(_ rule: RiskRule) -> Leniency {
+        switch rule.action {
+        case .observe: Leniency(.pass, nil)
+        case .limit: Leniency(.limit, restrictions.limits.risk)
+        case .lower: rule.tier >= minTier ? Leniency(.pass, nil) : onLowerTier
+        case .deny: Leniency(.deny, nil)
         }
     }
 }

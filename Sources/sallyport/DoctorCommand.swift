@@ -18,6 +18,7 @@ enum DoctorCommand {
         let settings = ConfigurationFile.loadOrExit(path).settings
         let report = DoctorReport()
         report.tell(.ok, "configuration", path)
+        secretFiles(settings, report)
         if !settings.trust.extraRoots.isEmpty {
             report.tell(
                 .warning, "trust.extra_roots", "keys of these roots pass for Apple's; tests only")
@@ -40,6 +41,7 @@ enum DoctorCommand {
         report.check("challenge keys") { try challengeKeys(settings) }
         report.check("pseudonym keys") { try pseudonymKeys(settings) }
         receipts(settings, report)
+        signIns(settings, report)
         counters(settings, report)
         for upstream in settings.upstreams {
             revocations(
@@ -48,6 +50,15 @@ enum DoctorCommand {
             report.check("upstream \(upstream.name)") { try reach(upstream) }
         }
         if report.hasFailures { Exit.with(.failed) }
+    }
+
+    /// Whoever can read them on this machine can be the gateway, or whom it speaks to.
+    private static func secretFiles(_ settings: Settings, _ report: DoctorReport) {
+        for file in settings.secretFiles where File.isOpenToOthers(file.path) {
+            report.tell(
+                .warning, file.setting,
+                "\(file.path) is open to all users: chmod o-rwx \(file.path)")
+        }
     }
 
     private static func certificates(_ tls: ListenerTLSSettings) throws -> String {
@@ -131,25 +142,6 @@ enum DoctorCommand {
         }
     }
 
-    /// Keys themselves are read with the configuration.
-    private static func receipts(_ settings: Settings, _ report: DoctorReport) {
-        guard settings.receipts.renews else {
-            return report.tell(.ok, "receipts", "kept, and not renewed (receipts.renew: off)")
-        }
-        guard let apple = settings.apple else {
-            return report.tell(
-                .ok, "receipts", "kept, and not renewed: apple.keys names no key to sign in with")
-        }
-        for app in settings.apps {
-            let hasKey = apple.teamIDs.contains(app.teamID)
-            report.tell(
-                hasKey ? .ok : .warning, "receipts of \(app.id)",
-                hasKey
-                    ? "renewed, at most \(settings.receipts.rate) of all apps"
-                    : "not renewed: apple.keys has no key of team \(app.teamID)")
-        }
-    }
-
     private static func reach(_ upstream: UpstreamSettings) throws -> String {
         for server in upstream.servers {
             try ConnectionProbe.reach(
@@ -157,29 +149,5 @@ enum DoctorCommand {
         }
         let addresses = upstream.servers.map(\.endpoint.description).joined(separator: ", ")
         return "\(addresses): takes connections"
-    }
-}
-
-/// What `doctor` prints, a line for each check as it ends.
-private final class DoctorReport {
-    private(set) var hasFailures = false
-
-    func check(_ name: String, _ body: () throws -> String) {
-        do {
-            tell(.ok, name, try body())
-        } catch {
-            tell(.failure, name, "\(error)")
-        }
-    }
-
-    func tell(_ verdict: RedisCheckupStep.Verdict, _ name: String, _ text: String) {
-        let word =
-            switch verdict {
-            case .ok: "ok   "
-            case .warning: "warn "
-            case .failure: "FAIL "
-            }
-        if verdict == .failure { hasFailures = true }
-        Console.print("\(word) \(name): \(text)")
     }
 }

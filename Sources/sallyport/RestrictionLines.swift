@@ -25,7 +25,12 @@ enum RestrictionLines {
         if restrictions.categories != .all { lines.append(categories(restrictions.categories)) }
         if let versions = restrictions.versions { lines += words(versions) }
         if let risk = restrictions.risk {
-            let action = limits.risk.map { "limit \($0)" } ?? risk.action.rawValue
+            let action =
+                switch risk.action {
+                case .limit: "limit \(limits.risk ?? "")"
+                case .lower: "tier \(risk.tier.name) at most"
+                case .observe, .deny: risk.action.rawValue
+                }
             lines.append("risk metric \(risk.max) at most, above it \(action)")
         }
         return lines

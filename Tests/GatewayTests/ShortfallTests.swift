@@ -29,6 +29,26 @@ struct ShortfallTests {
         }
     }
 
+    /// With a rule about risk, and what enrols a device of some risk there.
+    private static func gateway(
+        risk: RiskRule, _ configure: (inout Route) -> Void = { _ in }
+    ) throws -> (GatewayUnderTest, (UInt32?) throws -> EnrolledDevice) {
+        let gateway = try gateway {
+            $0.restrictions.risk = risk
+            configure(&$0)
+        }
+        return (
+            gateway,
+            { metric in
+                let device = try EnrolledDevice(gateway, isKnown: false)
+                var record = device.record
+                record.riskMetric = metric
+                gateway.registry.insert(record)
+                return device
+            }
+        )
+    }
+
     private static let path = "/attested/x"
 
     private func seen(_ gateway: GatewayUnderTest) -> [String?] {
@@ -316,26 +336,7 @@ struct ShortfallTests {
 
     @Test("a risk above the threshold is counted, limited or refused; none is not above")
     func risk() throws {
-        func gateway(
-            _ action: RiskRule.Action, _ limit: String? = nil
-        ) throws -> (GatewayUnderTest, (UInt32?) throws -> EnrolledDevice) {
-            let gateway = try Self.gateway {
-                $0.restrictions.risk = RiskRule(max: 3)
-                $0.restrictions.risk?.action = action
-                $0.restrictions.limits.risk = limit
-            }
-            return (
-                gateway,
-                { metric in
-                    let device = try EnrolledDevice(gateway, isKnown: false)
-                    var record = device.record
-                    record.riskMetric = metric
-                    gateway.registry.insert(record)
-                    return device
-                }
-            )
-        }
-        let (observing, enrolled) = try gateway(.observe)
+        let (observing, enrolled) = try Self.gateway(risk: RiskRule(max: 3))
         for metric in [nil, 0, 3, 4] as [UInt32?] {
             #expect(try enrolled(metric).request("GET", Self.path).status == 200)
         }
@@ -344,13 +345,15 @@ struct ShortfallTests {
         observing.stop()
         #expect(observing.outcomes(of: "attested") == ["verified ok": 4])
         #expect(observing.hub.meters[0].routeMeters["attested"]?.riskyCount == 1)
-        let (_, known) = try gateway(.deny)
+        let (_, known) = try Self.gateway(risk: RiskRule(max: 3, .deny))
         #expect(try known(nil).request("GET", Self.path).status == 200)
         let refused = try known(4).request("GET", Self.path)
         #expect(refused.status == 403)
         #expect(refused.code == "risk_too_high")
         #expect(refused.member("assertion") == "unspent")
-        let (limiting, listed) = try gateway(.limit, "each")
+        let (limiting, listed) = try Self.gateway(risk: RiskRule(max: 3, .limit)) {
+            $0.restrictions.limits.risk = "each"
+        }
         let device = try listed(9)
         let fields = try device.signedFields("GET", Self.path)
         #expect(try device.send("GET", Self.path, fields: fields).status == 200)
@@ -366,6 +369,38 @@ struct ShortfallTests {
             limiting.outcomes(of: "attested") == [
                 "limited risk_too_high": 2, "refused rate_limited": 1, "verified ok": 1,
             ])
+    }
+
+    @Test("a risk above the threshold lowers the tier, and the route's words for that tier follow")
+    func riskTier() throws {
+        var rule = RiskRule(max: 3, .lower)
+        rule.tier = .token
+        let (telling, enrolled) = try Self.gateway(risk: rule)
+        #expect(try enrolled(3).request("GET", Self.path).status == 200)
+        #expect(seen(telling)[1] == "attested")
+        #expect(try enrolled(4).request("GET", Self.path).status == 200)
+        #expect(seen(telling).prefix(2) == ["verified", "token"])
+        telling.stop()
+        #expect(telling.outcomes(of: "attested") == ["verified ok": 2])
+
+        let (refusing, known) = try Self.gateway(risk: rule) {
+            $0.attest.minTier = .deviceCheck
+        }
+        let refused = try known(4).request("GET", Self.path)
+        #expect(refused.status == 403)
+        #expect(refused.code == "risk_too_high")
+        #expect(refused.member("assertion") == "unspent")
+        #expect(try known(nil).request("GET", Self.path).status == 200)
+        refusing.stop()
+
+        let (passing, listed) = try Self.gateway(risk: rule) {
+            $0.attest.minTier = .attested
+            $0.attest.onLowerTier = .pass
+        }
+        #expect(try listed(4).request("GET", Self.path).status == 200)
+        #expect(seen(passing).prefix(2) == ["verified", "token"])
+        passing.stop()
+        #expect(passing.outcomes(of: "attested") == ["tolerated risk_too_high": 1])
     }
 
     @Test("a replay takes nothing from the limit of a key at risk")

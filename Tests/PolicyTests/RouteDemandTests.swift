@@ -152,6 +152,34 @@ struct RouteDemandTests {
         #expect(risk(4, .deny).settingsBelow(risk(3, .limit, "a")) == ["risk"])
     }
 
+    @Test("a tier that risk lowers is as strict as what follows from that tier")
+    func riskTiers() {
+        func lowering(
+            to tier: TrustTier, minTier: TrustTier = .none, below: ShortfallAction = .deny
+        ) -> Route {
+            enforcing { policy, restrictions in
+                (policy.minTier, policy.onLowerTier) = (minTier, below)
+                restrictions.risk = RiskRule(max: 3)
+                restrictions.risk?.action = .lower
+                restrictions.risk?.tier = tier
+            }
+        }
+        let denying = enforcing { policy, restrictions in
+            policy.minTier = .token
+            restrictions.risk = RiskRule(max: 3)
+            restrictions.risk?.action = .deny
+        }
+        // The upstream reads the tier, though both let the request pass.
+        expect(lowering(to: .token), below: lowering(to: .none), in: "risk")
+        expect(enforcing { _, _ in }, below: lowering(to: .deviceCheck), in: "risk")
+        expect(lowering(to: .token, minTier: .token), below: denying, in: "risk")
+        #expect(lowering(to: .none, minTier: .token).settingsBelow(denying).isEmpty)
+        expect(
+            lowering(to: .none, minTier: .token, below: .pass),
+            below: lowering(to: .none, minTier: .token), in: "risk")
+        #expect(denying.settingsBelow(lowering(to: .none, minTier: .token)).isEmpty)
+    }
+
     @Test("the same limit is the same, another is another")
     func limits() {
         func limited(_ name: String) -> Route {

@@ -288,7 +288,7 @@ struct Configuration {
               environments: [production]
               categories: { only: [os, development, enterprise, developer_id, other] }
               min_bundle_version: '120'
-              risk: { max: 1000000, action: deny }
+              risk: { max: 1000000, action: { tier: token } }
             rewrite: { prefix: /v2 }
             upstream_host: in.example:81
             request_headers:

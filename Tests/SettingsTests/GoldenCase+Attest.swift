@@ -182,6 +182,10 @@ extension GoldenCase {
                 path: /d
                 upstream: api
                 attest: { mode: enforce, accept: [developer], min_tier: device_check }
+              - name: e
+                path: /e
+                upstream: api
+                attest: { mode: enforce, risk: { max: 1, action: { tier: attested, limit: x } } }
             """#,
             expects: #"""
                 1:74: apps[0].macos.require_full_security: "on" is not one of true, false
@@ -205,6 +209,9 @@ extension GoldenCase {
                 device_check, developer: did you mean "developer"?
                 19:61: routes[3].attest.min_tier: no proof that accept names is worth \#
                 device_check: each request would fall short
+                23:62: routes[4].attest.risk.action.tier: "attested" is not one of device_check, \#
+                token, none
+                23:72: unknown key "limit" in routes[4].attest.risk.action; known: tier
                 """#),
         GoldenCase(
             "routes that demand different things of the same request",

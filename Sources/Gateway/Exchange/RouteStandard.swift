@@ -58,6 +58,7 @@ extension Refusal {
     var shortfall: Shortfall? {
         switch reason {
         case .assertionRequired: detail == Self.tierDetail ? .lowerTier : .missing
+        case .riskTooHigh: detail == Self.tierDetail ? .lowerTier : nil
         case .tokenInvalid, .deviceTokenInvalid:
             detail == Self.tokenMissingDetail ? .missing : .invalid
         case .assertionMalformed, .assertionInvalid, .assertionReplayed, .challengeExpired,
@@ -102,14 +103,17 @@ extension Exchange {
     func meetStandard(_ tier: TrustTier) throws(Refusal) {
         self.tier = tier
         if let standard { try meet(standard) }
-        try meetTier(tier)
+        // Another assertion of this key would fare no better.
+        try meetTier(self.tier, else: self.tier < tier ? .riskTooHigh : .assertionRequired)
     }
 
     /// As ``meetStandard(_:)``, of a proof that says nothing of an app.
-    func meetTier(_ tier: TrustTier) throws(Refusal) {
+    func meetTier(
+        _ tier: TrustTier, else reason: Reason = .assertionRequired
+    ) throws(Refusal) {
         self.tier = tier
         guard tier < policy.minTier else { return }
-        let refusal = Refusal(.assertionRequired, detail: Refusal.tierDetail)
+        let refusal = Refusal(reason, detail: Refusal.tierDetail)
         if isOnlyObserved { throw refusal }
         try tolerate(refusal)
     }
@@ -150,6 +154,7 @@ extension Exchange {
             // Only tried: a replay must take nothing from its key.
             try takeShortfall(limit, refusal, isTrial: true)
             pendingLimit = limit
+        case .lower: tier = min(tier, risk.tier)
         case .deny: throw refusal
         }
     }

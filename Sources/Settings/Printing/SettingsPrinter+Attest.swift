@@ -27,7 +27,11 @@ extension SettingsPrinter {
         if let risk = restrictions.risk {
             yaml.mapping("risk") { yaml in
                 yaml.entry("max", "\(risk.max)")
-                write("action", risk.action.rawValue, limits.risk, to: &yaml)
+                if risk.action == .lower {
+                    yaml.mapping("action") { $0.entry("tier", risk.tier.name.description) }
+                } else {
+                    write("action", risk.action.rawValue, limits.risk, to: &yaml)
+                }
             }
         }
         if attest.clientData == .body {

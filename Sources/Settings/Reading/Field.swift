@@ -48,6 +48,12 @@ struct Field {
         if case .mapping = node.kind { true } else { false }
     }
 
+    /// Of several forms of mappings: whether it is the one with `key`.
+    func isMapping(with key: String) -> Bool {
+        guard case .mapping(let entries) = node.kind else { return false }
+        return entries.contains { $0.key == key }
+    }
+
     /// The elements of a list.
     func list() -> [Field]? {
         guard case .sequence(let elements) = node.kind else {

@@ -66,16 +66,25 @@ enum RestrictionReader {
             }
             var rule = RiskRule(max: UInt32(clamping: max ?? 0))
             var limit: String?
-            let words = [RiskRule.Action.observe, .deny].map { ($0.rawValue, $0) }
-            if let field = section.field("action"),
-                let read = ShortfallReader.action(
-                    field, words, limited: .limit, allowingKey: true)
-            {
-                (rule.action, limit) = read
-            }
+            if let field = section.field("action") { limit = riskAction(field, &rule) }
             return max == nil ? nil : (rule, limit)
         }
         return read ?? nil
+    }
+
+    /// Returns the name of the rate limit, where it is one.
+    private static func riskAction(_ field: Field, _ rule: inout RiskRule) -> String? {
+        if field.isMapping(with: "tier") {
+            let tiers = TrustTier.allCases.filter { $0 < .attested }.reversed()
+                .map { ($0.name.description, $0) }
+            let tier = field.section { $0.required("tier").flatMap { $0.choice(tiers) } }
+            (rule.action, rule.tier) = (.lower, (tier ?? nil) ?? .none)
+            return nil
+        }
+        let words = [RiskRule.Action.observe, .deny].map { ($0.rawValue, $0) }
+        let read = ShortfallReader.action(field, words, limited: .limit, allowingKey: true)
+        if let read { rule.action = read.action }
+        return read?.limit
     }
 
     // MARK: versions

@@ -1,0 +1,41 @@
+/// A file whose bytes nobody else may know.
+public struct SecretFile: Hashable, Sendable {
+    /// The setting that names it.
+    public let setting: String
+    public let path: String
+}
+
+extension Settings {
+    /// Private keys, passwords and keys of codes, in files that the configuration names.
+    public var secretFiles: [SecretFile] {
+        var files: [SecretFile] = []
+        func add(_ setting: String, _ path: String?) {
+            if let path { files.append(SecretFile(setting: setting, path: path)) }
+        }
+        add("secrets.challenge_key_file", secrets.challengeKeyFile)
+        add("secrets.pseudonym_key_file", secrets.pseudonymKeyFile)
+        for (index, listener) in listeners.enumerated() {
+            let name = "listeners[\(index)].tls"
+            for certificate in listener.tls?.files ?? [] { add(name, certificate.keyPath) }
+            for path in listener.tls?.tickets.keyPaths ?? [] { add("\(name).tickets", path) }
+        }
+        for upstream in upstreams {
+            add("upstreams.\(upstream.name).tls", upstream.tls?.files?.keyPath)
+        }
+        if case .postgres(let postgres) = registry {
+            add("registry.password_file", postgres.passwordFile)
+        }
+        if case .redis(let redis) = counters {
+            add("counters.redis", redis.login.passwordPath)
+            add("counters.redis.tls", redis.tls?.files?.keyPath)
+            if case .sentinel(let sentinel) = redis.place {
+                add("counters.redis.sentinel", sentinel.login.passwordPath)
+                add("counters.redis.sentinel.tls", sentinel.tls?.files?.keyPath)
+            }
+        }
+        for key in apple?.keys ?? [] { add("apple.keys", key.path) }
+        add("device_check.admin_secret_file", deviceCheck?.adminSecretPath)
+        for key in identity.keys { add("identity.keys", key.path) }
+        return files
+    }
+}
