@@ -200,6 +200,40 @@ final class ReceiptTests {
         #expect(lines.count { $0.contains(#""event":"receipts_lease""#) } == 4)
     }
 
+    @Test("a reload that brings other keys of Apple's loses no renewal and repeats none")
+    func otherKeys() throws {
+        let keys = [AppleServer.keyID, "XYZ987WVUT", "QRS456TUVW"]
+        let apple = try AppleServer(keys: keys)
+        site.configuration.extraRootPaths[1] = apple.receiptRootPath
+        let lines = try apple.settings.split(separator: "\n").map(String.init)
+        /// The section with one of the keys, which are three lines each.
+        func settings(_ number: Int) -> String {
+            let key = lines[(2 + 3 * number)...].prefix(3)
+            return (lines[..<2] + key + lines[(2 + 3 * keys.count)...]).joined(separator: "\n")
+        }
+        site.configuration.more = [settings(0), "receipts: { renew: off }"]
+        let gateway = try site.start()
+        let devices = try (0..<30).map { _ in try enrol(at: gateway) }
+        // Each answer takes a while, so that there are always some under way.
+        try apple.fail(.attestationData, count: 0, delayMilliseconds: 300)
+        for (number, keyID) in keys.enumerated() {
+            site.configuration.more = [
+                settings(number), "receipts: { lease: 5s, rate: 20/s, jitter: 0s }",
+            ]
+            _ = try gateway.reload(site.configuration)
+            // Not until some are signed in with this one.
+            #expect(try eventually { try apple.requests.count { $0.contains(keyID) } >= 4 })
+            if number == 1 { try apple.revoke(keys[0]) }
+        }
+        for device in devices { try wait(for: "renewed", of: device, gateway) }
+        let requests = try apple.requests
+        #expect(requests.count == devices.count && requests.allSatisfy { $0.hasSuffix(" 200") })
+        #expect(try renewals("renewed", gateway) == Double(devices.count))
+        #expect(try gateway.metric("sallyport_receipt_renewals_superseded_total") == 0)
+        try gateway.terminate()
+        #expect(gateway.alarms.isEmpty)
+    }
+
     private func keys(
         _ action: String, _ words: [String], _ gateway: GatewayProcess
     ) throws -> ChildProcess.Outcome {
