@@ -31,8 +31,8 @@ public struct FuzzTarget: Sendable {
     public func seeds() -> [[UInt8]] { (try? makeSeeds()) ?? [] }
 
     public static let all: [FuzzTarget] = [
-        requestHead, responseHead, chunkedBody, http2, proxyHeader, forwarded, targetPath, settings,
-        cbor, attestation, clientData, base64,
+        requestHead, responseHead, chunkedBody, http2, http2Client, proxyHeader, forwarded,
+        targetPath, settings, cbor, attestation, clientData, base64,
     ]
 
     /// One of ``all``, or ``canary``.

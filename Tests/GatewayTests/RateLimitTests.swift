@@ -1,3 +1,4 @@
+import AppAttestTesting
 import Bytes
 import EventLoop
 import Foundation
@@ -217,6 +218,34 @@ struct RateLimitTests {
         try gateway.reload { $0.rateLimits[2].burst = 3 }
         #expect(try device.send("GET", path, fields: third).status == 200)
         #expect(try EnrolledDevice(gateway).request("GET", path).status == 200)
+    }
+
+    @Test("a key's limit holds where a route only observes, for assertions and tokens alike")
+    func observedKey() throws {
+        let gateway = try GatewayUnderTest { settings in
+            settings.rateLimits.append(Self.limit("each", by: .key))
+            for name in ["observed", "nobody"] {
+                limit("each", on: name, in: &settings)
+                let index = settings.routes.firstIndex { $0.name == name }
+                if let index { settings.routes[index].attest.accept = [.assertion, .token] }
+            }
+        }
+        for path in ["/observed/x", "/rollout0/x"] {
+            let device = try EnrolledDevice(gateway)
+            let fields = try device.signedFields("POST", "/assert/token")
+            let issued = try device.send("POST", "/assert/token", fields: fields)
+            let token = [("X-App-Attest-Token", try #require(issued.member("token")))]
+            #expect(try device.request("GET", path).status == 200)
+            #expect(try device.send("GET", path, fields: token).status == 200)
+            #expect(try device.request("GET", path).code == "rate_limited")
+            #expect(try device.send("GET", path, fields: token).code == "rate_limited")
+            // What proves nothing is nobody's.
+            #expect(try device.request("GET", path, fault: .otherKey).status == 200)
+        }
+        #expect(
+            gateway.outcomes(of: "observed") == [
+                "verified ok": 2, "refused rate_limited": 2, "observed assertion_invalid": 1,
+            ])
     }
 
     @Test("an address has so many connections, and a place again when one ends")

@@ -197,6 +197,31 @@ struct RolloutDirectorTests {
         #expect(registry.sharedValue(name)?.value == Array(#"{"form":2,"percent":3}"#.utf8))
     }
 
+    @Test("a registry that has lost how far it had come is told by who knows")
+    func lostState() throws {
+        let gateways = [try DirectorUnderTest(registry), try DirectorUnderTest(registry)]
+        for gateway in gateways { try gateway.follow(plan) }
+        registry.pass(.seconds(24 * 3600))
+        gateways[0].count(100, refused: 1)
+        for gateway in gateways { try gateway.round() }
+        #expect(gateways.map { $0.percent(plan) } == [20, 20])
+        registry.loseShared()
+        let fresh = try DirectorUnderTest(registry)
+        // Another one that has not heard of it must not begin the rollout anew for all of them.
+        for gateway in gateways { try gateway.round() }
+        try fresh.follow(plan)
+        #expect(gateways.map { $0.percent(plan) } == [20, 20])
+        #expect(fresh.percent(plan) == 20)
+        #expect(try state(plan).evidence == RolloutCounts(judged: 100, refused: 1))
+        registry.loseShared()
+        let first = try DirectorUnderTest(registry)
+        try first.follow(plan)
+        #expect(first.percent(plan) == 10)
+        // Who comes later takes what stands there.
+        try gateways[0].round()
+        #expect(gateways[0].percent(plan) == 10)
+    }
+
     @Test("another start begins anew, other rules go on from where it is")
     func changedPlan() throws {
         let gateway = try DirectorUnderTest(registry)

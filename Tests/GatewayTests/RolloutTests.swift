@@ -133,7 +133,133 @@ struct RolloutTests {
         #expect(buckets(gateway, "observed") == ["observed unknown_origin": 1])
     }
 
-    @Test("only the share may attest: by key, by the name it gives itself, by address")
+    @Test("what is refused for what its key or its rate is counts as that, in either mode")
+    func refusedForMore() throws {
+        let gateway = try GatewayUnderTest { settings in
+            settings.rateLimits.append(RateLimitTests.limit("one", by: .address, burst: 1))
+            settings.rateLimits.append(RateLimitTests.limit("each", by: .key, burst: 1))
+            for name in ["attested", "observed"] {
+                let index = settings.routes.firstIndex { $0.name == name }
+                guard let index else { continue }
+                settings.routes[index].attest.accept = [.assertion, .token]
+                settings.routes[index].attest.minTier = .attested
+                settings.routes[index].attest.onLowerTier = .limit
+                settings.routes[index].restrictions.limits.lowerTier = "each"
+                settings.routes[index].attest.onMissing = .limit
+                settings.routes[index].restrictions.limits.missing = "one"
+                settings.routes[index].restrictions.risk = RiskRule(max: 3)
+                settings.routes[index].restrictions.risk?.action = .deny
+            }
+        }
+        let device = try EnrolledDevice(gateway)
+        let signed = try device.signedFields("POST", "/assert/token")
+        let issued = try device.send("POST", "/assert/token", fields: signed)
+        let token = [("X-App-Attest-Token", try #require(issued.member("token")))]
+        let risky = try EnrolledDevice(gateway)
+        gateway.registry.set(riskMetric: 4, of: risky.device.keyID)
+        for path in ["/attested/x", "/observed/x"] {
+            for _ in 0..<2 { _ = try device.send("GET", path) }
+            for _ in 0..<2 { _ = try device.send("GET", path, fields: token) }
+            _ = try risky.request("GET", path)
+        }
+        gateway.stop()
+        #expect(
+            buckets(gateway, "attested") == [
+                "enforced unknown_origin": 2, "enforced lower_tier": 2, "enforced invalid": 1,
+            ])
+        #expect(
+            buckets(gateway, "observed") == [
+                "observed unknown_origin": 2, "observed lower_tier": 2, "observed invalid": 1,
+            ])
+        // What a limit let in was not refused.
+        #expect(
+            gateway.hub.meters[0].routeMeters["attested"]?.cohort
+                == RolloutCounts(judged: 5, refused: 3))
+    }
+
+    @Test("one line of the log tells why a request was refused, or was not")
+    func lines() throws {
+        let gateway = try gateway { settings in
+            settings.routes += [
+                GatewayUnderTest.route("both", "/both/") {
+                    $0.mode = .enforce
+                    $0.accept = [.assertion, .token]
+                    $0.minTier = .attested
+                },
+                GatewayUnderTest.route("cut", "/cut/") { $0.mode = .enforce },
+            ]
+            let index = settings.routes.firstIndex { $0.name == "cut" }
+            if let index { settings.routes[index].restrictions.environments = .development }
+        }
+        put(40, gateway, .route("attested"))
+        var devices: [Bool: EnrolledDevice] = [:]
+        while devices.count < 2 {
+            let device = try EnrolledDevice(gateway)
+            devices[Rollout.cohort(of: device.device.keyID.digest) < 40] = device
+        }
+        let inside = try #require(devices[true])
+        let outside = try #require(devices[false])
+        let signed = try inside.signedFields("POST", "/assert/token")
+        let issued = try inside.send("POST", "/assert/token", fields: signed)
+        let token = [("X-App-Attest-Token", try #require(issued.member("token")))]
+        _ = try inside.request("GET", "/attested/x", fault: .otherKey)
+        _ = try outside.request("GET", "/attested/x", fault: .otherKey)
+        _ = try outside.request("GET", "/attested/x")
+        _ = try inside.send("GET", "/both/x", fields: token)
+        _ = try inside.request("GET", "/cut/x")
+        _ = try inside.send("GET", "/observed/x")
+        let lines = try gateway.logLines()
+        func expect(_ parts: String..., sourceLocation: SourceLocation = #_sourceLocation) {
+            #expect(
+                lines.contains { line in parts.allSatisfy(line.contains) },
+                "\(parts)\n\(lines.joined(separator: "\n"))", sourceLocation: sourceLocation)
+        }
+        func cohort(_ device: EnrolledDevice) -> String {
+            #""rollout":40,"cohort":\#(Rollout.cohort(of: device.device.keyID.digest))"#
+        }
+        expect(#""path":"/assert/token""#, #""decision":"verified""#, #""token_routes":["both"]"#)
+        let refused = #""decision":"refused","reason":"assertion_invalid""#
+        expect(refused, #""tier":"none","bucket":"invalid",\#(cohort(inside))"#)
+        let observed = #""decision":"observed","reason":"assertion_invalid""#
+        expect(observed, #""tier":"none","bucket":"invalid",\#(cohort(outside))"#)
+        expect(
+            #""route":"attested","decision":"verified""#,
+            #""tier":"attested","bucket":"verified",\#(cohort(outside))"#)
+        expect(
+            #""reason":"assertion_required","detail":"tier""#,
+            #""tier":"token","bucket":"lower_tier","key""#)
+        expect(
+            #""reason":"distribution_not_allowed","detail":"environment""#,
+            #""tier":"attested","bucket":"invalid","key""#)
+        expect(
+            #""route":"observed","decision":"observed""#, #""bucket":"unknown_origin","upstream""#)
+    }
+
+    @Test("a request is counted on the side on which it was judged, however long it takes")
+    func latched() throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { _ in
+            gate.wait()
+            return .response()
+        }) { settings in
+            let index = settings.routes.firstIndex { $0.name == "attested" }
+            if let index { settings.routes[index].rollout = Self.plan }
+        }
+        put(100, gateway, .route("attested"))
+        let device = try EnrolledDevice(gateway)
+        let fields = try device.signedFields("GET", "/attested/x")
+        let head = (["GET /attested/x HTTP/1.1", "Host: a"] + fields.map { "\($0.0): \($0.1)" })
+            .joined(separator: "\r\n")
+        try device.client.send(head + "\r\n\r\n")
+        try gateway.upstream.waitForRequests(1)
+        put(0, gateway, .route("attested"))
+        gate.open()
+        #expect(try device.client.receive().status == 200)
+        gateway.stop()
+        #expect(buckets(gateway, "attested") == ["enforced verified": 1])
+    }
+
+    @Test("only the share may attest: by the name it gives itself, by key, by address")
     func attestRollout() throws {
         let gateway = try GatewayUnderTest { $0.endpoints.attestRollout.percent = 30 }
         let client = try gateway.client()
@@ -150,9 +276,13 @@ struct RolloutTests {
         }
         for index in 0..<20 {
             let key = KeyID(digest: Bytes32(word0: UInt64(index), word1: 1, word2: 2, word3: 3))
-            try check("?key_id=\(key.base64)&installation=x", Rollout.cohort(of: key.digest))
+            try check("?key_id=\(key.base64)", Rollout.cohort(of: key.digest))
             let name = Array("installation-\(index)".utf8)
             try check("?installation=installation-\(index)", Rollout.cohort(ofName: name.span))
+            // A key that takes the place of another one changes nothing.
+            try check(
+                "?key_id=\(key.base64)&installation=installation-\(index)",
+                Rollout.cohort(ofName: name.span))
         }
         let address: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1]
         try check("", Rollout.cohort(ofAddress: address.span))

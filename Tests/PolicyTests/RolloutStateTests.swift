@@ -116,6 +116,22 @@ struct RolloutStateTests {
         #expect(course.state.percent == 4)
     }
 
+    @Test("where the guard has left nobody, the schedule begins again when it is resumed")
+    func resumedFromNothing() {
+        let course = Course(Self.guarded(.stepBack))
+        #expect(course.pass(.seconds(10), judged: 300, refused: 300))
+        #expect(course.state.percent == 0)
+        for _ in 0..<10 { #expect(!course.pass(.seconds(24 * 3600))) }
+        course.state.resume(at: course.now)
+        #expect(!course.pass(.seconds(24 * 3600 - 1)))
+        // Of nobody there are no requests to wait for.
+        #expect(course.pass(.seconds(1)))
+        #expect(course.state.percent == 2)
+        #expect(course.state.cause == .steppedUp)
+        // Of somebody there are.
+        #expect(!course.pass(.seconds(24 * 3600)))
+    }
+
     @Test("at the limit nothing happens, above it does")
     func limit() {
         let course = Course(Self.guarded(.hold))
@@ -139,9 +155,6 @@ struct RolloutStateTests {
         #expect(shares == [4, 2, 0, 0, 0])
         #expect(course.state.status == .heldByGuard)
         #expect(course.state.cause == .guardSteppedBack)
-        course.state.resume(at: course.now)
-        course.pass(.seconds(24 * 3600), judged: 0)
-        #expect(course.state.percent == 0)
     }
 
     @Test("from nobody the next step is the first")
@@ -149,7 +162,6 @@ struct RolloutStateTests {
         let course = Course(Self.guarded(.hold))
         course.state.set(0, at: course.now)
         course.state.resume(at: course.now)
-        // Nobody is refused, so nobody counts: the operator must begin.
         #expect(course.plan.above(0) == 2)
         #expect(course.plan.below(2) == 0)
         #expect(course.plan.below(3) == 2)

@@ -146,6 +146,9 @@ struct RedisPlacesTests {
         configuration.routes[0].more = ["rate_limit: device"]
         configuration.routes.insert(
             .init("free", path: "/api/free", attest: "mode: enforce"), at: 0)
+        var seen = GatewayConfiguration.Route("seen", path: "/api/seen", attest: "mode: observe")
+        seen.more = ["rate_limit: device"]
+        configuration.routes.insert(seen, at: 0)
         let first = try start(configuration, directory: directory)
         let second = try start(sharing(configuration), directory: directory)
         let client = try SimulatedClient.enrolled(first)
@@ -159,6 +162,8 @@ struct RedisPlacesTests {
         let refused = try client.request("GET", "/api/x")
         #expect(refused.outcome == "429 rate_limited")
         #expect((3500...3601).contains(Int(refused["Retry-After"] ?? "") ?? 0))
+        // Observing is about proofs.
+        #expect(try client.request("GET", "/api/seen").outcome == "429 rate_limited")
         // Neither the route without the limit nor another key is held up.
         #expect(try other.request("GET", "/api/free").status == 200)
         #expect(try SimulatedClient.enrolled(first).request("GET", "/api/x").status == 200)

@@ -161,6 +161,45 @@ extension GoldenCase {
                 "ABCDE12345.com.example.app": add it to apps, or min for all others
                 """#),
         GoldenCase(
+            "bad session tokens",
+            #"""
+            session_tokens: { ttl: 5s, bound: Authorization, bind_to: "X User" }
+            """#,
+            expects: #"""
+                1:24: session_tokens.ttl: "5s" is outside 10s to 1h: until then whoever has a \#
+                token can use it, as often as he likes
+                1:28: unknown key "bound" in session_tokens; known: ttl, bind_to
+                1:59: session_tokens.bind_to: "X User" is not a header name (RFC 9110 section 5.1)
+                """#),
+        GoldenCase(
+            "session tokens bound to what brings them",
+            #"""
+            headers: { assertion: X-Proof }
+            session_tokens: { bind_to: X_Proof }
+            """#,
+            expects: #"""
+                2:28: session_tokens.bind_to: "X_Proof" tells no user from another: name what \#
+                your API knows them by, as Authorization or Cookie
+                """#),
+        GoldenCase(
+            "session tokens bound to the gateway's word",
+            #"""
+            session_tokens: { bind_to: X-Attest-Key }
+            """#,
+            expects: #"""
+                1:28: session_tokens.bind_to: "X-Attest-Key" tells no user from another: name \#
+                what your API knows them by, as Authorization or Cookie
+                """#),
+        GoldenCase(
+            "session tokens bound to the connection",
+            #"""
+            session_tokens: { bind_to: Content-Length }
+            """#,
+            expects: #"""
+                1:28: session_tokens.bind_to: "Content-Length" tells no user from another: name \#
+                what your API knows them by, as Authorization or Cookie
+                """#),
+        GoldenCase(
             "bad risk thresholds, developer tokens, Macs",
             #"""
             apps: [{ id: ABCDE12345.com.example.app, macos: { require_full_security: on, sip: 1 } }]

@@ -27,8 +27,8 @@ extension GoldenCase {
                 2:24: unknown key "xyz" in challenge; known: ttl, attestation_ttl
                 3:1: unknown key "foo"; known: workers, limits, timeouts, rate_limits, forwarded, \#
                 listeners, apps, apple, device_check, trust, registry, counters, key_cache, \#
-                challenge, session_tokens, receipts, developer_tokens, secrets, signals, \#
-                identity, endpoints, headers, log, admin, upstreams, routes
+                challenge, headers, session_tokens, receipts, developer_tokens, secrets, \#
+                signals, identity, endpoints, log, admin, upstreams, routes
                 """#),
         GoldenCase(
             "duplicate keys",

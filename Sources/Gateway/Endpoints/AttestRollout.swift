@@ -4,9 +4,9 @@ import Settings
 
 /// Who may attest already: `endpoints.attest_rollout`.
 extension Exchange {
-    /// Refuses a challenge to installations that the rollout has not reached. By the key that it is
-    /// to be bound to, which an installation keeps; else by the name that it gives itself; else by
-    /// its address, which changes with its network.
+    /// Refuses a challenge to installations that the rollout has not reached. By the name that it
+    /// gives itself, which outlasts its keys: one that is told to attest again may; else by the key
+    /// that it is to be bound to; else by its address, which changes with its network.
     ///
     /// It spreads load and guards nothing: who chooses another name gets another chance.
     func checkAttestRollout(_ keyID: KeyID?) throws(Refusal) {
@@ -26,8 +26,9 @@ extension Exchange {
     }
 
     private func attestCohort(_ keyID: KeyID?) throws(Refusal) -> Int {
-        if let keyID { return Rollout.cohort(of: keyID.digest) }
-        guard let name = try queried("installation") else { return addressCohort }
+        guard let name = try queried("installation") else {
+            return keyID.map { Rollout.cohort(of: $0.digest) } ?? addressCohort
+        }
         guard (1...Self.installationByteCountMax).contains(name.count) else {
             throw Refusal(
                 .badRequest, detail: "installation",

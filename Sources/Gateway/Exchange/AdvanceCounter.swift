@@ -31,6 +31,8 @@ extension Exchange {
             if isLimitedHere { countKeyRate() }
             noteRequestUser()
         } catch {
+            // A limit is no judgement of the proof, and holds where that is only observed.
+            if error.reason == .rateLimited { throw error }
             try refuseOrObserve(error)
         }
         if endpoint == .assertToken { return try answerToken() }

@@ -5,14 +5,6 @@ import HTTP
 import Policy
 
 extension Exchange {
-    /// The share of its route's cohorts that is refused; nil where nobody knows yet.
-    private var rolloutPercent: Int? {
-        guard let routeIndex, let share = site.rollouts[routeIndex] else {
-            return policy.rolloutPercent
-        }
-        return share.percent
-    }
-
     /// Whether the rollout has reached the cohort of this key (of this address, without a key).
     /// Where nobody knows how far it has come, it has.
     var isInRollout: Bool {
@@ -27,7 +19,8 @@ extension Exchange {
         return Refusal(.storeUnavailable, detail: "rollout")
     }
 
-    private var cohort: Int {
+    /// What is hashed of a key never changes, nor does its cohort.
+    var cohort: Int {
         if let keyID = claimedKeyID { return Rollout.cohort(of: keyID.digest) }
         return addressCohort
     }
@@ -57,14 +50,24 @@ extension Exchange {
         return verified != nil || token != nil ? .verified : nil
     }
 
+    /// What its proof was worth, also where that was not enough.
+    var provedTier: TrustTier {
+        guard tier == .none else { return tier }
+        return switch Refusal(reason, detail: detail).shortfall {
+        case .missing, .invalid, .unjudged: .none
+        case .lowerTier, nil: worth
+        }
+    }
+
     func bucket(of refusal: Refusal) -> RequestBucket? {
         RequestBucket(
             refusal, seemsToBeApp: refusal.shortfall == .missing && seemsToBeApp)
     }
 
-    /// Whether it was refused for what its proof is worth.
+    /// Whether it was refused for what its proof is worth, also by the limit for such requests.
     var isRefusedByProof: Bool {
-        decision == .refused && bucket(of: Refusal(reason, detail: detail)) != nil
+        guard decision == .refused else { return false }
+        return isBeyondShortfall || bucket(of: Refusal(reason, detail: detail)) != nil
     }
 
     /// Whether a request without a proof has the looks of an app on Apple's systems: it names a

@@ -63,18 +63,15 @@ extension Exchange {
     /// is wrong with it.
     func refuseOrObserve(_ found: Refusal) throws(Refusal) {
         let refusal = refusalInRollout(found)
-        bucket = bucket(of: refusal)
+        if !isBeyondShortfall { bucket = bucket(of: refusal) }
         if isOnlyObserved {
             decision = .observed
             reason = refusal.reason
             detail = refusal.detail
-        } else if policy.onStoreFailure != .deny, refusal.reason == .storeUnavailable,
-            token != nil
+        } else if policy.onStoreFailure == .tokensOnly, found.reason == .storeUnavailable,
+            let token
         {
-            // Authentic and in time; only whether its key was revoked is not known.
-            try meetStandard(.token)
-            if shortfall == nil { detail = "revocation_unknown" }
-            return conclude()
+            return try acceptUnrevoked(token)
         } else {
             try tolerate(refusal)
         }

@@ -86,8 +86,15 @@ final class Exchange {
     var verified: VerifiedAssertion?
     /// What its proof is worth, once that holds.
     var tier = TrustTier.none
+    /// The same, also where that is not enough.
+    var worth = TrustTier.none
     /// How it falls short of what its route demands, and passes all the same.
     var shortfall: Shortfall?
+    /// It falls short, and the rate limit for such requests had no room for it.
+    var isBeyondShortfall = false
+    /// The share of its route's cohorts that is refused, as it was when the route was found; nil
+    /// where nobody knew.
+    var rolloutPercent: Int? = 100
     /// Its app is older than the route wants.
     var isOutdated = false
     /// Its key's risk metric is above what the route wants.
@@ -215,7 +222,10 @@ final class Exchange {
         isUserAwaited = false
         verified = nil
         tier = .none
+        worth = .none
         shortfall = nil
+        isBeyondShortfall = false
+        rolloutPercent = 100
         isOutdated = false
         isRisky = false
         if pendingLimit != nil { pendingLimit = nil }

@@ -64,15 +64,17 @@ extension Exchange {
     func takeShortfall(
         _ limit: RateLimit, _ cause: Refusal, isTrial: Bool = false
     ) throws(Refusal) {
-        var bucket = Bytes16(word0: 0, word1: 0)
+        var counted = Bytes16(word0: 0, word1: 0)
         if let subject = subject(of: limit) {
-            bucket = subject
+            counted = subject
         } else if isExempt(from: limit) {
             return
         }
         let wait = worker.hub.rateLimiter.take(
-            limit, bucket, now: worker.loop.now, isTrial: isTrial)
+            limit, counted, now: worker.loop.now, isTrial: isTrial)
         guard let wait else { return }
+        isBeyondShortfall = true
+        bucket = bucket(of: cause)
         throw Self.refusal(limit, wait, " (\(cause.reason.code))")
     }
 

@@ -104,6 +104,8 @@ extension Exchange {
         policy = site.settings.routes[index].attest
         if site.settings.routes[index].allowsWebSocket { isUpgrading = asksForWebSocket }
         standard = site.standards[index]
+        rolloutPercent =
+            if let share = site.rollouts[index] { share.percent } else { policy.rolloutPercent }
         treatment = site.treatments[index]
         guard let treatment else { return }
         if let nanoseconds = treatment.requestNanoseconds { changeRequestDeadline(nanoseconds) }

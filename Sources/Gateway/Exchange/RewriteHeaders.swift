@@ -134,7 +134,7 @@ extension Exchange {
         guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
             let environment = key?.environment ?? token?.environment
         else {
-            if let developerToken, decision != .observed, shortfall != .invalid {
+            if let developerToken, decision == .developer || shortfall == .lowerTier {
                 return append(developerToken)
             }
             // What is only observed is not told apart.

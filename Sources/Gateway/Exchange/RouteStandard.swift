@@ -77,6 +77,7 @@ extension Exchange {
     /// Lets a request that falls short pass where its route says so; else throws.
     func tolerate(_ refusal: Refusal) throws(Refusal) {
         guard let shortfall = refusal.shortfall else { throw refusal }
+        bucket = bucket(of: refusal)
         switch shortfallPolicy(shortfall) {
         case (.pass, _): decision = shortfall == .unjudged ? .unjudged : .tolerated
         case (.limit, let limit?):
@@ -102,6 +103,7 @@ extension Exchange {
     /// spent, so that what is refused here changes nothing.
     func meetStandard(_ tier: TrustTier) throws(Refusal) {
         self.tier = tier
+        worth = tier
         if let standard { try meet(standard) }
         // Another assertion of this key would fare no better.
         try meetTier(self.tier, else: self.tier < tier ? .riskTooHigh : .assertionRequired)
@@ -112,6 +114,7 @@ extension Exchange {
         _ tier: TrustTier, else reason: Reason = .assertionRequired
     ) throws(Refusal) {
         self.tier = tier
+        worth = tier
         guard tier < policy.minTier else { return }
         let refusal = Refusal(reason, detail: Refusal.tierDetail)
         if isOnlyObserved { throw refusal }
@@ -164,6 +167,7 @@ extension Exchange {
         if let pendingLimit {
             // Others of its key may have come first meanwhile; this one has been let in.
             try? takeShortfall(pendingLimit, Refusal(.riskTooHigh))
+            isBeyondShortfall = false
             decision = .limited
             if shortfall == nil { reason = .riskTooHigh }
         } else if shortfall == nil {

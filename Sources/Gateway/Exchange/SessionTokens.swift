@@ -28,25 +28,42 @@ extension Exchange {
         }
         do throws(Refusal) {
             let token = try authenticToken()
-            guard isKeyLookedUp else {
+            if !isKeyLookedUp {
                 guard let known = worker.keyCache.find(token.keyID) else {
                     try worker.lookUpKey(for: self, token.keyID)
                     return .wait
                 }
                 use(known)
-                return try verifyToken()
             }
             _ = try usableKey()
             guard try judgeSignals(of: token.keyID) else { return .wait }
             try meetStandard(.token)
-            try limitKeyRate()
-            countKeyRate()
-            conclude()
-            noteRequestUser()
         } catch {
             try refuseOrObserve(error)
+            return .next
         }
+        try acceptToken()
+        noteRequestUser()
         return .next
+    }
+
+    /// Authentic and in time; only whether its key was revoked is not known.
+    func acceptUnrevoked(_ token: SessionToken) throws(Refusal) {
+        let isConfigured = site.settings.apps.contains {
+            $0.id == token.appID && $0.environments.contains(token.environment)
+        }
+        guard isConfigured else {
+            return try refuseOrObserve(Refusal(.keyUnknown, detail: "app_not_configured"))
+        }
+        try meetStandard(.token)
+        if shortfall == nil { detail = "revocation_unknown" }
+        try acceptToken()
+    }
+
+    private func acceptToken() throws(Refusal) {
+        try limitKeyRate()
+        countKeyRate()
+        conclude()
     }
 
     private func authenticToken() throws(Refusal) -> SessionToken {
@@ -77,8 +94,8 @@ extension Exchange {
         return opened
     }
 
-    /// SHA-256 of the value of the header that tokens are bound to; nil where it is not there, or
-    /// more than once.
+    /// SHA-256 of the value of the header that tokens are bound to; nil where it is not there, is
+    /// empty, or comes more than once.
     private func boundValueHash() -> Bytes32? {
         guard let name = site.settings.sessionTokens.boundHeader else { return nil }
         let headBytes = headBytes
@@ -90,7 +107,9 @@ extension Exchange {
             guard found == nil else { return nil }
             found = field.value
         }
-        return found.map { SHA256.hash(bytes.extracting($0)) }
+        // Everybody can send nothing.
+        guard let found, !found.isEmpty else { return nil }
+        return SHA256.hash(bytes.extracting(found))
     }
 
     // MARK: issuing
@@ -103,7 +122,8 @@ extension Exchange {
         guard site.settings.sessionTokens.boundHeader == nil || boundValueHash() != nil else {
             throw Refusal(
                 .badRequest, detail: "bound_header",
-                explanation: "The header that session tokens are bound to must be sent once.")
+                explanation:
+                    "The header that session tokens are bound to must be sent once, and not empty.")
         }
     }
 

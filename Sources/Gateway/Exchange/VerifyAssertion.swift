@@ -18,13 +18,12 @@ extension Exchange {
         if device != nil { return try verifyDevice() }
         do throws(Refusal) {
             let evidence = try checkedEvidence()
-            guard isKeyLookedUp else {
+            if !isKeyLookedUp {
                 guard let known = worker.keyCache.find(evidence.keyID) else {
                     try worker.lookUpKey(for: self, evidence.keyID)
                     return .wait
                 }
                 use(known)
-                return try verifyAssertion()
             }
             if verified == nil { verified = try verifySignature(evidence) }
             guard try judgeSignals(of: evidence.keyID) else { return .wait }

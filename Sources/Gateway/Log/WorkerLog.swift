@@ -54,9 +54,12 @@ final class WorkerLog {
         writer.member("reason", constant: exchange.reason.code)
         if let detail = exchange.detail { writer.member("detail", string: detail) }
         if exchange.policy.mode != .off, exchange.endpoint == nil {
-            writer.member("tier", constant: exchange.tier.name)
-            if exchange.isOutdated { writer.member("outdated", bool: true) }
-            if exchange.isRisky { writer.member("risk_above", bool: true) }
+            writeJudgement(exchange)
+        }
+        if exchange.endpoint == .assertToken, exchange.decision == .verified {
+            writer.beginArray("token_routes")
+            for name in exchange.tokenAudience { writer.element(string: name) }
+            writer.endArray()
         }
         if let token = exchange.developerToken {
             writer.member("developer_token", string: token.name)
@@ -85,6 +88,18 @@ final class WorkerLog {
         } else {
             turnEnd?.schedule()
         }
+    }
+
+    /// What the proof was worth, what it counts as, and whether that had any consequence.
+    private func writeJudgement(_ exchange: Exchange) {
+        writer.member("tier", constant: exchange.provedTier.name)
+        if let bucket = exchange.requestBucket { writer.member("bucket", constant: bucket.name) }
+        if exchange.policy.mode == .enforce, let percent = exchange.rolloutPercent, percent < 100 {
+            writer.member("rollout", int: Int64(percent))
+            writer.member("cohort", int: Int64(exchange.cohort))
+        }
+        if exchange.isOutdated { writer.member("outdated", bool: true) }
+        if exchange.isRisky { writer.member("risk_above", bool: true) }
     }
 
     /// Enough to tell keys apart, and for the operator to find this one in the registry.

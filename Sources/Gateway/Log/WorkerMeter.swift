@@ -21,7 +21,7 @@ final class RouteMeter: Sendable {
     private let judgements = CounterBlock(count: 2)
 
     func countStanding(of exchange: Exchange) {
-        standings.add(Int(exchange.tier.rawValue))
+        standings.add(Int(exchange.provedTier.rawValue))
         if exchange.isOutdated { standings.add(TrustTier.allCases.count) }
         if exchange.isRisky { standings.add(TrustTier.allCases.count + 1) }
     }

@@ -8,7 +8,7 @@ enum RequestBucket: UInt8, CaseIterable, Sendable {
     case unknownOrigin
     /// With a proof that holds, and is worth less than the route wants.
     case lowerTier
-    /// With a proof that does not hold.
+    /// With a proof that does not hold, or whose app or key the route does not take.
     case invalid
     /// With a proof that has been used.
     case replayed
@@ -56,7 +56,8 @@ enum RequestBucket: UInt8, CaseIterable, Sendable {
         case .appOutdated: self = .outdatedClient
         case .keyUnknown: self = .unknownOrigin
         case .assertionMalformed, .assertionInvalid, .requestMismatch, .bodyMismatch, .keyRevoked,
-            .distributionNotAllowed, .attestationInvalid, .tokenInvalid:
+            .distributionNotAllowed, .attestationInvalid, .tokenInvalid, .riskTooHigh,
+            .abuseSuspected:
             self = .invalid
         case .assertionReplayed: self = .replayed
         case .challengeExpired, .challengeRequired: self = .stale

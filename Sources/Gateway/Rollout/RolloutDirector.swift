@@ -144,7 +144,10 @@ final class RolloutDirector {
         let known = reading.entry.flatMap { RolloutRecord.decode($0.value) }
         let plan = follower.course.plan
         let news = (counts(of: follower.course) - follower.counted).bounded
-        var state = known ?? RolloutState(beginning: plan, at: reading.now)
+        // A registry that has lost it (an older backup, an empty replica) must not open a route:
+        // whoever knows how far it had come says so.
+        var state =
+            known ?? follower.share.state ?? RolloutState(beginning: plan, at: reading.now)
         state.add(news, plan, at: reading.now)
         let isChanged = state.decide(plan, at: reading.now)
         guard known == nil || isChanged || news != RolloutCounts() else { return }

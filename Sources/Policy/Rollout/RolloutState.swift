@@ -156,7 +156,8 @@ public struct RolloutState: Hashable, Sendable {
     private mutating func obeySchedule(_ plan: RolloutPlan, at now: Int64) -> Bool {
         guard status == .running, let schedule = plan.schedule,
             now - periodStartedAt >= schedule.every.milliseconds,
-            period.judged >= Int64(schedule.requestCountMin)
+            // Of nobody no requests are to be had.
+            percent == 0 || period.judged >= Int64(schedule.requestCountMin)
         else { return false }
         let next = plan.above(percent)
         guard next > percent, !period.isRefused(above: 100 - schedule.successMin) else {

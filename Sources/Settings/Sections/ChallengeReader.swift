@@ -28,8 +28,10 @@ enum ChallengeReader {
 }
 
 /// Reads `session_tokens`.
-enum SessionTokenReader {
-    static func sessionTokens(_ field: Field) -> SessionTokenSettings? {
+struct SessionTokenReader {
+    let headers: HeaderNames
+
+    func sessionTokens(_ field: Field) -> SessionTokenSettings? {
         field.section { section in
             var tokens = SessionTokenSettings()
             section.set("ttl", &tokens.timeToLive) {
@@ -42,13 +44,29 @@ enum SessionTokenReader {
         }
     }
 
-    private static func boundHeader(_ field: Field) -> String?? {
+    private func boundHeader(_ field: Field) -> String?? {
         guard let text = field.text() else { return nil }
         guard HeaderReader.isName(text.value) else {
             field.error("\(text.shown) is not a header name (RFC 9110 section 5.1)")
             return nil
         }
+        guard tellsUsersApart(HeaderReader.fold(text.value)) else {
+            field.error(
+                "\(text.shown) tells no user from another: name what your API knows them by, as "
+                    + "Authorization or Cookie")
+            return nil
+        }
         return .some(text.value.lowercased())
+    }
+
+    /// Not what brings the proof itself, is about the connection, or is the gateway's word.
+    private func tellsUsersApart(_ folded: String) -> Bool {
+        let proofs = [
+            headers.assertion, headers.clientData, headers.keyID, headers.token,
+            headers.deviceCheck,
+        ]
+        return HeaderEditReader.request.allows(folded)
+            && !proofs.contains { HeaderReader.fold($0) == folded }
     }
 }
 

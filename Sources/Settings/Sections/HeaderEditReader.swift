@@ -64,6 +64,12 @@ struct HeaderEditReader {
         return true
     }
 
+    /// Whether a header of this name is the application's own affair.
+    func allows(_ folded: String) -> Bool {
+        let name = Array(folded.utf8)
+        return reason(against: KnownField(name: name.span), folded) == nil
+    }
+
     private func reason(against known: KnownField, _ folded: String) -> String? {
         if folded.hasPrefix("x-attest-") || folded.hasPrefix("x-app-attest-") {
             return "is the gateway's own word"

@@ -37,8 +37,10 @@ struct SettingsReader {
             section.set("counters", &settings.counters, StoreReader.counters)
             section.set("key_cache", &settings.keyCache, StoreReader.keyCache)
             section.set("challenge", &settings.challenge, ChallengeReader.challenge)
-            section.set(
-                "session_tokens", &settings.sessionTokens, SessionTokenReader.sessionTokens)
+            section.set("headers", &settings.headers, HeaderReader.headers)
+            section.set("session_tokens", &settings.sessionTokens) {
+                SessionTokenReader(headers: settings.headers).sessionTokens($0)
+            }
             section.set("receipts", &settings.receipts, ReceiptReader.receipts)
             section.set(
                 "developer_tokens", &settings.developerTokens,
@@ -47,7 +49,6 @@ struct SettingsReader {
             section.set("signals", &settings.signals, SignalReader.signals)
             section.set("identity", &settings.identity, IdentityReader.identity)
             section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
-            section.set("headers", &settings.headers, HeaderReader.headers)
             section.set("log", &settings.log, LogReader.log)
             let admin = section.field("admin").flatMap(AdminReader.admin)
             settings.admin = admin?.settings

@@ -56,6 +56,9 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     /// What stands under this name.
     func sharedValue(_ name: String) -> SharedEntry? { lock.withLock { shared[name] } }
 
+    /// Values that are shared are gone, as after a backup from before them.
+    func loseShared() { lock.withLock { shared = [:] } }
+
     func insert(_ record: KeyRecord) { lock.withLock { records[record.keyID] = record } }
 
     /// Another process changes a key's status.
