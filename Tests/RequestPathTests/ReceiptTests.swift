@@ -21,10 +21,13 @@ final class ReceiptTests {
         site.configuration.more = [try apple.settings, "receipts: { lease: 5s }"]
     }
 
-    private func enrol(at gateway: GatewayProcess) throws -> SimulatedDevice {
+    private func enrol(
+        at gateway: GatewayProcess, receipt: ReceiptForm = .genuine
+    ) throws -> SimulatedDevice {
         let device = try site.device()
         let body = try FaultSite.attestation(
-            device, challenge: try gateway.challenge("/attest/challenge"), by: TestApple.shared)
+            device, challenge: try gateway.challenge("/attest/challenge"), by: TestApple.shared,
+            receipt: receipt)
         let answer = try gateway.exchange("POST", "/attest/verify", body: body)
         #expect(answer.status == 200, "\(answer.bodyText)")
         return device
@@ -101,6 +104,27 @@ final class ReceiptTests {
         #expect(try gateway.admin("/").bodyText.contains("this gateway renews them"))
         try gateway.terminate()
         #expect(gateway.alarms.isEmpty)
+    }
+
+    @Test(
+        "what an attestation carries is kept only where it is this key's first receipt",
+        arguments: [
+            (ReceiptForm.damaged, "receipt_cms_invalid"), (.exchanged, "receipt_type"),
+            (.otherEnvironment, "receipt_environment_mismatch"),
+        ])
+    func firstReceipt(_ form: ReceiptForm, _ detail: String) throws {
+        let gateway = try site.start()
+        let device = try enrol(at: gateway, receipt: form)
+        let shown = try shown(device, gateway)
+        #expect(shown["receipt"] == nil && shown["receipt_state"] == nil)
+        // It could say of its device what it likes.
+        #expect(shown["risk_metric"] == nil)
+        let line = try gateway.accessLine {
+            $0["detail"]?.stringValue?.hasPrefix("receipt_") == true
+        }
+        #expect(line["detail"]?.stringValue == detail)
+        #expect(try device.call("strict", at: gateway).exchange(with: gateway).status == 200)
+        #expect(try apple.requests.isEmpty)
     }
 
     @Test("a key that Apple does not take stops everything, loudly, until a reload finds it mended")
