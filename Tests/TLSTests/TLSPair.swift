@@ -71,8 +71,11 @@ final class TLSPair {
     }
 
     func closeClient() {
-        if isClientOpen { Socket.close(ends.client) }
+        guard isClientOpen else { return }
         isClientOpen = false
+        // A program that another test is just starting may hold a copy of the descriptor.
+        Socket.shutdownWrite(ends.client)
+        Socket.close(ends.client)
     }
 
     /// Takes turns until both are done; the failure of the side that failed first.
