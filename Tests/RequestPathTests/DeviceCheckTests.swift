@@ -124,7 +124,7 @@ struct DeviceCheckTests {
     }
 
     @Test(
-        "do not pass again at another gateway of the same Redis Cluster, nor where a slot has moved",
+        "do not pass again at another gateway of a Redis Cluster, nor where a slot has moved",
         .enabled(if: RedisServer.isInstalled))
     func redisCluster() throws {
         let cluster = try RedisCluster(replicasPerMaster: 0)

@@ -30,6 +30,8 @@ final class ReceiptRenewal {
     private var isRunning = false
     private var isStopped = false
     private var isHolder = false
+    /// What is said of single receipts.
+    private var repeated = RepeatedEvents()
 
     /// One for each operation that is asked: far more than ever are. One that was lost would be
     /// awaited for ever.
@@ -209,14 +211,16 @@ final class ReceiptRenewal {
         let place = "\(group.appID), \(group.environment.rawValue)"
         switch result {
         case .invalid(let reason):
-            hub.logs.event(
-                level: "error", "receipt_invalid",
-                "\(place): what Apple sent as a new receipt is refused (\(reason))")
+            let text = "\(place): what Apple sent as a new receipt is refused (\(reason))"
+            if let text = repeated.text(text, at: loop.now) {
+                hub.logs.event(level: "error", "receipt_invalid", text)
+            }
         case .wrongEnvironment, .badPayload:
-            hub.logs.event(
-                level: "warning", "receipt_refused",
-                "\(place): Apple refuses a receipt (\(result.outcome.rawValue)); it is not sent"
-                    + " again")
+            let text =
+                "\(place): Apple refuses a receipt (\(result.outcome.rawValue)); it is not sent again"
+            if let text = repeated.text(text, at: loop.now) {
+                hub.logs.event(level: "warning", "receipt_refused", text)
+            }
         case .unauthorized:
             guard let pause else { return }
             hub.logs.event(

@@ -72,7 +72,7 @@ struct RenewalPlanner {
     var rules: Rules
     private(set) var lease: SharedLease
     /// Read, and not yet sent; oldest first.
-    private var queue: ArraySlice<DueReceipt> = []
+    private(set) var queue: ArraySlice<DueReceipt> = []
     private var inFlight: [KeyID: DueReceipt] = [:]
     private var results: [RenewalWrite] = []
     /// On their way into the registry.
@@ -196,8 +196,6 @@ struct RenewalPlanner {
     private func isRefused(_ group: ReceiptGroup, _ now: MonotonicInstant) -> Bool {
         refusedTeams[group.teamID].map { now < $0 } ?? false
     }
-
-    var queueCount: Int { queue.count }
 
     /// When to ask ``next(at:)`` again where nothing happens before; later than now.
     func wake(at now: Moment) -> MonotonicInstant {

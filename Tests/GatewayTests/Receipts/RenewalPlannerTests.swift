@@ -388,7 +388,7 @@ struct RenewalPlannerTests {
     mutating func pages() throws {
         try takeLease()
         try read(due(1...60) + (61...120).map { ReceiptScheduleTests.due($0, team: "FGHIJ12345") })
-        #expect(planner.queueCount == 60)
+        #expect(planner.queue.count == 60)
         // A page that is full of what is busy is not an empty one.
         pass(.seconds(1))
         #expect(sent() == ReceiptScheduleTests.keyID(1))
