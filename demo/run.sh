@@ -62,6 +62,8 @@ children+=($!)
 await "$folder/nginx-events.log" getrlimit $!
 
 start_gateway() {
+    # What the last one said is not this one's word.
+    : >"$folder/events.log"
     "$build/sallyport" run -c "$folder/sallyport.yaml" \
         >>"$folder/access.log" 2>"$folder/events.log" &
     gateway_process=$!

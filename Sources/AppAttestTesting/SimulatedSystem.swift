@@ -1,5 +1,5 @@
 import AppAttest
-import Bytes
+public import Bytes
 import CBOR
 import Crypto
 
@@ -93,9 +93,12 @@ public enum SimulatedSystem: String, Sendable, CaseIterable {
         return DERWriter.sequence([text(1400, version), text(1403, build), text(1026, platform)])
     }
 
+    /// SHA-256 of the list: what a test can trust in place of a real Mac's.
+    public var accessControlDigest: Bytes32 { SHA256.hash(accessControl) }
+
     /// A list of permitted operations, as phones write it. A real Mac's is another, whose bytes
     /// only a Mac makes.
-    private var accessControl: [UInt8] {
+    var accessControl: [UInt8] {
         let permitted = DERWriter.context(1, [0x01, 0x01, 0xFF])
         let operations = self == .macOS27 ? ["oa", "osgn"] : ["okd", "oa", "osgn", "odel", "ock"]
         let entries = operations.map {

@@ -13,11 +13,13 @@ public struct CachedKey: Hashable, Sendable {
     public var bundleVersion: String?
     public var validationCategory: UInt32?
     public var riskMetric: UInt32?
+    public var deviceBits: DeviceBits?
 
     public init(
         publicKey: P256PublicKey, appIndex: Int?, environment: AttestEnvironment,
         status: KeyStatus, counterFloor: UInt32, bundleVersion: String? = nil,
-        validationCategory: UInt32? = nil, riskMetric: UInt32? = nil
+        validationCategory: UInt32? = nil, riskMetric: UInt32? = nil,
+        deviceBits: DeviceBits? = nil
     ) {
         self.publicKey = publicKey
         self.appIndex = appIndex
@@ -27,6 +29,7 @@ public struct CachedKey: Hashable, Sendable {
         self.bundleVersion = bundleVersion
         self.validationCategory = validationCategory
         self.riskMetric = riskMetric
+        self.deviceBits = deviceBits
     }
 }
 
@@ -48,7 +51,9 @@ public struct KeyCache: ~Copyable {
         var riskMetric: UInt32
         var appIndex: UInt16
         var environment: UInt8
-        var status: UInt8
+        /// The status in its two lowest bits, above them the device's bits and whether they are
+        /// known.
+        var state: UInt8
     }
 
     private static let noApp = UInt16.max
@@ -122,7 +127,7 @@ public struct KeyCache: ~Copyable {
             riskMetric: record.riskMetric.map { min($0, Self.noMetric - 1) } ?? Self.noMetric,
             appIndex: appIndexes[record.appID] ?? Self.noApp,
             environment: record.environment == .production ? 0 : 1,
-            status: Self.code(record.status))
+            state: Self.state(record.status, record.deviceBits))
         if record.bundleVersion != nil || record.validationCategory != nil {
             details[place] = Details(
                 bundleVersion: record.bundleVersion,
@@ -171,27 +176,33 @@ public struct KeyCache: ~Copyable {
             publicKey: publicKeys[position],
             appIndex: mark.appIndex == Self.noApp ? nil : Int(mark.appIndex),
             environment: mark.environment == 0 ? .production : .development,
-            status: Self.status(mark.status),
+            status: Self.status(mark.state),
             counterFloor: mark.counterFloor,
             bundleVersion: detail?.bundleVersion,
             validationCategory: detail?.validationCategory,
-            riskMetric: mark.riskMetric == Self.noMetric ? nil : mark.riskMetric)
+            riskMetric: mark.riskMetric == Self.noMetric ? nil : mark.riskMetric,
+            deviceBits: Self.deviceBits(mark.state))
     }
 
-    private static func code(_ status: KeyStatus) -> UInt8 {
-        switch status {
-        case .active: 0
-        case .revoked: 1
-        case .erased: 2
-        }
+    private static let bitsAreKnown: UInt8 = 0b1_0000
+
+    private static func state(_ status: KeyStatus, _ bits: DeviceBits?) -> UInt8 {
+        let code = UInt8(truncatingIfNeeded: status.code)
+        guard let bits else { return code }
+        return code | UInt8(truncatingIfNeeded: bits.code) << 2 | bitsAreKnown
     }
 
-    private static func status(_ code: UInt8) -> KeyStatus {
-        switch code {
+    private static func status(_ state: UInt8) -> KeyStatus {
+        switch state & 0b11 {
         case 0: .active
         case 1: .revoked
         default: .erased
         }
+    }
+
+    private static func deviceBits(_ state: UInt8) -> DeviceBits? {
+        guard state & bitsAreKnown != 0 else { return nil }
+        return DeviceBits(code: Int64(state >> 2 & 0b11))
     }
 
     // MARK: places and their order
@@ -207,7 +218,7 @@ public struct KeyCache: ~Copyable {
         publicKeys.append(P256PublicKey(x: .zero, y: .zero))
         marks.append(
             Marks(
-                counterFloor: 0, riskMetric: Self.noMetric, appIndex: 0, environment: 0, status: 0))
+                counterFloor: 0, riskMetric: Self.noMetric, appIndex: 0, environment: 0, state: 0))
         newer.append(-1)
         older.append(-1)
         return Int32(keys.count - 1)

@@ -9,6 +9,21 @@ public enum KeyStatus: String, Sendable {
     case erased
 }
 
+/// What the two bits of DeviceCheck were that Apple keeps for a key's device, when the gateway last
+/// heard of them.
+public struct DeviceBits: Hashable, Sendable {
+    public var bit0: Bool
+    public var bit1: Bool
+
+    public init(bit0: Bool, bit1: Bool) {
+        self.bit0 = bit0
+        self.bit1 = bit1
+    }
+
+    /// 0 or 1.
+    public subscript(index: Int) -> Bool { index == 0 ? bit0 : bit1 }
+}
+
 /// What the registry keeps of an enrolled key.
 public struct KeyRecord: Hashable, Sendable {
     public var keyID: KeyID
@@ -27,6 +42,8 @@ public struct KeyRecord: Hashable, Sendable {
     /// Roughly how many keys the app attested on this device in 30 days, as the last receipt said;
     /// nil where Apple has not told yet.
     public var riskMetric: UInt32?
+    /// Nil where nobody has asked Apple, or Apple has not told.
+    public var deviceBits: DeviceBits?
     /// The last receipt as it came; nil where the attestation carried none that is usable.
     public var receipt: [UInt8]?
     /// Nil where there is no receipt.
@@ -36,7 +53,7 @@ public struct KeyRecord: Hashable, Sendable {
         keyID: KeyID, publicKey: P256PublicKey, appID: String, environment: AttestEnvironment,
         enrolledAt: Int64, status: KeyStatus = .active, counterFloor: UInt32 = 0,
         bundleVersion: String? = nil, validationCategory: UInt32? = nil, riskMetric: UInt32? = nil,
-        receipt: [UInt8]? = nil, receiptState: ReceiptState? = nil
+        deviceBits: DeviceBits? = nil, receipt: [UInt8]? = nil, receiptState: ReceiptState? = nil
     ) {
         self.keyID = keyID
         self.publicKey = publicKey
@@ -48,6 +65,7 @@ public struct KeyRecord: Hashable, Sendable {
         self.bundleVersion = bundleVersion
         self.validationCategory = validationCategory
         self.riskMetric = riskMetric
+        self.deviceBits = deviceBits
         self.receipt = receipt
         self.receiptState = receiptState
     }

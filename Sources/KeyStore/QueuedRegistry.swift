@@ -31,6 +31,11 @@ extension QueuedRegistry {
         reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
     ) { queue.post(.note(sighting, reply: reply)) }
 
+    public func keep(
+        _ bits: DeviceBits, of keyID: KeyID,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
+    ) { queue.post(.keepBits(bits, of: keyID, reply: reply)) }
+
     public func forgetUsers(before milliseconds: Int64) {
         queue.post(.forgetUsers(before: milliseconds))
     }

@@ -85,6 +85,12 @@ public protocol Registry: RenewalStore, SharedState {
         _ sighting: KeySighting,
         reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void)
 
+    /// Keeps what Apple says of the device of a key, and tells every cache. False where the key is
+    /// not known, or erased: nothing is kept. Replies after the commit.
+    func keep(
+        _ bits: DeviceBits, of keyID: KeyID,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void)
+
     /// Forgets, lazily, for whom keys were used before `milliseconds` since 1970 and not since.
     func forgetUsers(before milliseconds: Int64)
 

@@ -22,6 +22,8 @@ public enum RegistryOperation: Sendable {
     case findUser(
         of: KeyID, countedSince: Int64, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
     case note(KeySighting, reply: @Sendable (Result<UserKeys?, StoreError>) -> Void)
+    case keepBits(
+        DeviceBits, of: KeyID, reply: @Sendable (Result<Bool, StoreError>) -> Void)
     case forgetUsers(before: Int64)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
     case readShared(String, reply: @Sendable (Result<SharedReading, StoreError>) -> Void)
@@ -30,7 +32,8 @@ public enum RegistryOperation: Sendable {
 
     public var isWrite: Bool {
         switch self {
-        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .forgetUsers, .writeShared:
+        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
+            .writeShared:
             true
         case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
@@ -47,6 +50,7 @@ public enum RegistryOperation: Sendable {
         case .storeRenewals(_, let reply): reply(.failure(error))
         case .findUser(_, _, let reply): reply(.failure(error))
         case .note(_, let reply): reply(.failure(error))
+        case .keepBits(_, _, let reply): reply(.failure(error))
         case .forgetUsers: break
         case .probe(let reply): reply(.failure(error))
         case .readShared(_, let reply): reply(.failure(error))

@@ -38,6 +38,15 @@ extension AttestEnvironment {
     }
 }
 
+extension DeviceBits {
+    public var code: Int64 { (bit0 ? 1 : 0) | (bit1 ? 2 : 0) }
+
+    public init?(code: Int64) {
+        guard (0...3).contains(code) else { return nil }
+        self.init(bit0: code & 1 != 0, bit1: code & 2 != 0)
+    }
+}
+
 extension ReceiptFields.Kind {
     public var code: Int64 {
         switch self {

@@ -12,11 +12,13 @@ import Postgres
 ///   a failover that lost some.
 /// - `shared_state`: small values that gateways share; from version 3.
 /// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
+///
+/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known.
 struct PostgresSchema {
     /// In lower case: needs no quotes, and gets them.
     let name: String
 
-    static let version: Int64 = 4
+    static let version: Int64 = 5
     /// The first with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
@@ -28,7 +30,7 @@ struct PostgresSchema {
 
     static let keyColumns = """
         key_id, public_key, app_id, environment, status, counter, enrolled_at, bundle_version, \
-        validation_category, risk_metric
+        validation_category, risk_metric, device_bits
         """
 
     func table(_ table: String) -> String { "\"\(name)\".\(table)" }
@@ -76,6 +78,7 @@ struct PostgresSchema {
             RenewalStatements(schema: self).migration,
             sharedMigration,
             userMigration,
+            ["ALTER TABLE \(table("keys")) ADD COLUMN device_bits smallint"],
         ]
     }
 
@@ -99,6 +102,7 @@ struct PostgresSchema {
     static let state = "state"
     static let advance = "advance"
     static let raiseFloor = "raise_floor"
+    static let keepBits = "keep_bits"
     static let probe = "probe"
     static let changes = "changes"
     static let lastChange = "last_change"
@@ -122,7 +126,7 @@ struct PostgresSchema {
                 Self.enrol,
                 """
                 WITH \(insertKey) WHERE EXISTS (
-                    SELECT FROM \(challenges) WHERE challenge = $20::bytea AND key_id = $1)
+                    SELECT FROM \(challenges) WHERE challenge = $21::bytea AND key_id = $1)
                 ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
                 """),
             .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
@@ -135,6 +139,12 @@ struct PostgresSchema {
             .prepare(
                 Self.raiseFloor,
                 "UPDATE \(keys) SET counter = $2::bigint WHERE key_id = $1 AND counter < $2"),
+            .prepare(
+                Self.keepBits,
+                """
+                UPDATE \(keys) SET device_bits = $2::bigint
+                WHERE key_id = $1 AND status <> \(KeyStatus.erased.code) RETURNING key_id
+                """),
             .prepare(Self.findUser, findUser),
             .prepare(Self.note, note),
             .prepare(Self.dropSurplus, dropSurplus),
@@ -196,7 +206,7 @@ struct PostgresSchema {
             """
             UPDATE \(table("keys")) SET public_key = NULL, app_id = '', environment = 0, status = 2,
                 enrolled_at = 0, bundle_version = NULL, validation_category = NULL,
-                risk_metric = NULL, receipt = NULL
+                risk_metric = NULL, device_bits = NULL, receipt = NULL
             WHERE key_id = $1
             """,
             "UPDATE \(table("challenges")) SET key_id = NULL WHERE key_id = $1",
@@ -211,12 +221,12 @@ struct PostgresSchema {
         """
     }
 
-    /// The first 19 values are those of ``RegistryRows/values(_:)``.
+    /// The first 20 values are those of ``RegistryRows/values(_:)``.
     private var insertKey: String {
         """
         inserted AS (INSERT INTO \(table("keys")) (\(Self.keyColumns), receipt)
             SELECT $1::bytea, $2::bytea, $3::text, $4::bigint, $5::bigint, $6::bigint,
-                $7::bigint, $8::text, $9::bigint, $10::bigint, $11::bytea
+                $7::bigint, $8::text, $9::bigint, $10::bigint, $11::bigint, $12::bytea
         """
     }
 
@@ -225,9 +235,9 @@ struct PostgresSchema {
         """
         stated AS (INSERT INTO \(table("renewals"))
             (key_id, app_id, environment, \(RenewalStatements.stateColumns))
-            SELECT key_id, $3, $4, $12::bigint, $13::bigint, $14::bigint, $15::bigint, $16::bigint,
-                $17::bigint, $18::bigint, $19::bigint
-            FROM inserted WHERE $19 IS NOT NULL)
+            SELECT key_id, $3, $4, $13::bigint, $14::bigint, $15::bigint, $16::bigint, $17::bigint,
+                $18::bigint, $19::bigint, $20::bigint
+            FROM inserted WHERE $20 IS NOT NULL)
         SELECT key_id FROM inserted
         """
     }

@@ -147,7 +147,7 @@ final class RegistryPool {
                 return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .forgetUsers,
+            case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
                 .writeShared:
                 preconditionFailure("a write among the reads")
             }
@@ -201,7 +201,8 @@ final class RegistryPool {
         case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .forgetUsers, .writeShared:
+        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
+            .writeShared:
             break
         }
     }
@@ -221,14 +222,12 @@ final class RegistryPool {
             floors.removeFirst(part.count)
             return WriteBatch([], floors: part)
         }
-        // Renewals have a transaction of their own: they go through keys in the order of ids, too.
-        let schema = PostgresSchema(name: configuration.schema)
-        if let renewals = RenewalBatch(waitingWrites[0], schema: schema) {
+        if let first = waitingWrites.first, first.isAlone {
             waitingWrites.removeFirst()
-            return WriteBatch(renewals)
+            return WriteBatch(alone: first, schema: PostgresSchema(name: configuration.schema))
         }
         let operations = Array(
-            waitingWrites.prefix(WriteBatch.operationCountMax).prefix { !$0.isRenewal })
+            waitingWrites.prefix(WriteBatch.operationCountMax).prefix { !$0.isAlone })
         waitingWrites.removeFirst(operations.count)
         return WriteBatch(operations)
     }

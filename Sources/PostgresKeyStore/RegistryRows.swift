@@ -19,7 +19,8 @@ enum RegistryRows {
             environment: environment, enrolledAt: rows.integer(row, 6) ?? 0, status: status,
             counterFloor: counter, bundleVersion: rows.text(row, 7),
             validationCategory: rows.integer(row, 8).map { UInt32(truncatingIfNeeded: $0) },
-            riskMetric: rows.integer(row, 9).map { UInt32(clamping: $0) })
+            riskMetric: rows.integer(row, 9).map { UInt32(clamping: $0) },
+            deviceBits: rows.integer(row, 10).flatMap { DeviceBits(code: $0) })
     }
 
     /// A row of ``PostgresSchema/selectWhole(receipts:)``.
@@ -27,8 +28,8 @@ enum RegistryRows {
         _ rows: PostgresRows, _ row: Int, withReceipt: Bool
     ) throws(StoreError) -> KeyRecord {
         var record = try record(rows, row)
-        record.receiptState = state(rows, row, 10)
-        if withReceipt { record.receipt = rows.bytes(row, 18) }
+        record.receiptState = state(rows, row, 11)
+        if withReceipt { record.receipt = rows.bytes(row, 19) }
         return record
     }
 
@@ -58,6 +59,7 @@ enum RegistryRows {
             PostgresValue(isErased ? nil : record.bundleVersion),
             PostgresValue(isErased ? nil : record.validationCategory.map(Int64.init)),
             PostgresValue(isErased ? nil : record.riskMetric.map(Int64.init)),
+            PostgresValue(isErased ? nil : record.deviceBits?.code),
             PostgresValue(isErased ? nil : record.receipt),
         ] + values(isErased ? nil : record.receiptState, isActive: record.status == .active)
     }

@@ -5,18 +5,17 @@ import Postgres
 /// What is written of receipts, in a transaction of its own: renewals in the order of their keys,
 /// or an adoption.
 struct RenewalBatch {
-    let operation: RegistryOperation
+    private let operation: RegistryOperation
     private let schema: PostgresSchema
 
-    /// Nil for what is written together with others.
+    /// Nil for another operation.
     init?(_ operation: RegistryOperation, schema: PostgresSchema) {
-        guard operation.isRenewal else { return nil }
-        self.operation =
-            if case .storeRenewals(let renewals, let reply) = operation {
-                .storeRenewals(renewals.sorted(), reply: reply)
-            } else {
-                operation
-            }
+        switch operation {
+        case .storeRenewals(let renewals, let reply):
+            self.operation = .storeRenewals(renewals.sorted(), reply: reply)
+        case .adoptReceipts: self.operation = operation
+        default: return nil
+        }
         self.schema = schema
     }
 
@@ -75,14 +74,5 @@ extension FencedRenewals {
     fileprivate consuming func sorted() -> FencedRenewals {
         writes.sort { $0.keyID.digest < $1.keyID.digest }
         return self
-    }
-}
-
-extension RegistryOperation {
-    var isRenewal: Bool {
-        switch self {
-        case .storeRenewals, .adoptReceipts: true
-        default: false
-        }
     }
 }

@@ -20,6 +20,7 @@ struct WriteBatch {
     private let sightings: [(index: Int, sighting: KeySighting)]
     private let floors: [(keyID: KeyID, counter: UInt32)]
     private let renewals: RenewalBatch?
+    private let bits: BitWrite?
     /// Users that were not seen since are forgotten.
     private let usersForgottenBefore: Int64?
     /// So many at once, so that nobody waits for them.
@@ -38,8 +39,8 @@ struct WriteBatch {
                 enrolments.append((index, record, challenge))
             case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
             case .writeShared(let write, _): shared.append((index, write))
-            case .storeRenewals, .adoptReceipts:
-                preconditionFailure("renewals among other writes")
+            case .adoptReceipts, .storeRenewals, .keepBits:
+                preconditionFailure("a write that goes alone among others")
             case .note(let sighting, _): sightings.append((index, sighting))
             case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
             case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
@@ -53,23 +54,26 @@ struct WriteBatch {
         self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
         self.usersForgottenBefore = usersForgottenBefore
         renewals = nil
+        bits = nil
     }
 
-    /// Renewals alone.
-    init(_ renewals: RenewalBatch) {
-        operations = [renewals.operation]
+    /// One that ``RegistryOperation/isAlone``.
+    init(alone operation: RegistryOperation, schema: PostgresSchema) {
+        operations = [operation]
         enrolments = []
         advances = []
         shared = []
         sightings = []
         usersForgottenBefore = nil
         floors = []
-        self.renewals = renewals
+        renewals = RenewalBatch(operation, schema: schema)
+        bits = BitWrite(operation, schema: schema)
     }
 
     var requests: [PostgresRequest] {
         var requests: [PostgresRequest] = [.statement(PostgresSchema.begin)]
         if let renewals { requests += renewals.requests }
+        if let bits { requests += bits.requests }
         let byChallenge = enrolments.sorted {
             $0.challenge.array.lexicographicallyPrecedes($1.challenge.array)
         }
@@ -119,6 +123,7 @@ struct WriteBatch {
     /// Answers every operation by the outcomes of a transaction that was committed.
     func answer(_ outcomes: [PostgresOutcome]) {
         renewals?.answer(outcomes.dropFirst())
+        bits?.answer(outcomes.dropFirst())
         var position = 1 + enrolments.count
         for enrolment in enrolments {
             guard case .enrol(_, _, let reply) = operations[enrolment.index] else { continue }

@@ -14,6 +14,8 @@ import SQLite
 /// - `embedded_state`: the embedded counters of a clean stop.
 /// - `shared_state`: small values that gateways share; from version 3.
 /// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
+///
+/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known.
 enum RegistrySchema {
     /// "SlyP": tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -91,6 +93,7 @@ enum RegistrySchema {
         CREATE INDEX key_users_user ON key_users (user, key_id);
         CREATE INDEX key_users_last_seen ON key_users (last_seen);
         """,
+        "ALTER TABLE keys ADD COLUMN device_bits INTEGER;",
     ]
 
     /// Brings the tables from `found` to the current version; inside the caller's transaction.

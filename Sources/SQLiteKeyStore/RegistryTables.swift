@@ -21,6 +21,7 @@ final class RegistryTables {
     private let advanceCounter: Statement
     private let raiseFloor: Statement
     private let setStatus: Statement
+    private let setBits: Statement
     private let insertChange: Statement
     private let pruneChanges: Statement
     private let selectChanges: Statement
@@ -36,7 +37,7 @@ final class RegistryTables {
 
     static let keyColumns = """
         key_id, public_key, app, environment, status, counter, enrolled_at, bundle_version, \
-        validation_category, risk_metric
+        validation_category, risk_metric, device_bits
         """
 
     init(_ connection: Connection) throws(SQLiteError) {
@@ -49,7 +50,7 @@ final class RegistryTables {
         insertApp = try connection.prepare("INSERT INTO apps (name) VALUES (?) RETURNING id")
         insertKey = try connection.prepare(
             """
-            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO keys (\(Self.keyColumns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT DO NOTHING
             """)
         selectChallenge = try connection.prepare("SELECT 1 FROM challenges WHERE challenge = ?")
@@ -62,6 +63,8 @@ final class RegistryTables {
         raiseFloor = try connection.prepare(
             "UPDATE keys SET counter = ?2 WHERE key_id = ?1 AND counter < ?2")
         setStatus = try connection.prepare("UPDATE keys SET status = ?2 WHERE key_id = ?1")
+        setBits = try connection.prepare(
+            "UPDATE keys SET device_bits = ?2 WHERE key_id = ?1 AND status <> 2")
         insertChange = try connection.prepare("INSERT INTO changes (key_id) VALUES (?)")
         pruneChanges = try connection.prepare(
             """
@@ -174,7 +177,8 @@ final class RegistryTables {
             enrolledAt: row.integer(6), status: status, counterFloor: counter,
             bundleVersion: row.text(7),
             validationCategory: row.isNull(8) ? nil : UInt32(truncatingIfNeeded: row.integer(8)),
-            riskMetric: row.isNull(9) ? nil : UInt32(clamping: row.integer(9)))
+            riskMetric: row.isNull(9) ? nil : UInt32(clamping: row.integer(9)),
+            deviceBits: row.isNull(10) ? nil : DeviceBits(code: row.integer(10)))
     }
 
     /// False where the key is there already.
@@ -192,6 +196,7 @@ final class RegistryTables {
         try insertKey.bind(8, text: isErased ? nil : record.bundleVersion)
         try insertKey.bind(9, isErased ? nil : record.validationCategory.map(Int64.init))
         try insertKey.bind(10, isErased ? nil : record.riskMetric.map(Int64.init))
+        try insertKey.bind(11, isErased ? nil : record.deviceBits?.code)
         try insertKey.run()
         let isNew = connection.changeCount == 1
         if isNew, !isErased, let state = record.receiptState {
@@ -233,6 +238,11 @@ final class RegistryTables {
         return try update(setStatus, keyID, status.code)
     }
 
+    /// False where the key is not known, or erased.
+    func keep(_ bits: DeviceBits, of keyID: KeyID) throws(SQLiteError) -> Bool {
+        try update(setBits, keyID, bits.code)
+    }
+
     /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
     func erase(_ keyID: KeyID) throws(SQLiteError) {
         try renewals.delete(keyID)
@@ -240,7 +250,7 @@ final class RegistryTables {
             """
             UPDATE keys SET public_key = NULL, app = 0, environment = 0, status = 2,
                 enrolled_at = 0, bundle_version = NULL, validation_category = NULL,
-                risk_metric = NULL
+                risk_metric = NULL, device_bits = NULL
             WHERE key_id = ?
             """,
             "DELETE FROM receipts WHERE key_id = ?",

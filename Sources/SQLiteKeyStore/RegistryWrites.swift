@@ -112,6 +112,12 @@ struct RegistryWrites {
         case .note(let sighting, let reply):
             let keys = try tables.users.note(sighting)
             return { reply(.success(keys)) }
+        case .keepBits(let bits, let keyID, let reply):
+            let isKnown = try keep(bits, of: keyID)
+            return { [notify] in
+                if isKnown { notify(.keys([keyID])) }
+                reply(.success(isKnown))
+            }
         case .forgetUsers(let milliseconds):
             try tables.users.forget(before: milliseconds)
             return {}
@@ -131,6 +137,13 @@ struct RegistryWrites {
         try tables.spend(challenge, for: record.keyID)
         _ = try tables.insert(record)
         return .success(.enrolled)
+    }
+
+    private func keep(_ bits: DeviceBits, of keyID: KeyID) throws(SQLiteError) -> Bool {
+        guard try tables.keep(bits, of: keyID) else { return false }
+        try tables.note(changeOf: keyID)
+        try tables.pruneOldChanges()
+        return true
     }
 
     private func advance(

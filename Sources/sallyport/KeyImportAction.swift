@@ -29,7 +29,8 @@ enum KeyImportAction {
             lineNumber += 1
             if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
             do throws(KeyLine.Failure) {
-                let record = try KeyLine.parse(line.span, now: now)
+                let record = try KeyLine.parse(
+                    line.span, now: now, bitNames: settings.deviceBitNames)
                 guard record.status == .erased || apps.contains(record.appID) else {
                     complain("app_id \(record.appID) is not configured")
                     continue

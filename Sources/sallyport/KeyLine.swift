@@ -4,10 +4,16 @@ import Crypto
 import EventLoop
 import JSON
 import KeyStore
+import Settings
 
 /// A key record as one line of JSON: the Contract's members, and what else is known.
 enum KeyLine {
-    static func text(_ record: KeyRecord, users: [KeyUser] = []) -> String {
+    /// `bitNames`: what the bits of the device are called; by Apple's names another configuration
+    /// reads them, too.
+    static func text(
+        _ record: KeyRecord, users: [KeyUser] = [],
+        bitNames: [String] = DeviceCheckSettings.appleBitNames
+    ) -> String {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("key_id", string: record.keyID.base64)
@@ -28,6 +34,13 @@ enum KeyLine {
             }
             if let metric = record.riskMetric {
                 writer.member("risk_metric", int: Int64(metric))
+            }
+            if let bits = record.deviceBits {
+                writer.beginObject("device_bits")
+                for (index, name) in bitNames.enumerated() {
+                    writer.member(named: name, value: .bool(bits[index]))
+                }
+                writer.endObject()
             }
             if let receipt = record.receipt {
                 writer.member("receipt", string: Base64.encode(receipt))
@@ -61,8 +74,11 @@ enum KeyLine {
         init(_ description: String) { self.description = description }
     }
 
-    /// The record of one line. `now` stands for a missing `enrolled_at`.
-    static func parse(_ line: Span<UInt8>, now: Int64) throws(Failure) -> KeyRecord {
+    /// The record of one line. `now` stands for a missing `enrolled_at`, `bitNames` for the bits of
+    /// devices, as Apple's names do.
+    static func parse(
+        _ line: Span<UInt8>, now: Int64, bitNames: [String]
+    ) throws(Failure) -> KeyRecord {
         let value: JSONValue
         do throws(JSONError) {
             value = try JSONValue.parse(line, byteCountMax: byteCountMax, depthMax: 4)
@@ -72,8 +88,8 @@ enum KeyLine {
         guard case .object(let members) = value else { throw Failure("not a JSON object") }
         let known: Set<String> = [
             "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
-            "bundle_version", "validation_category", "risk_metric", "receipt", "receipt_state",
-            "users",
+            "bundle_version", "validation_category", "risk_metric", "device_bits", "receipt",
+            "receipt_state", "users",
         ]
         if let unknown = members.keys.first(where: { !known.contains($0) }) {
             throw Failure("unknown member \(unknown)")
@@ -100,6 +116,7 @@ enum KeyLine {
             keyID: keyID, publicKey: publicKey, appID: try required("app_id", members),
             environment: environment, enrolledAt: now)
         try readOptional(members, into: &record)
+        record.deviceBits = try deviceBits(members["device_bits"], bitNames)
         return record
     }
 
@@ -166,6 +183,27 @@ enum KeyLine {
             record.receiptState = try ReceiptStateText.parse(state)
         default: throw Failure("receipt_state is not an object")
         }
+    }
+
+    /// Both bits, or it is not known what they are.
+    private static func deviceBits(
+        _ value: JSONValue?, _ names: [String]
+    ) throws(Failure) -> DeviceBits? {
+        guard let value, value != .null else { return nil }
+        guard case .object(let members) = value, members.count == 2 else {
+            throw Failure("device_bits is not an object of two bits")
+        }
+        var bits: [Bool?] = [nil, nil]
+        for (name, member) in members.sorted(by: { $0.key < $1.key }) {
+            guard let index = DeviceCheckSettings.bit(named: name, in: names) else {
+                throw Failure("device_bits: no bit is named \(name)")
+            }
+            guard case .bool(let flag) = member, bits[index] == nil else {
+                throw Failure("device_bits: \(name) is neither true nor false, or named twice")
+            }
+            bits[index] = flag
+        }
+        return DeviceBits(bit0: bits[0] ?? false, bit1: bits[1] ?? false)
     }
 
     static func optional(

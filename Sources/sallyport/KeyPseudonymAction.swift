@@ -29,7 +29,7 @@ enum KeyPseudonymAction {
             let page = try registry.list(filter, withReceipts: false)
             for record in page where pseudonyms.isPseudonym(pseudonym, of: record.keyID) {
                 isFound = true
-                output.add(KeyLine.text(record))
+                output.add(KeyLine.text(record, bitNames: settings.deviceBitNames))
             }
             guard let last = page.last else { break }
             filter.after = last.keyID

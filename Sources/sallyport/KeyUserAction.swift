@@ -15,7 +15,8 @@ enum KeyUserAction {
         for found in try keys(of: users, registry) {
             guard let record = try registry.find(found.keyID) else { continue }
             isFound = true
-            output.add(KeyLine.text(record, users: [found]))
+            output.add(
+                KeyLine.text(record, users: [found], bitNames: settings.deviceBitNames))
         }
         output.flush()
         if !isFound { Exit.failed("nothing is kept of this user") }

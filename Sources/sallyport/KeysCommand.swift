@@ -61,8 +61,8 @@ enum KeysCommand {
             case "export": try export(registry, arguments)
             case "list" where arguments.value("--pseudonym") != nil:
                 try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
-            case "list": try list(registry, arguments)
-            case "show": try show(registry, arguments)
+            case "list": try list(registry, arguments, settings)
+            case "show": try show(registry, arguments, settings)
             case "renew":
                 try KeyRenewalAction.run(registry, arguments, filter(arguments), settings)
             case "revoke": try KeyRevocationAction.revoke(registry, keyIDs(arguments), settings)
@@ -132,22 +132,27 @@ enum KeysCommand {
         output.flush()
     }
 
-    private static func list(_ registry: any RegistryAdministration, _ arguments: Arguments) throws
-    {
+    private static func list(
+        _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
+    ) throws {
         var output = OutputBatch()
         for record in try registry.list(filter(arguments), withReceipts: false) {
-            output.add(KeyLine.text(record))
+            output.add(KeyLine.text(record, bitNames: settings.deviceBitNames))
         }
         output.flush()
     }
 
-    private static func show(_ registry: any RegistryAdministration, _ arguments: Arguments) throws
-    {
+    private static func show(
+        _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
+    ) throws {
         for keyID in keyIDs(arguments) {
             guard let record = try registry.find(keyID) else {
                 Exit.failed("\(keyID.base64): unknown key")
             }
-            Console.print(KeyLine.text(record, users: try registry.users(of: keyID)))
+            Console.print(
+                KeyLine.text(
+                    record, users: try registry.users(of: keyID),
+                    bitNames: settings.deviceBitNames))
         }
     }
 }

@@ -37,6 +37,33 @@ struct EnrolmentTests {
         #expect(try device.request("GET", "/attested/x", challenge: challenge).status == 200)
     }
 
+    @Test("of Macs only those with the list of Full Security enrol where that is demanded")
+    func fullSecurity() throws {
+        func demand(_ settings: inout Settings) {
+            for index in settings.apps.indices {
+                settings.apps[index].requiresMacFullSecurity = true
+            }
+        }
+        let list = SimulatedSystem.macOS27.accessControlDigest
+        let trusting = try GatewayUnderTest(macFullSecurityDigest: list, demand)
+        let mac = try EnrolledDevice(trusting, system: .macOS27, enrols: true)
+        #expect(try mac.request("GET", "/attested/x").status == 200)
+        #expect(trusting.upstream.requests.last?["X-Attest-Result"] == "verified")
+        // A phone's list is never compared.
+        _ = try EnrolledDevice(trusting, system: .iOS26, enrols: true)
+        #expect(try trusting.logLines().contains { $0.contains(#""mac_security":"full""#) })
+        #expect(trusting.hub.meters[0].value(.macsWithFullSecurity) == 1)
+        #expect(trusting.hub.meters[0].value(.macsWithReducedSecurity) == 0)
+        // The same Mac elsewhere has a list that nobody knows.
+        let strict = try GatewayUnderTest(demand)
+        let other = try EnrolledDevice(strict, system: .macOS27, isKnown: false)
+        let refused = try other.attest()
+        #expect(refused.status == 403)
+        #expect(refused.code == "attestation_invalid")
+        #expect(refused.member("action") == "none")
+        #expect(strict.registry.recordCount == 0)
+    }
+
     @Test("a challenge comes as plain text, or as JSON where that is asked for")
     func challenges() throws {
         let gateway = try GatewayUnderTest()

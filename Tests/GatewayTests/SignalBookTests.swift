@@ -24,20 +24,35 @@ struct SignalBookTests {
     }
 
     private func count(_ book: SignalBook, _ number: UInt64, _ now: UInt64) -> Int {
-        book.attestations(from: network(number), window: Self.window, now: now).after
+        count(.look, book, number, now).after
+    }
+
+    /// Of enrolments.
+    private func count(
+        _ event: SignalEvent, _ book: SignalBook, _ number: UInt64, _ now: UInt64
+    ) -> TallyChange {
+        book.count(
+            event, of: .network(network(number)), for: .addressAttestations, window: Self.window,
+            now: now)
+    }
+
+    private func add(_ key: UInt64, to book: SignalBook, _ now: UInt64) -> TallyChange {
+        book.count(
+            .key(keyID(key)), of: .network(network(7)), for: .addressKeys, window: Self.window,
+            now: now)
     }
 
     @Test("what is older than the window does not count, what is younger than half of it does")
     func windows() {
         let book = SignalBook()
         for second in [0.0, 10, 20] {
-            _ = book.addAttestation(from: network(1), window: Self.window, now: at(second))
+            _ = count(.once, book, 1, at(second))
         }
         #expect(count(book, 1, at(20)) == 3)
         #expect(count(book, 1, at(45)) == 3)
         #expect(count(book, 1, at(80.5)) == 0)
         #expect(count(book, 2, at(20)) == 0)
-        let counts = book.addAttestation(from: network(1), window: Self.window, now: at(200))
+        let counts = count(.once, book, 1, at(200))
         #expect(counts.before == 0 && counts.after == 1)
     }
 
@@ -45,7 +60,7 @@ struct SignalBookTests {
     func keys() {
         let book = SignalBook()
         let changes = ([1, 2, 1, 3, 2, 1] as [UInt64]).map {
-            book.add(keyID($0), from: network(7), window: Self.window, now: at(1))
+            add($0, to: book, at(1))
         }
         #expect(changes.map(\.after) == [1, 2, 2, 3, 3, 3])
         // Others hear of new ones alone.
@@ -55,16 +70,16 @@ struct SignalBookTests {
     @Test("what other gateways have counted is added, of the same half of the window alone")
     func shared() {
         let book = SignalBook()
-        let mine = book.add(keyID(1), from: network(7), window: Self.window, now: at(1))
+        let mine = add(1, to: book, at(1))
         var theirs = [UInt8](repeating: 0, count: 256)
         for number in [2, 3, 4] as [UInt64] {
             let register = DistinctSketch.register(of: keyID(number).digest.word0)
             theirs[Int(register.index)] = register.rank
         }
         func merge(half: UInt64) -> (before: Int, after: Int) {
-            book.mergeAddressKeys(
-                .registers(current: theirs, previous: []), of: network(7), half: half,
-                window: Self.window, now: at(2))
+            book.merge(
+                .registers(current: theirs, previous: []), of: .network(network(7)),
+                for: .addressKeys, half: half, window: Self.window, now: at(2))
         }
         let old = merge(half: mine.half - 1)
         #expect(old.after == 1)
@@ -73,13 +88,17 @@ struct SignalBookTests {
         let again = merge(half: mine.half)
         #expect(again.before == 4 && again.after == 4)
         // A minute later others are asked again, though nothing is new.
-        let later = book.add(keyID(1), from: network(7), window: Self.window, now: at(12))
+        let later = add(1, to: book, at(12))
         #expect(later.isShared && later.after == 4)
-        let event = book.addAttestation(from: network(7), window: Self.window, now: at(12))
-        let events = book.mergeAttestations(
-            .events(current: 3, previous: 2), from: network(7), half: event.half,
-            window: Self.window, now: at(12))
+        let event = count(.once, book, 7, at(12))
+        let events = book.merge(
+            .events(current: 3, previous: 2), of: .network(network(7)), for: .addressAttestations,
+            half: event.half, window: Self.window, now: at(12))
         #expect(events.before == 1 && events.after == 5)
+        // Counts of the same subject for another signal are apart.
+        let conflicts = book.count(
+            .look, of: .network(network(7)), for: .keyConflicts, window: Self.window, now: at(12))
+        #expect(conflicts.after == 0)
     }
 
     @Test("the tables do not grow, and a flood of addresses does not push out the busiest one")

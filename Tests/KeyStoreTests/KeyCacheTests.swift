@@ -17,9 +17,11 @@ struct KeyCacheTests {
         record.bundleVersion = "7"
         record.validationCategory = 9
         record.riskMetric = 12
+        record.deviceBits = DeviceBits(bit0: false, bit1: true)
         let expected = CachedKey(
             publicKey: record.publicKey, appIndex: 1, environment: .development, status: .revoked,
-            counterFloor: .max, bundleVersion: "7", validationCategory: 9, riskMetric: 12)
+            counterFloor: .max, bundleVersion: "7", validationCategory: 9, riskMetric: 12,
+            deviceBits: DeviceBits(bit0: false, bit1: true))
         #expect(cache.find(record.keyID) == nil)
         #expect(cache.insert(record) == expected)
         #expect(cache.find(record.keyID) == expected)
@@ -32,6 +34,22 @@ struct KeyCacheTests {
         #expect(cache.count == 0)
         #expect(cache.find(foreign.keyID) == nil)
         #expect(cache.insert(foreign).appIndex == 0)
+    }
+
+    @Test("what is known of a device's bits is kept beside every status")
+    func deviceBits() {
+        var generator = SeededGenerator(seed: 4)
+        var cache = KeyCache(recordCountMax: 100, apps: ["A"])
+        for status in [KeyStatus.active, .revoked, .erased] {
+            for code in [nil, 0, 1, 2, 3] as [Int64?] {
+                var record = generator.record(appID: "A")
+                record.status = status
+                record.deviceBits = code.flatMap { DeviceBits(code: $0) }
+                cache.insert(record)
+                let found = cache.find(record.keyID)
+                #expect(found?.status == status && found?.deviceBits?.code == code)
+            }
+        }
     }
 
     @Test("does what a plain list in order of use does", arguments: [1, 2, 7, 64])

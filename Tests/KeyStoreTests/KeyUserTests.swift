@@ -154,7 +154,7 @@ final class KeyUserTests {
         }
     }
 
-    @Test("a SQLite registry of the version before gets the table, and keeps its keys")
+    @Test("a SQLite registry of version 3 gets the table, and keeps its keys")
     func migrateSQLite() throws {
         let path = try directory.get().registryPath
         let registry = try SQLiteRegistry(path: path)
@@ -162,9 +162,9 @@ final class KeyUserTests {
         registry.close()
         do {
             let connection = try Connection(path: path)
-            let version = try connection.integer("PRAGMA user_version") ?? 0
             try connection.execute("DROP TABLE key_users")
-            try connection.execute("PRAGMA user_version = \(version - 1)")
+            try connection.execute("ALTER TABLE keys DROP COLUMN device_bits")
+            try connection.execute("PRAGMA user_version = 3")
         }
         let migrated = try SQLiteRegistry(path: path)
         defer { migrated.close() }
@@ -173,7 +173,7 @@ final class KeyUserTests {
     }
 
     @Test(
-        "a PostgreSQL registry of the version before gets the table, and keeps its keys",
+        "a PostgreSQL registry of version 3 gets the table, and keeps its keys",
         .enabled(if: PostgresServer.isInstalled))
     func migratePostgres() throws {
         let fixture = try PostgresFixture()
@@ -181,7 +181,10 @@ final class KeyUserTests {
         let key = try enrol(registry)
         registry.close()
         try fixture.query(
-            "DROP TABLE sallyport.key_users; UPDATE sallyport.registry SET version = version - 1")
+            """
+            DROP TABLE sallyport.key_users; ALTER TABLE sallyport.keys DROP COLUMN device_bits;
+            UPDATE sallyport.registry SET version = 3
+            """)
         let migrated = try fixture.registry()
         defer { migrated.close() }
         #expect(try migrated.find(key) != nil)

@@ -27,6 +27,7 @@ final class RegistryMoveTests {
             record.enrolledAt += Int64(index)
             record.bundleVersion = index % 4 == 0 ? "1.\(index) ü" : nil
             record.validationCategory = index % 7 == 0 ? .max : nil
+            record.deviceBits = DeviceBits(code: Int64(index % 5))
             if index % 6 == 1 || index % 12 == 3 { record.status = .revoked }
             if index % 3 == 0 { record.addReceipt((0..<4000).map { UInt8(($0 + index) % 256) }) }
             if index % 15 == 0 { record.receiptState = ReceiptState(dueAt: nil) }

@@ -229,10 +229,11 @@ struct SharedStateTests {
         before.close()
         do {
             let connection = try Connection(path: directory.registryPath)
-            // Tables of later versions go too.
+            // What later versions brought goes too.
             for table in ["shared_state", "key_users"] {
                 try connection.execute("DROP TABLE \(table)")
             }
+            try connection.execute("ALTER TABLE keys DROP COLUMN device_bits")
             try connection.execute("PRAGMA user_version = 2")
         }
         let registry = try SQLiteRegistry(path: directory.registryPath)
@@ -255,6 +256,7 @@ struct SharedStateTests {
         before.close()
         try fixture.query(
             "DROP TABLE sallyport.shared_state, sallyport.key_users;"
+                + "ALTER TABLE sallyport.keys DROP COLUMN device_bits;"
                 + "UPDATE sallyport.registry SET version = 2")
         let registry = try fixture.registry()
         #expect(try registry.find(record.keyID) == record)

@@ -83,7 +83,7 @@ struct TrustPolicyTests {
         let metrics = try gateway.admin("/metrics").bodyText
         #expect(metrics.contains(#"sallyport_outdated_requests_total{route="api"} 2"#))
         #expect(
-            metrics.contains(#"sallyport_tier_requests_total{route="api",tier="attested"} 4"#))
+            metrics.contains(#"sallyport_tier_requests_total{route="api",tier="attested"} 5"#))
         #expect(
             metrics.contains(
                 #"sallyport_requests_total{route="api",decision="refused",reason="app_outdated"} 1"#

@@ -291,4 +291,86 @@ struct AppleSettingsTests {
                         + "refused tries them all"
                 ])
     }
+
+    // MARK: signals.keys_per_device_bit
+
+    private static let bits = key + "device_check: { bits: { bit0: trial_used, bit1: banned } }\n"
+
+    @Test("keys per device bit: every key, and printed it loads to the same")
+    func deviceBits() throws {
+        let configuration = try configuration()
+        let settings = try configuration.settings(
+            Self.bits + """
+                rate_limits: { suspects: { by: key, rate: 1/s } }
+                signals:
+                  keys_per_device_bit:
+                    token: required
+                    bits:
+                      banned: { max: 0, window: 30d, action: deny }
+                      trial_used: { max: 7, window: 24h, action: { limit: suspects } }
+                """)
+        let found = try #require(settings.signals.deviceBits)
+        #expect(found.token == .required)
+        #expect(found.rules.map { $0?.countMax } == [7, 0])
+        #expect(found.rules.map { $0?.action } == [.limit, .deny])
+        #expect(found.rules[0]?.window == .seconds(24 * 3600))
+        #expect(settings.signals.rules.count == 2 && !settings.signals.isEmpty)
+        let text = SettingsPrinter.text(of: settings)
+        let again = try configuration.loader.load(text: text, fileName: "printed").get().settings
+        #expect(again == settings)
+        // Asked and told alone; and any key of such a device.
+        let plain = try configuration.settings(
+            Self.key + "device_check: {}\nsignals: { keys_per_device_bit: {} }")
+        #expect(plain.signals.deviceBits == SignalSettings.DeviceBits())
+        let printed = SettingsPrinter.text(of: plain)
+        #expect(
+            try configuration.loader.load(text: printed, fileName: "printed").get().settings
+                == plain)
+        let one = try configuration.settings(
+            Self.bits + "signals: { keys_per_device_bit: { bits: { banned: {} } } }")
+        #expect(one.signals.deviceBits?.rules[0] == nil)
+        #expect(one.signals.deviceBits?.rules[1] == .init(countMax: 0, window: .seconds(2_592_000)))
+    }
+
+    @Test("keys per device bit: says everything that is wrong, and where")
+    func deviceBitProblems() throws {
+        let problems = try configuration().problems(
+            Self.bits + """
+                signals:
+                  keys_per_device_bit:
+                    token: always
+                    bits:
+                      baned: { max: 0 }
+                      bit0: {}
+                      banned: { max: -1, window: 30y, action: refuse }
+                      trial_used: { max: 1000001, action: { limit: nobody } }
+                    other: 1
+                """)
+        #expect(
+            problems == [
+                "5:12: signals.keys_per_device_bit.token: \"always\" is not one of optional, "
+                    + "required",
+                "7:7: unknown key \"baned\" in signals.keys_per_device_bit.bits: did you mean "
+                    + "\"banned\"?",
+                "8:7: unknown key \"bit0\" in signals.keys_per_device_bit.bits; known: "
+                    + "trial_used, banned",
+                "9:22: signals.keys_per_device_bit.bits.banned.max: \"-1\" is not a whole number "
+                    + "without unit",
+                "9:34: signals.keys_per_device_bit.bits.banned.window: \"30y\" is not a duration: "
+                    + "write one like 30s, 250ms, 5m, 24h or 30d",
+                "9:47: signals.keys_per_device_bit.bits.banned.action: \"refuse\" is not one of "
+                    + "observe, deny",
+                "10:26: signals.keys_per_device_bit.bits.trial_used.max: \"1000001\" is outside 0 "
+                    + "to 1000000: more than so many raise the signal",
+                "10:52: signals.keys_per_device_bit.bits.trial_used.action.limit: no rate limit is "
+                    + "named \"nobody\"; known: attestation, challenge",
+                "11:5: unknown key \"other\" in signals.keys_per_device_bit; known: token, bits",
+            ])
+        #expect(
+            try configuration().problems("signals: { keys_per_device_bit: {} }")
+                == [
+                    "1:33: signals.keys_per_device_bit: needs device_check: Apple is asked about "
+                        + "devices"
+                ])
+    }
 }

@@ -145,7 +145,7 @@ struct Configuration {
           rate: 7/m
           in_flight_max: 3
           token_memory: 2h
-          bits: { bit0: first, bit1: second }
+          bits: { bit0: first, bit1: first_other }
         trust: { extra_roots: [/root.pem], clock_skew: 0s }
         registry: { sqlite: ./r.db }
         counters:
@@ -171,6 +171,9 @@ struct Configuration {
           keys_per_address: { max: 3, window: 3m, action: deny }
           attestations_per_address: { max: 4, window: 4m, action: { limit: first_limit } }
           conflicts_per_key: { max: 5, window: 5m, action: deny }
+          keys_per_device_bit:
+            token: required
+            bits: { first: { max: 0, window: 6m, action: deny }, first_other: { window: 7m } }
           subjects: 1024
         identity: { keys: [/key.p8], issuer: me, subject: pseudonym, tokens: 2048 }
         endpoints:

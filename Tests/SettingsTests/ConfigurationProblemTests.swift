@@ -170,6 +170,47 @@ struct WarningTests {
             ])
     }
 
+    @Test("tell of developer tokens, and of apps that must prove what they may not attest")
+    func shutOut() throws {
+        let routes = """
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce, accept: [assertion, developer] }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: enforce, on_missing: pass }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: enforce, rollout: { start: 30% } }
+            """
+        let developer =
+            "routes[0].attest.accept: developer lets in whoever has a developer token, which "
+            + "proves nothing of an app: not in production"
+        #expect(try Configuration().warnings(routes) == ["5:38: " + developer])
+        for (attesting, isEnough) in [
+            ("30%", false), ("{ share: 30% }", false), ("{ start: 30% }", false), ("100%", true),
+        ] {
+            let text = "endpoints: { attest_rollout: \(attesting) }\n" + routes
+            let warnings = try Configuration().warnings(text)
+            #expect(warnings.contains("6:38: " + developer))
+            let others = warnings.filter { !$0.hasSuffix(developer) }
+            let shutOut = [
+                "6:21: routes[0].attest.mode: enforce refuses more than "
+                    + "endpoints.attest_rollout lets attest: the others have nothing to prove "
+                    + "themselves by"
+            ]
+            #expect(others == (isEnough ? [] : shutOut), "\(attesting)")
+        }
+        #expect(
+            try Configuration().warnings(
+                "endpoints: { attest_rollout: 29% }\n" + routes
+            ).contains { $0.hasPrefix("14:21: routes[2].attest.mode: enforce refuses more") })
+    }
+
     @Test("are none for a usual configuration")
     func none() throws {
         #expect(
@@ -184,11 +225,17 @@ struct WarningTests {
                     path: /b
                     upstream: api
                     attest: { mode: enforce, on_missing: pass, categories: { only: [app_store] } }
+                  - name: c
+                    path: /c
+                    upstream: api
+                    attest: { mode: enforce, on_missing: pass, min_tier: attested }
                 """) == [
                     "5:13: routes[0].attest: on_invalid lets requests with any nonsense for a "
                         + "proof pass, and on_missing refuses those with none",
                     "9:13: routes[1].attest: on_missing: pass lets whoever sends no proof around "
-                        + "environments, categories, min_bundle_version and risk",
+                        + "min_tier, environments, categories, min_bundle_version and risk",
+                    "13:13: routes[2].attest: on_missing: pass lets whoever sends no proof around "
+                        + "min_tier, environments, categories, min_bundle_version and risk",
                 ])
         #expect(try Configuration().warnings("admin: { bind: localhost:1 }").isEmpty)
         #expect(try Configuration().warnings("admin: { bind: unix:/run/s }").isEmpty)

@@ -200,6 +200,33 @@ extension GoldenCase {
                 what your API knows them by, as Authorization or Cookie
                 """#),
         GoldenCase(
+            "a mode that nobody knows, of which nothing is concluded",
+            #"""
+            apps: [{ id: ABCDE12345.com.example.app }]
+            rate_limits: { each: { by: key, rate: 1/m } }
+            routes:
+              - name: a
+                path: /a
+                hosts: [a.example]
+                upstream: api
+                rate_limit: each
+                attest: { mode: enfore, environments: [production], risk: { max: 3 } }
+              - name: b
+                path: /*
+                upstream: api
+                attest: { mode: enforce }
+              - name: c
+                path: /c
+                upstream: api
+                request_body: stream
+                attest: {}
+            """#,
+            expects: #"""
+                9:21: routes[0].attest.mode: "enfore" is not one of off, observe, enforce: did \#
+                you mean "enforce"?
+                18:13: routes[2].attest: required key "mode" is missing
+                """#),
+        GoldenCase(
             "bad risk thresholds, developer tokens, Macs",
             #"""
             apps: [{ id: ABCDE12345.com.example.app, macos: { require_full_security: on, sip: 1 } }]

@@ -93,6 +93,11 @@ final class SimulatedRegistry: Registry, Sendable {
         reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void
     ) { ask(reply) { _ in nil } }
 
+    func keep(
+        _ bits: DeviceBits, of keyID: KeyID,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
+    ) { ask(reply) { _ in false } }
+
     func forgetUsers(before milliseconds: Int64) {}
 
     func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}

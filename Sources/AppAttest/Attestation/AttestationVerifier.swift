@@ -1,3 +1,4 @@
+package import Bytes
 public import Crypto
 
 /// Verifies attestations: once per key, when a device enrols.
@@ -8,6 +9,7 @@ public struct AttestationVerifier: Sendable {
     private let roots: [Certificate]
     private let apps: [AppIdentity]
     private let clockSkewSeconds: Int64
+    private let macFullSecurityDigest: Bytes32
 
     /// Real objects have 5 to 8 KB; receipts, which are most of it, have grown over the years.
     public static let byteCountMax = 16 * 1024
@@ -17,9 +19,20 @@ public struct AttestationVerifier: Sendable {
     /// - `apps`: whose keys are accepted, and from which environments.
     /// - `clockSkewSeconds`: how far the clock here may be off when certificate dates are judged.
     public init(roots: [Certificate], apps: [AppIdentity], clockSkewSeconds: Int64) {
+        self.init(
+            roots: roots, apps: apps, clockSkewSeconds: clockSkewSeconds,
+            macFullSecurityDigest: LeafCertificate.macFullSecurityDigest)
+    }
+
+    /// `macFullSecurityDigest`: for tests, whose Macs cannot write the list of a real one.
+    package init(
+        roots: [Certificate], apps: [AppIdentity], clockSkewSeconds: Int64,
+        macFullSecurityDigest: Bytes32
+    ) {
         self.roots = roots
         self.apps = apps
         self.clockSkewSeconds = clockSkewSeconds
+        self.macFullSecurityDigest = macFullSecurityDigest
     }
 
     /// Runs Apple's nine checks in their order.
@@ -54,11 +67,12 @@ public struct AttestationVerifier: Sendable {
         // Check 9: the key itself.
         try AttestationChecks.credentialPublicKey(of: data, equals: publicKey)
         // Not Apple's, but the operator's: what kind of Mac it may be.
-        try AttestationChecks.macSecurity(MacSecurity(of: leaf), of: app)
+        let macSecurity = MacSecurity(of: leaf, full: macFullSecurityDigest)
+        try AttestationChecks.macSecurity(macSecurity, of: app)
         return VerifiedAttestation(
             keyID: keyID, publicKey: publicKey, app: app, environment: environment,
             receipt: attestation.receipt, extensions: data.extensions ?? ExtensionData(),
-            leaf: leaf)
+            leaf: leaf, macSecurity: macSecurity)
     }
 
     private static func parse(
@@ -105,7 +119,7 @@ public struct VerifiedAttestation: Hashable, Sendable {
 
     fileprivate init(
         keyID: KeyID, publicKey: P256PublicKey, app: AppIdentity, environment: AttestEnvironment,
-        receipt: [UInt8]?, extensions: ExtensionData, leaf: Certificate
+        receipt: [UInt8]?, extensions: ExtensionData, leaf: Certificate, macSecurity: MacSecurity
     ) {
         self.keyID = keyID
         self.publicKey = publicKey
@@ -117,7 +131,7 @@ public struct VerifiedAttestation: Hashable, Sendable {
         leafNotAfter = leaf.notAfter
         accessControl = leaf.extensionValue(oid: LeafCertificate.accessControlOID)
             .flatMap { LeafCertificate.accessControl(in: $0) }
-        macSecurity = MacSecurity(of: leaf)
+        self.macSecurity = macSecurity
         systemVersion = SystemVersion(
             extensionValue: leaf.extensionValue(oid: LeafCertificate.systemVersionOID) ?? [])
     }

@@ -1,8 +1,8 @@
-import Bytes
+package import Bytes
 import Crypto
 
 /// What App Attest's leaf certificates say in Apple's own extensions.
-enum LeafCertificate {
+package enum LeafCertificate {
     static let nonceOID = "1.2.840.113635.100.8.2"
     static let appInformationOID = "1.2.840.113635.100.8.5"
     static let accessControlOID = "1.2.840.113635.100.8.6"
@@ -20,7 +20,7 @@ enum LeafCertificate {
 
     /// SHA-256 of the list that a Mac with System Integrity Protection and Full Security writes. A
     /// phone's is another: never compare it there.
-    static let macFullSecurityDigest = Bytes32(
+    package static let macFullSecurityDigest = Bytes32(
         word0: 0x4DE4_539B_20E1_D672, word1: 0xB3B4_5A6F_9C67_C48D, word2: 0xB560_C79A_556F_91B0,
         word3: 0xFB8C_96DD_32D0_B165)
 

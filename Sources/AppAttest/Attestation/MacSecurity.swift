@@ -24,21 +24,26 @@ public enum MacSecurity: String, Sendable, CaseIterable {
         "iphoneos", "appletvos", "watchos", "xros", "visionos",
     ]
 
-    init(of leaf: Certificate) {
+    /// `full`: SHA-256 of the list of a Mac with Full Security.
+    init(of leaf: Certificate, full: Bytes32 = LeafCertificate.macFullSecurityDigest) {
         let list = leaf.extensionValue(oid: LeafCertificate.accessControlOID)
         let system = SystemVersion(
             extensionValue: leaf.extensionValue(oid: LeafCertificate.systemVersionOID) ?? [])
         self.init(
             platform: system.platform, hasAccessControl: list != nil,
-            digest: list.flatMap { LeafCertificate.accessControl(in: $0) }.map { SHA256.hash($0) })
+            digest: list.flatMap { LeafCertificate.accessControl(in: $0) }.map { SHA256.hash($0) },
+            full: full)
     }
 
     /// `digest`: SHA-256 of the list, nil where there is none that can be read.
-    package init(platform: String?, hasAccessControl: Bool, digest: Bytes32?) {
+    package init(
+        platform: String?, hasAccessControl: Bool, digest: Bytes32?,
+        full: Bytes32 = LeafCertificate.macFullSecurityDigest
+    ) {
         if platform.map(Self.otherPlatforms.contains) ?? !hasAccessControl {
             self = .notMac
         } else {
-            self = digest == LeafCertificate.macFullSecurityDigest ? .full : .reduced
+            self = digest == full ? .full : .reduced
         }
     }
 }

@@ -5,6 +5,7 @@ import Crypto
 import HTTP
 import HTTPSClient
 import JSON
+import KeyStore
 import Settings
 
 /// What the operator's own services ask of DeviceCheck, on the admin listener.
@@ -21,6 +22,15 @@ enum DeviceAction {
         default: return nil
         }
     }
+}
+
+/// What is asked, and how far that has come.
+struct DeviceInquiry {
+    let action: DeviceAction
+    /// Nil until the body was read.
+    var order: DeviceOrder?
+    /// Apple's, while the registry keeps what it says.
+    var reply: DeviceReply?
 }
 
 /// `POST /device-check/query`, `/update` and `/validate`: Apple's two bits, by the names that the
@@ -40,7 +50,7 @@ extension Exchange {
             response.fields.append(("WWW-Authenticate", Array("Bearer".utf8)))
             return answer(response)
         }
-        deviceAction = action
+        inquiry = DeviceInquiry(action: action)
         guard head.methodKind == .post else {
             throw Refusal(.methodNotAllowed, detail: "admin")
         }
@@ -62,21 +72,34 @@ extension Exchange {
         return ConstantTime.equals(shown, SHA256.hash(Array("Bearer ".utf8) + secret))
     }
 
-    /// The body has come: puts its question to Apple.
-    func ask(_ action: DeviceAction) throws(Refusal) -> Step {
+    /// The body has come: puts its question to Apple. Where it names a key, the registry must know
+    /// that first: what would be said of it could not be kept.
+    func go(on inquiry: DeviceInquiry) throws(Refusal) -> Step {
         decision = .answered
         guard let settings = site.settings.deviceCheck else {
             throw Refusal(.notFound, detail: "device_check")
         }
-        let limit = bodyByteCountMax
-        let body = try withWholeBody { json in
-            try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
+        if inquiry.order == nil {
+            let limit = bodyByteCountMax
+            let body = try withWholeBody { json in
+                try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
+            }
+            do throws(DeviceOrder.Fault) {
+                self.inquiry?.order = try DeviceOrder(body, of: inquiry.action, settings)
+            } catch {
+                return answer(deviceError(400, "bad_request", error.text))
+            }
         }
-        let order: DeviceOrder
-        do throws(DeviceOrder.Fault) {
-            order = try DeviceOrder(body, of: action, settings)
-        } catch {
-            return answer(deviceError(400, "bad_request", error.text))
+        guard let order = self.inquiry?.order else { return .next }
+        if let keyID = order.keyID {
+            guard isKeyLookedUp else {
+                try worker.lookUpKey(for: self, keyID)
+                return .wait
+            }
+            guard let key, key.status != .erased else {
+                return answer(
+                    deviceError(404, "key_unknown", "no such key is enrolled: Apple was not asked"))
+            }
         }
         try worker.ask(order.kind, order.token, for: self)
         return .wait
@@ -88,8 +111,46 @@ extension Exchange {
             device?.verdict = verdict
             return resume()
         }
-        guard let deviceAction, let settings = site.settings.deviceCheck else { return }
-        _ = answer(response(to: deviceAction, reply, settings))
+        guard let keyID = inquiry?.order?.keyID, let bits = reply.bits else { return end(reply) }
+        inquiry?.reply = reply
+        do throws(Refusal) {
+            try worker.keep(bits, of: keyID, for: self)
+        } catch {
+            registryFailed()
+        }
+    }
+
+    /// The registry's, after its commit.
+    func bitsWereKept(_ result: Result<Bool, StoreError>) {
+        switch result {
+        case .success(true):
+            if let reply = inquiry?.reply { end(reply) }
+        case .success(false):
+            end(deviceError(404, "key_unknown", "Apple has answered; the key was erased meanwhile"))
+        case .failure(let error):
+            worker.log.event("registry_failed", error.description)
+            registryFailed()
+        }
+    }
+
+    /// It does not answer, or not in time.
+    func registryFailed() {
+        let isApplesDone = inquiry?.reply != nil
+        end(
+            deviceError(
+                503, "store_unavailable",
+                isApplesDone
+                    ? "Apple has answered, but nothing may be kept with the key: send it again"
+                    : "the registry does not answer: Apple was not asked"))
+    }
+
+    private func end(_ reply: DeviceReply) {
+        guard let inquiry, let settings = site.settings.deviceCheck else { return }
+        end(response(to: inquiry.action, reply, settings))
+    }
+
+    private func end(_ response: LocalResponse) {
+        _ = answer(response)
         phase = .recordAccess
         advance()
     }
@@ -173,6 +234,8 @@ struct DeviceOrder {
 
     let token: String
     let kind: DeviceQuestion.Kind
+    /// The key with which Apple's word is to be kept.
+    let keyID: KeyID?
 
     init(
         _ body: JSONValue?, of action: DeviceAction, _ settings: DeviceCheckSettings
@@ -180,7 +243,7 @@ struct DeviceOrder {
         guard let members = body?.objectValue else {
             throw Fault(text: "the body is not one JSON object")
         }
-        let known: Set = ["device_token", "environment", "bits"]
+        let known: Set = ["device_token", "environment", "bits", "key_id"]
         guard let bytes = members["device_token"]?.stringValue.flatMap({ Base64.decode($0) }),
             !bytes.isEmpty
         else { throw Fault(text: "device_token is not base64") }
@@ -192,8 +255,15 @@ struct DeviceOrder {
             }
             environment = found
         }
-        guard Set(members.keys).isSubset(of: known), action == .update || members["bits"] == nil
+        guard Set(members.keys).isSubset(of: known), action == .update || members["bits"] == nil,
+            action != .validate || members["key_id"] == nil
         else { throw Fault(text: "a member that has no meaning here") }
+        keyID = try members["key_id"].map { member throws(Fault) in
+            guard let keyID = member.stringValue.flatMap({ KeyID(base64: $0) }) else {
+                throw Fault(text: "key_id is not base64 of 32 bytes")
+            }
+            return keyID
+        }
         switch action {
         case .query: kind = .ask(.query, environment)
         case .validate: kind = .ask(.validate, environment)
@@ -212,9 +282,7 @@ struct DeviceOrder {
         }
         var bits: [Bool?] = [nil, nil]
         for (name, member) in members {
-            let index =
-                settings.bitNames.firstIndex(of: name) ?? ["bit0", "bit1"].firstIndex(of: name)
-            guard let index else {
+            guard let index = DeviceCheckSettings.bit(named: name, in: settings.bitNames) else {
                 throw Fault(
                     text: "no bit has that name; known: "
                         + settings.bitNames.joined(separator: ", "))

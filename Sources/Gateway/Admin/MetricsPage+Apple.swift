@@ -21,4 +21,26 @@ extension MetricsPage {
             page.sample([("team", key.teamID), ("key", key.keyID)], count)
         }
     }
+
+    /// What attestations brought of their devices (`signals.keys_per_device_bit`).
+    static func writeDeviceBits(_ hub: Hub, _ names: [String], _ page: inout PrometheusText) {
+        page.family(
+            "sallyport_enrolment_device_tokens_total", .counter,
+            help: "Attestations that verified, by what became of their token of DeviceCheck.")
+        for fate in DeviceTokenFate.allCases {
+            page.sample(
+                [("outcome", fate.rawValue)],
+                hub.meters.reduce(0) { $0 &+ $1.deviceTokenCount(fate) })
+        }
+        page.family(
+            "sallyport_enrolment_device_bits_total", .counter,
+            help: "Attestations that verified, by what is known of each bit of their device.")
+        for (index, name) in names.enumerated() {
+            for state in DeviceBitState.allCases {
+                page.sample(
+                    [("bit", name), ("state", state.rawValue)],
+                    hub.meters.reduce(0) { $0 &+ $1.deviceBitCount(index, state) })
+            }
+        }
+    }
 }

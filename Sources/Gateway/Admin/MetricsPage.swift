@@ -165,11 +165,13 @@ enum MetricsPage {
         page.family(
             "sallyport_signals_total", .counter,
             help: "Requests on which a signal was raised, whatever followed.")
-        for signal in Signal.allCases where rules.rule(of: signal) != nil {
+        for signal in Signal.allCases {
+            guard let rule = rules.rule(of: signal) else { continue }
             page.sample(
-                [("signal", signal.name.description)],
+                [("signal", rule.name)],
                 hub.meters.reduce(0) { $0 &+ $1.raisedCount(signal) })
         }
+        if let bits = rules.deviceBits { writeDeviceBits(hub, bits.names, &page) }
     }
 
     private static func writeState(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {

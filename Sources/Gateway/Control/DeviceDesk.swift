@@ -1,6 +1,7 @@
 import AppAttest
 import AppleServices
 import EventLoop
+import KeyStore
 import Settings
 
 /// Puts questions about devices to Apple, no faster and no more at once than the configuration
@@ -35,7 +36,8 @@ final class DeviceDesk {
             return question.reply(Self.refusal("unconfigured", of: question))
         }
         switch question.kind {
-        case .judge: judge(question, settings, client)
+        case .judge(let withBits):
+            judge(question, withBits ? .query : .validate, settings, client)
         case .ask(let kind, let environment):
             client.ask(
                 kind, deviceToken: question.token, teamID: settings.teamID,
@@ -57,7 +59,8 @@ final class DeviceDesk {
     // MARK: requests
 
     private func judge(
-        _ question: DeviceQuestion, _ settings: DeviceCheckSettings, _ client: AppleClient
+        _ question: DeviceQuestion, _ kind: DeviceCheck.Question, _ settings: DeviceCheckSettings,
+        _ client: AppleClient
     ) {
         guard judgedCount < settings.inFlightCountMax, client.freeCountOfDevices > 0 else {
             return question.reply(.judged(.unjudged("busy")))
@@ -67,23 +70,25 @@ final class DeviceDesk {
             interval: interval, depth: max(interval, 1_000_000_000), now: loop.now.nanoseconds)
         guard wait == nil else { return question.reply(.judged(.unjudged("rate"))) }
         judgedCount += 1
-        ask(question, settings.teamID, settings.environments[...], client)
+        ask(question, kind, settings.teamID, settings.environments[...], client)
     }
 
     /// One environment after the other, until one knows the token.
     private func ask(
-        _ question: DeviceQuestion, _ teamID: String,
+        _ question: DeviceQuestion, _ kind: DeviceCheck.Question, _ teamID: String,
         _ environments: ArraySlice<AttestEnvironment>, _ client: AppleClient
     ) {
         guard let environment = environments.first else {
             return end(question, .badToken)
         }
         client.ask(
-            .validate, deviceToken: question.token, teamID: teamID, environment: environment
+            kind, deviceToken: question.token, teamID: teamID, environment: environment
         ) { [self] answer in
             switch answer {
-            case .done: end(question, .genuine(environment))
-            case .badToken: ask(question, teamID, environments.dropFirst(), client)
+            case .done: end(question, .genuine(environment, bits: nil))
+            case .bits(let bits): end(question, .genuine(environment, bits: bits.kept))
+            case .neverSet: end(question, .genuine(environment, bits: .neverSet))
+            case .badToken: ask(question, kind, teamID, environments.dropFirst(), client)
             default: end(question, .unjudged(answer.label))
             }
         }
@@ -151,4 +156,14 @@ final class DeviceDesk {
             end(.changed(DeviceCheck.Bits(bit0: bits.bit0, bit1: bits.bit1)))
         }
     }
+}
+
+extension DeviceCheck.Bits {
+    /// As a key's record has them.
+    var kept: DeviceBits { DeviceBits(bit0: bit0, bit1: bit1) }
+}
+
+extension DeviceBits {
+    /// What Apple has no bits of has neither set.
+    static let neverSet = DeviceBits(bit0: false, bit1: false)
 }

@@ -1,12 +1,13 @@
 import AppAttest
 import AppleServices
 import EventLoop
+import KeyStore
 
 /// A question about a device, on its way to the control thread.
 struct DeviceQuestion: Sendable {
     enum Kind: Sendable {
-        /// Of a request: is it a genuine device?
-        case judge
+        /// Of a request: is it a genuine device? Of an enrolment: and what are its bits?
+        case judge(withBits: Bool)
         /// Of the operator's own services, about a device of this environment.
         case ask(DeviceCheck.Question, AttestEnvironment)
         /// Sets the bits that are given and leaves the others as they are.
@@ -27,6 +28,17 @@ enum DeviceReply: Sendable {
     case changed(DeviceCheck.Bits)
     /// Apple is not asked: too much is under way, or nobody is there to ask.
     case refused(String)
+}
+
+extension DeviceReply {
+    /// What Apple has said that the bits of the device are.
+    var bits: DeviceBits? {
+        switch self {
+        case .changed(let bits), .answered(.bits(let bits)): bits.kept
+        case .answered(.neverSet): .neverSet
+        default: nil
+        }
+    }
 }
 
 /// Takes questions about devices from any thread to the desk that puts them to Apple.

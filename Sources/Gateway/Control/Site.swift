@@ -52,11 +52,13 @@ public final class Site: Sendable {
     public let generation: Int
 
     /// `challengeKeys`: 32 bytes each, the first seals. `pseudonymKeys`: likewise; none where they
-    /// are derived from the others. Errors are texts for the operator.
+    /// are derived from the others. `macFullSecurityDigest`: see ``AttestationVerifier``. Errors
+    /// are texts for the operator.
     init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
         generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings(),
-        rollouts register: RolloutRegister = RolloutRegister()
+        rollouts register: RolloutRegister = RolloutRegister(),
+        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
             let tokens = SessionTokenSealer(keys: challengeKeys),
@@ -90,7 +92,8 @@ public final class Site: Sendable {
         attestRollout = shares[.attestation]
         attestation = AttestationVerifier(
             roots: roots, apps: settings.apps,
-            clockSkewSeconds: settings.trust.clockSkew.components.seconds)
+            clockSkewSeconds: settings.trust.clockSkew.components.seconds,
+            macFullSecurityDigest: macFullSecurityDigest)
         receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
         receiptSchedule = ReceiptSchedule(settings.receipts)
         fieldNames = SiteFieldNames(settings)

@@ -6,11 +6,14 @@ import KeyStore
 import Policy
 import Settings
 
-/// An enrolment that waits for its commit.
+/// An attestation that verified: an enrolment that waits for its commit.
 struct PendingEnrolment {
-    let keyID: KeyID
-    let environment: AttestEnvironment
+    var record: KeyRecord
+    /// The id of the one that it answers.
+    let challenge: Bytes16
     let macSecurity: MacSecurity
+
+    var keyID: KeyID { record.keyID }
 }
 
 /// The gateway's own endpoints towards apps, below `endpoints.base`.
@@ -31,7 +34,7 @@ extension Exchange {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
         case .identityKeys: "GET, HEAD"
-        case nil: deviceAction == nil ? "GET, HEAD" : "POST"
+        case nil: inquiry == nil ? "GET, HEAD" : "POST"
         }
     }
 

@@ -11,6 +11,20 @@ import Settings
 extension Exchange {
     /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
     func verifyAttestation() throws(Refusal) -> Step {
+        if enrolment == nil { enrolment = try verifiedEnrolment() }
+        guard var enrolment else { return .next }
+        if let rules = site.signals?.deviceBits {
+            guard let reading = try deviceReading(rules) else { return .wait }
+            worker.meter.enrols(reading.fate, reading.bits)
+            if let bits = reading.bits { try judgeEnrolment(bits) }
+            enrolment.record.deviceBits = reading.bits
+            self.enrolment = enrolment
+        }
+        try worker.enrol(self, enrolment.record, challenge: enrolment.challenge)
+        return .wait
+    }
+
+    private func verifiedEnrolment() throws(Refusal) -> PendingEnrolment {
         let request = try attestationRequest()
         let (challenge, hashed) = try attestationChallenge(request.challenge, keyID: request.keyID)
         try judgeAttestation()
@@ -25,11 +39,8 @@ extension Exchange {
             record.receiptState = ReceiptState(
                 fields, dueAt: site.receiptSchedule.dueAt(fields, of: verified.keyID))
         }
-        enrolment = PendingEnrolment(
-            keyID: verified.keyID, environment: verified.environment,
-            macSecurity: verified.macSecurity)
-        try worker.enrol(self, record, challenge: challenge.id)
-        return .wait
+        return PendingEnrolment(
+            record: record, challenge: challenge.id, macSecurity: verified.macSecurity)
     }
 
     /// The receipt, where it verifies by itself: the attestation's nonce does not cover it, so a
@@ -153,7 +164,7 @@ extension Exchange {
         guard number == self.number, let enrolment else { return }
         switch result {
         case .success(.enrolled), .success(.alreadyEnrolled):
-            if case .success(.enrolled) = result { countAttestation() }
+            if case .success(.enrolled) = result { countAttestation(enrolment.record.deviceBits) }
             worker.keyCache.invalidate([enrolment.keyID])
             switch enrolment.macSecurity {
             case .notMac: break
@@ -177,7 +188,7 @@ extension Exchange {
         writer.beginObject()
         writer.member("status", constant: "attested")
         writer.member("key_id", string: enrolment.keyID.base64)
-        writer.member("environment", string: enrolment.environment.rawValue)
+        writer.member("environment", string: enrolment.record.environment.rawValue)
         writer.endObject()
         var response = LocalResponse(
             status: 200, contentType: "application/json", body: writer.finish().readable.array)

@@ -54,7 +54,7 @@ extension Exchange {
     /// The longest body this request may have.
     var bodyByteCountMax: Int {
         if endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
-        if deviceAction != nil { return Self.deviceActionByteCountMax }
+        if inquiry != nil { return Self.deviceActionByteCountMax }
         guard let routeIndex else { return site.settings.limits.bodyByteCountMax }
         return site.settings.routes[routeIndex].bodyByteCountMax
     }

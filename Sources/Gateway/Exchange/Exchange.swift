@@ -72,7 +72,7 @@ final class Exchange {
     /// A token of DeviceCheck stands in for an assertion, and what is known of it.
     var device: DeviceProof?
     /// What the operator asks about a device, on the admin listener.
-    var deviceAction: DeviceAction?
+    var inquiry: DeviceInquiry?
     /// The routes that the token asked for shall be good for.
     var tokenAudience: [String] = []
     var key: CachedKey?
@@ -212,7 +212,7 @@ final class Exchange {
         token = nil
         if developerToken != nil { developerToken = nil }
         if device != nil { device = nil }
-        deviceAction = nil
+        if inquiry != nil { inquiry = nil }
         if !tokenAudience.isEmpty { tokenAudience = [] }
         key = nil
         app = nil

@@ -8,7 +8,7 @@ import Settings
 /// What the signals say of a request.
 struct SignalFacts {
     /// Counts by ``Signal``; -1 where it is not asked for or not known.
-    private var counts = InlineArray<5, Int>(repeating: -1)
+    private var counts = InlineArray<7, Int>(repeating: -1)
     private(set) var raised: [Signal] = []
 
     /// `rule` has found `count`; it is raised above its bound.
@@ -41,27 +41,25 @@ extension Exchange {
             }
             if let keys = user { judge(keys, rules, &facts) }
         }
-        let now = worker.signalTime
         if let network = countedNetwork {
             if let rule = rules.addressKeys {
-                let counts = worker.hub.signals.add(
-                    keyID, from: network, window: rule.windowNanoseconds, now: now)
+                let counts = count(.key(keyID), of: .network(network), rule)
                 facts.found(counts.after, rule)
-                worker.share(counts, keyID, from: network, rule, site)
                 reportRaised(rule, counts, { "\(peerText) has \(counts.after) keys" })
             }
             if let rule = rules.addressAttestations {
-                facts.found(attestationCount(from: network, rule), rule)
+                facts.found(count(.look, of: .network(network), rule).after, rule)
             }
         }
         if let rule = rules.keyConflicts {
-            let counts = worker.hub.signals.conflicts(
-                of: keyID, window: rule.windowNanoseconds, now: now)
-            worker.share(counts, .look, of: keyID, rule, site)
-            facts.found(counts.after, rule)
+            facts.found(count(.look, of: .key(keyID), rule).after, rule)
+        }
+        if let bits = key?.deviceBits, let rules = rules.deviceBits {
+            // The key itself is one, whenever it was enrolled.
+            judge(bits, rules, &facts) { max(1, $0) }
         }
         signals = facts
-        try act(on: facts, rules)
+        try act(on: facts.raised, rules)
         return true
     }
 
@@ -91,45 +89,71 @@ extension Exchange {
         else { return }
         var facts = SignalFacts()
         // This one would be one more.
-        facts.found(attestationCount(from: network, rule) + 1, rule)
+        facts.found(count(.look, of: .network(network), rule).after + 1, rule)
         signals = facts
-        try act(on: facts, rules)
+        try act(on: facts.raised, rules)
     }
 
-    private func attestationCount(from network: Bytes16, _ rule: SiteSignals.Rule) -> Int {
-        let counts = worker.hub.signals.attestations(
-            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
-        worker.share(counts, .look, from: network, rule, site)
-        return counts.after
+    /// A key of a device with these bits wants to enrol.
+    func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
+        guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
+        var facts = signals ?? SignalFacts()
+        let raisedCount = facts.raised.count
+        judge(bits, bitRules, &facts) { $0 + 1 }
+        signals = facts
+        // What was raised before has been acted on.
+        try act(on: facts.raised.dropFirst(raisedCount), rules)
+    }
+
+    /// `number`: what the keys that were counted are for this one.
+    private func judge(
+        _ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules, _ facts: inout SignalFacts,
+        _ number: (Int) -> Int
+    ) {
+        for index in rules.rules.indices where bits[index] {
+            guard let rule = rules.rules[index] else { continue }
+            facts.found(number(count(.look, of: .deviceBit(index), rule).after), rule)
+        }
     }
 
     /// A key was enrolled.
-    func countAttestation() {
+    func countAttestation(_ bits: DeviceBits?) {
+        if let bits, let rules = site.signals?.deviceBits { countKey(bits, rules) }
         guard let rule = site.signals?.addressAttestations, let network = countedNetwork else {
             return
         }
-        let counts = worker.hub.signals.addAttestation(
-            from: network, window: rule.windowNanoseconds, now: worker.signalTime)
-        worker.share(counts, .event, from: network, rule, site)
+        let counts = count(.once, of: .network(network), rule)
         reportRaised(rule, counts, { "\(peerText) has enrolled \(counts.after) keys" })
+    }
+
+    private func countKey(_ bits: DeviceBits, _ rules: SiteSignals.DeviceBitRules) {
+        for index in rules.rules.indices where bits[index] {
+            guard let rule = rules.rules[index] else { continue }
+            let counts = count(.once, of: .deviceBit(index), rule)
+            reportRaised(rule, counts, { "\(counts.after) keys of such devices were enrolled" })
+        }
     }
 
     /// A counter of the key came again with another challenge.
     func countConflict(of keyID: KeyID) {
         guard let rule = site.signals?.keyConflicts else { return }
-        let counts = worker.hub.signals.addConflict(
-            of: keyID, window: rule.windowNanoseconds, now: worker.signalTime)
-        worker.share(counts, .event, of: keyID, rule, site)
+        let counts = count(.once, of: .key(keyID), rule)
         reportRaised(rule, counts, { "\(site.logName(of: keyID)) has \(counts.after) conflicts" })
     }
 
-    private func act(on facts: SignalFacts, _ rules: SiteSignals) throws(Refusal) {
-        for signal in facts.raised {
+    private func count(
+        _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
+    ) -> TallyChange { worker.count(event, of: subject, rule, site) }
+
+    private func act(
+        on raised: some Sequence<Signal>, _ rules: SiteSignals
+    ) throws(Refusal) {
+        for signal in raised {
             worker.meter.raised(signal)
             guard let rule = rules.rule(of: signal) else { continue }
             switch rule.action {
             case .observe: continue
-            case .deny: throw Refusal(.abuseSuspected, detail: "signal: \(signal.name)")
+            case .deny: throw Refusal(.abuseSuspected, detail: "signal: \(rule.name)")
             case .limit: if let limit = rule.rateLimit { try take([limit]) }
             }
         }
@@ -140,7 +164,7 @@ extension Exchange {
         _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
     ) {
         guard counts.before <= rule.countMax, counts.after > rule.countMax else { return }
-        worker.log.event("signal_raised", "\(rule.signal.name): \(text())")
+        worker.log.event("signal_raised", "\(rule.name): \(text())")
     }
 
     // MARK: who the user is

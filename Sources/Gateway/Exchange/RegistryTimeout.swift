@@ -9,6 +9,7 @@ extension Exchange {
     func registryTimedOut() {
         worker.log.event("registry_failed", "registry: no answer within timeouts.registry")
         if isUserAwaited { return userWasLookedUp() }
+        if inquiry != nil { return registryFailed() }
         let isWrite = endpoint != nil || phase == .advanceCounter
         let refusal = Refusal(
             .storeUnavailable, detail: isWrite ? "registry_unknown" : "registry_timeout")

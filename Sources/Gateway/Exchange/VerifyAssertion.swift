@@ -12,7 +12,7 @@ extension Exchange {
     /// signature.
     func verifyAssertion() throws(Refusal) -> Step {
         if let endpoint, endpoint != .assertToken { return try answerEndpoint() }
-        if let deviceAction { return try ask(deviceAction) }
+        if let inquiry { return try go(on: inquiry) }
         guard decision == .undecided else { return .next }
         if bringsToken { return try verifyToken() }
         if device != nil { return try verifyDevice() }
@@ -122,6 +122,7 @@ extension Exchange {
             use(found)
             resume()
         case .failure:
+            if inquiry != nil { return registryFailed() }
             do throws(Refusal) {
                 try refuseOrObserve(Refusal(.storeUnavailable, detail: "registry"))
                 phase = .rewriteHeaders

@@ -18,13 +18,14 @@ struct DeviceProof {
 
     /// Once Apple knows the device.
     var environment: AttestEnvironment? {
-        if case .genuine(let environment) = verdict { environment } else { nil }
+        if case .genuine(let environment, _) = verdict { environment } else { nil }
     }
 }
 
 /// What became of a question about a device.
 enum DeviceVerdict: Sendable {
-    case genuine(AttestEnvironment)
+    /// The bits where they were asked for.
+    case genuine(AttestEnvironment, bits: DeviceBits?)
     /// Apple does not take the token.
     case badToken
     /// Nobody knows: for log and metrics.
@@ -37,22 +38,29 @@ extension Exchange {
     func verifyDevice() throws(Refusal) -> Step {
         do throws(Refusal) {
             guard let verdict = device?.verdict else {
-                try askAboutDevice()
+                try askAboutDevice(withBits: false)
                 return .wait
             }
-            switch verdict {
-            case .genuine: try meetStandard(.deviceCheck)
-            case .badToken: throw Refusal(.deviceTokenInvalid, detail: "device_token_bad")
-            case .unjudged(let label):
-                throw Refusal(.storeUnavailable, detail: "device_check_" + label)
-            }
+            _ = try bits(of: verdict)
+            try meetStandard(.deviceCheck)
         } catch {
             try refuseOrObserve(error)
         }
         return .next
     }
 
-    private func askAboutDevice() throws(Refusal) {
+    /// Throws for a device that is not known as a genuine one.
+    func bits(of verdict: DeviceVerdict) throws(Refusal) -> DeviceBits? {
+        switch verdict {
+        case .genuine(_, let bits): return bits
+        case .badToken: throw Refusal(.deviceTokenInvalid, detail: "device_token_bad")
+        case .unjudged(let label):
+            throw Refusal(.storeUnavailable, detail: "device_check_" + label)
+        }
+    }
+
+    /// The control thread's reply goes on where this was asked.
+    func askAboutDevice(withBits: Bool) throws(Refusal) {
         guard case .value(let range) = uniqueField(site.fieldNames.deviceCheck) else {
             throw Refusal(.deviceTokenInvalid, detail: "device_token_repeated")
         }
@@ -64,24 +72,29 @@ extension Exchange {
         // Of what it stands for: base64 has several spellings.
         let digest = SHA256.hash(bytes.span)
         device?.id = Bytes16(word0: digest.word0, word1: digest.word1)
-        try worker.ask(.judge, Base64.encode(bytes), for: self)
+        try worker.ask(.judge(withBits: withBits), Base64.encode(bytes), for: self)
     }
 
     /// Accepts the token, once and for good.
     func spendDeviceToken() throws(Refusal) -> Step {
         do throws(Refusal) {
             guard let device else { return .next }
-            let spending = device.spending ?? worker.spendToken(for: self, device.id)
-            guard let spending else { return .wait }
-            switch spending {
-            case .accepted: conclude()
-            case .replayed, .challengeSpent:
-                throw Refusal(.deviceTokenInvalid, detail: "device_token_spent")
-            default: throw Refusal(.storeUnavailable, detail: "counters")
-            }
+            guard try spend(device) else { return .wait }
+            conclude()
         } catch {
             try refuseOrObserve(error)
         }
         return .next
+    }
+
+    /// False while the counter store is asked; throws where it was spent before.
+    func spend(_ device: DeviceProof) throws(Refusal) -> Bool {
+        switch device.spending ?? worker.spendToken(for: self, device.id) {
+        case nil: return false
+        case .accepted: return true
+        case .replayed, .challengeSpent:
+            throw Refusal(.deviceTokenInvalid, detail: "device_token_spent")
+        default: throw Refusal(.storeUnavailable, detail: "counters")
+        }
     }
 }

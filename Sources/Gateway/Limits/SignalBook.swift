@@ -4,6 +4,44 @@ import EventLoop
 import KeyStore
 import Telemetry
 
+/// Of whom something is counted.
+enum SignalSubject: Hashable, Sendable {
+    case network(Bytes16)
+    case key(KeyID)
+    /// The devices that have a bit of DeviceCheck set: 0 or 1.
+    case deviceBit(Int)
+
+    /// The same on every gateway.
+    var bytes: [UInt8] {
+        switch self {
+        case .network(let network): network.array
+        case .key(let keyID): keyID.digest.array
+        case .deviceBit(let index): [UInt8(index)]
+        }
+    }
+}
+
+/// What is counted.
+enum SignalEvent: Sendable {
+    /// One more time.
+    case once
+    /// Nothing: the count is read.
+    case look
+    /// A key, however often it comes.
+    case key(KeyID)
+
+    /// As gateways tell each other.
+    var shared: SharedTally.Change {
+        switch self {
+        case .once: return .event
+        case .look: return .look
+        case .key(let keyID):
+            let register = DistinctSketch.register(of: keyID.digest.word0)
+            return .register(index: register.index, rank: register.rank)
+        }
+    }
+}
+
 /// What the gateway remembers of addresses, keys and users for its signals, in tables of fixed
 /// size that the workers share.
 final class SignalBook: Sendable {
@@ -29,93 +67,59 @@ final class SignalBook: Sendable {
     /// How often at most a key's use is written down at all, whoever is named.
     static let noteGapNanoseconds: UInt64 = 1_000_000_000
 
-    private let addressKeys: SubjectTable<Bytes16, WindowTally<DistinctSketch>>
-    private let addressAttestations: SubjectTable<Bytes16, WindowTally<EventTally>>
-    private let keyConflicts: SubjectTable<KeyID, WindowTally<EventTally>>
+    /// Keys of addresses: each once.
+    private let keys: SubjectTable<SignalSubject, WindowTally<DistinctSketch>>
+    /// What counts every time, by ``Signal``: no flood of one kind pushes out another.
+    private let events: [SubjectTable<SignalSubject, WindowTally<EventTally>>]
     private let users: SubjectTable<KeyID, KnownUser>
 
     init(subjectCountMax: Int = 16_384) {
-        addressKeys = SubjectTable(subjectCountMax: subjectCountMax)
-        addressAttestations = SubjectTable(subjectCountMax: subjectCountMax)
-        keyConflicts = SubjectTable(subjectCountMax: subjectCountMax)
+        keys = SubjectTable(subjectCountMax: subjectCountMax)
+        events = Signal.allCases.map { _ in SubjectTable(subjectCountMax: subjectCountMax) }
         users = SubjectTable(subjectCountMax: subjectCountMax)
     }
 
     // MARK: counts
 
-    /// A request of this key came from `network`; how many keys it has had before and now.
-    func add(
-        _ keyID: KeyID, from network: Bytes16, window: UInt64, now: UInt64
+    /// What `event` makes of the count of `subject`.
+    func count(
+        _ event: SignalEvent, of subject: SignalSubject, for signal: Signal, window: UInt64,
+        now: UInt64
     ) -> TallyChange {
-        addressKeys.update(
-            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) { $0.add(keyID.digest.word0, now: now) }
-    }
-
-    /// A key was enrolled from `network`.
-    func addAttestation(
-        from network: Bytes16, window: UInt64, now: UInt64
-    ) -> TallyChange {
-        addressAttestations.update(
-            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) { $0.add(now: now) }
-    }
-
-    func attestations(from network: Bytes16, window: UInt64, now: UInt64) -> TallyChange {
-        addressAttestations.update(
-            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) { $0.look(now: now) }
-    }
-
-    /// A counter of this key came again with another challenge.
-    func addConflict(
-        of keyID: KeyID, window: UInt64, now: UInt64
-    ) -> TallyChange {
-        keyConflicts.update(
-            keyID, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) { $0.add(now: now) }
-    }
-
-    func conflicts(of keyID: KeyID, window: UInt64, now: UInt64) -> TallyChange {
-        keyConflicts.update(
-            keyID, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) { $0.look(now: now) }
-    }
-
-    // MARK: what other gateways have counted
-
-    func mergeAddressKeys(
-        _ counts: SharedCounts, of network: Bytes16, half: UInt64, window: UInt64, now: UInt64
-    ) -> (before: Int, after: Int) {
-        guard case .registers(let current, let previous) = counts,
-            let current = DistinctSketch(registers: current),
-            let previous = DistinctSketch(registers: previous)
-        else { return (0, 0) }
-        return addressKeys.update(
-            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) { $0.merge(current, previous, half: half) }
-    }
-
-    func mergeAttestations(
-        _ counts: SharedCounts, from network: Bytes16, half: UInt64, window: UInt64, now: UInt64
-    ) -> (before: Int, after: Int) {
-        guard case .events(let current, let previous) = counts else { return (0, 0) }
-        return addressAttestations.update(
-            network, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) {
-            $0.merge(EventTally(number: current), EventTally(number: previous), half: half)
+        switch event {
+        case .key(let keyID):
+            update(keys, subject, window, now) { $0.add(keyID.digest.word0, now: now) }
+        case .once: update(events[signal.rawValue], subject, window, now) { $0.add(now: now) }
+        case .look: update(events[signal.rawValue], subject, window, now) { $0.look(now: now) }
         }
     }
 
-    func mergeConflicts(
-        _ counts: SharedCounts, of keyID: KeyID, half: UInt64, window: UInt64, now: UInt64
+    /// What all gateways have counted in the half of that number and the one before; the count
+    /// before and after.
+    func merge(
+        _ counts: SharedCounts, of subject: SignalSubject, for signal: Signal, half: UInt64,
+        window: UInt64, now: UInt64
     ) -> (before: Int, after: Int) {
-        guard case .events(let current, let previous) = counts else { return (0, 0) }
-        return keyConflicts.update(
-            keyID, now: now, fresh: WindowTally(windowNanoseconds: window, now: now)
-        ) {
-            $0.merge(EventTally(number: current), EventTally(number: previous), half: half)
+        switch counts {
+        case .registers(let current, let previous):
+            guard let current = DistinctSketch(registers: current),
+                let previous = DistinctSketch(registers: previous)
+            else { return (0, 0) }
+            return update(keys, subject, window, now) { $0.merge(current, previous, half: half) }
+        case .events(let current, let previous):
+            let counted = (EventTally(number: current), EventTally(number: previous))
+            return update(events[signal.rawValue], subject, window, now) {
+                $0.merge(counted.0, counted.1, half: half)
+            }
         }
+    }
+
+    private func update<Kind: Tally, Result: Sendable>(
+        _ table: SubjectTable<SignalSubject, WindowTally<Kind>>, _ subject: SignalSubject,
+        _ window: UInt64, _ now: UInt64, _ body: (inout WindowTally<Kind>) -> Result
+    ) -> Result {
+        table.update(
+            subject, now: now, fresh: WindowTally(windowNanoseconds: window, now: now), body)
     }
 
     // MARK: users

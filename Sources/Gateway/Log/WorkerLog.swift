@@ -68,12 +68,16 @@ final class WorkerLog {
         if let security = exchange.enrolment?.macSecurity, security != .notMac {
             writer.member("mac_security", string: security.rawValue)
         }
-        if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID {
+        if let keyID = exchange.claimedKeyID ?? exchange.enrolment?.keyID
+            ?? exchange.inquiry?.order?.keyID
+        {
             writeKey(keyID, exchange.site)
         }
         if let signals = exchange.signals, !signals.raised.isEmpty {
             writer.beginArray("signals")
-            for signal in signals.raised { writer.element(string: signal.name.description) }
+            for signal in signals.raised {
+                writer.element(string: exchange.site.signals?.rule(of: signal)?.name ?? "")
+            }
             writer.endArray()
         }
         if let session = exchange.session {

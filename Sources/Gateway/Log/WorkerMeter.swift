@@ -1,4 +1,5 @@
 import EventLoop
+import KeyStore
 import Policy
 import Settings
 import TLS
@@ -118,6 +119,9 @@ final class WorkerMeter: @unchecked Sendable {
     /// One for each kind of failure, then the time-outs.
     private let handshakeFailures = CounterBlock(count: TLSFailure.Kind.allCases.count + 1)
     private let signals = CounterBlock(count: Signal.allCases.count)
+    private let deviceTokens = CounterBlock(count: DeviceTokenFate.allCases.count)
+    /// One for each bit and state.
+    private let deviceBits = CounterBlock(count: 2 * DeviceBitState.allCases.count)
     private let gauges = GaugeBlock(count: 2)
     /// By name, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
@@ -187,6 +191,16 @@ final class WorkerMeter: @unchecked Sendable {
     /// A signal was raised on a request.
     func raised(_ signal: Signal) { signals.add(signal.rawValue) }
 
+    /// An attestation verified, and this is known of its device.
+    func enrols(_ fate: DeviceTokenFate, _ bits: DeviceBits?) {
+        deviceTokens.add(fate.index)
+        for bit in 0..<2 { deviceBits.add(Self.index(bit, DeviceBitState(bits?[bit]))) }
+    }
+
+    private static func index(_ bit: Int, _ state: DeviceBitState) -> Int {
+        bit * DeviceBitState.allCases.count + state.index
+    }
+
     func handshakeFailed(_ kind: TLSFailure.Kind) { handshakeFailures.add(Int(kind.rawValue)) }
 
     func handshakeTimedOut() { handshakeFailures.add(TLSFailure.Kind.allCases.count) }
@@ -210,6 +224,10 @@ final class WorkerMeter: @unchecked Sendable {
         handshakeFailures.value(TLSFailure.Kind.allCases.count)
     }
     func raisedCount(_ signal: Signal) -> UInt64 { signals.value(signal.rawValue) }
+    func deviceTokenCount(_ fate: DeviceTokenFate) -> UInt64 { deviceTokens.value(fate.index) }
+    func deviceBitCount(_ bit: Int, _ state: DeviceBitState) -> UInt64 {
+        deviceBits.value(Self.index(bit, state))
+    }
     func waitCount(_ phase: Phase) -> UInt64 { waits.value(Int(phase.rawValue)) }
     var connectionCount: Int64 { gauges.value(0) }
     var tunnelCount: Int64 { gauges.value(1) }

@@ -217,7 +217,8 @@ final class ReceiptRenewal {
             }
         case .wrongEnvironment, .badPayload:
             let text =
-                "\(place): Apple refuses a receipt (\(result.outcome.rawValue)); it is not sent again"
+                "\(place): Apple refuses a receipt (\(result.outcome.rawValue)); it is not sent"
+                + " again"
             if let text = repeated.text(text, at: loop.now) {
                 hub.logs.event(level: "warning", "receipt_refused", text)
             }

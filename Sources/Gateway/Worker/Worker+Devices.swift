@@ -19,6 +19,16 @@ extension Worker {
         waiting.insert(exchange, withinNanoseconds: nil)
     }
 
+    /// The exchange goes on when the registry has kept what Apple says, or its time is over.
+    func keep(
+        _ bits: DeviceBits, of keyID: KeyID, for exchange: Exchange
+    ) throws(Refusal) {
+        try waitForRegistry(exchange)
+        let number = exchange.number
+        let mailbox = mailbox
+        registry.keep(bits, of: keyID) { result in _ = mailbox.post(.bitsKept(number, result)) }
+    }
+
     /// The counter store's verdict, or nil where the exchange will be resumed with it.
     func spendToken(for exchange: Exchange, _ id: Bytes16) -> CounterVerdict? {
         let number = exchange.number

@@ -118,6 +118,7 @@ final class Worker {
         case .userNoted(let sighting, let result): userWasNoted(sighting, result)
         case .deviceReplied(let number, let reply):
             waiting.take(number)?.deviceReplied(reply)
+        case .bitsKept(let number, let result): waiting.take(number)?.bitsWereKept(result)
         case .keysChanged(let change):
             changeCount += 1
             hub.signals.forget(change)

@@ -13,6 +13,8 @@ enum WorkerMessage: Sendable {
     case keysChanged(RegistryChange)
     /// Apple's word on the device of a waiting exchange.
     case deviceReplied(UInt64, DeviceReply)
+    /// The registry's word on what was to be kept of the device of a key.
+    case bitsKept(UInt64, Result<Bool, StoreError>)
     /// The first listeners, once every worker is there.
     case listen([BoundListener])
     case reload(WorkerUpdate)

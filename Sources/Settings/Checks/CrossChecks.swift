@@ -142,6 +142,13 @@ struct CrossChecks {
         if let routeField, !routes.isEmpty, routes.allSatisfy({ $0.route.attest.mode == .off }) {
             routeField.warning("every route has attest mode off: nothing is protected")
         }
+        let attesting = settings.endpoints.attestRollout.percent
+        for route in routes where route.route.attest.refuses(moreThan: attesting) {
+            context.warning(
+                "\(route.path).attest.mode: enforce refuses more than endpoints.attest_rollout "
+                    + "lets attest: the others have nothing to prove themselves by",
+                at: route.modeMark)
+        }
         let used = Set(routes.compactMap(\.route.upstream))
         for (index, upstream) in upstreams.enumerated() where !used.contains(index) {
             context.warning(
@@ -150,6 +157,13 @@ struct CrossChecks {
     }
 
     private func place(_ mark: YAMLMark) -> String { "\(mark.line):\(mark.column)" }
+}
+
+extension AttestPolicy {
+    /// Whether a larger share than this is refused where it proves nothing.
+    fileprivate func refuses(moreThan percent: Int) -> Bool {
+        mode == .enforce && onMissing == .deny && rolloutPercent > percent
+    }
 }
 
 extension EndpointSettings {

@@ -16,6 +16,18 @@ extension SettingsPrinter {
             Self.write("keys_per_address", signals.addressKeys, to: &yaml)
             Self.write("attestations_per_address", signals.addressAttestations, to: &yaml)
             Self.write("conflicts_per_key", signals.keyConflicts, to: &yaml)
+            if let bits = signals.deviceBits {
+                let names = settings.deviceBitNames
+                yaml.mapping("keys_per_device_bit") { yaml in
+                    yaml.entry("token", bits.token.rawValue)
+                    guard bits.rules.contains(where: { $0 != nil }) else { return }
+                    yaml.mapping("bits") { yaml in
+                        for (name, rule) in zip(names, bits.rules) {
+                            Self.write(name, rule, to: &yaml)
+                        }
+                    }
+                }
+            }
             yaml.entry("subjects", "\(signals.subjectCountMax)")
         }
     }

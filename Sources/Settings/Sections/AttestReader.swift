@@ -7,6 +7,8 @@ struct PlacedPolicy {
     var rollout: RolloutPlan?
     var restrictions: RouteRestrictions
     var modeMark: YAMLMark
+    /// False where the mode is missing or faulty: nothing is concluded from it.
+    var isModeKnown: Bool
 }
 
 /// Reads `attest` of a route.
@@ -15,7 +17,8 @@ enum AttestReader {
         field.section { section in
             var policy = AttestPolicy()
             let modeField = section.required("mode")
-            if let mode = modeField?.choice(AttestMode.self) { policy.mode = mode }
+            let mode = modeField?.choice(AttestMode.self)
+            if let mode { policy.mode = mode }
             section.set("client_data", &policy.clientData) { $0.choice(ClientDataShape.self) }
             let challengeField = section.field("challenge")
             if let challenge = challengeField?.choice(ChallengeRequirement.self) {
@@ -34,11 +37,16 @@ enum AttestReader {
             let acceptField = section.field("accept")
             let accepted = acceptField.flatMap(accept)
             if let accepted { policy.accept = accepted }
+            if policy.accept.contains(.developer) {
+                acceptField?.warning(
+                    "developer lets in whoever has a developer token, which proves nothing of an "
+                        + "app: not in production")
+            }
             let isAcceptKnown = acceptField == nil || accepted != nil
             var restrictions = RouteRestrictions()
             ShortfallReader(isAcceptKnown: isAcceptKnown).read(
                 &section, into: &policy, &restrictions.limits)
-            RestrictionReader.read(&section, into: &restrictions, mode: policy.mode)
+            RestrictionReader.read(&section, into: &restrictions, isOff: mode == .off)
             warn(policy, restrictions, section)
             let bodyMembers = [section.field("challenge_member"), section.field("key_id_member")]
             if let name = bodyMembers[0].flatMap(member) { policy.challengeMember = name }
@@ -57,7 +65,7 @@ enum AttestReader {
             }
             return PlacedPolicy(
                 policy: policy, rollout: plan, restrictions: restrictions,
-                modeMark: modeField?.mark ?? field.mark)
+                modeMark: modeField?.mark ?? field.mark, isModeKnown: mode != nil)
         }
     }
 
@@ -71,10 +79,10 @@ enum AttestReader {
                 "on_invalid lets requests with any nonsense for a proof pass, and on_missing "
                     + "refuses those with none")
         }
-        if policy.onMissing == .pass, restrictions.isDemanding {
+        if policy.onMissing == .pass, restrictions.isDemanding || policy.minTier > .none {
             section.warning(
-                "on_missing: pass lets whoever sends no proof around environments, categories, "
-                    + "min_bundle_version and risk")
+                "on_missing: pass lets whoever sends no proof around min_tier, environments, "
+                    + "categories, min_bundle_version and risk")
         }
     }
 

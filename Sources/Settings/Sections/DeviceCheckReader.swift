@@ -63,7 +63,7 @@ struct DeviceCheckReader {
 
     private func bitNames(_ field: Field) -> [String]? {
         field.section { section in
-            var names = ["bit0", "bit1"]
+            var names = DeviceCheckSettings.appleBitNames
             for index in names.indices {
                 section.set("bit\(index)", &names[index]) { field in
                     guard let text = field.text() else { return nil }

@@ -4,7 +4,7 @@ public import Policy
 /// Reads what a route demands of a request whose proof is good.
 enum RestrictionReader {
     static func read(
-        _ section: inout Section, into restrictions: inout RouteRestrictions, mode: AttestMode
+        _ section: inout Section, into restrictions: inout RouteRestrictions, isOff: Bool
     ) {
         let names = ["environments", "categories", "min_bundle_version", "risk"]
         let fields = names.map { section.field($0) }
@@ -16,7 +16,7 @@ enum RestrictionReader {
         if let risk = fields[3].flatMap(risk) {
             (restrictions.risk, restrictions.limits.risk) = risk
         }
-        guard mode == .off else { return }
+        guard isOff else { return }
         for case let field? in fields {
             field.error(
                 "is used with mode observe or enforce: off looks at nothing",

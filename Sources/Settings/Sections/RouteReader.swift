@@ -5,7 +5,8 @@ import YAML
 struct PlacedRoute {
     var route: Route
     var mark: YAMLMark
-    /// False where what it matches is missing or faulty: nothing is concluded from it.
+    /// False where what it matches, or its mode, is missing or faulty: nothing is concluded from
+    /// it.
     var isMatchable: Bool
     var nameMark: YAMLMark
     var pathMark: YAMLMark
@@ -56,9 +57,12 @@ struct RouteReader {
             $0.choice([("true", true), ("false", false)])
         }
         section.set("rate_limit", &route.rateLimits) {
-            $0.rateLimitNames(allowingKey: attest?.policy.mode != .off)
+            $0.rateLimitNames(
+                allowingKey: attest?.isModeKnown != true || attest?.policy.mode != .off)
         }
-        let isMatchable = path != nil && methods != nil && hosts != nil && headers != nil
+        let isMatchable =
+            path != nil && methods != nil && hosts != nil && headers != nil
+            && attest?.isModeKnown != false
         return PlacedRoute(
             route: route, mark: element.mark, isMatchable: isMatchable,
             nameMark: nameField?.mark ?? element.mark, pathMark: pathField?.mark ?? element.mark,

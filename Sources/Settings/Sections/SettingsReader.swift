@@ -46,7 +46,10 @@ struct SettingsReader {
                 "developer_tokens", &settings.developerTokens,
                 DeveloperTokenReader.developerTokens)
             section.set("secrets", &settings.secrets, ChallengeReader.secrets)
-            section.set("signals", &settings.signals, SignalReader.signals)
+            let signals = SignalReader(
+                deviceCheck: settings.deviceCheck,
+                hasDeviceCheck: section.field("device_check") != nil)
+            section.set("signals", &settings.signals, signals.signals)
             section.set("identity", &settings.identity, IdentityReader.identity)
             section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
             section.set("log", &settings.log, LogReader.log)

@@ -15,10 +15,17 @@ public struct DeviceCheckSettings: Hashable, Sendable {
     /// for retries, and does not say for how long.
     public var tokenMemory: Duration = .seconds(3600)
     /// What the bits mean.
-    public var bitNames = ["bit0", "bit1"]
+    public var bitNames = appleBitNames
     /// Holds the secret of the operator's own services; nil where they may not ask.
     public var adminSecretPath: String?
     public var adminSecret: [UInt8]?
 
     public init(teamID: String) { self.teamID = teamID }
+
+    public static let appleBitNames = ["bit0", "bit1"]
+
+    /// 0 or 1: the bit that `name` stands for, here or at Apple.
+    public static func bit(named name: String, in names: [String]) -> Int? {
+        names.firstIndex(of: name) ?? appleBitNames.firstIndex(of: name)
+    }
 }

@@ -10,6 +10,10 @@ public struct Settings: Hashable, Sendable {
     /// Nil: Apple's services are not asked.
     public var apple: AppleSettings?
     public var deviceCheck: DeviceCheckSettings?
+    /// What the two bits of a device are called.
+    public var deviceBitNames: [String] {
+        deviceCheck?.bitNames ?? DeviceCheckSettings.appleBitNames
+    }
     public var trust = TrustSettings()
     public var registry = RegistrySettings.sqlite(path: "")
     public var counters = CounterSettings.embedded

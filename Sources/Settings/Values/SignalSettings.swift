@@ -46,6 +46,23 @@ public struct SignalSettings: Hashable, Sendable {
         }
     }
 
+    /// The bits that Apple keeps for a device are read when a key is enrolled from it.
+    public struct DeviceBits: Hashable, Sendable {
+        /// What an enrolment without a good token of DeviceCheck is.
+        public enum Token: String, Hashable, Sendable, CaseIterable {
+            /// One of a device of which nothing is known.
+            case optional
+            /// None.
+            case required
+        }
+
+        public var token = Token.optional
+        /// Keys of devices with the bit set, for each of the two.
+        public var rules: [Rule?] = [nil, nil]
+
+        public init() {}
+    }
+
     public var user: User?
     /// Keys of one user.
     public var userKeys: Rule?
@@ -58,16 +75,19 @@ public struct SignalSettings: Hashable, Sendable {
     public var addressAttestations: Rule?
     /// Counters of one key that came again with another challenge.
     public var keyConflicts: Rule?
+    /// Nil where Apple is not asked.
+    public var deviceBits: DeviceBits?
     /// Addresses, keys and users of which something is remembered in memory, each.
     public var subjectCountMax = 16_384
 
     public init() {}
 
     /// Nothing is asked for.
-    public var isEmpty: Bool { rules.isEmpty && user == nil }
+    public var isEmpty: Bool { rules.isEmpty && user == nil && deviceBits == nil }
 
     /// Those that are asked for.
     public var rules: [Rule] {
-        [userKeys, newUserKey, addressKeys, addressAttestations, keyConflicts].compactMap(\.self)
+        let rules = [userKeys, newUserKey, addressKeys, addressAttestations, keyConflicts]
+        return (rules + (deviceBits?.rules ?? [])).compactMap(\.self)
     }
 }

@@ -76,10 +76,10 @@ public final class SimulatedClient {
     }
 
     @discardableResult
-    public func enrol(_ body: [UInt8]) throws -> HTTPMessage {
+    public func enrol(_ body: [UInt8], fields: Fields = []) throws -> HTTPMessage {
         try raw.exchange(
-            "POST", base + "attest/verify", fields: [("Content-Type", "application/json")],
-            body: body)
+            "POST", base + "attest/verify",
+            fields: [("Content-Type", "application/json")] + fields, body: body)
     }
 
     // MARK: assertions

@@ -42,6 +42,8 @@ final class GatewayUnderTest {
     let adminPort: UInt16
     let proxiedPort: UInt16
     let logPath: String
+    /// What it takes for the list of a Mac with Full Security.
+    private let macFullSecurityDigest: Bytes32
     private(set) var settings: Settings
     private let mailbox: Mailbox<WorkerMessage>
     private let thread: Thread
@@ -52,14 +54,18 @@ final class GatewayUnderTest {
     /// In front of an upstream that answers everything with 200.
     convenience init(
         registry: ScriptedRegistry = ScriptedRegistry(),
+        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest,
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
-        try self.init(upstream: { _ in .response() }, registry: registry, configure)
+        try self.init(
+            upstream: { _ in .response() }, registry: registry,
+            macFullSecurityDigest: macFullSecurityDigest, configure)
     }
 
     init(
         upstream script: @escaping RecordingUpstream.Script,
         registry: ScriptedRegistry = ScriptedRegistry(),
+        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest,
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
         let apple = try Self.sharedApple.get()
@@ -72,6 +78,7 @@ final class GatewayUnderTest {
         self.upstream = upstream
         self.registry = registry
         self.logPath = logPath
+        self.macFullSecurityDigest = macFullSecurityDigest
         self.settings = settings
         counters = EmbeddedCounters(
             nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000),
@@ -92,7 +99,7 @@ final class GatewayUnderTest {
         proxiedPort = bound[3].port
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: 0,
-            rollouts: rollouts)
+            rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
         let listeners = listeners
         thread = try Thread.spawn(
             name: "worker",
@@ -193,7 +200,7 @@ final class GatewayUnderTest {
         generation += 1
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation,
-            rollouts: rollouts)
+            rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
         try hub.resolve(settings.upstreams)
         let kept = listeners.map { BoundListener(context: $0.context) }
         let reports = try Mailbox<WorkerReport>(countMax: 1)

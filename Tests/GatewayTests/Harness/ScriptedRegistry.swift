@@ -150,6 +150,20 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         answer(.note(sighting.keyID), reply) { $0.users.note(sighting) }
     }
 
+    func keep(
+        _ bits: DeviceBits, of keyID: KeyID,
+        reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void
+    ) {
+        answer(nil, reply) { registry in
+            guard let status = registry.records[keyID]?.status, status != .erased else {
+                return false
+            }
+            registry.records[keyID]?.deviceBits = bits
+            for handler in registry.handlers { handler(.keys([keyID])) }
+            return true
+        }
+    }
+
     func forgetUsers(before milliseconds: Int64) {}
 
     func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}
