@@ -34,9 +34,9 @@ struct RouteReport {
             describe(redirect.redirect)
             return
         }
-        if let endpoint = ["attest/challenge", "attest/verify", "assert/challenge"]
-            .first(where: { path == Array((settings.endpoints.base + $0).utf8) })
-        {
+        if let endpoint = settings.ownEndpoints.first(where: {
+            path == Array((settings.endpoints.base + $0).utf8)
+        }) {
             Console.print("  answered by the gateway itself: \(endpoint)")
             return
         }

@@ -198,6 +198,10 @@ struct TrustPolicyTests {
         ] {
             #expect(told.contains("  \(line)\n"), "\(line)\n\(told)")
         }
+        let own = try BuiltProgram.run(["route", "-c", path, "POST", "/assert/token"])
+        #expect(own.standardOutput.contains("answered by the gateway itself: assert/token\n"))
+        let other = try BuiltProgram.run(["route", "-c", path, "GET", "/identity/jwks.json"])
+        #expect(!other.standardOutput.contains("itself"))
         let printed = try BuiltProgram.run(["check", "-c", path, "--print"]).standardOutput
         #expect(printed.contains("      on_lower_tier:\n        limit: slow\n"))
         let checked = try BuiltProgram.run(["check", "-c", path])

@@ -170,6 +170,28 @@ struct WarningTests {
             ])
     }
 
+    @Test("a path that the gateway answers itself is a route's where it does not")
+    func ownPaths() throws {
+        func problems(accept: String) -> [String] {
+            Configuration.golden.problems(
+                """
+                routes:
+                  - { name: a, path: /assert/token, upstream: api, attest: { mode: enforce } }
+                  - { name: b, path: /identity/jwks.json, upstream: api, attest: { mode: off } }
+                  - name: c
+                    path: /c
+                    upstream: api
+                    attest: { mode: enforce, accept: \(accept) }
+                """)
+        }
+        #expect(problems(accept: "[assertion]") == [])
+        #expect(
+            problems(accept: "[assertion, token]") == [
+                "2:22: routes[0].path: never matches: the gateway answers /assert/token itself "
+                    + "(endpoints.base moves its paths)"
+            ])
+    }
+
     @Test("tell of developer tokens, and of apps that must prove what they may not attest")
     func shutOut() throws {
         let routes = """

@@ -150,7 +150,8 @@ final class RolloutDirector {
             known ?? follower.share.state ?? RolloutState(beginning: plan, at: reading.now)
         state.add(news, plan, at: reading.now)
         let isChanged = state.decide(plan, at: reading.now)
-        guard known == nil || isChanged || news != RolloutCounts() else { return }
+        let isNews = isChanged || news != RolloutCounts()
+        guard isNews || state.periodStartedAt != known?.periodStartedAt else { return }
         guard follower.attemptCount < Self.attemptCountMax else { return }
         let write = SharedWrite(
             name: name, value: RolloutRecord.encode(state), expected: reading.entry)

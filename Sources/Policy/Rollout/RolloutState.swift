@@ -111,10 +111,10 @@ public struct RolloutState: Hashable, Sendable {
     /// Adds what one gateway has seen of the cohort since it last did.
     public mutating func add(_ counts: RolloutCounts, _ plan: RolloutPlan, at now: Int64) {
         period += counts
-        guard let bounds = plan.guard else {
-            window = []
-            return
-        }
+        // Of a clock that was ahead; else nothing would happen until then.
+        periodStartedAt = min(periodStartedAt, now)
+        // Others may have a guard, until each has the same configuration.
+        guard let bounds = plan.guard else { return }
         let length = bounds.window.milliseconds
         let slotLength = max(1, length / Self.slotCount)
         forget(olderThan: now - length, laterThan: now + slotLength)

@@ -83,7 +83,7 @@ struct CrossChecks {
     }
 
     private func checkEndpoints() {
-        let paths = EndpointSettings.names.map { settings.endpoints.base + $0 }
+        let paths = settings.ownEndpoints.map { settings.endpoints.base + $0 }
         for route in routes where route.isMatchable {
             guard case .exact(let path) = route.route.path else { continue }
             let trimmed =
@@ -166,10 +166,14 @@ extension AttestPolicy {
     }
 }
 
-extension EndpointSettings {
-    /// What the gateway answers itself, below ``base``.
-    static let names = [
-        "attest/challenge", "attest/verify", "assert/challenge", "assert/token",
-        "identity/jwks.json",
-    ]
+extension Settings {
+    /// What the gateway answers itself, below ``EndpointSettings/base``.
+    public var ownEndpoints: [String] {
+        var names = ["attest/challenge", "attest/verify", "assert/challenge"]
+        if routes.contains(where: { $0.attest.accept.contains(.token) }) {
+            names.append("assert/token")
+        }
+        if !identity.keys.isEmpty { names.append("identity/jwks.json") }
+        return names
+    }
 }

@@ -71,12 +71,19 @@ final class EnrolledDevice {
         return try attest(challenge: token, fault: fault)
     }
 
-    func attest(challenge token: String, fault: AttestationFault? = nil) throws -> HTTPMessage {
+    func attest(
+        challenge token: String, fault: AttestationFault? = nil, fields: [(String, String)] = []
+    ) throws -> HTTPMessage {
+        let body = try attestation(challenge: token, fault: fault)
+        return try send("POST", "/attest/verify", fields: fields, body: body)
+    }
+
+    /// The body of `POST /attest/verify`.
+    func attestation(challenge token: String, fault: AttestationFault? = nil) throws -> [UInt8] {
         let hash = SHA256.hash(Array(token.utf8)).array
         let attestation = try device.attest(
             clientDataHash: hash, by: gateway.apple, at: now, fault: fault)
-        return try send(
-            "POST", "/attest/verify", body: enrolment(attestation, challenge: token))
+        return enrolment(attestation, challenge: token)
     }
 
     func enrolment(_ attestation: [UInt8], challenge: String) -> [UInt8] {
