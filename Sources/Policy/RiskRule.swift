@@ -16,8 +16,9 @@ public struct RiskRule: Hashable, Sendable {
     /// The highest metric that is not above.
     public var max: UInt32
     public var action: Action
-    /// With ``Action/lower``: what a proof of such a key is worth at most.
-    public var tier = TrustTier.none
+    /// With ``Action/lower``: what a proof of such a key is worth at most. Not `none`, for that
+    /// says that nothing was proved.
+    public var tier = TrustTier.token
 
     public init(max: UInt32, _ action: Action = .observe) {
         self.max = max

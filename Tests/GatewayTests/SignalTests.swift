@@ -27,10 +27,12 @@ struct SignalTests {
             var user = SignalSettings.User(header: "x-user-id")
             user.source = source
             settings.signals.user = user
-            settings.rateLimits.append(
-                RateLimitSettings(
-                    name: "suspects", subject: .key, rate: .init(count: 1, period: .hour), burst: 1)
-            )
+            for (name, burst) in [("suspects", 1), ("twice", 2)] {
+                settings.rateLimits.append(
+                    RateLimitSettings(
+                        name: name, subject: .key, rate: .init(count: 1, period: .hour),
+                        burst: burst))
+            }
             configure(&settings.signals)
         }
     }
@@ -118,6 +120,25 @@ struct SignalTests {
         #expect(told(gateway, "X-Attest-Result") == "unverified")
         // What was refused has changed no counter.
         #expect(gateway.outcomes(of: "observed")["observed abuse_suspected"] == 1)
+    }
+
+    @Test("a replay takes nothing from the limit of what is raised on it")
+    func limitedReplay() throws {
+        let gateway = try Self.gateway {
+            $0.addressKeys = Self.rule(1, .limit)
+            $0.addressKeys?.rateLimit = "twice"
+        }
+        let devices = try (0..<2).map { _ in try EnrolledDevice(gateway) }
+        #expect(try request(devices[0], user: nil).status == 200)
+        let fields = try devices[1].signedFields("GET", "/attested/x")
+        #expect(try devices[1].send("GET", "/attested/x", fields: fields).status == 200)
+        #expect(told(gateway, "X-Attest-Signals") == "keys_per_address")
+        for _ in 0..<3 {
+            let replay = try devices[1].send("GET", "/attested/x", fields: fields)
+            #expect(replay.code == "assertion_replayed")
+        }
+        #expect(try request(devices[1], user: nil).status == 200)
+        #expect(try request(devices[1], user: nil).code == "rate_limited")
     }
 
     @Test("a signal that limits has the request count against its limit")

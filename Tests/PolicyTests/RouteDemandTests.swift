@@ -165,19 +165,17 @@ struct RouteDemandTests {
             }
         }
         let denying = enforcing { policy, restrictions in
-            policy.minTier = .token
+            policy.minTier = .attested
             restrictions.risk = RiskRule(max: 3)
             restrictions.risk?.action = .deny
         }
         // The upstream reads the tier, though both let the request pass.
-        expect(lowering(to: .token), below: lowering(to: .none), in: "risk")
+        expect(lowering(to: .deviceCheck), below: lowering(to: .token), in: "risk")
         expect(enforcing { _, _ in }, below: lowering(to: .deviceCheck), in: "risk")
-        expect(lowering(to: .token, minTier: .token), below: denying, in: "risk")
-        #expect(lowering(to: .none, minTier: .token).settingsBelow(denying).isEmpty)
-        expect(
-            lowering(to: .none, minTier: .token, below: .pass),
-            below: lowering(to: .none, minTier: .token), in: "risk")
-        #expect(denying.settingsBelow(lowering(to: .none, minTier: .token)).isEmpty)
+        let strict = lowering(to: .token, minTier: .attested)
+        #expect(strict.settingsBelow(denying).isEmpty)
+        #expect(denying.settingsBelow(strict).isEmpty)
+        expect(lowering(to: .token, minTier: .attested, below: .pass), below: strict, in: "risk")
     }
 
     @Test("the same limit is the same, another is another")

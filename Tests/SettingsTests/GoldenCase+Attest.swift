@@ -276,7 +276,7 @@ extension GoldenCase {
                 19:61: routes[3].attest.min_tier: no proof that accept names is worth \#
                 device_check: each request would fall short
                 23:62: routes[4].attest.risk.action.tier: "attested" is not one of device_check, \#
-                token, none
+                token
                 23:72: unknown key "limit" in routes[4].attest.risk.action; known: tier
                 """#),
         GoldenCase(

@@ -59,8 +59,19 @@ extension Exchange {
             judge(bits, rules, &facts) { max(1, $0) }
         }
         signals = facts
-        try act(on: facts.raised, rules)
+        // Only tried: a replay must take nothing from its key, user or address.
+        try act(on: facts.raised, rules, isTrial: true)
         return true
+    }
+
+    /// Counts the request, which has been accepted, against the limits of what was raised on it.
+    func countRaised() {
+        guard let signals, let rules = site.signals else { return }
+        for signal in signals.raised {
+            guard let rule = rules.rule(of: signal), let limit = rule.rateLimit else { continue }
+            // Others may have come first meanwhile; this one has been let in.
+            try? take([limit])
+        }
     }
 
     /// What is known of the key's user; nil where it must be asked for. A store that does not
@@ -146,7 +157,7 @@ extension Exchange {
     ) -> TallyChange { worker.count(event, of: subject, rule, site) }
 
     private func act(
-        on raised: some Sequence<Signal>, _ rules: SiteSignals
+        on raised: some Sequence<Signal>, _ rules: SiteSignals, isTrial: Bool = false
     ) throws(Refusal) {
         for signal in raised {
             worker.meter.raised(signal)
@@ -154,7 +165,7 @@ extension Exchange {
             switch rule.action {
             case .observe: continue
             case .deny: throw Refusal(.abuseSuspected, detail: "signal: \(rule.name)")
-            case .limit: if let limit = rule.rateLimit { try take([limit]) }
+            case .limit: if let limit = rule.rateLimit { try take([limit], isTrial: isTrial) }
             }
         }
     }

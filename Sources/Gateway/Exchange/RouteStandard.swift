@@ -164,6 +164,7 @@ extension Exchange {
 
     /// What is accepted for good: as it stands, or as its shortfall has it.
     func conclude() {
+        if signals != nil { countRaised() }
         if let pendingLimit {
             // Others of its key may have come first meanwhile; this one has been let in.
             try? takeShortfall(pendingLimit, Refusal(.riskTooHigh))

@@ -75,10 +75,9 @@ enum RestrictionReader {
     /// Returns the name of the rate limit, where it is one.
     private static func riskAction(_ field: Field, _ rule: inout RiskRule) -> String? {
         if field.isMapping(with: "tier") {
-            let tiers = TrustTier.allCases.filter { $0 < .attested }.reversed()
-                .map { ($0.name.description, $0) }
+            let tiers = [TrustTier.deviceCheck, .token].map { ($0.name.description, $0) }
             let tier = field.section { $0.required("tier").flatMap { $0.choice(tiers) } }
-            (rule.action, rule.tier) = (.lower, (tier ?? nil) ?? .none)
+            (rule.action, rule.tier) = (.lower, (tier ?? nil) ?? .token)
             return nil
         }
         let words = [RiskRule.Action.observe, .deny].map { ($0.rawValue, $0) }
