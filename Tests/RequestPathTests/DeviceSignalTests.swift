@@ -185,6 +185,23 @@ struct DeviceSignalTests {
         #expect(!gateway.current.text(on: .standardOutput).contains(token))
     }
 
+    @Test("a used token clears nobody, and still tells on its device")
+    func spent() throws {
+        let gateway = try start()
+        try set("\"banned\":true", of: "tablet", at: gateway)
+        let (clean, banned) = (try token("phone"), try token("tablet"))
+        #expect(try enrol(try SimulatedClient(gateway), clean).outcome == "200")
+        for outcome in ["read", "spent"] {
+            let answer = try enrol(try SimulatedClient(gateway), banned)
+            #expect(answer.outcome == "403 abuse_suspected")
+            #expect(try tokens(gateway, outcome) ?? 0 >= 1)
+        }
+        #expect(try bits(gateway, "banned", "set") == 2)
+        let client = try SimulatedClient(gateway)
+        #expect(try enrol(client, clean).outcome == "200")
+        #expect(try told(client) == (nil, nil, "none"))
+    }
+
     @Test("a key enrols while Apple fails, and nothing is known of its device")
     func appleDown() throws {
         let gateway = try start()

@@ -39,7 +39,7 @@ enum DeviceBitState: String, CaseIterable {
 /// What is known of the device that wants to enrol a key.
 struct DeviceReading {
     let fate: DeviceTokenFate
-    var bits: DeviceBits?
+    let bits: DeviceBits?
 }
 
 /// The two bits of the device behind an attestation, by a token of DeviceCheck beside it
@@ -50,6 +50,7 @@ extension Exchange {
     func deviceReading(
         _ rules: SiteSignals.DeviceBitRules
     ) throws(Refusal) -> DeviceReading? {
+        var bits: DeviceBits?
         do throws(Refusal) {
             guard let device else {
                 let isThere = !uniqueField(site.fieldNames.deviceCheck).isAbsent
@@ -59,7 +60,7 @@ extension Exchange {
                 return nil
             }
             guard let verdict = device.verdict else { return nil }
-            let bits = try bits(of: verdict)
+            bits = try self.bits(of: verdict)
             // One token, one key: nor may a request have shown it.
             guard try spend(device) else { return nil }
             return DeviceReading(fate: .read, bits: bits)
@@ -70,7 +71,8 @@ extension Exchange {
                 throw error
             }
             if fate != .missing { detail = error.detail }
-            return DeviceReading(fate: fate)
+            // Nobody gains by a bit that is set, whoever has shown the token before.
+            return DeviceReading(fate: fate, bits: bits == .neverSet ? nil : bits)
         }
     }
 
