@@ -10,13 +10,6 @@ import Testing
 /// What Apple says of a key's device, in both registries.
 @Suite("Bits of devices in a registry", .timeLimit(.minutes(10)))
 final class DeviceBitStoreTests {
-    enum Kind: CaseIterable {
-        case sqlite
-        case postgres
-
-        static let installed = PostgresServer.isInstalled ? allCases : [.sqlite]
-    }
-
     private struct Stores {
         /// Two gateways of one registry.
         let registry: any Registry
@@ -27,20 +20,12 @@ final class DeviceBitStoreTests {
     private let directory = Result { try TemporaryDirectory() }
     private var generator = SeededGenerator(seed: 53)
 
-    private func withStores(_ kind: Kind, _ body: (Stores) throws -> Void) throws {
-        var stores: Stores
-        switch kind {
-        case .sqlite:
-            let path = try directory.get().registryPath
-            stores = Stores(
-                registry: try SQLiteRegistry(path: path), other: try SQLiteRegistry(path: path),
-                administration: try SQLiteAdministration(path: path))
-        case .postgres:
-            let fixture = try PostgresFixture()
-            stores = Stores(
-                registry: try fixture.registry(), other: try fixture.registry(),
-                administration: try fixture.administration())
-        }
+    private func withStores(_ kind: RegistryKind, _ body: (Stores) throws -> Void) throws {
+        let fixture = try RegistryFixture(kind)
+        defer { withExtendedLifetime(fixture) {} }
+        let stores = Stores(
+            registry: try fixture.registry(), other: try fixture.registry(),
+            administration: try fixture.administration())
         defer {
             stores.registry.close()
             stores.other.close()
@@ -64,8 +49,8 @@ final class DeviceBitStoreTests {
         }
     }
 
-    @Test("are kept with an enrolment, unknown ones too", arguments: Kind.installed)
-    func enrolled(kind: Kind) throws {
+    @Test("are kept with an enrolment, unknown ones too", arguments: RegistryKind.installed)
+    func enrolled(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             for code in [nil, 0, 1, 2, 3] as [Int64?] {
                 var record = generator.record()
@@ -83,8 +68,10 @@ final class DeviceBitStoreTests {
         }
     }
 
-    @Test("are changed for a key that is known, and every gateway hears", arguments: Kind.installed)
-    func changed(kind: Kind) throws {
+    @Test(
+        "are changed for a key that is known, and every gateway hears",
+        arguments: RegistryKind.installed)
+    func changed(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let recorders = [ChangeRecorder(stores.registry), ChangeRecorder(stores.other)]
             let (record, neighbour) = (generator.record(), generator.record())
@@ -104,8 +91,10 @@ final class DeviceBitStoreTests {
         }
     }
 
-    @Test("stay with a revoked key, and go with an erased one for good", arguments: Kind.installed)
-    func erased(kind: Kind) throws {
+    @Test(
+        "stay with a revoked key, and go with an erased one for good",
+        arguments: RegistryKind.installed)
+    func erased(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let bits = DeviceBits(bit0: true, bit1: true)
             var record = generator.record()
@@ -125,8 +114,8 @@ final class DeviceBitStoreTests {
 
     @Test(
         "many at once are all kept, among enrolments and renewals' neighbours",
-        arguments: Kind.installed)
-    func many(kind: Kind) throws {
+        arguments: RegistryKind.installed)
+    func many(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let records = (0..<40).map { _ in generator.record() }
             for record in records {

@@ -11,13 +11,6 @@ import Testing
 /// For whom keys were used, in both registries.
 @Suite("Users of keys", .timeLimit(.minutes(10)))
 final class KeyUserTests {
-    enum Kind: CaseIterable {
-        case sqlite
-        case postgres
-
-        static let installed = PostgresServer.isInstalled ? allCases : [.sqlite]
-    }
-
     private let directory = Result { try TemporaryDirectory() }
     private var generator = SeededGenerator(seed: 29)
 
@@ -26,20 +19,12 @@ final class KeyUserTests {
         let administration: any RegistryAdministration
     }
 
-    private func withStores(_ kind: Kind, _ body: (Stores) throws -> Void) throws {
-        switch kind {
-        case .sqlite:
-            let path = try directory.get().registryPath
-            let registry = try SQLiteRegistry(path: path)
-            defer { registry.close() }
-            try body(
-                Stores(registry: registry, administration: try SQLiteAdministration(path: path)))
-        case .postgres:
-            let fixture = try PostgresFixture()
-            let registry = try fixture.registry()
-            defer { registry.close() }
-            try body(Stores(registry: registry, administration: try fixture.administration()))
-        }
+    private func withStores(_ kind: RegistryKind, _ body: (Stores) throws -> Void) throws {
+        let fixture = try RegistryFixture(kind)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
+        defer { registry.close() }
+        try body(Stores(registry: registry, administration: try fixture.administration()))
     }
 
     private func user(_ name: String) throws -> UserPseudonym {
@@ -56,8 +41,8 @@ final class KeyUserTests {
 
     @Test(
         "keys of a user are counted within the window, and the first one is no new one",
-        arguments: Kind.installed)
-    func counts(kind: Kind) throws {
+        arguments: RegistryKind.installed)
+    func counts(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let registry = stores.registry
             let (first, second) = (try enrol(registry), try enrol(registry))
@@ -79,8 +64,8 @@ final class KeyUserTests {
 
     @Test(
         "the last user of a key is told, and no more than eight are remembered",
-        arguments: Kind.installed)
-    func manyUsers(kind: Kind) throws {
+        arguments: RegistryKind.installed)
+    func manyUsers(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let key = try enrol(stores.registry)
             for number in 0..<20 as Range<Int64> {
@@ -97,8 +82,8 @@ final class KeyUserTests {
 
     @Test(
         "nothing is noted of keys that are unknown, revoked or erased; erasing takes it along",
-        arguments: Kind.installed)
-    func erased(kind: Kind) throws {
+        arguments: RegistryKind.installed)
+    func erased(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let (registry, ann) = (stores.registry, try user("ann"))
             #expect(try registry.note(generator.keyID(), ann, at: 1) == nil)
@@ -117,8 +102,8 @@ final class KeyUserTests {
         }
     }
 
-    @Test("what is older than the retention is forgotten", arguments: Kind.installed)
-    func retention(kind: Kind) throws {
+    @Test("what is older than the retention is forgotten", arguments: RegistryKind.installed)
+    func retention(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let (registry, ann) = (stores.registry, try user("ann"))
             let (old, young) = (try enrol(registry), try enrol(registry))
@@ -136,8 +121,8 @@ final class KeyUserTests {
 
     @Test(
         "many notes at once are all answered, and those of unknown keys harm nobody",
-        arguments: Kind.installed)
-    func many(kind: Kind) throws {
+        arguments: RegistryKind.installed)
+    func many(kind: RegistryKind) throws {
         try withStores(kind) { stores in
             let keys = try (0..<20).map { _ in try enrol(stores.registry) }
             let ann = try user("ann")

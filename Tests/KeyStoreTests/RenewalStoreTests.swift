@@ -86,9 +86,9 @@ final class RenewalStoreTests {
 
     @Test(
         "the oldest that are due come first, of one app and environment",
-        arguments: SharedStore.installed)
-    func oldestFirst(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+        arguments: RegistryKind.installed)
+    func oldestFirst(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         let records = [record(-5), record(-300), record(0), record(-40)]
@@ -115,9 +115,9 @@ final class RenewalStoreTests {
         registry.close()
     }
 
-    @Test("keys that are revoked or erased are not due any more", arguments: SharedStore.installed)
-    func notActive(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+    @Test("keys that are revoked or erased are not due any more", arguments: RegistryKind.installed)
+    func notActive(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         let records = [record(-1), record(-2), record(-3)]
@@ -138,9 +138,9 @@ final class RenewalStoreTests {
         registry.close()
     }
 
-    @Test("a renewal is kept whole, and once", arguments: SharedStore.installed)
-    func kept(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+    @Test("a renewal is kept whole, and once", arguments: RegistryKind.installed)
+    func kept(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         let records = [record(-1), record(-2), record(-3)]
@@ -165,9 +165,9 @@ final class RenewalStoreTests {
         registry.close()
     }
 
-    @Test("who has lost the lease writes nothing", arguments: SharedStore.installed)
-    func fenced(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+    @Test("who has lost the lease writes nothing", arguments: RegistryKind.installed)
+    func fenced(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         try enrol([record(-1)], registry)
@@ -184,7 +184,7 @@ final class RenewalStoreTests {
     }
 
     /// A key as a gateway of version 1 enrols it, which knows nothing of renewals.
-    private func enrolByVersion1(_ record: KeyRecord, _ fixture: SharedStoreFixture) throws {
+    private func enrolByVersion1(_ record: KeyRecord, _ fixture: RegistryFixture) throws {
         let key = Hex.encode(record.keyID.digest.array)
         let point = Hex.encode(record.publicKey.stored)
         let receipt = record.receipt.map { Hex.encode($0) }
@@ -219,9 +219,9 @@ final class RenewalStoreTests {
 
     @Test(
         "receipts that an earlier version keeps beside this one are found, page by page",
-        arguments: SharedStore.installed)
-    func adopted(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+        arguments: RegistryKind.installed)
+    func adopted(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         let known = [record(-5), record(nil)]
@@ -252,9 +252,10 @@ final class RenewalStoreTests {
     }
 
     @Test(
-        "an operator makes receipts due, whatever became of them", arguments: SharedStore.installed)
-    func ordered(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+        "an operator makes receipts due, whatever became of them", arguments: RegistryKind.installed
+    )
+    func ordered(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         // Their receipts have a not before a day after the enrolment, which is now.
@@ -296,9 +297,9 @@ final class RenewalStoreTests {
 
     @Test(
         "caches hear of a new metric, here and in other processes, and of nothing else",
-        arguments: SharedStore.installed)
-    func news(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+        arguments: RegistryKind.installed)
+    func news(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         let records = [record(-1), record(-2)]

@@ -7,50 +7,6 @@ import SQLite
 import SQLiteKeyStore
 import Testing
 
-/// The stores that hold shared values, each new.
-enum SharedStore: String, CaseIterable, CustomTestStringConvertible {
-    case sqlite
-    case postgres
-
-    static var installed: [SharedStore] {
-        PostgresServer.isInstalled ? allCases : [.sqlite]
-    }
-
-    var testDescription: String { rawValue }
-}
-
-/// A store that several gateways open, and a command.
-struct SharedStoreFixture {
-    private let directory: TemporaryDirectory?
-    private let postgres: PostgresFixture?
-
-    init(_ store: SharedStore) throws {
-        directory = store == .sqlite ? try TemporaryDirectory() : nil
-        postgres = store == .postgres ? try PostgresFixture() : nil
-    }
-
-    func registry() throws -> any Registry {
-        if let directory { return try SQLiteRegistry(path: directory.registryPath) }
-        guard let postgres else { throw NoReply() }
-        return try postgres.registry()
-    }
-
-    /// As a program of another version would.
-    func execute(sqlite: String, postgres statement: String) throws {
-        if let directory {
-            try Connection(path: directory.registryPath).execute(sqlite)
-        } else {
-            _ = try postgres?.query(statement)
-        }
-    }
-
-    func administration() throws -> any RegistryAdministration {
-        if let directory { return try SQLiteAdministration(path: directory.registryPath) }
-        guard let postgres else { throw NoReply() }
-        return try postgres.administration()
-    }
-}
-
 extension SharedState {
     func read(_ name: String) throws -> SharedReading {
         let reply = Reply<Result<SharedReading, StoreError>>()
@@ -81,9 +37,9 @@ extension SharedState {
 struct SharedStateTests {
     @Test(
         "a value is written once, replaced by who read it, and survives",
-        arguments: SharedStore.installed)
-    func compareAndSet(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+        arguments: RegistryKind.installed)
+    func compareAndSet(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         let first = try fixture.registry()
         let second = try fixture.registry()
         #expect(try first.read("a").entry == nil)
@@ -120,9 +76,9 @@ struct SharedStateTests {
 
     @Test(
         "a version that another value has is not the one that was read",
-        arguments: SharedStore.installed)
-    func sameVersionOtherValue(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+        arguments: RegistryKind.installed)
+    func sameVersionOtherValue(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         let one = try #require(try registry.write("a", "one", over: nil).reading.entry)
@@ -136,9 +92,9 @@ struct SharedStateTests {
         registry.close()
     }
 
-    @Test("an ended life lets another in, in a term of its own", arguments: SharedStore.installed)
-    func expiry(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+    @Test("an ended life lets another in, in a term of its own", arguments: RegistryKind.installed)
+    func expiry(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         defer { withExtendedLifetime(fixture) {} }
         let registry = try fixture.registry()
         let held = try registry.write("a", "one", over: nil, life: .seconds(600))
@@ -176,9 +132,9 @@ struct SharedStateTests {
         registry.close()
     }
 
-    @Test("of many who write on one reading one succeeds", arguments: SharedStore.installed)
-    func races(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+    @Test("of many who write on one reading one succeeds", arguments: RegistryKind.installed)
+    func races(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         let registries = try (0..<3).map { _ in try fixture.registry() }
         var expected: SharedEntry?
         for round in 0..<5 {
@@ -201,9 +157,9 @@ struct SharedStateTests {
         for registry in registries { registry.close() }
     }
 
-    @Test("names and values are bounded", arguments: SharedStore.installed)
-    func bounds(_ store: SharedStore) throws {
-        let fixture = try SharedStoreFixture(store)
+    @Test("names and values are bounded", arguments: RegistryKind.installed)
+    func bounds(_ store: RegistryKind) throws {
+        let fixture = try RegistryFixture(store)
         let registry = try fixture.registry()
         let longest = String(repeating: "n", count: SharedWrite.nameByteCountMax)
         let value = [UInt8](repeating: 7, count: SharedWrite.valueByteCountMax)
