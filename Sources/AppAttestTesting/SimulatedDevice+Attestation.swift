@@ -8,6 +8,10 @@ public enum ReceiptForm: String, Sendable, CaseIterable {
     case genuine
     case damaged
     case absent
+    /// Genuine, and of a kind that comes from Apple's server only.
+    case exchanged
+    /// Genuine, and of the other environment.
+    case otherEnvironment
 }
 
 extension SimulatedDevice {
@@ -40,10 +44,14 @@ extension SimulatedDevice {
         at seconds: Int64
     ) throws(SimulationError) -> [UInt8]? {
         guard form != .absent else { return nil }
-        var receipt = try apple.receipt(
-            SimulatedReceipt(
-                kind: .attest, appID: appID, attestedKey: leaf, clientHash: clientDataHash,
-                environment: environment, createdAt: seconds))
+        var fields = SimulatedReceipt(
+            kind: form == .exchanged ? .receipt : .attest, appID: appID, attestedKey: leaf,
+            clientHash: clientDataHash, environment: environment, createdAt: seconds,
+            riskMetric: form == .exchanged ? 1 : nil)
+        if form == .otherEnvironment {
+            fields.environment = environment == .production ? .development : .production
+        }
+        var receipt = try apple.receipt(fields)
         if form == .damaged { receipt[receipt.count / 2] ^= 1 }
         return receipt
     }

@@ -65,8 +65,14 @@ public struct SimulatedReceipt: Hashable, Sendable {
 }
 
 extension SimulatedApple {
-    /// Signs a receipt as Apple does: CMS in BER, the content in pieces of 1000 bytes.
-    public func receipt(_ receipt: SimulatedReceipt) throws(SimulationError) -> [UInt8] {
+    private static let signerMark = CertificateExtension(
+        oid: "1.2.840.113635.100.12.15", value: [0x05, 0x00])
+
+    /// Signs a receipt as Apple does: CMS in BER, the content in pieces of 1000 bytes. Only signers
+    /// of receipts are marked as such.
+    public func receipt(
+        _ receipt: SimulatedReceipt, isSignerMarked: Bool = true
+    ) throws(SimulationError) -> [UInt8] {
         try SimulationError.wrap { () throws(CryptoError) in
             // Signers live about a year, so that the receipts of a year ago have another.
             let signer = try CertificateBuilder(
@@ -75,6 +81,7 @@ extension SimulatedApple {
                 notBefore: receipt.createdAt - 30 * Self.day,
                 notAfter: receipt.createdAt + 365 * Self.day,
                 extensions: [.basicConstraints(isCA: false), .digitalSignature]
+                    + (isSignerMarked ? [Self.signerMark] : [])
             ).certificate(
                 issuer: .certificate(receiptIntermediate), signingKey: receiptIntermediateKey)
             return try SignedData.sign(

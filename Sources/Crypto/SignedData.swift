@@ -30,13 +30,14 @@ public struct SignedData: Sendable {
     }
 
     /// Checks the signature, then the signer's path to one of `roots` at `seconds` since 1970, by
-    /// the certificates that the message carries.
+    /// the certificates that the message carries. Returns that path, the signer first.
+    @discardableResult
     public func verify(
         roots: [Certificate], at seconds: Int64, skewSeconds: Int64 = 0
-    ) throws(SignedDataError) {
+    ) throws(SignedDataError) -> [Certificate] {
         try checkSignature()
         do {
-            try CertificateChain.verify(
+            return try CertificateChain.verify(
                 leaf: signer, intermediates: certificates.filter { $0 != signer }, roots: roots,
                 at: seconds, skewSeconds: skewSeconds)
         } catch {

@@ -114,13 +114,18 @@ public final class HTTPSCall {
         guard let transfer = unsafe transfer else { return .failure(.closed) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         let seconds = unsafe sallyport_curl_retry_after(transfer)
-        return .success(
-            HTTPSResponse(
-                status: unsafe sallyport_curl_fact(transfer, CURLINFO_RESPONSE_CODE),
-                fields: head.fields, body: body,
-                retryAfter: head.hasRetryAfter ? .seconds(seconds) : nil,
-                isHTTP2: unsafe sallyport_curl_fact(transfer, CURLINFO_HTTP_VERSION)
-                    == CURL_HTTP_VERSION_2_0))
+        let response = HTTPSResponse(
+            status: unsafe sallyport_curl_fact(transfer, CURLINFO_RESPONSE_CODE),
+            fields: head.fields, body: body,
+            retryAfter: head.hasRetryAfter ? .seconds(seconds) : nil,
+            isHTTP2: unsafe sallyport_curl_fact(transfer, CURLINFO_HTTP_VERSION)
+                == CURL_HTTP_VERSION_2_0)
+        // libcurl takes any end of a connection for that of such an answer, also one without the
+        // word of TLS that this was all.
+        guard response.isHTTP2 || response.tellsItsEnd else {
+            return .failure(.cut("an answer that does not tell its length"))
+        }
+        return .success(response)
     }
 
     private func failure(_ code: CURLcode) -> HTTPSFailure {

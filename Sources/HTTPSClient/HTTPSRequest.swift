@@ -53,6 +53,12 @@ public struct HTTPSResponse: Hashable, Sendable {
         self.isHTTP2 = isHTTP2
     }
 
+    /// Whether an answer of HTTP/1.1 says itself where it ends.
+    var tellsItsEnd: Bool {
+        [204, 304].contains(status) || field("content-length") != nil
+            || field("transfer-encoding") != nil
+    }
+
     /// The first field of that name, in lower case.
     public func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
 }

@@ -20,6 +20,18 @@ public enum AdministrationOutcome: Hashable, Sendable {
     case unknownKey
 }
 
+/// What became of an order to renew a key's receipt.
+public enum RenewalOrderOutcome: Hashable, Sendable {
+    /// Seconds since 1970: the time of the order, or the receipt's *not before*.
+    case due(at: Int64)
+    /// By then already.
+    case wasDue
+    case noReceipt
+    /// Revoked or erased.
+    case notActive
+    case unknownKey
+}
+
 /// Keys of one app, environment and status.
 public struct KeyCount: Hashable, Sendable {
     public let appID: String
@@ -52,6 +64,12 @@ public protocol RegistryAdministration: AnyObject {
     /// Deletes everything about the keys but their ids and counters, so that they can neither be
     /// used nor enrol again. Durable when it returns; all of them or none.
     func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome]
+
+    /// Makes receipts due at `now`, or at their *not before*, whatever became of them before.
+    /// Durable when it returns; all of them or none.
+    func renewReceipts(
+        of keyIDs: [KeyID], at now: Int64
+    ) throws(StoreError) -> [RenewalOrderOutcome]
 
     /// For whom the key was used, the last one first.
     func users(of keyID: KeyID) throws(StoreError) -> [KeyUser]

@@ -1,5 +1,8 @@
 // What ``RenewalStore`` does, for registries that keep whole records in memory.
 
+package import AppAttest
+import Bytes
+
 extension DueReceipt {
     /// Nil where the record's receipt is not due by then.
     package init?(_ record: KeyRecord, dueBy time: Int64) {
@@ -21,6 +24,24 @@ extension RenewalWrite {
         record.receipt = receipt ?? record.receipt
         record.riskMetric = riskMetric ?? record.riskMetric
         return true
+    }
+}
+
+extension KeyRecord {
+    /// False where its receipt is known, or there is none.
+    package mutating func adoptReceipt() -> Bool {
+        guard receipt != nil, receiptState == nil else { return false }
+        receiptState = ReceiptState(dueAt: status == .active ? enrolledAt : nil)
+        return status == .active
+    }
+}
+
+extension [KeyID: KeyRecord] {
+    package mutating func adoptReceipts(after: KeyID?, countMax: Int) -> AdoptedReceipts {
+        let behind = keys.filter { key in after.map { $0.digest < key.digest } ?? true }
+        let page = behind.sorted { $0.digest < $1.digest }.prefix(countMax)
+        return AdoptedReceipts(
+            count: page.count { self[$0]?.adoptReceipt() ?? false }, last: page.last)
     }
 }
 

@@ -112,6 +112,19 @@ public struct FencedRenewals: Hashable, Sendable {
     }
 }
 
+/// What came of looking for receipts that nobody renews.
+public struct AdoptedReceipts: Hashable, Sendable {
+    /// Those that are due now.
+    public var count: Int
+    /// The last key that was looked at; nil where none is left.
+    public var last: KeyID?
+
+    public init(count: Int, last: KeyID?) {
+        self.count = count
+        self.last = last
+    }
+}
+
 /// Where receipts lie, for their renewal: an index leads to those that are due, so that nobody has
 /// to look at the others. `reply` runs as those of ``Registry`` do.
 public protocol RenewalStore: AnyObject, Sendable {
@@ -123,6 +136,13 @@ public protocol RenewalStore: AnyObject, Sendable {
     func receiptBacklog(
         _ group: ReceiptGroup, now: Int64,
         reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void)
+
+    /// Looks at `countMax` keys behind `after`. A receipt of which nothing is known came from a
+    /// gateway of an earlier version, which ran beside this one and knew nothing of renewals: it is
+    /// due from now on.
+    func adoptReceipts(
+        after: KeyID?, countMax: Int,
+        reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void)
 
     /// Replies after the commit, with the keys that were changed; caches hear of new metrics.
     func storeRenewals(

@@ -186,6 +186,40 @@ public final class PostgresAdministration: RegistryAdministration {
         }
     }
 
+    // MARK: receipts
+
+    public func renewReceipts(
+        of keyIDs: [KeyID], at now: Int64
+    ) throws(StoreError) -> [RenewalOrderOutcome] {
+        let ordered = Set(keyIDs).sorted { $0.digest < $1.digest }
+        let renewals = RenewalStatements(schema: schema)
+        return try transaction { () throws(StoreError) in
+            let statuses = try lock(ordered)
+            let active = ordered.filter { statuses[$0] == .active }
+            let steps = try session.runAll(
+                active.flatMap { keyID -> [PostgresRequest] in
+                    let value = RegistryRows.value(keyID)
+                    return [
+                        .statement(renewals.adoptOne, value),
+                        .statement(renewals.makeDue, value, .integer(now)),
+                        .statement(renewals.isKnown, value),
+                    ]
+                } + [.statement("COMMIT")])
+            var outcomes: [KeyID: RenewalOrderOutcome] = [:]
+            for (index, keyID) in active.enumerated() {
+                let isKnown = steps[index * 3 + 2].rows?.count == 1
+                let dueAt = steps[index * 3 + 1].rows.flatMap {
+                    $0.count == 1 ? $0.integer(0, 0) : nil
+                }
+                outcomes[keyID] =
+                    dueAt.map { .due(at: $0) } ?? (isKnown ? .wasDue : .noReceipt)
+            }
+            return keyIDs.map { keyID in
+                outcomes[keyID] ?? (statuses[keyID] == nil ? .unknownKey : .notActive)
+            }
+        }
+    }
+
     // MARK: importing
 
     public var transactionCountMax: Int { 1000 }

@@ -147,7 +147,8 @@ final class RegistryPool {
                 return RenewalStatements.request(group, now: now)
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
-            case .enrol, .advance, .storeRenewals, .note, .keepBits, .forgetUsers, .writeShared:
+            case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
+                .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -200,7 +201,9 @@ final class RegistryPool {
         case .receiptBacklog(_, _, let reply): reply(.success(RenewalStatements.backlog(rows)))
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
-        case .enrol, .advance, .storeRenewals, .note, .keepBits, .forgetUsers, .writeShared: break
+        case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
+            .writeShared:
+            break
         }
     }
 

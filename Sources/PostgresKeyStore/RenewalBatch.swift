@@ -2,24 +2,34 @@ import AppAttest
 import KeyStore
 import Postgres
 
-/// Renewals that are written in one transaction, in the order of their keys.
+/// What is written of receipts, in a transaction of its own: renewals in the order of their keys,
+/// or an adoption.
 struct RenewalBatch {
-    private var renewals: FencedRenewals
+    private let operation: RegistryOperation
     private let schema: PostgresSchema
-    private let reply: @Sendable (Result<Set<KeyID>, StoreError>) -> Void
 
-    init(
-        _ renewals: FencedRenewals, schema: PostgresSchema,
-        _ reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
-    ) {
-        self.renewals = renewals
-        self.renewals.writes.sort { $0.keyID.digest < $1.keyID.digest }
+    /// Nil for another operation.
+    init?(_ operation: RegistryOperation, schema: PostgresSchema) {
+        switch operation {
+        case .storeRenewals(let renewals, let reply):
+            self.operation = .storeRenewals(renewals.sorted(), reply: reply)
+        case .adoptReceipts: self.operation = operation
+        default: return nil
+        }
         self.schema = schema
-        self.reply = reply
+    }
+
+    var requests: [PostgresRequest] {
+        switch operation {
+        case .storeRenewals(let renewals, _): requests(renewals)
+        case .adoptReceipts(let after, let countMax, _):
+            [RenewalStatements.adoption(after: after, countMax: countMax)]
+        default: []
+        }
     }
 
     /// A key that others have changed meanwhile is told of, too: its caches lose nothing but time.
-    var requests: [PostgresRequest] {
+    private func requests(_ renewals: FencedRenewals) -> [PostgresRequest] {
         let news = renewals.writes.filter(\.isNews)
         let notes = news.map {
             PostgresRequest.statement(schema.noteChange, RegistryRows.value($0.keyID))
@@ -27,10 +37,10 @@ struct RenewalBatch {
         let telling: [PostgresRequest] = [
             .statement(schema.pruneChanges), .statement(PostgresSchema.notify),
         ]
-        return renewals.writes.map(renew) + notes + (news.isEmpty ? [] : telling)
+        return renewals.writes.map { renew($0, renewals) } + notes + (news.isEmpty ? [] : telling)
     }
 
-    private func renew(_ write: RenewalWrite) -> PostgresRequest {
+    private func renew(_ write: RenewalWrite, _ renewals: FencedRenewals) -> PostgresRequest {
         // `due_at` of the state is the next one.
         let state = RegistryRows.values(write.state, isActive: true)
         return .prepared(
@@ -43,7 +53,26 @@ struct RenewalBatch {
 
     /// By the outcomes of ``requests``, once they are committed.
     func answer(_ outcomes: ArraySlice<PostgresOutcome>) {
-        let changed = zip(renewals.writes, outcomes).filter { $1.rows?.count == 1 }
-        reply(.success(Set(changed.map(\.0.keyID))))
+        switch operation {
+        case .storeRenewals(let renewals, let reply):
+            let changed = zip(renewals.writes, outcomes).filter { $1.rows?.count == 1 }
+            reply(.success(Set(changed.map(\.0.keyID))))
+        case .adoptReceipts(_, _, let reply):
+            reply(
+                Result { () throws(StoreError) in
+                    guard let rows = outcomes.first?.rows else {
+                        throw StoreError("registry: no answer")
+                    }
+                    return try RenewalStatements.adopted(rows)
+                })
+        default: break
+        }
+    }
+}
+
+extension FencedRenewals {
+    fileprivate consuming func sorted() -> FencedRenewals {
+        writes.sort { $0.keyID.digest < $1.keyID.digest }
+        return self
     }
 }

@@ -39,7 +39,7 @@ struct WriteBatch {
                 enrolments.append((index, record, challenge))
             case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
             case .writeShared(let write, _): shared.append((index, write))
-            case .storeRenewals, .keepBits:
+            case .adoptReceipts, .storeRenewals, .keepBits:
                 preconditionFailure("a write that goes alone among others")
             case .note(let sighting, _): sightings.append((index, sighting))
             case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
@@ -66,11 +66,7 @@ struct WriteBatch {
         sightings = []
         usersForgottenBefore = nil
         floors = []
-        if case .storeRenewals(let renewals, let reply) = operation {
-            self.renewals = RenewalBatch(renewals, schema: schema, reply)
-        } else {
-            renewals = nil
-        }
+        renewals = RenewalBatch(operation, schema: schema)
         bits = BitWrite(operation, schema: schema)
     }
 

@@ -132,7 +132,8 @@ final class RegistryThread {
                 reply(.success(try tables.shared(name)))
             case .findUser(let keyID, let since, let reply):
                 reply(.success(try tables.users.find(keyID, countedSince: since)))
-            case .enrol, .advance, .storeRenewals, .note, .keepBits, .forgetUsers, .writeShared:
+            case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
+                .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

@@ -60,6 +60,24 @@ public final class SQLiteAdministration: RegistryAdministration {
         return outcomes
     }
 
+    public func renewReceipts(
+        of keyIDs: [KeyID], at now: Int64
+    ) throws(StoreError) -> [RenewalOrderOutcome] {
+        try attempt { () throws(SQLiteError) in
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                var outcomes: [RenewalOrderOutcome] = []
+                for keyID in keyIDs {
+                    switch try tables.find(keyID, withReceipt: false)?.status {
+                    case .active: outcomes.append(try tables.renewals.makeDue(keyID, at: now))
+                    case .revoked, .erased: outcomes.append(.notActive)
+                    case nil: outcomes.append(.unknownKey)
+                    }
+                }
+                return outcomes
+            }
+        }
+    }
+
     public func users(of keyID: KeyID) throws(StoreError) -> [KeyUser] {
         try attempt { () throws(SQLiteError) in try tables.users.users(of: keyID) }
     }

@@ -15,6 +15,9 @@ enum KeysCommand {
                               [--limit N] [--after KEY_ID] [--pseudonym P]
           show KEY_ID         everything that is kept of a key
           pseudonym KEY_ID... what stands for these keys in the log
+          renew KEY_ID...     have these keys' receipts renewed, also where that had ended
+          renew --outcome O   the same for all receipts of active keys whose last_outcome is O;
+                              never: that were never sent; any: all   [--app ID] [--environment E]
           revoke KEY_ID...    refuse these keys from now on
           erase KEY_ID...     delete everything about these keys; they can never enrol again
           erase --user NAME   the same for the keys of a user; of keys that others use too, that
@@ -27,7 +30,8 @@ enum KeysCommand {
         """
 
     private static let actions = [
-        "import", "export", "backup", "list", "show", "pseudonym", "revoke", "erase",
+        "import", "export", "backup", "list", "show", "pseudonym", "renew", "revoke",
+        "erase",
     ]
 
     static func main(_ words: [String]) {
@@ -36,7 +40,7 @@ enum KeysCommand {
             Array(words.dropFirst()),
             options: [
                 "-c", "--config", "--app", "--environment", "--status", "--limit", "--after",
-                "--pseudonym", "--user",
+                "--outcome", "--pseudonym", "--user",
             ], flags: [], usage: usage)
         if ["--help", "-h"].contains(action) { return Console.print(usage) }
         guard actions.contains(action) else {
@@ -59,6 +63,8 @@ enum KeysCommand {
                 try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
             case "list": try list(registry, arguments, settings)
             case "show": try show(registry, arguments, settings)
+            case "renew":
+                try KeyRenewalAction.run(registry, arguments, filter(arguments), settings)
             case "revoke": try KeyRevocationAction.revoke(registry, keyIDs(arguments), settings)
             default: try KeyRevocationAction.erase(registry, keyIDs(arguments), settings)
             }

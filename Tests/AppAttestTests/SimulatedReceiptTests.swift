@@ -96,6 +96,26 @@ struct SimulatedReceiptTests {
         #expect(failure?.code == "certificate_chain")
     }
 
+    @Test("under a root of more than receipts are believed by their signers' mark alone")
+    func signerMark() throws {
+        let verifier = ReceiptVerifier(roots: [apple.receiptRoot], sharedRoot: apple.receiptRoot)
+        func failure(isMarked: Bool) throws -> ReceiptFailure? {
+            let bytes = try apple.receipt(receipt(.receipt), isSignerMarked: isMarked)
+            do throws(ReceiptFailure) {
+                _ = try verifier.verify(bytes, appID: nil, publicKey: nil)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(try failure(isMarked: true) == nil)
+        #expect(try failure(isMarked: false) == .certificateChain("the signer is none of receipts"))
+        // A root of the operator's own vouches for nothing else.
+        let bytes = try apple.receipt(receipt(.receipt), isSignerMarked: false)
+        _ = try ReceiptVerifier(roots: [apple.receiptRoot]).verify(
+            bytes, appID: nil, publicKey: nil)
+    }
+
     @Test("larger than the bound are refused unread")
     func bound() {
         let bytes = [UInt8](repeating: 0x30, count: ReceiptVerifier.byteCountMax + 1)

@@ -5,6 +5,7 @@ import Crypto
 import Foundation
 import GatewayTesting
 import JSON
+import KeyStore
 import Policy
 import Settings
 import Testing
@@ -148,6 +149,27 @@ struct IdentityTests {
         #expect(try verified(token, gateway)["tier"] == .string("token"))
         let meter = gateway.hub.meters[0]
         #expect(meter.value(.identitiesSigned) == 3 && meter.value(.identitiesReused) == 4)
+    }
+
+    @Test("a token of a clock that was ahead is not sent again once it is right")
+    func clockAhead() throws {
+        let gateway = try Self.gateway(keys: [Self.key()])
+        let issuer = try #require(try IdentityIssuer(gateway.settings))
+        let pseudonyms = try #require(Pseudonyms(secrets: [GatewayUnderTest.challengeKey]))
+        let facts = IdentityFacts(
+            keyID: KeyID(digest: .zero), appID: GatewayUnderTest.appID, environment: .production,
+            tier: .attested, isOutdated: false)
+        func isSigned(_ seconds: Int64) throws -> Bool {
+            try issuer.token(
+                of: facts, upstream: 0, request: nil, seconds: seconds, pseudonyms: pseudonyms
+            ).isSigned
+        }
+        let (now, ahead): (Int64, Int64) = (1_790_000_000, 1_820_000_000)
+        #expect(try isSigned(ahead))
+        #expect(try !isSigned(ahead + 1))
+        #expect(try isSigned(now))
+        #expect(try !isSigned(now + 1))
+        #expect(try isSigned(now + 3600))
     }
 
     @Test("a token for one request names it, and is signed for it")

@@ -11,7 +11,8 @@ final class ClientBench {
     let loop: EventLoop
     let directory: ScratchDirectory
     let authority: TestCertificate
-    private let host: TestCertificate
+    /// Of 127.0.0.1 and localhost.
+    let host: TestCertificate
 
     init() throws {
         loop = try EventLoop()
@@ -44,10 +45,14 @@ final class ClientBench {
                 """, options: isHTTP2 ? "ssl http2" : "ssl")
     }
 
-    /// A server of one connection that reads a head, sends `answer` as it is and ends.
-    func scripted(_ answer: String) throws -> (process: ChildProcess, port: UInt16) {
+    /// A server of one connection that reads a head, sends `answer` as it is and ends; where it is
+    /// cut, without the word of TLS that this was all.
+    func scripted(
+        _ answer: String, isCut: Bool = false
+    ) throws -> (process: ChildProcess, port: UInt16) {
         let process = try ChildProcess(
-            "python3", ["-c", Self.script, host.certificatePath, host.keyPath, answer])
+            "python3",
+            ["-c", Self.script, host.certificatePath, host.keyPath, answer, isCut ? "cut" : ""])
         let line = try process.waitForLine(on: .standardOutput) { !$0.isEmpty }
         return (process, try #require(UInt16(line)))
     }
@@ -64,7 +69,10 @@ final class ClientBench {
             while b"\\r\\n\\r\\n" not in head:
                 head += connection.recv(65536)
             connection.sendall(sys.argv[3].encode())
-            connection.unwrap()
+            if sys.argv[4]:
+                socket.socket(fileno=connection.detach()).close()
+            else:
+                connection.unwrap()
         """
 
     /// Runs the loop until every request has ended.

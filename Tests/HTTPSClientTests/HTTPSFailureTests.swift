@@ -38,6 +38,32 @@ struct HTTPSFailureTests {
         }
     }
 
+    @Test("never takes the end of a connection for that of an answer", arguments: [true, false])
+    func withoutEnd(isCut: Bool) throws {
+        let (process, port) = try bench.scripted("HTTP/1.1 200 OK\r\n\r\nhalf", isCut: isCut)
+        defer { process.kill() }
+        let outcome = try bench.outcome(try bench.client(), .get(port))
+        guard case .failure(.cut) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+    }
+
+    @Test(
+        "takes an answer for whole that tells its end",
+        arguments: [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", 200),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", 200),
+            ("HTTP/1.1 304 Not Modified\r\n\r\n", 304),
+        ])
+    func withEnd(answer: String, status: Int) throws {
+        let (process, port) = try bench.scripted(answer, isCut: true)
+        defer { process.kill() }
+        let found = try bench.outcome(try bench.client(), .get(port)).get()
+        #expect(found.status == status)
+        #expect(found.body == (status == 200 ? Array("body".utf8) : []))
+    }
+
     @Test("gives up an answer that is longer than its bound", arguments: [true, false])
     func tooLarge(isHTTP2: Bool) throws {
         let body = String(repeating: "x", count: 5000)

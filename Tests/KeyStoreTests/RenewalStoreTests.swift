@@ -11,39 +11,11 @@ import Testing
 /// Receipts that are due, and what is written about them, in both registries.
 @Suite("Receipts in a registry", .timeLimit(.minutes(10)))
 final class RenewalStoreTests {
-    enum Store: CaseIterable {
-        case sqlite
-        case postgres
-    }
-
-    private static let stores: [Store] =
-        PostgresServer.isInstalled ? Store.allCases : [.sqlite]
     private static let now: Int64 = 1_790_000_000
     private static let group = ReceiptGroup(
         appID: "ABCDE12345.com.example.app", environment: .production)
 
-    let directory: TemporaryDirectory
-    var generator = SeededGenerator(seed: 41)
-    private var fixture: PostgresFixture?
-
-    init() throws { directory = try TemporaryDirectory() }
-
-    private func open(_ store: Store) throws -> any Registry {
-        switch store {
-        case .sqlite: return try SQLiteRegistry(path: directory.registryPath)
-        case .postgres:
-            let fixture = try self.fixture ?? PostgresFixture()
-            self.fixture = fixture
-            return try fixture.registry()
-        }
-    }
-
-    private func administration(_ store: Store) throws -> any RegistryAdministration {
-        switch store {
-        case .sqlite: try SQLiteAdministration(path: directory.registryPath)
-        case .postgres: try #require(fixture).administration()
-        }
-    }
+    private var generator = SeededGenerator(seed: 41)
 
     /// An active key whose receipt is due at `now` plus `offset`.
     private func record(
@@ -112,9 +84,13 @@ final class RenewalStoreTests {
                 failureCount: metric == nil ? 1 : 0))
     }
 
-    @Test("the oldest that are due come first, of one app and environment", arguments: stores)
-    func oldestFirst(_ store: Store) throws {
-        let registry = try open(store)
+    @Test(
+        "the oldest that are due come first, of one app and environment",
+        arguments: SharedStore.installed)
+    func oldestFirst(_ store: SharedStore) throws {
+        let fixture = try SharedStoreFixture(store)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
         let records = [record(-5), record(-300), record(0), record(-40)]
         let others = [
             record(1), record(nil), record(-900, appID: "ABCDE12345.other"),
@@ -139,13 +115,15 @@ final class RenewalStoreTests {
         registry.close()
     }
 
-    @Test("keys that are revoked or erased are not due any more", arguments: stores)
-    func notActive(_ store: Store) throws {
-        let registry = try open(store)
+    @Test("keys that are revoked or erased are not due any more", arguments: SharedStore.installed)
+    func notActive(_ store: SharedStore) throws {
+        let fixture = try SharedStoreFixture(store)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
         let records = [record(-1), record(-2), record(-3)]
         try enrol(records, registry)
         let read = try due(registry)
-        let administration = try administration(store)
+        let administration = try fixture.administration()
         _ = try administration.revoke([records[0].keyID])
         _ = try administration.erase([records[1].keyID])
         #expect(try due(registry).map(\.keyID) == [records[2].keyID])
@@ -160,9 +138,11 @@ final class RenewalStoreTests {
         registry.close()
     }
 
-    @Test("a renewal is kept whole, and once", arguments: stores)
-    func kept(_ store: Store) throws {
-        let registry = try open(store)
+    @Test("a renewal is kept whole, and once", arguments: SharedStore.installed)
+    func kept(_ store: SharedStore) throws {
+        let fixture = try SharedStoreFixture(store)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
         let records = [record(-1), record(-2), record(-3)]
         try enrol(records, registry)
         let read = try due(registry)
@@ -174,7 +154,7 @@ final class RenewalStoreTests {
         #expect(try self.store(writes, term: term, registry) == keys)
         #expect(try self.store(writes, term: term, registry).isEmpty)
         #expect(try due(registry).map(\.keyID) == [read[2].keyID])
-        let administration = try administration(store)
+        let administration = try fixture.administration()
         let renewed = try #require(try administration.find(read[0].keyID))
         #expect(renewed.receipt == [9, 9] && renewed.riskMetric == 8)
         #expect(renewed.receiptState == writes[0].state)
@@ -185,9 +165,11 @@ final class RenewalStoreTests {
         registry.close()
     }
 
-    @Test("who has lost the lease writes nothing", arguments: stores)
-    func fenced(_ store: Store) throws {
-        let registry = try open(store)
+    @Test("who has lost the lease writes nothing", arguments: SharedStore.installed)
+    func fenced(_ store: SharedStore) throws {
+        let fixture = try SharedStoreFixture(store)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
         try enrol([record(-1)], registry)
         let read = try due(registry)
         let writes = read.map { write($0, metric: 8, isNews: true) }
@@ -201,21 +183,134 @@ final class RenewalStoreTests {
         registry.close()
     }
 
+    /// A key as a gateway of version 1 enrols it, which knows nothing of renewals.
+    private func enrolByVersion1(_ record: KeyRecord, _ fixture: SharedStoreFixture) throws {
+        let key = Hex.encode(record.keyID.digest.array)
+        let point = Hex.encode(record.publicKey.stored)
+        let receipt = record.receipt.map { Hex.encode($0) }
+        try fixture.execute(
+            sqlite: """
+                INSERT OR IGNORE INTO apps (name) VALUES ('\(record.appID)');
+                INSERT INTO keys (key_id, public_key, app, environment, status, counter,
+                        enrolled_at, bundle_version, validation_category)
+                    SELECT x'\(key)', x'\(point)', id, 0, \(record.status.code), 0,
+                        \(record.enrolledAt), NULL, NULL
+                    FROM apps WHERE name = '\(record.appID)';
+                """
+                    + (receipt.map {
+                        "INSERT INTO receipts (key_id, receipt) VALUES (x'\(key)', x'\($0)')"
+                    } ?? ""),
+            postgres: """
+                INSERT INTO sallyport.keys (key_id, public_key, app_id, environment, status,
+                    counter, enrolled_at, bundle_version, validation_category, receipt)
+                VALUES ('\\x\(key)', '\\x\(point)', '\(record.appID)', 0, \(record.status.code), 0,
+                    \(record.enrolledAt), NULL, NULL, \(receipt.map { "'\\x\($0)'" } ?? "NULL"))
+                """)
+    }
+
+    private func adopt(
+        after: KeyID?, _ countMax: Int, _ registry: any Registry
+    ) throws -> AdoptedReceipts {
+        let reply = Reply<Result<AdoptedReceipts, StoreError>>()
+        registry.adoptReceipts(after: after, countMax: countMax) { reply.give($0) }
+        guard let answer = reply.wait() else { throw NoReply() }
+        return try answer.get()
+    }
+
+    @Test(
+        "receipts that an earlier version keeps beside this one are found, page by page",
+        arguments: SharedStore.installed)
+    func adopted(_ store: SharedStore) throws {
+        let fixture = try SharedStoreFixture(store)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
+        let known = [record(-5), record(nil)]
+        try enrol(known, registry)
+        var stray = (0..<5).map { _ in generator.record(appID: Self.group.appID) }
+        for index in 0..<4 { stray[index].receipt = [7, UInt8(index)] }
+        stray[3].status = .revoked
+        for record in stray { try enrolByVersion1(record, fixture) }
+        #expect(try due(registry).map(\.keyID) == [known[0].keyID])
+        var pages: [AdoptedReceipts] = []
+        repeat {
+            pages.append(try adopt(after: pages.last?.last, 3, registry))
+        } while pages.last?.last != nil && pages.count < 9
+        let order = (known + stray).map(\.keyID).sorted { $0.digest < $1.digest }
+        #expect(pages.map(\.last) == [order[2], order[5], order[6], nil])
+        #expect(pages.reduce(0) { $0 + $1.count } == 3)
+        let found = try due(registry)
+        #expect(Set(found.map(\.keyID)) == Set([known[0].keyID] + stray[..<3].map(\.keyID)))
+        let first = try #require(found.first { $0.keyID == stray[1].keyID })
+        #expect(first.receipt == [7, 1] && first.state == ReceiptState(dueAt: stray[1].enrolledAt))
+        let administration = try fixture.administration()
+        #expect(try administration.find(stray[3].keyID)?.receiptState == ReceiptState(dueAt: nil))
+        #expect(try administration.find(stray[4].keyID)?.receiptState == nil)
+        // What is known is left alone, and nothing is found twice.
+        #expect(try administration.find(known[1].keyID)?.receiptState == known[1].receiptState)
+        #expect(try adopt(after: nil, 100, registry) == AdoptedReceipts(count: 0, last: order[6]))
+        registry.close()
+    }
+
+    @Test(
+        "an operator makes receipts due, whatever became of them", arguments: SharedStore.installed)
+    func ordered(_ store: SharedStore) throws {
+        let fixture = try SharedStoreFixture(store)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
+        // Their receipts have a not before a day after the enrolment, which is now.
+        let records = [record(nil), record(500_000), record(-5), record(nil), record(nil)]
+        try enrol(records, registry)
+        let bare = generator.record(appID: Self.group.appID)
+        try enrol([bare], registry)
+        var stray = generator.record(appID: Self.group.appID)
+        stray.receipt = [5]
+        try enrolByVersion1(stray, fixture)
+        let administration = try fixture.administration()
+        _ = try administration.revoke([records[3].keyID])
+        _ = try administration.erase([records[4].keyID])
+        let unknown = generator.keyID()
+        let notBefore = Self.now + 86_500
+        let later = Self.now + 200_000
+        let asked = (records + [bare, stray]).map(\.keyID) + [unknown]
+        #expect(
+            try administration.renewReceipts(of: asked, at: Self.now) == [
+                .due(at: notBefore), .due(at: notBefore), .wasDue, .notActive, .notActive,
+                .noReceipt, .wasDue, .unknownKey,
+            ])
+        #expect(
+            try administration.renewReceipts(of: Array(asked[..<3]), at: later)
+                == [.wasDue, .wasDue, .wasDue])
+        let first = try #require(try administration.find(records[0].keyID)?.receiptState)
+        #expect(first.dueAt == notBefore && first.failureCount == 0)
+        // Why it had ended stays to be seen.
+        #expect(first.lastOutcome == records[0].receiptState?.lastOutcome)
+        #expect(try due(registry).map(\.keyID) == [records[2].keyID, stray.keyID])
+        #expect(try administration.find(records[3].keyID)?.receiptState?.dueAt == nil)
+        // One that is under way meanwhile was due, so its answer still counts.
+        let term = try takeLease(registry)
+        let writes = try due(registry).map { write($0, metric: 8, isNews: false) }
+        _ = try administration.renewReceipts(of: asked, at: later)
+        #expect(try self.store(writes, term: term, registry).count == 2)
+        registry.close()
+    }
+
     @Test(
         "caches hear of a new metric, here and in other processes, and of nothing else",
-        arguments: stores)
-    func news(_ store: Store) throws {
-        let registry = try open(store)
+        arguments: SharedStore.installed)
+    func news(_ store: SharedStore) throws {
+        let fixture = try SharedStoreFixture(store)
+        defer { withExtendedLifetime(fixture) {} }
+        let registry = try fixture.registry()
         let records = [record(-1), record(-2)]
         try enrol(records, registry)
-        let other = try open(store)
+        let other = try fixture.registry()
         let read = try due(registry)
         #expect(read.map(\.keyID) == [records[1].keyID, records[0].keyID])
         let recorders = [ChangeRecorder(registry), ChangeRecorder(other)]
         // Who begins to listen forgets everything: that is over when this is heard.
         let before = record(nil)
         try enrol([before], registry)
-        _ = try administration(store).revoke([before.keyID])
+        _ = try fixture.administration().revoke([before.keyID])
         for recorder in recorders { #expect(recorder.wait { !$0.isEmpty }) }
         let term = try takeLease(registry)
         _ = try self.store(

@@ -35,6 +35,15 @@ struct SharedStoreFixture {
         return try postgres.registry()
     }
 
+    /// As a program of another version would.
+    func execute(sqlite: String, postgres statement: String) throws {
+        if let directory {
+            try Connection(path: directory.registryPath).execute(sqlite)
+        } else {
+            _ = try postgres?.query(statement)
+        }
+    }
+
     func administration() throws -> any RegistryAdministration {
         if let directory { return try SQLiteAdministration(path: directory.registryPath) }
         guard let postgres else { throw NoReply() }

@@ -123,6 +123,59 @@ struct DeviceCheckTests {
         #expect(try request(gateways[1], try self.token()).outcome == "200")
     }
 
+    @Test(
+        "do not pass again at another gateway of a Redis Cluster, nor where a slot has moved",
+        .enabled(if: RedisServer.isInstalled))
+    func redisCluster() throws {
+        let cluster = try RedisCluster(replicasPerMaster: 0)
+        let gateways = try (0..<2).map { _ in
+            var configuration = try configuration()
+            let addresses = cluster.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
+            configuration.counters = "{ redis: { cluster: { addresses: [\(addresses)] } } }"
+            configuration.workers = 1
+            let gateway = try GatewayProcess(configuration)
+            try gateway.waitForReadiness(200)
+            return gateway
+        }
+        func marks(_ server: RedisServer) throws -> [String] {
+            try server.command("KEYS", "*:token").split(separator: "\n").map(String.init)
+        }
+        var accepted: [String] = []
+        // Until every master has one; tokens are random.
+        while try accepted.count < 100 && cluster.servers.contains(where: { try marks($0).isEmpty })
+        {
+            let token = try token()
+            #expect(try request(gateways[accepted.count % 2], token).outcome == "200")
+            accepted.append(token)
+        }
+        let before = try cluster.servers.map { try marks($0).count }
+        #expect(before.allSatisfy { $0 > 0 } && before.reduce(0, +) == accepted.count)
+        /// How many were refused for lack of an answer first.
+        func expectSpent() throws -> Int {
+            var unjudgedCount = 0
+            for token in accepted {
+                for gateway in gateways {
+                    var answer = try request(gateway, token)
+                    if answer.outcome == "503 store_unavailable" {
+                        unjudgedCount += 1
+                        answer = try request(gateway, token)
+                    }
+                    #expect(answer.outcome == "401 device_token_invalid")
+                    #expect(try detail(gateway, answer) == "device_token_spent")
+                }
+            }
+            return unjudgedCount
+        }
+        #expect(try expectSpent() == 0)
+        let mark = try #require(try marks(cluster.servers[0]).first)
+        let slot = try #require(Int(try cluster.servers[0].command("CLUSTER", "KEYSLOT", mark)))
+        try cluster.move(slot: slot, from: cluster.servers[0], to: cluster.servers[1])
+        // Each gateway finds out once that another master keeps the slot, under its incarnation.
+        #expect(try expectSpent() <= 2)
+        #expect(try request(gateways[0], try self.token()).outcome == "200")
+        #expect(upstream.requests.count == accepted.count + 1)
+    }
+
     // MARK: what is refused
 
     @Test("are refused without a token, and with one that is none")

@@ -21,10 +21,13 @@ final class ReceiptTests {
         site.configuration.more = [try apple.settings, "receipts: { lease: 5s }"]
     }
 
-    private func enrol(at gateway: GatewayProcess) throws -> SimulatedDevice {
+    private func enrol(
+        at gateway: GatewayProcess, receipt: ReceiptForm = .genuine
+    ) throws -> SimulatedDevice {
         let device = try site.device()
         let body = try FaultSite.attestation(
-            device, challenge: try gateway.challenge("/attest/challenge"), by: TestApple.shared)
+            device, challenge: try gateway.challenge("/attest/challenge"), by: TestApple.shared,
+            receipt: receipt)
         let answer = try gateway.exchange("POST", "/attest/verify", body: body)
         #expect(answer.status == 200, "\(answer.bodyText)")
         return device
@@ -101,6 +104,27 @@ final class ReceiptTests {
         #expect(try gateway.admin("/").bodyText.contains("this gateway renews them"))
         try gateway.terminate()
         #expect(gateway.alarms.isEmpty)
+    }
+
+    @Test(
+        "what an attestation carries is kept only where it is this key's first receipt",
+        arguments: [
+            (ReceiptForm.damaged, "receipt_cms_invalid"), (.exchanged, "receipt_type"),
+            (.otherEnvironment, "receipt_environment_mismatch"),
+        ])
+    func firstReceipt(_ form: ReceiptForm, _ detail: String) throws {
+        let gateway = try site.start()
+        let device = try enrol(at: gateway, receipt: form)
+        let shown = try shown(device, gateway)
+        #expect(shown["receipt"] == nil && shown["receipt_state"] == nil)
+        // It could say of its device what it likes.
+        #expect(shown["risk_metric"] == nil)
+        let line = try gateway.accessLine {
+            $0["detail"]?.stringValue?.hasPrefix("receipt_") == true
+        }
+        #expect(line["detail"]?.stringValue == detail)
+        #expect(try device.call("strict", at: gateway).exchange(with: gateway).status == 200)
+        #expect(try apple.requests.isEmpty)
     }
 
     @Test("a key that Apple does not take stops everything, loudly, until a reload finds it mended")
@@ -198,6 +222,91 @@ final class ReceiptTests {
         // Won, let go of, won again, let go of at the end.
         let lines = gateway.current.lines(on: .standardError)
         #expect(lines.count { $0.contains(#""event":"receipts_lease""#) } == 4)
+    }
+
+    @Test("a reload that brings other keys of Apple's loses no renewal and repeats none")
+    func otherKeys() throws {
+        let keys = [AppleServer.keyID, "XYZ987WVUT", "QRS456TUVW"]
+        let apple = try AppleServer(keys: keys)
+        site.configuration.extraRootPaths[1] = apple.receiptRootPath
+        let lines = try apple.settings.split(separator: "\n").map(String.init)
+        /// The section with one of the keys, which are three lines each.
+        func settings(_ number: Int) -> String {
+            let key = lines[(2 + 3 * number)...].prefix(3)
+            return (lines[..<2] + key + lines[(2 + 3 * keys.count)...]).joined(separator: "\n")
+        }
+        site.configuration.more = [settings(0), "receipts: { renew: off }"]
+        let gateway = try site.start()
+        let devices = try (0..<30).map { _ in try enrol(at: gateway) }
+        // Each answer takes a while, so that there are always some under way.
+        try apple.fail(.attestationData, count: 0, delayMilliseconds: 300)
+        for (number, keyID) in keys.enumerated() {
+            site.configuration.more = [
+                settings(number), "receipts: { lease: 5s, rate: 20/s, jitter: 0s }",
+            ]
+            _ = try gateway.reload(site.configuration)
+            // Not until some are signed in with this one.
+            #expect(try eventually { try apple.requests.count { $0.contains(keyID) } >= 4 })
+            if number == 1 { try apple.revoke(keys[0]) }
+        }
+        for device in devices { try wait(for: "renewed", of: device, gateway) }
+        let requests = try apple.requests
+        #expect(requests.count == devices.count && requests.allSatisfy { $0.hasSuffix(" 200") })
+        #expect(try renewals("renewed", gateway) == Double(devices.count))
+        #expect(try gateway.metric("sallyport_receipt_renewals_superseded_total") == 0)
+        try gateway.terminate()
+        #expect(gateway.alarms.isEmpty)
+    }
+
+    private func keys(
+        _ action: String, _ words: [String], _ gateway: GatewayProcess
+    ) throws -> ChildProcess.Outcome {
+        try BuiltProgram.run(["keys", action, "-c", gateway.configurationPath] + words)
+    }
+
+    @Test("what a 400 has ended an operator begins again, key by key or all of them")
+    func ordered() throws {
+        try apple.fail(.attestationData, status: 400, body: "Bad Payload", count: 3)
+        let gateway = try site.start()
+        let devices = try (0..<3).map { _ in try enrol(at: gateway) }
+        for device in devices { try wait(for: "bad_payload", of: device, gateway) }
+        let first = try keys("renew", [devices[0].keyID.base64], gateway)
+        #expect(first.status == .exited(0))
+        #expect(!first.standardError.contains("nobody sends them"))
+        #expect(first.standardOutput == "\(devices[0].keyID.base64): due now\n")
+        try wait(for: "renewed", of: devices[0], gateway)
+        let others = try keys("renew", ["--outcome", "bad_payload"], gateway)
+        #expect(others.status == .exited(0))
+        #expect(others.standardOutput == "2 receipts made due\n")
+        for device in devices { try wait(for: "renewed", of: device, gateway) }
+        // Apple has no newer one for a day.
+        let again = try keys("renew", [devices[1].keyID.base64], gateway)
+        #expect(again.standardOutput.contains(": due at 20"))
+        #expect(try apple.requests.count == 6)
+        let revoked = devices[2].keyID.base64
+        #expect(try keys("revoke", [revoked], gateway).status == .exited(0))
+        let unknown = String(repeating: "A", count: 43)
+        let refused = try keys("renew", [revoked, unknown], gateway)
+        #expect(refused.status == .exited(1))
+        #expect(refused.standardError.contains("\(revoked): is not active"))
+        #expect(refused.standardError.contains("unknown key"))
+        for words in [
+            [], ["--outcome", "nonsense"], ["--outcome", "any", revoked], ["--outcome"],
+        ] { #expect(try keys("renew", words, gateway).status == .exited(2), "\(words)") }
+    }
+
+    @Test("an order that nobody will carry out says so")
+    func orderedOff() throws {
+        site.configuration.more[1] = "receipts: { renew: off }"
+        let gateway = try site.start()
+        let device = try enrol(at: gateway)
+        let outcome = try keys("renew", ["--outcome", "never"], gateway)
+        #expect(outcome.status == .exited(0))
+        #expect(outcome.standardOutput == "0 receipts made due\n")
+        #expect(outcome.standardError.contains("receipts.renew is off"))
+        #expect(
+            try keys("renew", [device.keyID.base64], gateway).standardOutput
+                == "\(device.keyID.base64): was due\n")
     }
 
     @Test("receipts are kept and not renewed where that is off, and doctor tells who is left out")

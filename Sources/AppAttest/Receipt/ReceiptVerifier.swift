@@ -7,12 +7,24 @@ public import Crypto
 /// is judged at the moment at which the receipt says it was made.
 public struct ReceiptVerifier: Sendable {
     private let roots: [Certificate]
+    /// It vouches for more than signers of receipts: also for certificates whose keys developers
+    /// have, such as those of Apple Pay.
+    private let sharedRoot: Certificate
 
+    /// What Apple marks those with who sign receipts, and nobody else.
+    static let signerMarkOID = "1.2.840.113635.100.12.15"
     /// Real receipts have 4 to 6 KB.
     public static let byteCountMax = 16 * 1024
 
-    /// `roots`: ``AppleRoots/appleRootG3`` and, for tests, others.
-    public init(roots: [Certificate]) { self.roots = roots }
+    /// `roots`: ``AppleRoots/appleRootG3`` and, for tests, others, which vouch for nothing else.
+    public init(roots: [Certificate]) {
+        self.init(roots: roots, sharedRoot: AppleRoots.appleRootG3)
+    }
+
+    package init(roots: [Certificate], sharedRoot: Certificate) {
+        self.roots = roots
+        self.sharedRoot = sharedRoot
+    }
 
     /// Verifies signature, chain and fields, and that the receipt is for this app and key.
     ///
@@ -35,11 +47,16 @@ public struct ReceiptVerifier: Sendable {
         // The receipt itself says when it was made, and that decides which signers were valid: one
         // who could sign for another moment could sign for this one.
         let creationSeconds = try ReceiptFields.creationSeconds(in: message.content.span)
+        let path: [Certificate]
         do {
-            try message.verify(roots: roots, at: creationSeconds)
+            path = try message.verify(roots: roots, at: creationSeconds)
         } catch {
             guard case .signer(let reason) = error else { throw .cmsInvalid("\(error)") }
             throw .certificateChain("\(reason)")
+        }
+        let isMarked = message.signer.extensionValue(oid: Self.signerMarkOID) != nil
+        guard isMarked || path.last != sharedRoot else {
+            throw .certificateChain("the signer is none of receipts")
         }
     }
 

@@ -12,8 +12,8 @@ final class DeviceDesk {
     private var settings: DeviceCheckSettings?
     private var receiver: MailboxReceiver<DeviceQuestion>?
     private var judgedCount = 0
-    /// When the bucket of requests' questions will be full again; nanoseconds.
-    private var fullAt: UInt64 = 0
+    /// Of requests' questions; it holds a second's worth.
+    private var bucket = TokenBucket()
     /// Changes of bits, one after the other: Apple cannot compare and set.
     private var changes: [DeviceQuestion] = []
     private var isChanging = false
@@ -65,22 +65,12 @@ final class DeviceDesk {
         guard judgedCount < settings.inFlightCountMax, client.freeCountOfDevices > 0 else {
             return question.reply(.judged(.unjudged("busy")))
         }
-        guard takeTurn(settings.rate) else {
-            return question.reply(.judged(.unjudged("rate")))
-        }
+        let interval = settings.rate.period.nanoseconds / UInt64(settings.rate.count)
+        let wait = bucket.take(
+            interval: interval, depth: max(interval, 1_000_000_000), now: loop.now.nanoseconds)
+        guard wait == nil else { return question.reply(.judged(.unjudged("rate"))) }
         judgedCount += 1
         ask(question, kind, settings.teamID, settings.environments[...], client)
-    }
-
-    /// A bucket that holds a second's worth (GCRA): false where it is empty.
-    private func takeTurn(_ rate: RateLimitSettings.Rate) -> Bool {
-        let interval = rate.period.nanoseconds / UInt64(rate.count)
-        let depth = max(interval, 1_000_000_000)
-        let now = loop.now.nanoseconds
-        let next = max(fullAt, now) + interval
-        guard next <= now + depth else { return false }
-        fullAt = next
-        return true
     }
 
     /// One environment after the other, until one knows the token.

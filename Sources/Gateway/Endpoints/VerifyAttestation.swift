@@ -38,7 +38,6 @@ extension Exchange {
             record.receipt = receipt
             record.receiptState = ReceiptState(
                 fields, dueAt: site.receiptSchedule.dueAt(fields, of: verified.keyID))
-            record.riskMetric = fields.riskMetric
         }
         return PendingEnrolment(
             record: record, challenge: challenge.id, macSecurity: verified.macSecurity)
@@ -52,7 +51,12 @@ extension Exchange {
         guard let receipt = attestation.receipt else { return nil }
         do {
             let verified = try site.receipts.verify(
-                receipt, appID: attestation.app.id, publicKey: attestation.publicKey)
+                receipt, appID: attestation.app.id, publicKey: attestation.publicKey,
+                environment: attestation.environment)
+            guard verified.fields.kind == .attest else {
+                detail = "receipt_type"
+                return nil
+            }
             return (receipt, verified.fields)
         } catch {
             detail = "receipt_" + error.code

@@ -33,7 +33,8 @@ final class IdentityIssuer: Sendable {
     private struct Issued: Remembered {
         let facts: IdentityFacts
         let token: [UInt8]
-        /// Seconds since 1970.
+        /// Seconds since 1970. Where the clock was ahead then, it is not sent again.
+        let issuedAt: Int64
         let reusedUntil: Int64
 
         func worth(at now: UInt64) -> UInt64 { UInt64(max(0, reusedUntil)) }
@@ -106,7 +107,7 @@ final class IdentityIssuer: Sendable {
         guard let target = targets[upstream] else { return ([], false) }
         let place = Place(upstream: upstream, keyID: facts.keyID)
         if request == nil, let known = issued.find(place), known.facts == facts,
-            seconds < known.reusedUntil
+            (known.issuedAt..<known.reusedUntil).contains(seconds)
         {
             return (known.token, false)
         }
@@ -114,7 +115,8 @@ final class IdentityIssuer: Sendable {
         let token = try signer.token(claims: claims.readable)
         if request == nil {
             let fresh = Issued(
-                facts: facts, token: token, reusedUntil: seconds + max(1, target.life / 2))
+                facts: facts, token: token, issuedAt: seconds,
+                reusedUntil: seconds + max(1, target.life / 2))
             issued.update(place, now: UInt64(max(0, seconds)), fresh: fresh) { $0 = fresh }
         }
         return (token, true)

@@ -3,10 +3,7 @@ import KeyStore
 import Policy
 import Settings
 
-/// A rate limit, compiled: a token bucket of `burst` that is filled at `rate`.
-///
-/// Counted by the generic cell rate algorithm (ITU-T I.371): a bucket is one number, the time at
-/// which it will be full again, and needs no refilling.
+/// A rate limit, compiled: a ``TokenBucket`` of `burst` that is filled at `rate`.
 final class RateLimit: Sendable {
     let name: String
     let subject: RateLimitSettings.Subject

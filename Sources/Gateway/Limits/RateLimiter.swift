@@ -36,6 +36,22 @@ final class RateLimiter: Sendable {
     }
 }
 
+/// A token bucket, by the generic cell rate algorithm (ITU-T I.371): one number, which needs no
+/// refilling.
+struct TokenBucket {
+    /// When it is full again, in the nanoseconds of the monotonic clock; past for a full one.
+    private(set) var fullAt: UInt64 = 0
+
+    /// Takes one token; nil where there was one, otherwise how many nanoseconds it takes until
+    /// there is, and nothing is taken. One comes back in `interval`, all of them in `depth`.
+    mutating func take(interval: UInt64, depth: UInt64, now: UInt64) -> UInt64? {
+        let next = max(fullAt, now) &+ interval
+        guard next - now <= depth else { return next - now - depth }
+        fullAt = next
+        return nil
+    }
+}
+
 /// One part of the table: sets of eight buckets, of which a key can be in one only.
 struct RateShard {
     struct Key: Equatable {
@@ -43,42 +59,40 @@ struct RateShard {
         let subject: Bytes16
     }
 
-    private struct Bucket {
+    private struct Place {
         var key: Key
-        /// When it is full again, in the nanoseconds of the monotonic clock; past for an empty
-        /// place.
-        var fullAt: UInt64
+        /// Full in an empty place.
+        var bucket = TokenBucket()
     }
 
     private static let wayCount = 8
     private let setCount: Int
     /// Empty until the first token is taken: a gateway without limits has no table.
-    private var buckets: [Bucket] = []
+    private var places: [Place] = []
 
     init(setCount: Int) { self.setCount = setCount }
 
     mutating func take(
         _ key: Key, hash: UInt, interval: UInt64, depth: UInt64, now: UInt64, isTrial: Bool
     ) -> UInt64? {
-        if buckets.isEmpty {
+        if places.isEmpty {
             let nobody = Key(limit: 0, subject: Bytes16(word0: 0, word1: 0))
-            buckets = Array(
-                repeating: Bucket(key: nobody, fullAt: 0), count: setCount * Self.wayCount)
+            places = Array(repeating: Place(key: nobody), count: setCount * Self.wayCount)
         }
         let first = Int(hash % UInt(setCount)) * Self.wayCount
         var place = first
         var isFound = false
         for index in first..<first + Self.wayCount {
-            if buckets[index].key == key {
+            if places[index].key == key {
                 place = index
                 isFound = true
                 break
             }
-            if buckets[index].fullAt < buckets[place].fullAt { place = index }
+            if places[index].bucket.fullAt < places[place].bucket.fullAt { place = index }
         }
-        let fullAt = max(isFound ? buckets[place].fullAt : 0, now) &+ interval
-        guard fullAt - now <= depth else { return fullAt - now - depth }
-        if !isTrial { buckets[place] = Bucket(key: key, fullAt: fullAt) }
+        var bucket = isFound ? places[place].bucket : TokenBucket()
+        if let wait = bucket.take(interval: interval, depth: depth, now: now) { return wait }
+        if !isTrial { places[place] = Place(key: key, bucket: bucket) }
         return nil
     }
 }

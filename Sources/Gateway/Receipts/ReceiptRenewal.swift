@@ -13,6 +13,7 @@ final class ReceiptRenewal {
         case due(Result<[DueReceipt], StoreError>)
         case backlog(Result<ReceiptBacklog, StoreError>)
         case stored(Result<Set<KeyID>, StoreError>)
+        case adopted(Result<AdoptedReceipts, StoreError>)
     }
 
     private let loop: EventLoop
@@ -29,6 +30,8 @@ final class ReceiptRenewal {
     private var isRunning = false
     private var isStopped = false
     private var isHolder = false
+    /// What is said of single receipts.
+    private var repeated = RepeatedEvents()
 
     /// One for each operation that is asked: far more than ever are. One that was lost would be
     /// awaited for ever.
@@ -134,6 +137,10 @@ final class ReceiptRenewal {
         case .send(let due): send(due)
         case .store(let renewals):
             registry.storeRenewals(renewals) { _ = replies.post(.stored($0)) }
+        case .adopt(let after):
+            registry.adoptReceipts(after: after, countMax: RenewalPlanner.adoptionCountMax) {
+                _ = replies.post(.adopted($0))
+            }
         }
     }
 
@@ -188,6 +195,12 @@ final class ReceiptRenewal {
         case .backlog(let result): planner.counted(result)
         case .stored(let result):
             meter.countSuperseded(planner.stored(result, at: loop.now).count)
+        case .adopted(let result):
+            let count = planner.adopted(result, at: loop.now)
+            guard count > 0 else { break }
+            hub.logs.event(
+                level: "info", "receipts_adopted",
+                "\(count) receipts that an earlier version kept are renewed from now on")
         }
         run()
     }
@@ -198,14 +211,17 @@ final class ReceiptRenewal {
         let place = "\(group.appID), \(group.environment.rawValue)"
         switch result {
         case .invalid(let reason):
-            hub.logs.event(
-                level: "error", "receipt_invalid",
-                "\(place): what Apple sent as a new receipt is refused (\(reason))")
+            let text = "\(place): what Apple sent as a new receipt is refused (\(reason))"
+            if let text = repeated.text(text, at: loop.now) {
+                hub.logs.event(level: "error", "receipt_invalid", text)
+            }
         case .wrongEnvironment, .badPayload:
-            hub.logs.event(
-                level: "warning", "receipt_refused",
+            let text =
                 "\(place): Apple refuses a receipt (\(result.outcome.rawValue)); it is not sent"
-                    + " again")
+                + " again"
+            if let text = repeated.text(text, at: loop.now) {
+                hub.logs.event(level: "warning", "receipt_refused", text)
+            }
         case .unauthorized:
             guard let pause else { return }
             hub.logs.event(

@@ -20,6 +20,8 @@ struct RenewalPlanner {
         case countBacklog([ReceiptGroup], now: Int64)
         case send(DueReceipt)
         case store(FencedRenewals)
+        /// Receipts of a page of keys behind this one.
+        case adopt(after: KeyID?)
     }
 
     /// Why no receipt is sent.
@@ -61,11 +63,16 @@ struct RenewalPlanner {
     /// Longer than that nobody is left alone, whatever he says.
     private static let retryAfterMax = Duration.seconds(86_400)
     private static let countInterval = Duration.seconds(30)
+    /// Keys are looked through for receipts that nobody renews, a page at a time: ten million in
+    /// three hours, and again a day later. Only a gateway of an earlier version leaves any.
+    static let adoptionCountMax = 1000
+    private static let adoptionInterval = Duration.seconds(1)
+    private static let adoptionRest = Duration.seconds(86_400)
 
     var rules: Rules
     private(set) var lease: SharedLease
     /// Read, and not yet sent; oldest first.
-    private var queue: ArraySlice<DueReceipt> = []
+    private(set) var queue: ArraySlice<DueReceipt> = []
     private var inFlight: [KeyID: DueReceipt] = [:]
     private var results: [RenewalWrite] = []
     /// On their way into the registry.
@@ -76,6 +83,9 @@ struct RenewalPlanner {
     private var nextRead: MonotonicInstant?
     private var nextStore: MonotonicInstant?
     private var nextCount: MonotonicInstant?
+    private var isAdopting = false
+    private var nextAdoption: MonotonicInstant?
+    private var adoptedUpTo: KeyID?
     /// Answers in a row that call for a pause, and until when it lasts.
     private var backOffCount = 0
     private var backOffUntil: MonotonicInstant?
@@ -112,7 +122,7 @@ struct RenewalPlanner {
         if nextSend == nil { nextSend = now.instant.advanced(byNanoseconds: rules.spacing) }
         if let action = store(term, now) { return action }
         if !isActive { return release(now) }
-        if let action = count(now) ?? read(now) { return action }
+        if let action = count(now) ?? adopt(now) ?? read(now) { return action }
         return send(now)
     }
 
@@ -151,6 +161,12 @@ struct RenewalPlanner {
             })
     }
 
+    private mutating func adopt(_ now: Moment) -> Action? {
+        guard !isAdopting, nextAdoption.map({ $0 <= now.instant }) ?? true else { return nil }
+        isAdopting = true
+        return .adopt(after: adoptedUpTo)
+    }
+
     private var pageCount: Int {
         min(Self.pageCountMax, max(1, Int(Self.pageNanoseconds / rules.spacing)))
     }
@@ -181,8 +197,6 @@ struct RenewalPlanner {
         refusedTeams[group.teamID].map { now < $0 } ?? false
     }
 
-    var queueCount: Int { queue.count }
-
     /// When to ask ``next(at:)`` again where nothing happens before; later than now.
     func wake(at now: Moment) -> MonotonicInstant {
         var wake = now.instant + .seconds(1)
@@ -194,6 +208,7 @@ struct RenewalPlanner {
         }
         consider(nextCount)
         consider(nextStore)
+        if !isAdopting { consider(nextAdoption) }
         if isBackingOff(now.instant) {
             consider(backOffUntil)
         } else {
@@ -254,6 +269,8 @@ struct RenewalPlanner {
         nextSend = now.advanced(byNanoseconds: rules.spacing)
         nextRead = nil
         nextCount = nil
+        nextAdoption = nil
+        adoptedUpTo = nil
     }
 
     mutating func dueRead(_ result: Result<[DueReceipt], StoreError>, at now: MonotonicInstant) {
@@ -280,6 +297,18 @@ struct RenewalPlanner {
     mutating func counted(_ result: Result<ReceiptBacklog, StoreError>) {
         isCounting = false
         if case .success(let backlog) = result { self.backlog = backlog }
+    }
+
+    /// Returns how many are renewed from now on.
+    mutating func adopted(
+        _ result: Result<AdoptedReceipts, StoreError>, at now: MonotonicInstant
+    ) -> Int {
+        isAdopting = false
+        nextAdoption = now + Self.adoptionInterval
+        guard case .success(let adopted) = result else { return 0 }
+        adoptedUpTo = adopted.last
+        if adopted.last == nil { nextAdoption = now + Self.adoptionRest }
+        return adopted.count
     }
 
     /// Returns how long Apple is left alone, where that is new.

@@ -8,6 +8,7 @@ enum DeviceCommand {
     private static let usage = """
         usage: sallyport-lab device new --state FILE --app APP_ID [--environment E] [--system S]
                sallyport-lab device attest --state FILE --apple FILE --gateway HOST:PORT
+                                           [--device-token TOKEN]
                sallyport-lab device sign --state FILE (--gateway HOST:PORT | --challenge TOKEN)
                                          [REQUEST] METHOD PATH
                sallyport-lab device request --state FILE --gateway HOST:PORT [REQUEST] METHOD PATH
@@ -20,6 +21,7 @@ enum DeviceCommand {
         REQUEST: --body TEXT, --body-file FILE, --shape header|body, --fault NAME (see mint --list),
                  --key-id header|clientData|nowhere
         --base PATH: endpoints.base where it is not /
+        --device-token TOKEN: of DeviceCheck, as `sallyport-lab apple token` prints them
         """
 
     static func run(_ words: [String]) throws {
@@ -29,6 +31,7 @@ enum DeviceCommand {
             names: [
                 "--state", "--app", "--environment", "--system", "--apple", "--gateway",
                 "--challenge", "--body", "--body-file", "--shape", "--fault", "--base", "--key-id",
+                "--device-token",
             ], operandCounts: 0...2, usage: usage)
         switch action {
         case "new": try make(options)
@@ -60,9 +63,12 @@ enum DeviceCommand {
         let apple = try LabFile.apple(options.required("--apple"))
         let client = try client(options)
         let challenge = try client.attestationChallenge(for: state.device)
-        let answer = try client.send(
-            DeviceClient.enrolment(
-                of: state.device, by: apple, challenge: challenge, base: client.base))
+        var enrolment = try DeviceClient.enrolment(
+            of: state.device, by: apple, challenge: challenge, base: client.base)
+        if let token = options.value("--device-token") {
+            enrolment.fields.append(("X-Device-Check-Token", token))
+        }
+        let answer = try client.send(enrolment)
         state.nextChallenge = answer.nextChallenge
         try state.save()
         print(answer.text)

@@ -74,11 +74,12 @@ public final class FaultSite {
     }
 
     public static func attestation(
-        _ device: SimulatedDevice, challenge: String, by apple: SimulatedApple
+        _ device: SimulatedDevice, challenge: String, by apple: SimulatedApple,
+        receipt: ReceiptForm = .genuine
     ) throws -> [UInt8] {
         let object = try device.attest(
             clientDataHash: SHA256.hash(Array(challenge.utf8)).array, by: apple,
-            at: Int64(Date().timeIntervalSince1970))
+            at: Int64(Date().timeIntervalSince1970), receipt: receipt)
         return attestationBody(
             keyID: device.keyID.base64, attestation: Base64.encode(object), challenge: challenge)
     }

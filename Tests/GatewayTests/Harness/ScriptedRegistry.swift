@@ -205,6 +205,13 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         answer(nil, reply) { Array($0.records.values).backlog(of: group, at: now) }
     }
 
+    func adoptReceipts(
+        after: KeyID?, countMax: Int,
+        reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void
+    ) {
+        answer(nil, reply) { $0.records.adoptReceipts(after: after, countMax: countMax) }
+    }
+
     func storeRenewals(
         _ renewals: FencedRenewals,
         reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void

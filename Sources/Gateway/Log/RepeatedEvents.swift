@@ -1,0 +1,27 @@
+import EventLoop
+
+/// Keeps what happens to thousands from being told a thousand times: the same words once a minute,
+/// with how often they were left out.
+struct RepeatedEvents {
+    private struct Silence {
+        let end: MonotonicInstant
+        var leftOutCount = 0
+    }
+
+    private static let interval = Duration.seconds(60)
+    private var silences: [String: Silence] = [:]
+
+    /// What to tell; nil where it was told just now.
+    mutating func text(_ text: String, at now: MonotonicInstant) -> String? {
+        let silence = silences[text]
+        if let silence, now < silence.end {
+            silences[text]?.leftOutCount = silence.leftOutCount + 1
+            return nil
+        }
+        // Few are ever known, and those that are over are forgotten.
+        silences = silences.filter { now < $0.value.end }
+        silences[text] = Silence(end: now + Self.interval)
+        let leftOutCount = silence?.leftOutCount ?? 0
+        return leftOutCount == 0 ? text : "\(text); \(leftOutCount) times more since this was told"
+    }
+}

@@ -1,0 +1,22 @@
+import EventLoop
+import Testing
+
+@testable import Gateway
+
+@Suite("Events that repeat themselves")
+struct RepeatedEventsTests {
+    @Test("are told once a minute, with how often they were left out")
+    mutating func repeated() {
+        var events = RepeatedEvents()
+        var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+        #expect(events.text("a", at: now) == "a")
+        now = now + .seconds(59)
+        for _ in 0..<3 { #expect(events.text("a", at: now) == nil) }
+        #expect(events.text("b", at: now) == "b")
+        now = now + .seconds(1)
+        #expect(events.text("a", at: now) == "a; 3 times more since this was told")
+        #expect(events.text("b", at: now) == nil)
+        now = now + .seconds(600)
+        #expect(events.text("a", at: now) == "a")
+    }
+}
