@@ -8,43 +8,19 @@ import Testing
 /// Bits that are set, or asked for, in the name of a key that is enrolled already.
 @Suite("Bits told of a key", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
 struct DeviceBanTests {
-    private static let secret = "0123456789abcdef-secret"
-    private let upstream: RecordingUpstream
-    private let apple: AppleServer
-    private let directory: ScratchDirectory
+    private let site: DeviceBitSite
+    private var upstream: RecordingUpstream { site.upstream }
+    private var apple: AppleServer { site.apple }
 
-    init() throws {
-        upstream = try RecordingUpstream()
-        apple = try AppleServer()
-        directory = try ScratchDirectory()
-    }
+    init() throws { site = try DeviceBitSite() }
 
     private func configuration() throws -> GatewayConfiguration {
-        let path = try directory.write(Self.secret + "\n", to: "secret")
-        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
-        configuration.more = [
-            try apple.settings,
-            "device_check: { bits: { bit0: trial_used, bit1: banned },"
-                + " admin_secret_file: \(path) }",
-            "signals: { keys_per_device_bit: {"
-                + " bits: { banned: { action: deny }, trial_used: {} } } }",
-        ]
-        return configuration
-    }
-
-    private func token(_ device: String = "phone") throws -> String {
-        try #require(try apple.deviceTokens(device: device).first)
+        try site.configuration("bits: { banned: { action: deny }, trial_used: {} }")
     }
 
     private func post(
         _ action: String, _ more: String, key: String?, at gateway: GatewayProcess
-    ) throws -> HTTPMessage {
-        let named = key.map { ",\"key_id\":\"\($0)\"" } ?? ""
-        return try RawClient(port: gateway.adminPort).exchange(
-            "POST", "/device-check/" + action,
-            fields: [("Authorization", "Bearer " + Self.secret)],
-            body: Array("{\"device_token\":\"\(try token())\"\(named)\(more)}".utf8))
-    }
+    ) throws -> HTTPMessage { try site.post(action, more, key: key, at: gateway) }
 
     private func keyID(_ client: SimulatedClient) -> String { client.device.keyID.base64 }
 
@@ -153,7 +129,7 @@ struct DeviceBanTests {
         let server = try PostgresServer.shared.get()
         let redis = try RedisServer()
         let database = try server.makeDatabase()
-        let keys = try directory.write(
+        let keys = try site.directory.write(
             Data((0..<32).map { _ in UInt8.random(in: 0...255) }).base64EncodedString() + "\n",
             to: "challenge-keys")
         let gateways = try (0..<2).map { _ in
@@ -171,7 +147,7 @@ struct DeviceBanTests {
         let clients = try gateways.map { gateway in
             let client = try SimulatedClient(gateway)
             let body = try client.enrolmentBody(challenge: client.attestationChallenge())
-            let fields = [("X-Device-Check-Token", try token())]
+            let fields = [(DeviceBitSite.tokenName, try site.token("phone"))]
             #expect(try client.enrol(body, fields: fields).status == 200)
             return client
         }

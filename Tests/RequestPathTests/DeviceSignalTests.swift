@@ -7,50 +7,31 @@ import Testing
 
 @Suite("Keys per device bit", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
 struct DeviceSignalTests {
-    private static let secret = "0123456789abcdef-secret"
-    private static let tokenName = "X-Device-Check-Token"
-    private let upstream: RecordingUpstream
-    private let apple: AppleServer
-    private let directory: ScratchDirectory
+    private let site: DeviceBitSite
+    private var upstream: RecordingUpstream { site.upstream }
+    private var apple: AppleServer { site.apple }
 
-    init() throws {
-        upstream = try RecordingUpstream()
-        apple = try AppleServer()
-        directory = try ScratchDirectory()
-    }
+    init() throws { site = try DeviceBitSite() }
 
-    /// `rule`: the inside of `keys_per_device_bit`.
     private func start(
         _ rule: String = "bits: { banned: { action: deny }, trial_used: { max: 1 } }",
         deviceCheck: String = ""
     ) throws -> GatewayProcess {
-        let path = try directory.write(Self.secret + "\n", to: "secret")
-        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
-        configuration.more = [
-            try apple.settings,
-            "device_check: { bits: { bit0: trial_used, bit1: banned }, admin_secret_file: \(path)"
-                + "\(deviceCheck) }",
-            "signals: { keys_per_device_bit: { \(rule) } }",
-        ]
-        return try GatewayProcess(configuration)
+        try GatewayProcess(try site.configuration(rule, deviceCheck: deviceCheck))
     }
 
-    private func token(_ device: String = "phone") throws -> String {
-        try #require(try apple.deviceTokens(device: device).first)
-    }
+    private func token(_ device: String = "phone") throws -> String { try site.token(device) }
 
     private func set(
         _ bits: String, of device: String, at gateway: GatewayProcess
     ) throws {
-        let answer = try RawClient(port: gateway.adminPort).exchange(
-            "POST", "/device-check/update", fields: [("Authorization", "Bearer " + Self.secret)],
-            body: Array("{\"device_token\":\"\(try token(device))\",\"bits\":{\(bits)}}".utf8))
+        let answer = try site.post("update", ",\"bits\":{\(bits)}", of: device, at: gateway)
         #expect(answer.status == 200, "\(answer.bodyText)")
     }
 
     private func enrol(_ client: SimulatedClient, _ token: String?) throws -> HTTPMessage {
         let body = try client.enrolmentBody(challenge: client.attestationChallenge())
-        return try client.enrol(body, fields: token.map { [(Self.tokenName, $0)] } ?? [])
+        return try client.enrol(body, fields: token.map { [(DeviceBitSite.tokenName, $0)] } ?? [])
     }
 
     /// A key of that device, which is let in.
@@ -234,19 +215,24 @@ struct DeviceSignalTests {
             ("no base64!", "device_token_malformed"),
         ] as [(String?, String)] {
             let answer = try client.enrol(
-                body, fields: token.map { [(Self.tokenName, $0)] } ?? [])
+                body, fields: token.map { [(DeviceBitSite.tokenName, $0)] } ?? [])
             #expect(answer.outcome == "401 device_token_invalid" && answer.action == "sign_again")
             #expect(try self.detail(gateway, answer) == detail)
         }
         let two = try client.enrol(
-            body, fields: [(Self.tokenName, try token()), (Self.tokenName, try token())])
+            body,
+            fields: [
+                (DeviceBitSite.tokenName, try token()), (DeviceBitSite.tokenName, try token()),
+            ])
         #expect(two.outcome == "401 device_token_invalid")
         try apple.fail(.deviceCheck, conduct: .close, count: 0)
-        let down = try client.enrol(body, fields: [(Self.tokenName, try token())])
+        let down = try client.enrol(body, fields: [(DeviceBitSite.tokenName, try token())])
         #expect(down.outcome == "503 store_unavailable" && down.action == "retry_later")
         try apple.clearFaults()
         // No refusal has spent the attestation.
-        #expect(try client.enrol(body, fields: [(Self.tokenName, try token())]).outcome == "200")
+        #expect(
+            try client.enrol(body, fields: [(DeviceBitSite.tokenName, try token())]).outcome
+                == "200")
         #expect(try told(client).0 == "none")
         #expect(try tokens(gateway, "missing") == 1)
     }
