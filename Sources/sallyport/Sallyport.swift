@@ -35,7 +35,7 @@ enum Help {
           route -c FILE METHOD URL  tell which route a request takes, and why
           doctor -c FILE            check what the configuration needs around it
           rollout ACTION -c FILE    show, set, hold or resume rollouts that move by themselves
-          keys ACTION -c FILE       import, export, list, show, revoke or erase keys
+          keys ACTION -c FILE       import, export, list, show, renew, revoke or erase keys
           explain KIND OBJECT_FILE  decode and verify an attestation, assertion or receipt
           developer-token -c FILE   let a machine without App Attest in for a while
           version                   print the version
