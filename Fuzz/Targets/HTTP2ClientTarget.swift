@@ -39,7 +39,7 @@ private struct AnswerTrace: Equatable {
             let stream = session.submitRequest(hasContent: hasContent)
             try FuzzFinding.require(isHead && stream != nil, "a request that cannot be made")
         }
-        write(session)
+        session.sendAll()
         var position = 0
         for cut in cuts {
             session.receive(bytes.span.extracting(position..<cut))
@@ -48,7 +48,7 @@ private struct AnswerTrace: Equatable {
         }
         // Not before: what a server's frame means changes with what it can have heard of us. What
         // nghttp2 ends by itself is over once it has said so.
-        write(session)
+        session.sendAll()
         try takeEvents(of: session)
         hasEnded = session.fault != nil || session.isFinished
         // How much came of a body before its stream was found at fault is a matter of the cuts.
@@ -99,17 +99,4 @@ private struct AnswerTrace: Equatable {
                 "a head that reads as another: \(bytes)")
         }
     }
-
-    private func write(_ session: HTTP2ClientSession) {
-        for _ in 0..<64 {
-            session.fill(atMost: 1024)
-            guard session.hasOutput else { return }
-            session.outputWasSent(session.withOutput { $0.count })
-        }
-    }
-}
-
-extension HeadLimits {
-    fileprivate static let wide = HeadLimits(
-        headByteCountMax: 1 << 16, fieldCountMax: 1000, targetByteCountMax: 1 << 16)
 }

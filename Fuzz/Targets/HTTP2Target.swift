@@ -35,7 +35,7 @@ private struct SessionTrace: Equatable {
             position = cut
             try takeEvents(of: session, answers: answers)
         }
-        if answers { write(session) }
+        if answers { session.sendAll() }
         // How much came of a body before its stream was found at fault is a matter of the cuts.
         bodies = bodies.filter { ends.contains($0.key) }
         fault = session.fault
@@ -87,17 +87,4 @@ private struct SessionTrace: Equatable {
         session.append(content.span, stream: stream)
         session.endContent(stream: stream)
     }
-
-    private func write(_ session: HTTP2Session) {
-        for _ in 0..<64 {
-            session.fill(atMost: 1024)
-            guard session.hasOutput else { return }
-            session.outputWasSent(session.withOutput { $0.count })
-        }
-    }
-}
-
-extension HeadLimits {
-    fileprivate static let wide = HeadLimits(
-        headByteCountMax: 1 << 16, fieldCountMax: 1000, targetByteCountMax: 1 << 16)
 }
