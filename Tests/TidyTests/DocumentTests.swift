@@ -11,7 +11,7 @@ struct DocumentTests {
         guard let source = SourceTree.read(Self.phasePath) else { return }
         let document = try #require(
             SourceTree.read(Self.requestPath), "\(Self.requestPath): it must list every phase")
-        let phases = SwiftCode(source.text).lines.flatMap { line -> [String] in
+        let phases = source.code.lines.flatMap { line -> [String] in
             guard let match = line.firstMatch(of: /^\s+case +([\w, ]+)$/) else { return [] }
             return match.output.1.split(separator: ",").map {
                 $0.trimmingCharacters(in: .whitespaces)

@@ -72,7 +72,7 @@ struct LayerTests {
         for file in SourceTree.swiftFiles {
             guard let target = file.target.map(String.init), let tier = manifest.tier(of: target)
             else { continue }
-            for (offset, line) in SwiftCode(file.text).lines.enumerated() {
+            for (offset, line) in file.code.lines.enumerated() {
                 guard let match = line.firstMatch(of: /\bimport +(\w+)/) else { continue }
                 let module = String(match.output.1)
                 let isLibc = module == "Glibc" && tier != Self.commandTier

@@ -10,7 +10,7 @@ struct SizeTests {
     @Test("no function has more than 70 lines")
     func functions() {
         let findings = SourceTree.swiftFiles.flatMap { file in
-            FunctionLengths(SwiftCode(file.text)).functions
+            FunctionLengths(file.code).functions
                 .filter { $0.lineCount > Self.functionLineCountMax }
                 .map {
                     file.finding(

@@ -14,6 +14,8 @@ struct SourceFile: Sendable {
     let path: String
     let text: String
     let lines: [Substring]
+    /// Of a Swift file; empty for others.
+    let code: SwiftCode
 
     init(path: String, text: String) {
         self.path = path
@@ -22,6 +24,7 @@ struct SourceFile: Sendable {
         // The end of the last line begins no further one.
         if lines.last?.isEmpty == true { lines.removeLast() }
         self.lines = lines
+        code = SwiftCode(path.hasSuffix(".swift") ? text : "")
     }
 
     var isSwift: Bool { path.hasSuffix(".swift") }

@@ -1,7 +1,7 @@
 /// Swift source with every comment and string literal blanked out, so that searching it finds code.
 ///
 /// Line breaks stay, so line numbers do too. Interpolated code is blanked with its literal.
-struct SwiftCode {
+struct SwiftCode: Sendable {
     private(set) var lines: [String] = []
     /// Where a block comment begins (1-based).
     private(set) var blockCommentLines: [Int] = []
