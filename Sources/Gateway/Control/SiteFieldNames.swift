@@ -15,11 +15,7 @@ struct SiteFieldNames: Sendable {
 
     init(_ settings: Settings) {
         let names = settings.headers
-        reserved = FieldNameSet(
-            exact: [
-                names.assertion, names.clientData, names.keyID, names.token, names.deviceCheck,
-            ],
-            prefixes: ["x-app-attest-", "x-attest-"])
+        reserved = FieldNameSet(exact: names.all, prefixes: ["x-app-attest-", "x-attest-"])
         reservedInResponses = FieldNameSet(
             exact: ["x-app-attest-action", "x-app-attest-challenge"]
                 + settings.signals.headersForGateway, prefixes: [])

@@ -61,12 +61,8 @@ struct SessionTokenReader {
 
     /// Not what brings the proof itself, is about the connection, or is the gateway's word.
     private func tellsUsersApart(_ folded: String) -> Bool {
-        let proofs = [
-            headers.assertion, headers.clientData, headers.keyID, headers.token,
-            headers.deviceCheck,
-        ]
-        return HeaderEditReader.request.allows(folded)
-            && !proofs.contains { HeaderReader.fold($0) == folded }
+        HeaderEditReader.request.allows(folded)
+            && !headers.all.contains { HeaderReader.fold($0) == folded }
     }
 }
 

@@ -205,6 +205,9 @@ public struct HeaderNames: Hashable, Sendable {
     public var token = "x-app-attest-token"
     public var deviceCheck = "x-device-check-token"
 
+    /// What a request proves itself by.
+    public var all: [String] { [assertion, clientData, keyID, token, deviceCheck] }
+
     public init() {}
 }
 
