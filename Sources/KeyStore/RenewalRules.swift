@@ -18,7 +18,7 @@ extension DueReceipt {
 
 extension RenewalWrite {
     /// False where the record is not due any more as it was read.
-    package func apply(to record: inout KeyRecord) -> Bool {
+    fileprivate func apply(to record: inout KeyRecord) -> Bool {
         guard record.status == .active, record.receiptState?.dueAt == dueAt else { return false }
         record.receiptState = state
         record.receipt = receipt ?? record.receipt
@@ -37,6 +37,17 @@ extension KeyRecord {
 }
 
 extension [KeyID: KeyRecord] {
+    /// Returns the keys whose receipts were still due as they were read.
+    package mutating func store(_ writes: [RenewalWrite]) -> Set<KeyID> {
+        var changed: Set<KeyID> = []
+        for write in writes {
+            guard var record = self[write.keyID], write.apply(to: &record) else { continue }
+            self[write.keyID] = record
+            changed.insert(write.keyID)
+        }
+        return changed
+    }
+
     package mutating func adoptReceipts(after: KeyID?, countMax: Int) -> AdoptedReceipts {
         let behind = keys.filter { key in after.map { $0.digest < key.digest } ?? true }
         let page = behind.sorted { $0.digest < $1.digest }.prefix(countMax)

@@ -151,15 +151,7 @@ final class SimulatedRegistry: Registry, Sendable {
     ) {
         ask(reply) { state in
             guard state.shared[renewals.lease]?.term == renewals.term else { return [] }
-            var changed: Set<KeyID> = []
-            for write in renewals.writes {
-                guard var record = state.records[write.keyID], write.apply(to: &record) else {
-                    continue
-                }
-                state.records[write.keyID] = record
-                changed.insert(write.keyID)
-            }
-            return changed
+            return state.records.store(renewals.writes)
         }
     }
 

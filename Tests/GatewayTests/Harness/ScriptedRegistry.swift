@@ -218,14 +218,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     ) {
         answer(nil, reply) { registry in
             guard registry.shared[renewals.lease]?.term == renewals.term else { return [] }
-            var changed: Set<KeyID> = []
-            for write in renewals.writes {
-                guard var record = registry.records[write.keyID], write.apply(to: &record) else {
-                    continue
-                }
-                registry.records[write.keyID] = record
-                changed.insert(write.keyID)
-            }
+            let changed = registry.records.store(renewals.writes)
             let news = renewals.writes.filter(\.isNews).map(\.keyID)
             for handler in registry.handlers { handler(.keys(news)) }
             return changed
