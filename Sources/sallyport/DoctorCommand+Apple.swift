@@ -97,20 +97,20 @@ struct AppleSignIn {
         let loop = try EventLoop()
         let client = try AppleClient(loop: loop, configuration)
         var failure: AppleFailure?
+        let end = { (heard: AppleFailure?) in
+            failure = heard
+            loop.stop()
+        }
         switch place.service {
         case .receipts:
             client.renew(receipt: [0], teamID: key.teamID, environment: place.environment) {
-                failure = $0.failure
-                loop.stop()
+                end($0.failure)
             }
         case .deviceCheck:
             client.ask(
                 .validate, deviceToken: "AA==", teamID: key.teamID,
                 environment: place.environment
-            ) {
-                failure = $0.failure
-                loop.stop()
-            }
+            ) { end($0.failure) }
         }
         loop.run()
         client.close()

@@ -65,7 +65,7 @@ final class DeviceDesk {
         guard judgedCount < settings.inFlightCountMax, client.freeCountOfDevices > 0 else {
             return question.reply(.judged(.unjudged("busy")))
         }
-        let interval = settings.rate.period.nanoseconds / UInt64(settings.rate.count)
+        let interval = settings.rate.spacingNanoseconds
         let wait = bucket.take(
             interval: interval, depth: max(interval, 1_000_000_000), now: loop.now.nanoseconds)
         guard wait == nil else { return question.reply(.judged(.unjudged("rate"))) }
