@@ -1,3 +1,4 @@
+public import Bytes
 import CLibevent
 import CLinux
 
@@ -7,6 +8,14 @@ public enum HostSystem {
 
     /// Processors that may be used now.
     public static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+
+    /// Which boot of the system this is; nil where it does not tell.
+    public static var bootID: Bytes16? {
+        let path = "/proc/sys/kernel/random/boot_id"
+        guard let text = try? File.read(path, byteCountMax: 64) else { return nil }
+        let digits = text.filter { Hex.value($0) != nil }
+        return Hex.decode(String(decoding: digits, as: UTF8.self)).flatMap { Bytes16($0.span) }
+    }
 
     public static func environment(_ name: String) -> String? {
         unsafe getenv(name).map { unsafe String(cString: $0) }

@@ -6,17 +6,17 @@ public struct ChallengeUse: Hashable, Sendable {
     public let id: Bytes16
     /// The incarnation under which the challenge was sealed.
     public let incarnation: Incarnation
-    /// How long the store must remember that the challenge is spent.
-    public let remainingMilliseconds: Int
+    /// When it ends, by the store's clock: until then the store remembers that it is spent.
+    public let expiresAt: Int64
     /// Whether it was sealed for this very key: then it is kept with the key, otherwise by its id.
     public let isBound: Bool
 
     public init(
-        id: Bytes16, incarnation: Incarnation, remainingMilliseconds: Int, isBound: Bool = true
+        id: Bytes16, incarnation: Incarnation, expiresAt: Int64, isBound: Bool = true
     ) {
         self.id = id
         self.incarnation = incarnation
-        self.remainingMilliseconds = remainingMilliseconds
+        self.expiresAt = expiresAt
         self.isBound = isBound
     }
 }
@@ -90,6 +90,8 @@ public enum CounterVerdict: Hashable, Sendable {
     /// The rate at this place among the request's is used up.
     case rateLimited(Int, waitMilliseconds: Int)
     case revoked
+    /// The challenge's life is over, by the store's clock.
+    case challengeExpired
     /// The challenge was sealed under another incarnation of the store.
     case incarnationChanged
     /// Not asked, or refused by the store: nothing was changed.

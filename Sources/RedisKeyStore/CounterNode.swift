@@ -228,7 +228,7 @@ final class CounterNode {
         case .incarnationChanged: if call.incarnation == incarnation { checkIncarnation() }
         case .accepted, .replayed, .challengeSpent, .counterUsed, .counterTooLow, .rateLimited:
             if call.incarnation != incarnation { checkIncarnation() }
-        case .revoked, .unavailable, .unknown: break
+        case .challengeExpired, .revoked, .unavailable, .unknown: break
         }
     }
 

@@ -9,6 +9,7 @@ public import Redis
 ///
 /// An answer that is lost on the way is `.unknown` and never asked for again.
 public final class RedisCounters {
+    private let loop: EventLoop
     private let configuration: RedisCounterConfiguration
     private let layout: RedisKeyLayout
     private let masters: Masters
@@ -29,6 +30,7 @@ public final class RedisCounters {
     /// Connects, and connects again whenever a connection is lost, until ``close()`` or until
     /// nobody holds this object any more. Call it, and everything else, on the loop's thread.
     public init(loop: EventLoop, configuration: RedisCounterConfiguration) {
+        self.loop = loop
         self.configuration = configuration
         let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
         self.layout = layout
@@ -63,9 +65,15 @@ public final class RedisCounters {
         checkTimer?.scheduleRepeating(every: configuration.checkInterval)
     }
 
-    /// Under which a challenge with this id is to be sealed, for this key or for any. Nil until
-    /// the master that will keep it was reached; its last known one while it cannot be.
-    public func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
+    /// By which a challenge with this id is sealed and judged, for this key or for any. Nil until
+    /// the master that will keep it was reached; by what was last known while it cannot be.
+    public func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+        incarnation(keyID: keyID, challenge: challenge).map {
+            StoreMoment(incarnation: $0, milliseconds: loop.wallMilliseconds)
+        }
+    }
+
+    func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
         switch masters {
         case .one(let node): node.incarnation
         case .cluster(let cluster): cluster.incarnation(keyID: keyID, challenge: challenge)
@@ -170,7 +178,9 @@ public final class RedisCounters {
     }
 
     private func call(_ request: CounterAdvance, _ part: CounterScript.Part) -> CounterScript.Call {
-        let spentFor = max(request.challenge.remainingMilliseconds, 0)
+        let remaining = request.challenge.expiresAt.subtractingReportingOverflow(
+            loop.wallMilliseconds)
+        let spentFor = max(remaining.overflow ? expiryMax : Int(remaining.partialValue), 0)
             .addingReportingOverflow(configuration.clockSkew.expiryMilliseconds)
         let spentMilliseconds = max(
             1, min(spentFor.overflow ? .max : spentFor.partialValue, expiryMax))

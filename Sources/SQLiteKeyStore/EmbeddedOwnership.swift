@@ -74,19 +74,33 @@ public struct EmbeddedOwnership: ~Copyable {
         var reader = ByteReader(header.span)
         guard let token = reader.readSpan(byteCount: Self.tokenByteCount)?.array,
             let incarnation = reader.readInteger(byteCount: 8),
-            let partCount = reader.readInteger(byteCount: 8), reader.isAtEnd,
-            partCount == UInt64(stored.count - 1), owner == Self.mark(token)
+            let partCount = reader.readInteger(byteCount: 8),
+            let base = reader.readInteger(byteCount: 8),
+            let stoppedAt = reader.readInteger(byteCount: 8),
+            let boot0 = reader.readInteger(byteCount: 8),
+            let boot1 = reader.readInteger(byteCount: 8),
+            reader.isAtEnd, partCount == UInt64(stored.count - 1), owner == Self.mark(token)
         else { return nil }
+        let clock = EmbeddedClock(
+            base: Int64(bitPattern: base), boot: Bytes16(word0: boot0, word1: boot1),
+            nowMilliseconds: Int64(bitPattern: stoppedAt))
         return EmbeddedSnapshot(
-            incarnation: Incarnation(incarnation), parts: Array(stored.dropFirst()))
+            incarnation: Incarnation(incarnation), clock: clock, parts: Array(stored.dropFirst()))
     }
 
     /// Keeps the state for the next start: the last thing a gateway does, when nothing is served
     /// any more. Where it fails, the next start gets another incarnation.
     public func storeState(_ snapshot: EmbeddedSnapshot) throws(StoreError) {
+        // Without it nobody could tell whether the clock goes on.
+        guard let boot = snapshot.clock.boot else { return }
         let token = RandomBytes.bytes(Self.tokenByteCount)
         var header = token
-        for word in [snapshot.incarnation.value, UInt64(snapshot.parts.count)] {
+        let words = [
+            snapshot.incarnation.value, UInt64(snapshot.parts.count),
+            UInt64(bitPattern: snapshot.clock.base),
+            UInt64(bitPattern: snapshot.clock.nowMilliseconds), boot.word0, boot.word1,
+        ]
+        for word in words {
             for shift in stride(from: UInt64(56), through: 0, by: -8) {
                 header.append(UInt8(truncatingIfNeeded: word >> shift))
             }

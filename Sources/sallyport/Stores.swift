@@ -37,7 +37,7 @@ final class Stores {
         self.ownership = ownership
         embeddedCounters = EmbeddedCounters(
             options: Self.options(for: settings), resuming: try ownership?.value.takeState(),
-            nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000),
+            clock: .now(),
             raiseFloors: { registry.raiseFloors($0) })
     }
 
@@ -79,7 +79,8 @@ final class Stores {
 
     /// After the last request: what the embedded counters know is kept for the next start.
     func close() {
-        let state = embeddedCounters?.snapshot()
+        let state = embeddedCounters?.snapshot(
+            nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000))
         registry.close()
         if let state, let ownership {
             // Where it fails, the next start begins another incarnation, which is safe.

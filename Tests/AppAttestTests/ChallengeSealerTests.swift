@@ -18,9 +18,9 @@ struct ChallengeSealerTests {
 
     static let challenges = [ChallengePurpose.attestation, .assertion].flatMap { purpose in
         [nil, keyID].flatMap { keyID in
-            [Int64.min, -1, 0, 1_790_000_000_000, .max].map { issuedAt in
+            [Int64.min, -1, 0, 1_790_000_000_000, .max].map { expiresAt in
                 Challenge(
-                    purpose: purpose, issuedAt: issuedAt,
+                    purpose: purpose, expiresAt: expiresAt,
                     incarnation: Incarnation(0xFEDC_BA98_7654_3210),
                     id: Bytes16(word0: 0x0102_0304_0506_0708, word1: .max), keyID: keyID)
             }
@@ -101,6 +101,25 @@ struct ChallengeSealerTests {
         #expect(after.open(new) == challenge)
         #expect(after.open(old) == nil)
         #expect(before.open(new) == nil)
+    }
+
+    @Test("one of an older version has the form of a challenge, and opens to nothing")
+    func olderVersion() throws {
+        let key = Self.oldKey
+        for challenge in [Self.challenges[3], Self.challenges[8]] {
+            var raw = try #require(bytes(of: try sealer().token(of: challenge)))
+            raw[0] = 1
+            // Sealed as it was then: with the same key.
+            let seal = HMACSHA256.authenticate(
+                Array("sallyport challenge".utf8), key: HMACKey(key))
+            let tag = HMACSHA256.authenticate(
+                Array(raw.dropLast(16)), key: HMACKey(seal.array))
+            raw.replaceSubrange((raw.count - 16)..., with: tag.array.prefix(16))
+            let token = Base64.encodeURLBytes(raw)
+            let hasForm = ChallengeSealer.hasTokenForm(token.span)
+            #expect(hasForm)
+            #expect(try sealer().open(raw: raw) == nil)
+        }
     }
 
     @Test("a token that names another key generation is not its own")

@@ -126,7 +126,7 @@ struct SessionTokenTests {
     func separation() throws {
         let sealer = try #require(ChallengeSealer(keys: [Self.newKey]))
         let challenge = Challenge(
-            purpose: .assertion, issuedAt: 1_000_000, incarnation: Incarnation(1),
+            purpose: .assertion, expiresAt: 1_000_000, incarnation: Incarnation(1),
             id: Bytes16(word0: 1, word1: 2), keyID: nil)
         let token = try self.sealer().token(of: Self.session)
         #expect(sealer.open(token.span) == nil)

@@ -15,14 +15,14 @@ struct VerificationTests {
 
     /// A challenge of the gateway's own making, with what a test wants to be odd about it.
     private func challenge(
-        _ gateway: GatewayUnderTest, purpose: ChallengePurpose = .assertion, age: Int64 = 0,
+        _ gateway: GatewayUnderTest, purpose: ChallengePurpose = .assertion, life: Int64 = 120_000,
         incarnation: Incarnation? = nil, keyID: KeyID? = nil,
         key: [UInt8] = GatewayUnderTest.challengeKey
     ) throws -> String {
         let sealer = try #require(ChallengeSealer(keys: [key]))
         let token = sealer.token(
             of: Challenge(
-                purpose: purpose, issuedAt: gateway.nowMilliseconds - age,
+                purpose: purpose, expiresAt: gateway.now(for: purpose) + life,
                 incarnation: incarnation ?? gateway.counters.incarnation,
                 id: RandomBytes.bytes16(), keyID: keyID))
         return String(decoding: token, as: UTF8.self)
@@ -188,7 +188,7 @@ struct VerificationTests {
         let other = KeyID(digest: SHA256.hash(Array("other".utf8)))
         let current = gateway.counters.incarnation
         let refused = [
-            try challenge(gateway, age: 120_000), try challenge(gateway, age: -60_000),
+            try challenge(gateway, life: 0), try challenge(gateway, life: -60_000),
             try challenge(gateway, incarnation: Incarnation(current.value ^ 1)),
             try challenge(gateway, incarnation: Incarnation(0)),
             try challenge(gateway, purpose: .attestation),
@@ -202,7 +202,7 @@ struct VerificationTests {
         #expect(gateway.registry.calls.isEmpty)
         for token in [
             try challenge(gateway), try challenge(gateway, keyID: device.device.keyID),
-            try challenge(gateway, age: 100_000),
+            try challenge(gateway, life: 20_000),
         ] {
             #expect(try device.request("GET", "/attested/x", challenge: token).status == 200)
         }

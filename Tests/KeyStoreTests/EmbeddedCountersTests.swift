@@ -8,7 +8,10 @@ import Testing
 struct EmbeddedBench {
     var generator: SeededGenerator
     var counters: EmbeddedCounters
+    /// The monotonic clock; the store's own is ahead of it by ``base``.
     var now: Int64 = 1_000_000
+    static let base: Int64 = 1_700_000_000_000
+    static let boot = Bytes16(word0: 1, word1: 2)
     let floors = Locked<[KeyID: UInt32]>([:])
 
     init(
@@ -20,7 +23,7 @@ struct EmbeddedBench {
         generator = SeededGenerator(seed: seed)
         let floors = floors
         counters = EmbeddedCounters(
-            options: options, resuming: snapshot, nowMilliseconds: now
+            options: options, resuming: snapshot, clock: Self.clock(now)
         ) { raised in
             floors.withLock { floors in
                 for floor in raised {
@@ -30,11 +33,20 @@ struct EmbeddedBench {
         }
     }
 
-    func use(_ id: Bytes16, life: Int = 120_000, of incarnation: Incarnation? = nil) -> ChallengeUse
-    {
-        ChallengeUse(
-            id: id, incarnation: incarnation ?? counters.incarnation, remainingMilliseconds: life)
+    static func clock(_ now: Int64, boot: Bytes16? = boot) -> EmbeddedClock {
+        EmbeddedClock(base: base, boot: boot, nowMilliseconds: now)
     }
+
+    func use(
+        _ id: Bytes16, life: Int64 = 120_000, of incarnation: Incarnation? = nil
+    ) -> ChallengeUse {
+        let moment = counters.moment(nowMilliseconds: now)
+        return ChallengeUse(
+            id: id, incarnation: incarnation ?? moment.incarnation,
+            expiresAt: moment.milliseconds + life)
+    }
+
+    func snapshot() -> EmbeddedSnapshot? { counters.snapshot(nowMilliseconds: now) }
 
     mutating func advance(
         _ keyID: KeyID, _ counter: UInt32, window: Int = 1, challenge: ChallengeUse? = nil,
@@ -140,7 +152,7 @@ struct EmbeddedCountersTests {
 
     @Test("eight threads with the same assertion: exactly one is accepted", arguments: [1, 64])
     func race(_ window: Int) throws {
-        let counters = EmbeddedCounters(nowMilliseconds: 0) { _ in }
+        let counters = EmbeddedCounters(clock: EmbeddedBench.clock(0)) { _ in }
         var generator = SeededGenerator(seed: 5)
         let keys = (0..<4).map { _ in generator.keyID() }
         let rounds = (1...500).map { round in
@@ -148,7 +160,7 @@ struct EmbeddedCountersTests {
                 keyID: keys[round % 4], counter: UInt32(round), windowSize: window,
                 challenge: ChallengeUse(
                     id: generator.bytes16(), incarnation: counters.incarnation,
-                    remainingMilliseconds: 1000),
+                    expiresAt: EmbeddedBench.base + 1000),
                 floor: 0)
         }
         let accepted = Locked([Int](repeating: 0, count: rounds.count))
@@ -171,8 +183,10 @@ struct EmbeddedCountersTests {
             $0.challengeLifeMilliseconds = 1000; $0.graceMilliseconds = 500
         }
         let keys = (0..<1000).map { _ in bench.generator.keyID() }
+        func use() -> ChallengeUse { bench.use(bench.generator.bytes16(), life: 1000) }
         for (number, key) in keys.enumerated() {
-            #expect(bench.advance(key, UInt32(number + 1)) == .accepted)
+            let challenge = use()
+            #expect(bench.advance(key, UInt32(number + 1), challenge: challenge) == .accepted)
         }
         bench.now += 1499
         bench.counters.sweep(nowMilliseconds: bench.now)
@@ -186,6 +200,39 @@ struct EmbeddedCountersTests {
         #expect(floors[keys[999]] == 1000)
         #expect(bench.advance(keys[999], 1000, floor: 1000) == .counterTooLow)
         #expect(bench.advance(keys[999], 1001, floor: 1000) == .accepted)
+    }
+
+    @Test("a challenge is accepted until it ends, by a clock that no thread sets back")
+    func ends() {
+        var bench = EmbeddedBench()
+        let key = bench.generator.keyID()
+        let first = bench.use(bench.generator.bytes16(), life: 1000)
+        let second = bench.use(bench.generator.bytes16(), life: 1000)
+        bench.now += 999
+        #expect(bench.advance(key, 1, challenge: first) == .accepted)
+        bench.now += 1
+        #expect(bench.advance(key, 2, challenge: second) == .challengeExpired)
+        // Its mark may be gone; a thread that stood still comes with an older time.
+        bench.now -= 500
+        #expect(bench.advance(key, 1, challenge: first) == .challengeExpired)
+        #expect(bench.advance(key, 2, challenge: second) == .challengeExpired)
+    }
+
+    @Test("a challenge that outlives the setting is remembered for its own life")
+    func longLife() {
+        var bench = EmbeddedBench {
+            $0.challengeLifeMilliseconds = 1000; $0.graceMilliseconds = 0
+        }
+        let key = bench.generator.keyID()
+        let long = bench.use(bench.generator.bytes16(), life: 3_600_000)
+        #expect(bench.advance(key, 1, challenge: long) == .accepted)
+        for _ in 0..<3600 {
+            bench.now += 1000
+            let challenge = bench.use(bench.generator.bytes16(), life: 500)
+            #expect(bench.advance(bench.generator.keyID(), 1, challenge: challenge) == .accepted)
+            let again = bench.advance(key, 1, challenge: long)
+            #expect(again == (bench.now < 4_600_000 ? .replayed : .challengeExpired))
+        }
     }
 
     @Test("requests alone keep memory bounded, without a sweep")

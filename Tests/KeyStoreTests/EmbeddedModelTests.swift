@@ -16,6 +16,7 @@ private struct NaiveStore {
     var spent: [Pair: UInt32] = [:]
     var revoked: Set<KeyID> = []
     var incarnation: Incarnation
+    var now: Int64 = 0
 
     struct Pair: Hashable {
         let keyID: KeyID
@@ -25,6 +26,7 @@ private struct NaiveStore {
     mutating func advance(_ advance: CounterAdvance) -> CounterVerdict {
         if revoked.contains(advance.keyID) { return .revoked }
         if advance.challenge.incarnation != incarnation { return .incarnationChanged }
+        if advance.challenge.expiresAt <= now { return .challengeExpired }
         let pair = Pair(keyID: advance.keyID, challenge: advance.challenge.id)
         if let counter = spent[pair] {
             return counter == advance.counter ? .replayed : .challengeSpent
@@ -55,6 +57,7 @@ struct EmbeddedModelTests {
         for step in 0..<1500 {
             let advance = request(&bench, keys, sent, &top)
             let verdict = bench.counters.advance(advance, nowMilliseconds: bench.now)
+            model.now = bench.counters.moment(nowMilliseconds: bench.now).milliseconds
             #expect(verdict == model.advance(advance), "seed \(seed), step \(step): \(advance)")
             sent.append(advance)
             bench.now += Int64.random(in: 0...5, using: &bench.generator)
@@ -88,7 +91,7 @@ struct EmbeddedModelTests {
                 ? old?.challenge.id ?? bench.generator.bytes16()
                 : bench.generator.bytes16(),
             incarnation: isOldIncarnation ? Incarnation(1) : bench.counters.incarnation,
-            remainingMilliseconds: 120_000)
+            expiresAt: bench.use(Bytes16(word0: 0, word1: 0)).expiresAt)
         let windows = [1, 1, 2, 64, 100, 1024]
         return CounterAdvance(
             keyID: keyID, counter: counter,
@@ -140,12 +143,12 @@ struct EmbeddedModelTests {
     private func restart(_ bench: inout EmbeddedBench) {
         let kind = Int.random(in: 0..<100, using: &bench.generator)
         guard kind < 3 else { return }
-        let snapshot = kind < 2 ? bench.counters.snapshot() : nil
+        let snapshot = kind < 2 ? bench.snapshot() : nil
         let before = bench.counters.incarnation
         var options = EmbeddedCounters.Options()
         options.graceMilliseconds = 0
         bench.counters = EmbeddedCounters(
-            options: options, resuming: snapshot, nowMilliseconds: bench.now
+            options: options, resuming: snapshot, clock: EmbeddedBench.clock(bench.now)
         ) { _ in }
         #expect((bench.counters.incarnation == before) == (snapshot != nil))
         #expect(bench.counters.isResumed == (snapshot != nil))

@@ -27,7 +27,7 @@ final class EmbeddedOwnershipTests {
             #expect(try ownership.takeState() == nil)
             #expect(bench.advance(key, 5, challenge: used) == .accepted)
             #expect(bench.advance(key, 9, window: 64) == .accepted)
-            let snapshot = try #require(bench.counters.snapshot())
+            let snapshot = try #require(bench.snapshot())
             #expect(bench.advance(key, 10) == .unavailable)
             try ownership.storeState(snapshot)
         }
@@ -51,7 +51,7 @@ final class EmbeddedOwnershipTests {
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
             _ = try ownership.takeState()
-            try ownership.storeState(try #require(bench.counters.snapshot()))
+            try ownership.storeState(try #require(bench.snapshot()))
         }
         let before = bench.counters.incarnation
         do {
@@ -76,7 +76,7 @@ final class EmbeddedOwnershipTests {
         do {
             let ownership = try EmbeddedOwnership(registryPath: path)
             _ = try ownership.takeState()
-            try ownership.storeState(try #require(bench.counters.snapshot()))
+            try ownership.storeState(try #require(bench.snapshot()))
         }
         let copy = directory.path + "/backup.db"
         try FileManager.default.copyItem(atPath: path, toPath: copy)
@@ -84,13 +84,37 @@ final class EmbeddedOwnershipTests {
             let ownership = try EmbeddedOwnership(registryPath: path)
             bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState())
             #expect(bench.advance(key, 1, challenge: challenge) == .accepted)
-            try ownership.storeState(try #require(bench.counters.snapshot()))
+            try ownership.storeState(try #require(bench.snapshot()))
         }
         try FileManager.default.removeItem(atPath: path)
         try FileManager.default.moveItem(atPath: copy, toPath: path)
         let ownership = try EmbeddedOwnership(registryPath: path)
         var restored = EmbeddedBench(seed: 4, resuming: try ownership.takeState())
         #expect(restored.advance(key, 1, challenge: challenge) == .incarnationChanged)
+    }
+
+    @Test("another boot, or an earlier time of the same, means another incarnation")
+    func otherBoot() throws {
+        var bench = EmbeddedBench()
+        #expect(bench.advance(bench.generator.keyID(), 1) == .accepted)
+        let snapshot = try #require(bench.snapshot())
+        let clocks = [
+            EmbeddedBench.clock(bench.now, boot: Bytes16(word0: 1, word1: 3)),
+            EmbeddedBench.clock(bench.now, boot: nil), EmbeddedBench.clock(bench.now - 1),
+        ]
+        for clock in clocks {
+            let next = EmbeddedCounters(resuming: snapshot, clock: clock) { _ in }
+            #expect(!next.isResumed && next.incarnation != snapshot.incarnation)
+        }
+        // The time of day does not matter: the clock goes on where it was.
+        let later = EmbeddedClock(
+            base: 5, boot: EmbeddedBench.boot, nowMilliseconds: bench.now + 1000)
+        let next = EmbeddedCounters(resuming: snapshot, clock: later) { _ in }
+        #expect(next.isResumed)
+        let moment = next.moment(nowMilliseconds: bench.now + 1000)
+        let stopped = bench.counters.moment(nowMilliseconds: bench.now)
+        #expect(moment.incarnation == stopped.incarnation)
+        #expect(moment.milliseconds == stopped.milliseconds + 1000)
     }
 
     @Test("a second process is refused with the name of the first, and may come after it")
@@ -120,7 +144,7 @@ final class EmbeddedOwnershipTests {
         for counter in 1...100 {
             #expect(bench.advance(bench.generator.keyID(), UInt32(counter)) == .accepted)
         }
-        let snapshot = try #require(bench.counters.snapshot())
+        let snapshot = try #require(bench.snapshot())
         #expect(EmbeddedBench(resuming: snapshot).counters.isResumed)
         let index = try #require(snapshot.parts.firstIndex { $0.count > 24 })
         for change in 0..<4 {
@@ -131,7 +155,8 @@ final class EmbeddedOwnershipTests {
             case 2: parts[index][0] = 0xFF
             default: parts.removeLast()
             }
-            let damaged = EmbeddedSnapshot(incarnation: snapshot.incarnation, parts: parts)
+            let damaged = EmbeddedSnapshot(
+                incarnation: snapshot.incarnation, clock: snapshot.clock, parts: parts)
             let next = EmbeddedBench(resuming: damaged)
             #expect(!next.counters.isResumed)
             #expect(next.counters.incarnation != snapshot.incarnation)
@@ -140,7 +165,7 @@ final class EmbeddedOwnershipTests {
         #expect(!narrow.counters.isResumed)
         var small = EmbeddedBench { $0.snapshotByteCountMax = 100 }
         #expect(small.advance(small.generator.keyID(), 1) == .accepted)
-        #expect(small.counters.snapshot() == nil)
+        #expect(small.snapshot() == nil)
         #expect(small.advance(small.generator.keyID(), 1) == .unavailable)
     }
 
@@ -150,10 +175,10 @@ final class EmbeddedOwnershipTests {
         var generator = SeededGenerator(seed: 9)
         let record = generator.record()
         #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-        let counters = EmbeddedCounters(nowMilliseconds: 0) { registry.raiseFloors($0) }
+        let counters = EmbeddedCounters(clock: EmbeddedBench.clock(0)) { registry.raiseFloors($0) }
         let use = ChallengeUse(
             id: generator.bytes16(), incarnation: counters.incarnation,
-            remainingMilliseconds: 1000)
+            expiresAt: EmbeddedBench.base + 1000)
         let advance = CounterAdvance(
             keyID: record.keyID, counter: 41, windowSize: 1, challenge: use, floor: 0)
         #expect(counters.advance(advance, nowMilliseconds: 1) == .accepted)

@@ -73,8 +73,9 @@ struct RedisClusterTests {
         #expect(try bench.verdict(used) == .counterUsed)
         let masters = Set(
             (0..<64).compactMap {
-                bench.worker.incarnation(
-                    keyID: RedisCounterBench.key($0), challenge: Bytes16(word0: 0, word1: 0))
+                bench.worker.moment(
+                    keyID: RedisCounterBench.key($0), challenge: Bytes16(word0: 0, word1: 0)
+                )?.incarnation
             })
         #expect(masters.count == 3)
     }

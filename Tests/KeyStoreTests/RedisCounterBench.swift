@@ -90,16 +90,17 @@ final class RedisCounterBench {
     /// A request under the present incarnation.
     func request(
         key: UInt64 = 1, counter: UInt32, window: Int = 1, challenge: UInt64, floor: UInt32 = 0,
-        remainingMilliseconds: Int = 120_000, rates: [CounterRate] = [], isBound: Bool = true
+        remainingMilliseconds: Int64 = 120_000, rates: [CounterRate] = [], isBound: Bool = true
     ) -> CounterAdvance {
         let id = Bytes16(word0: 0, word1: challenge)
-        let incarnation = worker.incarnation(
-            keyID: isBound ? Self.key(key) : nil, challenge: id)
+        let moment = worker.moment(keyID: isBound ? Self.key(key) : nil, challenge: id)
+        let expiresAt = (moment?.milliseconds ?? 0).addingReportingOverflow(remainingMilliseconds)
         return CounterAdvance(
             keyID: Self.key(key), counter: counter, windowSize: window,
             challenge: ChallengeUse(
-                id: id, incarnation: incarnation ?? Incarnation(0),
-                remainingMilliseconds: remainingMilliseconds, isBound: isBound),
+                id: id, incarnation: moment?.incarnation ?? Incarnation(0),
+                expiresAt: expiresAt.overflow ? remainingMilliseconds : expiresAt.partialValue,
+                isBound: isBound),
             floor: floor, rates: rates)
     }
 
@@ -131,6 +132,6 @@ final class RedisCounterBench {
 extension RedisCounters {
     /// That of a server that is not of a cluster.
     var anyIncarnation: Incarnation? {
-        incarnation(keyID: nil, challenge: Bytes16(word0: 0, word1: 0))
+        moment(keyID: nil, challenge: Bytes16(word0: 0, word1: 0))?.incarnation
     }
 }

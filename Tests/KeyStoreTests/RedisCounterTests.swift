@@ -168,7 +168,7 @@ struct RedisCounterTests {
         let lives = try keys.map { Int(try server.command("PTTL", String($0))) ?? 0 }
         #expect((lives.max() ?? 0) > 8_000_000)
         // Nonsense lives are cut to what Redis takes.
-        for (index, life) in [Int.min, -1, 0, .max].enumerated() {
+        for (index, life) in [Int64.min, -1, 0, .max].enumerated() {
             let request = bench.request(
                 key: 3, counter: UInt32(index) + 1, challenge: UInt64(index),
                 remainingMilliseconds: life)

@@ -12,7 +12,7 @@ struct SpentTokenTests {
     private func counters(
         resuming snapshot: EmbeddedSnapshot? = nil, at now: Int64 = 0
     ) -> EmbeddedCounters {
-        EmbeddedCounters(resuming: snapshot, nowMilliseconds: now) { _ in }
+        EmbeddedCounters(resuming: snapshot, clock: EmbeddedBench.clock(now)) { _ in }
     }
 
     private func spend(
@@ -41,17 +41,19 @@ struct SpentTokenTests {
     func snapshot() throws {
         let counters = counters()
         #expect(spend(counters, first) == .accepted)
-        let snapshot = try #require(counters.snapshot())
+        let snapshot = try #require(counters.snapshot(nowMilliseconds: 0))
         #expect(spend(counters, second) == .unavailable)
         let next = self.counters(resuming: snapshot, at: 500)
         #expect(next.isResumed && next.incarnation == snapshot.incarnation)
         #expect(spend(next, first, at: 500) == .replayed)
         #expect(spend(next, second, at: 500) == .accepted)
         let damaged = EmbeddedSnapshot(
-            incarnation: snapshot.incarnation, parts: snapshot.parts.dropLast() + [[1, 2, 3]])
+            incarnation: snapshot.incarnation, clock: snapshot.clock,
+            parts: snapshot.parts.dropLast() + [[1, 2, 3]])
         #expect(!self.counters(resuming: damaged).isResumed)
         let older = EmbeddedSnapshot(
-            incarnation: snapshot.incarnation, parts: snapshot.parts.dropLast())
+            incarnation: snapshot.incarnation, clock: snapshot.clock,
+            parts: snapshot.parts.dropLast())
         #expect(!self.counters(resuming: older).isResumed)
     }
 

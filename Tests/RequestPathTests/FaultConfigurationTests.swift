@@ -168,7 +168,6 @@ struct FaultConfigurationTests {
             (good.replacingOccurrences(of: "mode: off", with: "mode: of"), ["mode"]),
             (good.replacingOccurrences(of: "workers: 1", with: "workers: 2"), ["workers"]),
             (good.replacingOccurrences(of: "registry.db", with: "other.db"), ["registry"]),
-            (good + "challenge: { ttl: 10m }\n", ["challenge.ttl"]),
             (good.replacingOccurrences(of: "root.pem", with: "none.pem"), ["none.pem"]),
             (
                 good.replacingOccurrences(

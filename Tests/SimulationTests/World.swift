@@ -126,8 +126,16 @@ final class World {
         let kept = snapshot
         if canary != .oldSnapshot { snapshot = nil }
         return EmbeddedCounters(
-            resuming: kept, nowMilliseconds: Int64(clock.now.nanoseconds / 1_000_000),
+            resuming: kept, clock: Self.embeddedClock(clock),
             raiseFloors: { _ in })
+    }
+
+    /// Of a machine that never boots.
+    private static func embeddedClock(_ clock: ManualClock) -> EmbeddedClock {
+        let monotonic = Int64(clock.now.nanoseconds / 1_000_000)
+        return EmbeddedClock(
+            base: clock.wallMilliseconds - monotonic, boot: Bytes16(word0: 1, word1: 2),
+            nowMilliseconds: monotonic)
     }
 
     // MARK: running
@@ -415,7 +423,8 @@ final class World {
             try restart(index)
         case 3..<5:
             trace.append("stop \(index)")
-            snapshot = gateways[index].counters?.snapshot()
+            snapshot = gateways[index].counters?.snapshot(
+                nowMilliseconds: Self.embeddedClock(clocks[index]).nowMilliseconds)
             try restart(index)
         case 5..<7: registry.setFailing(random.isOne(in: 2))
         case 7: try revoke()

@@ -10,8 +10,10 @@ public enum ChallengePurpose: UInt8, Sendable {
 /// checked yet.
 public struct Challenge: Hashable, Sendable {
     public let purpose: ChallengePurpose
-    /// Milliseconds since 1970-01-01T00:00:00Z.
-    public let issuedAt: Int64
+    /// When it ends, in milliseconds of the clock that judges it: for an assertion that of the
+    /// counter store that is to spend it, for an attestation the gateways' wall clocks. Sealed, so
+    /// that no later configuration makes it live longer.
+    public let expiresAt: Int64
     public let incarnation: Incarnation
     /// Random: what the stores remember of a spent challenge.
     public let id: Bytes16
@@ -19,24 +21,21 @@ public struct Challenge: Hashable, Sendable {
     public let keyID: KeyID?
 
     public init(
-        purpose: ChallengePurpose, issuedAt: Int64, incarnation: Incarnation, id: Bytes16,
+        purpose: ChallengePurpose, expiresAt: Int64, incarnation: Incarnation, id: Bytes16,
         keyID: KeyID?
     ) {
         self.purpose = purpose
-        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
         self.incarnation = incarnation
         self.id = id
         self.keyID = keyID
     }
 
-    /// Milliseconds of life left at `now`; nil when expired or issued in the future.
-    public func remainingMilliseconds(at now: Int64, timeToLive: Int64) -> Int? {
-        let (difference, overflow) = now.subtractingReportingOverflow(issuedAt)
-        // Gateways that share a key have clocks a little apart.
-        guard !overflow, difference >= -Self.clockSkewMilliseconds else { return nil }
-        let age = max(difference, 0)
-        return age < timeToLive ? Int(timeToLive - age) : nil
+    /// Milliseconds of life left at `now`, by the clock that ``expiresAt`` is of; nil when it is
+    /// over.
+    public func remainingMilliseconds(at now: Int64) -> Int64? {
+        guard now < expiresAt else { return nil }
+        let (remaining, overflow) = expiresAt.subtractingReportingOverflow(now)
+        return overflow ? .max : remaining
     }
-
-    public static let clockSkewMilliseconds: Int64 = 5_000
 }

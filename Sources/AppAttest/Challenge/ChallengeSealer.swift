@@ -5,8 +5,8 @@ import Crypto
 ///
 /// A token is base64url without padding of
 ///
-///     version(1) | key generation(4) | purpose(1) | issued at, ms(8) | incarnation(8) | random(16)
-///     | key id(32, optional) | HMAC-SHA256 of all that, first 16 bytes
+///     version(1) | key generation(4) | purpose(1) | expires at, ms(8) | incarnation(8)
+///     | random(16) | key id(32, optional) | HMAC-SHA256 of all that, first 16 bytes
 ///
 /// A MAC and not encryption: nothing in it is secret, and random GCM nonces would limit a key to
 /// 2^32 challenges, a few days at full load.
@@ -18,7 +18,9 @@ public struct ChallengeSealer: Sendable {
 
     private let generations: [Generation]
 
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
+    /// Held when it was issued in place of when it ends; nobody knows for how long it was meant.
+    private static let supersededVersion: UInt8 = 1
     static let bodyByteCount = 1 + 4 + 1 + 8 + 8 + 16
     static let tagByteCount = 16
     /// Characters of the longest token.
@@ -50,7 +52,7 @@ public struct ChallengeSealer: Sendable {
             output.append(Self.version)
             output.append(bigEndian: UInt64(generation.id), byteCount: 4)
             output.append(challenge.purpose.rawValue)
-            output.append(bigEndian: UInt64(bitPattern: challenge.issuedAt))
+            output.append(bigEndian: UInt64(bitPattern: challenge.expiresAt))
             output.append(bigEndian: challenge.incarnation.value)
             output.append(bigEndian: challenge.id.word0)
             output.append(bigEndian: challenge.id.word1)
@@ -67,7 +69,7 @@ public struct ChallengeSealer: Sendable {
         return Base64.encodeURLBytes(raw)
     }
 
-    /// Whether `token` looks like one of ours, sealed with whichever key.
+    /// Whether `token` looks like one of ours, sealed with whichever key, also of an older version.
     public static func hasTokenForm(_ token: Span<UInt8>) -> Bool {
         guard token.count <= tokenByteCountMax, let raw = Base64.decode(token) else { return false }
         return hasTokenForm(raw: raw)
@@ -75,7 +77,8 @@ public struct ChallengeSealer: Sendable {
 
     private static func hasTokenForm(raw: [UInt8]) -> Bool {
         let keyByteCount = raw.count - bodyByteCount - tagByteCount
-        return (keyByteCount == 0 || keyByteCount == 32) && raw[0] == version
+        return (keyByteCount == 0 || keyByteCount == 32)
+            && (raw[0] == version || raw[0] == supersededVersion)
             && ChallengePurpose(rawValue: raw[5]) != nil
     }
 
@@ -89,7 +92,7 @@ public struct ChallengeSealer: Sendable {
 
     /// As ``open(_:)``, for a token that was decoded from base64 already.
     public func open(raw: [UInt8]) -> Challenge? {
-        guard Self.hasTokenForm(raw: raw) else { return nil }
+        guard Self.hasTokenForm(raw: raw), raw[0] == Self.version else { return nil }
         let keyByteCount = raw.count - Self.bodyByteCount - Self.tagByteCount
         let bytes = raw.span
         let generationID = UInt32(truncatingIfNeeded: bytes.bigEndianWord(at: 0) >> 24)
@@ -105,7 +108,7 @@ public struct ChallengeSealer: Sendable {
         guard difference == 0 else { return nil }
         return Challenge(
             purpose: purpose,
-            issuedAt: Int64(bitPattern: bytes.bigEndianWord(at: 6)),
+            expiresAt: Int64(bitPattern: bytes.bigEndianWord(at: 6)),
             incarnation: Incarnation(bytes.bigEndianWord(at: 14)),
             id: Bytes16(word0: bytes.bigEndianWord(at: 22), word1: bytes.bigEndianWord(at: 30)),
             keyID: keyByteCount == 0

@@ -72,6 +72,9 @@ public struct SessionTokenSealer: Sendable {
     }
 }
 
+/// How far the clocks of gateways that share a key may be apart.
+private let clockSkewSeconds: Int64 = 5
+
 extension JSONObjectReader {
     func text(_ name: StaticString) -> String? {
         string(name).map { String(decoding: $0, as: UTF8.self) }
@@ -85,7 +88,7 @@ extension JSONObjectReader {
             throw .malformed
         }
         guard seconds < expiresAt else { throw .expired }
-        guard issuedAt <= seconds + Challenge.clockSkewMilliseconds / 1000 else {
+        guard issuedAt <= seconds + clockSkewSeconds else {
             throw .notYetValid
         }
         return (issuedAt, expiresAt)

@@ -27,8 +27,6 @@ public final class Gateway {
     let hub: Hub
     private var site: Site
     private let workerCount: Int
-    /// The longest that the embedded counters were made for.
-    private let challengeLifeMax: Duration
     private var mailboxes: [Mailbox<WorkerMessage>] = []
     private var threads: [Thread] = []
     private(set) var control: Worker?
@@ -72,7 +70,6 @@ public final class Gateway {
         self.checkUpgrade = checkUpgrade
         let settings = configuration.settings
         workerCount = settings.workerCount
-        challengeLifeMax = settings.challenge.timeToLive
         self.listeners = listeners
         self.version = version
         self.reload = reload
@@ -327,11 +324,6 @@ public final class Gateway {
         for (key, isSame) in fixed where !isSame {
             throw ConfigurationFailure("\(key) cannot change without a restart")
         }
-        // They may have forgotten challenges that a longer life would make valid again.
-        if hub.embeddedCounters != nil, next.challenge.timeToLive > challengeLifeMax {
-            throw ConfigurationFailure(
-                "challenge.ttl cannot grow without a restart where counters are embedded")
-        }
     }
 
     /// Asks the stores once a second whether they answer, for readiness and the event log, and has
@@ -348,7 +340,7 @@ public final class Gateway {
                 hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)
             }
             hub.embeddedCounters?.sweep(
-                nowMilliseconds: Int64(control.loop.now.nanoseconds / 1_000_000))
+                nowMilliseconds: control.monotonicMilliseconds)
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)
             supervision?.reportReadiness(site: site)

@@ -41,8 +41,8 @@ public final class Site: Sendable {
     let tokenRoutes: [String]
     let headLimits: HeadLimits
     let responseHeadLimits: HeadLimits
-    let challengeLifeMilliseconds: Int64
-    let attestationLifeMilliseconds: Int64
+    private let challengeLife: Int64
+    private let attestationLife: Int64
     let endpointPaths: EndpointPaths
     let timeouts: TimeoutNanoseconds
     let bodyPace: BodyPace
@@ -100,8 +100,8 @@ public final class Site: Sendable {
         tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
         headLimits = Self.headLimits(settings.limits)
         responseHeadLimits = Self.responseHeadLimits(settings.limits)
-        challengeLifeMilliseconds = settings.challenge.timeToLive.milliseconds
-        attestationLifeMilliseconds = settings.challenge.attestationTimeToLive.milliseconds
+        challengeLife = settings.challenge.timeToLive.milliseconds
+        attestationLife = settings.challenge.attestationTimeToLive.milliseconds
         endpointPaths = EndpointPaths(
             base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty,
             publishesKeys: !settings.identity.keys.isEmpty)
@@ -110,6 +110,12 @@ public final class Site: Sendable {
         responsePace = BodyPace(
             byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
+    }
+
+    /// For how long a challenge is good. A bound one for an attestation lives as long as Apple may
+    /// take.
+    func challengeLifeMilliseconds(_ purpose: ChallengePurpose, isBound: Bool) -> Int64 {
+        purpose == .attestation && isBound ? attestationLife : challengeLife
     }
 
     private static func headLimits(_ limits: Limits) -> HeadLimits {

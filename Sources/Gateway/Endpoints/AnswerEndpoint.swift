@@ -49,9 +49,7 @@ extension Exchange {
         guard let token = worker.makeChallenge(purpose, keyID: keyID) else {
             throw Refusal(.storeUnavailable, detail: "counters")
         }
-        let life =
-            purpose == .attestation && keyID != nil
-            ? site.attestationLifeMilliseconds : site.challengeLifeMilliseconds
+        let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)
         var response: LocalResponse
         if acceptsJSON {
             var writer = JSONWriter()

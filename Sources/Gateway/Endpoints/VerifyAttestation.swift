@@ -125,18 +125,15 @@ extension Exchange {
         } else {
             throw Refusal(.challengeExpired, detail: "not_ours")
         }
-        let life =
-            challenge.keyID == nil
-            ? site.challengeLifeMilliseconds : site.attestationLifeMilliseconds
         guard challenge.purpose == .attestation else {
             throw Refusal(.challengeExpired, detail: "purpose")
         }
         guard challenge.keyID == nil || challenge.keyID == keyID else {
             throw Refusal(.challengeExpired, detail: "other_key")
         }
-        guard
-            challenge.remainingMilliseconds(at: worker.wallMilliseconds, timeToLive: life) != nil
-        else { throw Refusal(.challengeExpired, detail: "age") }
+        guard challenge.remainingMilliseconds(at: worker.wallMilliseconds) != nil else {
+            throw Refusal(.challengeExpired, detail: "age")
+        }
         return (challenge, hashed)
     }
 

@@ -45,16 +45,11 @@ extension Exchange {
         _ key: CachedKey
     ) throws(Refusal) -> Bool {
         guard let counterVerdict else {
-            let remaining =
-                challenge.remainingMilliseconds(
-                    at: worker.wallMilliseconds, timeToLive: site.challengeLifeMilliseconds) ?? 0
             let request = CounterAdvance(
                 verified, of: evidence.keyID, windowSize: policy.replay.windowSize,
                 challenge: ChallengeUse(
                     id: challenge.id, incarnation: challenge.incarnation,
-                    // Other gateways may see the challenge as young for as long as clocks differ.
-                    remainingMilliseconds: remaining + Int(Challenge.clockSkewMilliseconds),
-                    isBound: challenge.keyID != nil),
+                    expiresAt: challenge.expiresAt, isBound: challenge.keyID != nil),
                 floor: key.counterFloor, rates: keyRates)
             guard let verdict = worker.advanceCounter(for: self, request) else { return false }
             try check(verdict)
@@ -79,6 +74,7 @@ extension Exchange {
         case .revoked:
             if let evidence { worker.keyCache.invalidate([evidence.keyID]) }
             throw Refusal(.keyRevoked)
+        case .challengeExpired: throw Refusal(.challengeExpired, detail: "age")
         case .incarnationChanged: throw Refusal(.challengeExpired, detail: "incarnation")
         case .unavailable: throw Refusal(.storeUnavailable, detail: "counters")
         case .unknown:

@@ -52,16 +52,15 @@ extension Exchange {
         guard challenge.keyID == nil || challenge.keyID == keyID else {
             throw Refusal(.challengeExpired, detail: "other_key")
         }
-        let remaining = challenge.remainingMilliseconds(
-            at: worker.wallMilliseconds, timeToLive: site.challengeLifeMilliseconds)
-        guard remaining != nil else { throw Refusal(.challengeExpired, detail: "age") }
-        let current = worker.counters.incarnation(
-            keyID: challenge.keyID, challenge: challenge.id)
-        guard let incarnation = current else {
-            throw Refusal(.storeUnavailable, detail: "counters")
-        }
-        guard challenge.incarnation == incarnation else {
+        let now = worker.counters.moment(
+            keyID: challenge.keyID, challenge: challenge.id, now: worker.monotonicMilliseconds)
+        guard let now else { throw Refusal(.storeUnavailable, detail: "counters") }
+        // First: its end is by the clock of its own incarnation.
+        guard challenge.incarnation == now.incarnation else {
             throw Refusal(.challengeExpired, detail: "incarnation")
+        }
+        guard challenge.remainingMilliseconds(at: now.milliseconds) != nil else {
+            throw Refusal(.challengeExpired, detail: "age")
         }
     }
 

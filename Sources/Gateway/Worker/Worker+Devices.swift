@@ -36,7 +36,7 @@ extension Worker {
         var isInline = true
         var verdict: CounterVerdict?
         counters.spendToken(
-            id, forMilliseconds: Int(life), now: Int64(loop.now.nanoseconds / 1_000_000)
+            id, forMilliseconds: Int(life), now: monotonicMilliseconds
         ) { [unowned self] answer in
             if isInline {
                 verdict = answer

@@ -37,7 +37,7 @@ final class Worker {
     /// Changes of keys that the worker has heard of.
     private var changeCount: UInt64 = 0
     private var receiver: MailboxReceiver<WorkerMessage>?
-    private var random = RandomPool()
+    var random = RandomPool()
 
     // Connections.
     private var acceptors: [Acceptor] = []
@@ -210,7 +210,7 @@ final class Worker {
         let number = exchange.number
         var isInline = true
         var verdict: CounterVerdict?
-        counters.advance(request, now: Int64(loop.now.nanoseconds / 1_000_000)) {
+        counters.advance(request, now: monotonicMilliseconds) {
             [unowned self] answer in
             if answer == .accepted { noteFloor(request) }
             if isInline {
@@ -239,29 +239,13 @@ final class Worker {
         floorTimer = timer
     }
 
-    // MARK: challenges and ids
+    // MARK: ids and times
+
+    /// Milliseconds of the clock that is never set.
+    var monotonicMilliseconds: Int64 { Int64(loop.now.nanoseconds / 1_000_000) }
 
     /// Milliseconds since 1970-01-01T00:00:00Z.
     var wallMilliseconds: Int64 { loop.wallMilliseconds }
-
-    /// A fresh challenge, nil while the counter store has never been reached.
-    func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> [UInt8]? {
-        let id = random.bytes16()
-        let incarnation: Incarnation
-        switch purpose {
-        case .attestation: incarnation = Incarnation(0)
-        case .assertion:
-            guard let current = counters.incarnation(keyID: keyID, challenge: id) else {
-                return nil
-            }
-            incarnation = current
-        }
-        meter.add(.challenges)
-        return site.sealer.token(
-            of: Challenge(
-                purpose: purpose, issuedAt: wallMilliseconds, incarnation: incarnation,
-                id: id, keyID: keyID))
-    }
 
     func nextRequestID() -> Bytes16 { random.bytes16() }
 

@@ -40,11 +40,12 @@ enum WorkerCounters {
         }
     }
 
-    /// Under which a challenge is sealed. Nil before the store was reached for the first time.
-    func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
+    /// By which a challenge is sealed and judged. Nil before the store was reached for the first
+    /// time. `now`: milliseconds of the monotonic clock.
+    func moment(keyID: KeyID?, challenge: Bytes16, now: Int64) -> StoreMoment? {
         switch self {
-        case .embedded(let counters): counters.incarnation
-        case .redis(let counters): counters.incarnation(keyID: keyID, challenge: challenge)
+        case .embedded(let counters): counters.moment(nowMilliseconds: now)
+        case .redis(let counters): counters.moment(keyID: keyID, challenge: challenge)
         }
     }
 

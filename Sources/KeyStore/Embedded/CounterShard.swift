@@ -7,7 +7,7 @@ import Bytes
 struct CounterShard: Sendable {
     /// What all shards of a store have in common.
     struct Bounds: Sendable {
-        /// How long nothing may be forgotten after its use, in milliseconds.
+        /// How long the counters of a key are kept after its use, in milliseconds.
         var retention: Int64
         /// Counters remembered below the highest one, in 64-bit words.
         var ringWordCount: Int
@@ -23,7 +23,8 @@ struct CounterShard: Sendable {
     /// The highest accepted counter, or the floor the entry began with.
     private var highest: [UInt32] = []
     private var floors: [UInt32] = []
-    private var usedAt: [Int64] = []
+    /// When an entry may be forgotten: no challenge lives that its key was seen with.
+    private var keptUntil: [Int64] = []
     /// Challenges spent in the generation `spentEpochs` names.
     private var spentCounts: [UInt32] = []
     private var spentEpochs: [UInt32] = []
@@ -34,6 +35,9 @@ struct CounterShard: Sendable {
     private var sweepPosition = 0
     /// Highest counters of forgotten entries, for the registry.
     private var forgotten: [(keyID: KeyID, counter: UInt32)] = []
+
+    /// The latest that was ever heard: threads come with times a little apart.
+    private var clock = Int64.min
 
     init(bounds: Bounds) { self.bounds = bounds }
 
@@ -51,14 +55,17 @@ struct CounterShard: Sendable {
 
     // MARK: advancing
 
-    /// All or nothing; `now` in milliseconds of a clock that does not jump back.
+    /// All or nothing; `now` in milliseconds of the store's clock.
     mutating func advance(_ advance: CounterAdvance, keyHash: UInt64, now: Int64) -> CounterVerdict
     {
         guard !isClosed else { return .unavailable }
-        spent.rotate(now: now, lifeMilliseconds: bounds.retention)
+        clock = max(clock, now)
+        spent.rotate(now: clock, lifeMilliseconds: bounds.retention)
         // Last: the key that is asked for must not be forgotten just before it is looked up.
-        defer { sweep(now: now, stepCount: 4) }
+        defer { sweep(now: clock, stepCount: 4) }
         if revoked.contains(advance.keyID) { return .revoked }
+        // By the clock that forgets it once it is spent, so never in between.
+        guard advance.challenge.expiresAt > clock else { return .challengeExpired }
         let fingerprint = SpentChallenges.fingerprint(
             keyHash: keyHash, challenge: advance.challenge.id)
         let position = index.position(of: advance.keyID, in: keys)
@@ -74,12 +81,11 @@ struct CounterShard: Sendable {
         let entry = position ?? add(advance.keyID, highest: advance.floor)
         floors[entry] = max(floors[entry], advance.floor)
         accept(advance.counter, at: entry)
-        usedAt[entry] = max(usedAt[entry], now)
+        keptUntil[entry] = max(
+            keptUntil[entry], clock + bounds.retention, advance.challenge.expiresAt)
         countSpent(at: entry)
-        let remaining = Int64(min(max(0, advance.challenge.remainingMilliseconds), 1 << 40))
-        // A challenge lives no longer than the store retains, unless a reload made lives longer.
-        let forgetAt = now + max(bounds.retention, remaining)
-        spent.insert(fingerprint, counter: advance.counter, until: forgetAt)
+        spent.insert(
+            fingerprint, counter: advance.counter, until: advance.challenge.expiresAt)
         return .accepted
     }
 
@@ -139,7 +145,7 @@ struct CounterShard: Sendable {
         keys.append(keyID)
         highest.append(top)
         floors.append(top)
-        usedAt.append(.min)
+        keptUntil.append(.min)
         spentCounts.append(0)
         spentEpochs.append(spent.epoch)
         for _ in 0..<bounds.ringWordCount { rings.append(0) }
@@ -147,12 +153,12 @@ struct CounterShard: Sendable {
         return keys.count - 1
     }
 
-    /// Looks at the next few entries and forgets those unused for the retention time: every
-    /// challenge they could be replayed with has expired.
+    /// Looks at the next few entries and forgets those that may be.
     mutating func sweep(now: Int64, stepCount: Int) {
+        clock = max(clock, now)
         for _ in 0..<min(stepCount, keys.count) {
             if sweepPosition >= keys.count { sweepPosition = 0 }
-            if now - usedAt[sweepPosition] >= bounds.retention {
+            if keptUntil[sweepPosition] <= clock {
                 forget(sweepPosition)
                 if keys.isEmpty { return }
             } else {
@@ -171,7 +177,7 @@ struct CounterShard: Sendable {
             keys[entry] = keys[last]
             highest[entry] = highest[last]
             floors[entry] = floors[last]
-            usedAt[entry] = usedAt[last]
+            keptUntil[entry] = keptUntil[last]
             spentCounts[entry] = spentCounts[last]
             spentEpochs[entry] = spentEpochs[last]
             for word in 0..<bounds.ringWordCount {
@@ -182,7 +188,7 @@ struct CounterShard: Sendable {
         keys.removeLast()
         highest.removeLast()
         floors.removeLast()
-        usedAt.removeLast()
+        keptUntil.removeLast()
         spentCounts.removeLast()
         spentEpochs.removeLast()
         rings.removeLast(bounds.ringWordCount)
@@ -204,14 +210,14 @@ struct CounterShard: Sendable {
 
     mutating func close() { isClosed = true }
 
-    /// Entries and spent challenges; ages are left out, since the clock may begin anew.
+    /// Entries, spent challenges, and when the last of those has ended.
     func encoded() -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(snapshotByteCount)
         let fingerprints = spent.all
         append(UInt64(keys.count), to: &bytes)
         append(UInt64(fingerprints.count), to: &bytes)
-        append(UInt64(bounds.retention), to: &bytes)
+        append(UInt64(bitPattern: spent.forgetAt), to: &bytes)
         for entry in keys.indices {
             bytes += keys[entry].digest.array
             append(UInt64(highest[entry]) << 32 | UInt64(floors[entry]), to: &bytes)
@@ -228,18 +234,17 @@ struct CounterShard: Sendable {
         }
     }
 
-    /// Nil unless `bytes` is what ``encoded()`` makes with the same bounds, or with a longer
-    /// retention: what was forgotten under a shorter one could be presented again. Everything
-    /// counts as used at `now`.
+    /// Nil unless `bytes` is what ``encoded()`` makes with the same bounds. Everything counts as
+    /// used at `now`.
     init?(bounds: Bounds, encoded bytes: [UInt8], now: Int64) {
         self.init(bounds: bounds)
         var reader = ByteReader(bytes.span)
         guard let keyCount = reader.readInteger(byteCount: 8),
             let spentCount = reader.readInteger(byteCount: 8),
-            let retention = reader.readInteger(byteCount: 8),
-            retention >= UInt64(bounds.retention), keyCount <= UInt64(bytes.count),
-            spentCount <= UInt64(bytes.count)
+            let forgetAt = reader.readInteger(byteCount: 8).map(Int64.init(bitPattern:)),
+            keyCount <= UInt64(bytes.count), spentCount <= UInt64(bytes.count)
         else { return nil }
+        clock = now
         for _ in 0..<Int(keyCount) {
             guard let idBytes = reader.readSpan(byteCount: Bytes32.byteCount),
                 let digest = Bytes32(idBytes), let marks = reader.readInteger(byteCount: 8),
@@ -247,7 +252,7 @@ struct CounterShard: Sendable {
             else { return nil }
             let entry = add(KeyID(digest: digest), highest: UInt32(marks >> 32))
             floors[entry] = UInt32(truncatingIfNeeded: marks)
-            usedAt[entry] = now
+            keptUntil[entry] = max(forgetAt, now + bounds.retention)
             for word in 0..<bounds.ringWordCount {
                 guard let bits = reader.readInteger(byteCount: 8) else { return nil }
                 rings[entry * bounds.ringWordCount + word] = bits
@@ -257,7 +262,7 @@ struct CounterShard: Sendable {
             guard let word = reader.readInteger(byteCount: 8),
                 word & FingerprintSet.fingerprintMask != 0
             else { return nil }
-            spent.insert(word: word, until: now + bounds.retention)
+            spent.insert(word: word, until: forgetAt)
         }
         guard reader.isAtEnd else { return nil }
     }

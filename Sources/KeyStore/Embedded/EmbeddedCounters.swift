@@ -12,9 +12,9 @@ import EventLoop
 public final class EmbeddedCounters: Sendable {
     /// The bounds of the store, each for all shards together unless it says otherwise.
     public struct Options: Hashable, Sendable {
-        /// The longest life of a challenge that an assertion may answer.
+        /// The usual life of a challenge. One that lives longer is remembered for its own life.
         public var challengeLifeMilliseconds = 120_000
-        /// Kept beyond that: a request may wait for its body between two looks at the clock.
+        /// Counters are kept beyond that, for requests that come late.
         public var graceMilliseconds = 60_000
         /// The widest `window(N)` of any route; 16 bytes a key for each 128.
         public var windowSizeMax = 1024
@@ -37,6 +37,8 @@ public final class EmbeddedCounters: Sendable {
     public let incarnation: Incarnation
     /// Whether the state of the last clean stop was taken up again.
     public let isResumed: Bool
+    /// What is added to monotonic milliseconds to have the store's own.
+    private let clock: EmbeddedClock
     private let options: Options
     private let shards: [Locked<CounterShard>]
     private let tokens: Locked<SpentTokens>
@@ -44,22 +46,25 @@ public final class EmbeddedCounters: Sendable {
 
     /// - Parameters:
     ///   - snapshot: of the last clean stop, nil after any other end. One that does not fit (other
-    ///     bounds, damage) is ignored.
-    ///   - nowMilliseconds: the clock that every later call uses; it must not jump back.
+    ///     bounds, another boot, damage) is ignored.
+    ///   - clock: as it stands now; every later call goes on with its monotonic part.
     ///   - raiseFloors: the registry's: takes the highest counters of keys that are forgotten.
     public init(
         options: Options = Options(), resuming snapshot: EmbeddedSnapshot? = nil,
-        nowMilliseconds: Int64,
+        clock: EmbeddedClock,
         raiseFloors: @escaping @Sendable ([(keyID: KeyID, counter: UInt32)]) -> Void
     ) {
+        let kept = snapshot.flatMap { clock.continues($0.clock) ? $0 : nil }
+        let base = kept?.clock.base ?? clock.base
+        let storeNow = clock.nowMilliseconds + base
         let bounds = CounterShard.Bounds(
             retention: Int64(min(max(0, options.challengeLifeMilliseconds), 1 << 40))
                 + Int64(min(max(0, options.graceMilliseconds), 1 << 40)),
             ringWordCount: (min(max(1, options.windowSizeMax), 1 << 16) + 63) / 64,
             spentCountPerKeyMax: max(1, options.spentCountPerKeyMax),
             spentCountMax: max(1, options.spentCountMax / Self.shardCount))
-        let resumed = snapshot.flatMap { Self.shards($0, bounds: bounds, now: nowMilliseconds) }
-        let keptTokens = snapshot.flatMap { Self.tokens($0, now: nowMilliseconds) }
+        let resumed = kept.flatMap { Self.shards($0, bounds: bounds, now: storeNow) }
+        let keptTokens = kept.flatMap { Self.tokens($0, now: clock.nowMilliseconds) }
         if let snapshot, let resumed, let keptTokens {
             incarnation = snapshot.incarnation
             shards = resumed
@@ -71,6 +76,8 @@ public final class EmbeddedCounters: Sendable {
             incarnation = Incarnation(RandomBytes.word())
             shards = (0..<Self.shardCount).map { _ in Locked(CounterShard(bounds: bounds)) }
         }
+        self.clock = EmbeddedClock(
+            base: base, boot: clock.boot, nowMilliseconds: clock.nowMilliseconds)
         self.options = options
         self.raiseFloors = raiseFloors
     }
@@ -104,6 +111,11 @@ public final class EmbeddedCounters: Sendable {
         }
     }
 
+    /// Now, for challenges. Every `nowMilliseconds` is of the monotonic clock.
+    public func moment(nowMilliseconds: Int64) -> StoreMoment {
+        StoreMoment(incarnation: incarnation, milliseconds: nowMilliseconds + clock.base)
+    }
+
     /// Accepts the counter and spends the challenge, or changes nothing. Any thread.
     public func advance(_ advance: CounterAdvance, nowMilliseconds: Int64) -> CounterVerdict {
         let hash = Self.hash(advance.keyID)
@@ -113,7 +125,8 @@ public final class EmbeddedCounters: Sendable {
                 let verdict = shard.refusalOfOldChallenge(advance.keyID)
                 return (verdict, [(keyID: KeyID, counter: UInt32)]())
             }
-            let verdict = shard.advance(advance, keyHash: hash, now: nowMilliseconds)
+            let verdict = shard.advance(
+                advance, keyHash: hash, now: nowMilliseconds + clock.base)
             return (verdict, shard.takeForgotten(countMin: Self.floorBatchCount))
         }
         if !floors.isEmpty { raiseFloors(floors) }
@@ -130,7 +143,7 @@ public final class EmbeddedCounters: Sendable {
     public func sweep(nowMilliseconds: Int64, stepCount: Int = 4096) {
         for shard in shards {
             let floors = shard.withLock { shard in
-                shard.sweep(now: nowMilliseconds, stepCount: stepCount)
+                shard.sweep(now: nowMilliseconds + clock.base, stepCount: stepCount)
                 return shard.takeForgotten(countMin: 1)
             }
             if !floors.isEmpty { raiseFloors(floors) }
@@ -145,7 +158,7 @@ public final class EmbeddedCounters: Sendable {
 
     /// Ends the store: everything is `unavailable` from now on. Nil where the state is too large
     /// to keep; the next start then gets another incarnation.
-    public func snapshot() -> EmbeddedSnapshot? {
+    public func snapshot(nowMilliseconds: Int64) -> EmbeddedSnapshot? {
         var byteCount = 0
         for shard in shards {
             let (size, floors) = shard.withLock { shard in
@@ -161,7 +174,9 @@ public final class EmbeddedCounters: Sendable {
         }
         guard byteCount + keptTokens.count <= options.snapshotByteCountMax else { return nil }
         let parts = shards.map { $0.withLock { $0.encoded() } } + [keptTokens]
-        return EmbeddedSnapshot(incarnation: incarnation, parts: parts)
+        let stopped = EmbeddedClock(
+            base: clock.base, boot: clock.boot, nowMilliseconds: nowMilliseconds)
+        return EmbeddedSnapshot(incarnation: incarnation, clock: stopped, parts: parts)
     }
 
     private func shard(_ hash: UInt64) -> Locked<CounterShard> {

@@ -4,11 +4,14 @@ public import AppAttest
 /// whoever stores it takes and deletes it in one durable step.
 public struct EmbeddedSnapshot: Hashable, Sendable {
     public let incarnation: Incarnation
+    /// As it stood at the stop.
+    public let clock: EmbeddedClock
     /// One run of bytes a shard, and one for the tokens of others that were accepted.
     public let parts: [[UInt8]]
 
-    public init(incarnation: Incarnation, parts: [[UInt8]]) {
+    public init(incarnation: Incarnation, clock: EmbeddedClock, parts: [[UInt8]]) {
         self.incarnation = incarnation
+        self.clock = clock
         self.parts = parts
     }
 

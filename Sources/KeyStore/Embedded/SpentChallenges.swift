@@ -22,6 +22,9 @@ struct SpentChallenges: Sendable {
     /// Counts generations, so that a per-key count knows when it is out of date.
     private(set) var epoch: UInt32 = 0
 
+    /// When the last challenge has expired.
+    var forgetAt: Int64 { max(current.forgetAt, previous.forgetAt) }
+
     var count: Int { current.fingerprints.count + previous.fingerprints.count }
 
     /// Whether the pair was used, and with this counter.

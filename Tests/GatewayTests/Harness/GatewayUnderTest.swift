@@ -81,7 +81,7 @@ final class GatewayUnderTest {
         self.macFullSecurityDigest = macFullSecurityDigest
         self.settings = settings
         counters = EmbeddedCounters(
-            nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000),
+            clock: .now(),
             raiseFloors: { _ in })
         let hub = Hub(
             registry: registry, embeddedCounters: counters,
@@ -212,10 +212,16 @@ final class GatewayUnderTest {
         while try !admin.exchange("GET", "/metrics").bodyText.contains(line) {}
     }
 
-    /// Milliseconds since 1970, as challenges have it.
-    var nowMilliseconds: Int64 {
-        let now = WallClock.now()
-        return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
+    /// By the clock that challenges are judged by.
+    func now(for purpose: ChallengePurpose) -> Int64 {
+        switch purpose {
+        case .attestation:
+            let now = WallClock.now()
+            return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
+        case .assertion:
+            let monotonic = MonotonicInstant.now().nanoseconds / 1_000_000
+            return counters.moment(nowMilliseconds: Int64(monotonic)).milliseconds
+        }
     }
 
     func post(_ message: WorkerMessage) { #expect(mailbox.post(message)) }

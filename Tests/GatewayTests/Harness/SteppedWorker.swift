@@ -36,7 +36,7 @@ final class SteppedWorker {
             settings: settings, challengeKeys: [GatewayUnderTest.challengeKey], generation: 0)
         let hub = Hub(
             registry: ScriptedRegistry(),
-            embeddedCounters: EmbeddedCounters(nowMilliseconds: 0, raiseFloors: { _ in }),
+            embeddedCounters: EmbeddedCounters(clock: .now(), raiseFloors: { _ in }),
             meters: [WorkerMeter()], logs: try LogWriters(settings.log))
         try hub.resolve(settings.upstreams)
         worker = try Worker(index: 0, site: site, hub: hub, mailbox: try Mailbox(countMax: 16))

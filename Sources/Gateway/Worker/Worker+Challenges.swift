@@ -1,0 +1,27 @@
+import AppAttest
+import Bytes
+import KeyStore
+
+extension Worker {
+    /// A fresh challenge, nil while the counter store has never been reached.
+    func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> [UInt8]? {
+        let id = random.bytes16()
+        let now: StoreMoment
+        switch purpose {
+        case .attestation:
+            // Spent in the registry, once for ever: gateways need no clock in common but the day's.
+            now = StoreMoment(incarnation: Incarnation(0), milliseconds: wallMilliseconds)
+        case .assertion:
+            let current = counters.moment(
+                keyID: keyID, challenge: id, now: monotonicMilliseconds)
+            guard let current else { return nil }
+            now = current
+        }
+        let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)
+        meter.add(.challenges)
+        return site.sealer.token(
+            of: Challenge(
+                purpose: purpose, expiresAt: now.milliseconds + life,
+                incarnation: now.incarnation, id: id, keyID: keyID))
+    }
+}

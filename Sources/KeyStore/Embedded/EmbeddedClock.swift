@@ -1,0 +1,35 @@
+public import Bytes
+import EventLoop
+
+/// The clock of embedded counters: the machine's monotonic one, which nobody can set, plus a base.
+///
+/// The base is fixed when an incarnation begins: the time of day less the monotonic time, so that
+/// challenges do not tell for how long the machine has been up. Nothing asks the time of day again.
+public struct EmbeddedClock: Hashable, Sendable {
+    /// Added to monotonic milliseconds.
+    public let base: Int64
+    /// The boot whose monotonic clock it is; nil where the system does not tell.
+    public let boot: Bytes16?
+    /// When it began, or when the counters were stopped: monotonic milliseconds.
+    public let nowMilliseconds: Int64
+
+    public init(base: Int64, boot: Bytes16?, nowMilliseconds: Int64) {
+        self.base = base
+        self.boot = boot
+        self.nowMilliseconds = nowMilliseconds
+    }
+
+    /// Begins at this moment of this machine.
+    public static func now() -> EmbeddedClock {
+        let monotonic = Int64(MonotonicInstant.now().nanoseconds / 1_000_000)
+        let wall = WallClock.now()
+        return EmbeddedClock(
+            base: wall.seconds * 1000 + Int64(wall.nanoseconds) / 1_000_000 - monotonic,
+            boot: HostSystem.bootID, nowMilliseconds: monotonic)
+    }
+
+    /// Whether this clock goes on where `stopped` was left: in the same boot, and not earlier.
+    func continues(_ stopped: EmbeddedClock) -> Bool {
+        boot != nil && boot == stopped.boot && nowMilliseconds >= stopped.nowMilliseconds
+    }
+}
