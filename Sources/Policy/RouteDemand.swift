@@ -49,6 +49,7 @@ struct RouteDemand: Hashable, Sendable {
             ("on_missing", onMissing.isCovered(by: other.onMissing)),
             ("on_invalid", onInvalid.isCovered(by: other.onInvalid)),
             ("on_store_failure", coversStoreFailure(of: other)),
+            ("apps", restrictions.apps.isSubset(of: other.restrictions.apps)),
             (
                 "environments",
                 restrictions.environments.isSubset(of: other.restrictions.environments)

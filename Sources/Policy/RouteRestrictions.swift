@@ -44,6 +44,7 @@ public struct AppCategories: Hashable, Sendable {
 /// Beside ``AttestPolicy``, which each exchange copies: these are compiled, and only looked into.
 public struct RouteRestrictions: Hashable, Sendable {
     public var limits = ShortfallLimits()
+    public var apps = RouteApps.unnamed
     public var environments = KeyEnvironments.all
     public var categories = AppCategories.all
     public var versions: VersionRule?
@@ -53,7 +54,7 @@ public struct RouteRestrictions: Hashable, Sendable {
 
     /// Whether a good proof is not enough.
     public var isDemanding: Bool {
-        environments != .all || categories != .all || versions != nil
+        apps.only != nil || environments != .all || categories != .all || versions != nil
             || risk.map { $0.action != .observe } ?? false
     }
 }

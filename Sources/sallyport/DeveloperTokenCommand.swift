@@ -12,12 +12,15 @@ enum DeveloperTokenCommand {
           --ttl DURATION  how long it is good for, as 30d; at most developer_tokens.max_ttl
           --routes A,B    the routes that it is good for (default: all that take such tokens)
           --tier TIER     what it counts for: token (default) or none
+          --app APP_ID    the app that it stands in for, where routes take some apps only
 
         Prints the token on standard output, and its id and end on standard error. It is sent in the
         header of session tokens, and is good only on routes whose attest.accept names developer.
         """
 
-    private static let options = ["-c", "--config", "--name", "--ttl", "--routes", "--tier"]
+    private static let options = [
+        "-c", "--config", "--name", "--ttl", "--routes", "--tier", "--app",
+    ]
 
     static func main(_ words: [String]) {
         let arguments = Arguments(words, options: options, flags: [], usage: usage)
@@ -36,7 +39,7 @@ enum DeveloperTokenCommand {
         let now = WallClock.now().seconds
         let token = DeveloperToken(
             name: name, id: DeveloperToken.makeID(), issuedAt: now, expiresAt: now + life,
-            audience: routes, worth: worth)
+            audience: routes, worth: worth, appID: appID(arguments.value("--app"), settings))
         warn(token, settings)
         do {
             let keys = try SecretKeyFiles.challengeKeys(for: settings)
@@ -78,7 +81,26 @@ enum DeveloperTokenCommand {
         return names
     }
 
+    private static func appID(_ text: String?, _ settings: Settings) -> String? {
+        guard let text else { return nil }
+        guard settings.apps.contains(where: { $0.id == text }) else {
+            Exit.usage("--app: no app \(text) is configured (apps)")
+        }
+        return text
+    }
+
     private static func warn(_ token: DeveloperToken, _ settings: Settings) {
+        for route in settings.routes
+        where route.attest.accept.contains(.developer)
+            && (token.audience.isEmpty || token.audience.contains(route.name))
+        {
+            guard let apps = route.restrictions.apps.only,
+                token.appID.map(apps.contains) != true
+            else { continue }
+            Console.complain(
+                "warning: route \(route.name) takes \(apps.sorted().joined(separator: ", ")) only "
+                    + "(--app)")
+        }
         if settings.developerRoutes.isEmpty {
             Console.complain("warning: no route takes developer tokens (attest.accept)")
         }

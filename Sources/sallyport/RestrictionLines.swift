@@ -17,6 +17,9 @@ enum RestrictionLines {
                 "tier \(attest.minTier.name) at least, below it "
                     + words(attest.onLowerTier, limits.lowerTier))
         }
+        if let apps = restrictions.apps.only {
+            lines.append("apps \(apps.sorted().joined(separator: ", "))")
+        }
         if restrictions.environments != .all {
             let names = AttestEnvironment.allCases
                 .filter { restrictions.environments.contains($0.asSet) }.map(\.rawValue)

@@ -70,6 +70,17 @@ struct RouteDemandTests {
     @Test("restrictions are sets: less is more, and neither may be")
     func restrictions() {
         let open = enforcing()
+        func apps(_ ids: Set<String>, areAll: Bool = false) -> Route {
+            enforcing { _, restrictions in
+                restrictions.apps = .named(ids, areAll: areAll)
+            }
+        }
+        expect(open, below: apps(["a"]), in: "apps")
+        expect(apps(["a", "b"]), below: apps(["a"]), in: "apps")
+        #expect(apps(["a"]).settingsBelow(apps(["b"])) == ["apps"])
+        // To name all that there are is to say `any`.
+        let all = apps(["a", "b"], areAll: true)
+        #expect(open.settingsBelow(all).isEmpty && all.settingsBelow(open).isEmpty)
         func environments(_ environments: KeyEnvironments) -> Route {
             enforcing { _, restrictions in restrictions.environments = environments }
         }

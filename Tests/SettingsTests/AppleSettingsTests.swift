@@ -122,7 +122,11 @@ struct AppleSettingsTests {
 
     @Test("teams of several apps have keys of their own")
     func teams() throws {
-        let apps = "apps: [{ id: ABCDE12345.a }, { id: ABCDE12345.b }, { id: FGHIJ67890.c }]\n"
+        let apps = """
+            apps: [{ id: ABCDE12345.a }, { id: ABCDE12345.b }, { id: FGHIJ67890.c }]
+            routes: [{ name: all, path: '/*', upstream: api, attest: { mode: enforce, apps: any } }]
+
+            """
         let configuration = try configuration()
         let settings = try configuration.settings(
             apps + """
@@ -134,7 +138,34 @@ struct AppleSettingsTests {
         #expect(settings.apple?.keys.map(\.key.teamID) == ["FGHIJ67890", "ABCDE12345"])
         #expect(
             configuration.problems(apps + "apple: { keys: [{ key_id: AAAAAAAAA1, file: /a.p8 }] }")
-                == ["2:17: apple.keys[0]: the apps are of several teams: write team_id"])
+                == ["3:17: apple.keys[0]: the apps are of several teams: write team_id"])
+    }
+
+    @Test("a token of DeviceCheck does not tell the apps of a team apart")
+    func devicesOfApps() throws {
+        let configuration = try configuration()
+        func problems(_ apps: String) -> [String] {
+            configuration.problems(
+                """
+                apps: [{ id: ABCDE12345.a }, { id: ABCDE12345.b }, { id: FGHIJ67890.c }]
+                apple: { keys: [{ key_id: AAAAAAAAA1, file: /a.p8, team_id: ABCDE12345 }] }
+                device_check: { team_id: ABCDE12345 }
+                routes:
+                  - name: all
+                    path: /*
+                    upstream: api
+                    attest: { mode: enforce, accept: [device_check], apps: \(apps) }
+                """)
+        }
+        for apps in ["any", "[ABCDE12345.a, ABCDE12345.b]"] { #expect(problems(apps).isEmpty) }
+        for apps in ["[ABCDE12345.a]", "[ABCDE12345.a, FGHIJ67890.c]", "[FGHIJ67890.c]"] {
+            #expect(
+                problems(apps) == [
+                    "8:21: routes[0].attest.apps: with accept: device_check must name every app "
+                        + "of team ABCDE12345 (or any): such a token does not say which of them "
+                        + "made it"
+                ])
+        }
     }
 
     @Test("says everything that is wrong, and where, and shows no secret")

@@ -248,6 +248,7 @@ struct Configuration {
             rate_limit: [first_limit, first.key]
             attest:
               mode: enforce
+              apps: [ABCDE12345.com.example.b]
               client_data: body
               challenge: off
               replay: durable
@@ -275,7 +276,7 @@ struct Configuration {
             upstream: first.two
             body_max: 1025B
             upgrade: [websocket]
-            attest: { mode: observe, challenge: off, replay: durable }
+            attest: { mode: observe, apps: any, challenge: off, replay: durable }
           - name: c
             path: /a%20b/*
             hosts: [API.example.com., '*.Example.org', '[::1]']
@@ -284,6 +285,7 @@ struct Configuration {
             allow_weaker: true
             attest:
               mode: enforce
+              apps: [ABCDE12345.com.example.b, ABCDE12345.com.example.app]
               replay: { window: 1024 }
               accept: [assertion, developer]
               on_missing: { limit: challenge }
@@ -314,12 +316,13 @@ struct Configuration {
           - name: f
             path: /teapot
             respond: { status: 418, body: 'a "b"', content_type: text/html }
-            attest: { mode: observe }
+            attest: { mode: observe, apps: any }
           - name: g
             path: /grown
             upstream: first.two
             attest:
               mode: enforce
+              apps: any
               rollout:
                 start: 100%
                 step: x100

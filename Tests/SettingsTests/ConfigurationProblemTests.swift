@@ -255,9 +255,9 @@ struct WarningTests {
                     "5:13: routes[0].attest: on_invalid lets requests with any nonsense for a "
                         + "proof pass, and on_missing refuses those with none",
                     "9:13: routes[1].attest: on_missing: pass lets whoever sends no proof around "
-                        + "min_tier, environments, categories, min_bundle_version and risk",
+                        + "min_tier, apps, environments, categories, min_bundle_version and risk",
                     "13:13: routes[2].attest: on_missing: pass lets whoever sends no proof around "
-                        + "min_tier, environments, categories, min_bundle_version and risk",
+                        + "min_tier, apps, environments, categories, min_bundle_version and risk",
                 ])
         #expect(try Configuration().warnings("admin: { bind: localhost:1 }").isEmpty)
         #expect(try Configuration().warnings("admin: { bind: unix:/run/s }").isEmpty)

@@ -101,6 +101,48 @@ extension GoldenCase {
                 24:68: routes[4].attest.categories.only[3]: listed twice
                 """#),
         GoldenCase(
+            "apps that routes do not name, or name wrongly",
+            #"""
+            apps: [{ id: ABCDE12345.com.example.app }, { id: ABCDE12345.com.example.b }]
+            routes:
+              - name: a
+                path: /a
+                upstream: api
+                attest: { mode: enforce }
+              - name: b
+                path: /b
+                upstream: api
+                attest: { mode: observe, apps: [] }
+              - name: c
+                path: /c
+                upstream: api
+                attest: { mode: enforce, apps: [ABCDE12345.com.exmple.b, any] }
+              - name: d
+                path: /d
+                upstream: api
+                attest: { mode: off, apps: any }
+              - name: f
+                path: /f
+                upstream: api
+                attest: { mode: enforce, apps: all }
+              - name: g
+                path: /g
+                upstream: api
+                attest: { mode: off }
+            """#,
+            expects: #"""
+                6:21: routes[0].attest.mode: with several apps configured, apps is needed too: \#
+                the ids of those whose requests this route takes, or any
+                10:36: routes[1].attest.apps: is empty: no request would pass
+                14:37: routes[2].attest.apps[0]: "ABCDE12345.com.exmple.b": no app has this id: \#
+                did you mean "ABCDE12345.com.example.b"?
+                14:62: routes[2].attest.apps[1]: "any": no app has this id; known: \#
+                ABCDE12345.com.example.app, ABCDE12345.com.example.b
+                18:26: routes[3].attest.apps: is used with mode observe or enforce: off looks at \#
+                nothing
+                22:36: routes[4].attest.apps: expected a list, found the text "all"
+                """#),
+        GoldenCase(
             "bad versions",
             #"""
             apps: [{ id: ABCDE12345.com.example.app }, { id: ABCDE12345.com.example.b }]
@@ -108,15 +150,15 @@ extension GoldenCase {
               - name: a
                 path: /a
                 upstream: api
-                attest: { mode: enforce, min_bundle_version: v4 }
+                attest: { mode: enforce, min_bundle_version: v4, apps: any }
               - name: b
                 path: /b
                 upstream: api
-                attest: { mode: enforce, min_bundle_version: { min: '4.2', grace: '4.10' } }
+                attest: { mode: enforce, min_bundle_version: { min: '4.2', grace: '4.10' }, apps: any }
               - name: c
                 path: /c
                 upstream: api
-                attest: { mode: enforce, min_bundle_version: { grace: 1, missing: allow } }
+                attest: { mode: enforce, min_bundle_version: { grace: 1, missing: allow }, apps: any }
               - name: d
                 path: /d
                 upstream: api
@@ -125,18 +167,21 @@ extension GoldenCase {
                   min_bundle_version:
                     apps: { ABCDE12345.com.example.app: 1.2.3.4.5.6.7.8.9, \#
             ABCDE12345.com.exmple.b: 1 }
+                  apps: any
               - name: e
                 path: /e
                 upstream: api
                 attest:
                   mode: enforce
                   min_bundle_version: { apps: { ABCDE12345.com.example.b: { grace: 1 } } }
+                  apps: any
               - name: f
                 path: /f
                 upstream: api
                 attest:
                   mode: enforce
                   min_bundle_version: { apps: { ABCDE12345.com.example.b: 2 } }
+                  apps: any
             """#,
             expects: #"""
                 6:50: routes[0].attest.min_bundle_version: "v4" is not a version: 1 to 8 numbers \#
@@ -153,11 +198,11 @@ extension GoldenCase {
                 as 4.2.1
                 21:64: routes[3].attest.min_bundle_version.apps.ABCDE12345.com.exmple.b: no app \#
                 has this id: did you mean "ABCDE12345.com.example.b"?
-                27:63: routes[4].attest.min_bundle_version.apps.ABCDE12345.com.example.b: \#
+                28:63: routes[4].attest.min_bundle_version.apps.ABCDE12345.com.example.b: \#
                 required key "min" is missing
-                27:65: routes[4].attest.min_bundle_version.apps.ABCDE12345.com.example.b.grace: \#
+                28:65: routes[4].attest.min_bundle_version.apps.ABCDE12345.com.example.b.grace: \#
                 is used with min only
-                33:27: routes[5].attest.min_bundle_version: has no version for \#
+                35:27: routes[5].attest.min_bundle_version: has no version for \#
                 "ABCDE12345.com.example.app": add it to apps, or min for all others
                 """#),
         GoldenCase(

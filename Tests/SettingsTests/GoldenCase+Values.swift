@@ -267,6 +267,8 @@ extension GoldenCase {
                 12:5: apps[8]: app "ABCDE12345.c" is listed twice
                 13:5: apps[9]: required key "id" is missing
                 13:19: apps[9].environments: expected a list, found the text "production"
+                16:66: routes[0].attest.mode: with several apps configured, apps is needed too: \#
+                the ids of those whose requests this route takes, or any
                 """#),
         GoldenCase(
             "extra roots that are none",

@@ -24,10 +24,12 @@ public struct DeveloperToken: Hashable, Sendable {
     public var audience: [String]
     /// `tier`.
     public var worth: Worth
+    /// `app`: the app that it stands in for, where a route takes some apps only.
+    public var appID: String?
 
     public init(
         name: String, id: String, issuedAt: Int64, expiresAt: Int64, audience: [String],
-        worth: Worth
+        worth: Worth, appID: String? = nil
     ) {
         self.name = name
         self.id = id
@@ -35,6 +37,7 @@ public struct DeveloperToken: Hashable, Sendable {
         self.expiresAt = expiresAt
         self.audience = audience
         self.worth = worth
+        self.appID = appID
     }
 
     /// A new ``id``: 16 hexadecimal digits.
@@ -76,6 +79,7 @@ public struct DeveloperTokenSealer: Sendable {
         writer.member("iat", int: developer.issuedAt)
         writer.member("exp", int: developer.expiresAt)
         writer.member("tier", string: developer.worth.rawValue)
+        if let appID = developer.appID { writer.member("app", string: appID) }
         writer.endObject()
         let claims = writer.finish()
         return tokens.token(of: claims.readable)
@@ -105,6 +109,6 @@ public struct DeveloperTokenSealer: Sendable {
         guard isForRoute else { throw .audience }
         return DeveloperToken(
             name: name, id: id, issuedAt: life.issuedAt, expiresAt: life.expiresAt,
-            audience: [audience], worth: worth)
+            audience: [audience], worth: worth, appID: claims.text("app"))
     }
 }

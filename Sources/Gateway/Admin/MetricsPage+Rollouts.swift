@@ -22,6 +22,21 @@ extension MetricsPage {
         }
     }
 
+    static func writeApps(_ hub: Hub, _ page: inout PrometheusText) {
+        page.family(
+            "sallyport_app_requests_total", .counter,
+            help: "Requests to routes that ask for a proof, by the app that they say they are from,"
+                + " and by what the proof was worth.")
+        let ids = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.appIDs) }
+        for id in ids.sorted() {
+            for bucket in RequestBucket.allCases {
+                let count = hub.meters.reduce(0) { $0 &+ $1.appCount(id, bucket) }
+                guard count > 0 else { continue }
+                page.sample([("app", id), ("bucket", bucket.name.description)], count)
+            }
+        }
+    }
+
     static func writeRollouts(_ site: Site, _ page: inout PrometheusText) {
         let figures = RolloutFigures.all(site)
         page.family(

@@ -12,6 +12,7 @@ enum MetricsPage {
         var page = PrometheusText()
         writeRoutes(hub, &page)
         writeBuckets(hub, &page)
+        writeApps(hub, &page)
         writeRollouts(site, &page)
         writeWorkers(hub, &page)
         writeServers(hub, &page)

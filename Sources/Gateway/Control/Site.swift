@@ -39,6 +39,8 @@ public final class Site: Sendable {
     let pseudonyms: Pseudonyms
     /// Names of the routes that take session tokens.
     let tokenRoutes: [String]
+    /// Of those that take some apps only, whose.
+    let tokenRouteApps: [String: Set<String>]
     let headLimits: HeadLimits
     let responseHeadLimits: HeadLimits
     private let challengeLife: Int64
@@ -85,7 +87,7 @@ public final class Site: Sendable {
         signals = SiteSignals(settings, limits)
         identity = try IdentityIssuer(settings)
         treatments = settings.routes.map { RouteTreatment($0, settings) }
-        standards = settings.routes.map { RouteStandard($0.restrictions, limits) }
+        standards = settings.routes.map { RouteStandard($0.restrictions, limits, settings) }
         rolloutRegister = register
         let shares = register.shares(of: settings.rolloutCourses)
         rollouts = settings.routes.map { shares[.route($0.name)] }
@@ -98,6 +100,10 @@ public final class Site: Sendable {
         receiptSchedule = ReceiptSchedule(settings.receipts)
         fieldNames = SiteFieldNames(settings)
         tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
+        tokenRouteApps = Dictionary(
+            settings.routes.compactMap { route in
+                route.restrictions.apps.only.map { (route.name, $0) }
+            }, uniquingKeysWith: { $0.intersection($1) })
         headLimits = Self.headLimits(settings.limits)
         responseHeadLimits = Self.responseHeadLimits(settings.limits)
         challengeLife = settings.challenge.timeToLive.milliseconds

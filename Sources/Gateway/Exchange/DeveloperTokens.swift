@@ -14,10 +14,11 @@ extension Exchange {
     }
 
     /// Accepts a request by a developer's token: there is no key, and nothing is known of an app,
-    /// so of what the route demands only the tier is measured.
+    /// so of what the route demands only the tier is measured, and whose app it was made for.
     func verifyDeveloperToken() throws(Refusal) -> Step {
         do throws(Refusal) {
             let token = try authenticDeveloperToken()
+            if let standard, !standard.takes(token.appID) { throw Refusal.appMismatch }
             try meetTier(token.worth.tier)
             worker.meter.add(.developerTokens)
             if shortfall == nil { decision = .developer }

@@ -163,6 +163,11 @@ final class Exchange {
     /// The same, once that is proved.
     var provenKeyID: KeyID? { tier == .none ? nil : claimedKeyID }
 
+    /// The app that the request says it is from.
+    var claimedAppID: String? {
+        app?.id ?? token?.appID ?? developerToken?.appID ?? enrolment?.record.appID
+    }
+
     var requestIDText: String {
         var text = ByteBuffer(capacity: 64)
         appendRequestID(to: &text)

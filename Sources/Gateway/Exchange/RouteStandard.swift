@@ -6,6 +6,10 @@ import Settings
 /// What a route demands of a request whose proof holds, and the rate limits of those that fall
 /// short, ready for the request path. Most routes have none.
 final class RouteStandard: Sendable {
+    /// Whose requests are taken, by app id; nil for those of every app.
+    let apps: Set<String>?
+    /// Whether a token of DeviceCheck does, which tells its team alone.
+    let takesDevices: Bool
     let environments: KeyEnvironments
     let categories: AppCategories
     let versions: VersionRule?
@@ -16,8 +20,20 @@ final class RouteStandard: Sendable {
     let lowerTierLimit: RateLimit?
     let riskLimit: RateLimit?
 
-    init?(_ restrictions: RouteRestrictions, _ rateLimits: [String: RateLimit]) {
-        if restrictions == RouteRestrictions() { return nil }
+    init?(
+        _ restrictions: RouteRestrictions, _ rateLimits: [String: RateLimit], _ settings: Settings
+    ) {
+        var rest = restrictions
+        rest.apps = .unnamed
+        let apps = restrictions.apps.only
+        if apps == nil, rest == RouteRestrictions() { return nil }
+        self.apps = apps
+        takesDevices =
+            if let apps, let deviceCheck = settings.deviceCheck {
+                settings.takesDevices(of: deviceCheck.teamID, for: apps)
+            } else {
+                apps == nil
+            }
         environments = restrictions.environments
         categories = restrictions.categories
         versions = restrictions.versions
@@ -28,6 +44,14 @@ final class RouteStandard: Sendable {
         storeFailureLimit = limits.storeFailure.flatMap { rateLimits[$0] }
         lowerTierLimit = limits.lowerTier.flatMap { rateLimits[$0] }
         riskLimit = limits.risk.flatMap { rateLimits[$0] }
+    }
+}
+
+extension RouteStandard {
+    /// Whether requests of this app are taken; nil stands for one that is not known.
+    func takes(_ appID: String?) -> Bool {
+        guard let apps else { return true }
+        return appID.map(apps.contains) ?? false
     }
 }
 
@@ -69,6 +93,8 @@ extension Refusal {
         }
     }
 
+    /// By whatever proof: the app is right, and this route is not for it.
+    static let appMismatch = Refusal(.distributionNotAllowed, detail: "app_mismatch")
     static let tierDetail = "tier"
     static let tokenMissingDetail = "token_missing"
 }
@@ -122,6 +148,9 @@ extension Exchange {
     }
 
     private func meet(_ standard: RouteStandard) throws(Refusal) {
+        let isOfItsApps =
+            device == nil ? standard.takes(app?.id ?? token?.appID) : standard.takesDevices
+        guard isOfItsApps else { throw Refusal.appMismatch }
         // What is not known is not allowed, unless everything is.
         let environment =
             (key?.environment ?? token?.environment ?? device?.environment)?.asSet ?? .all

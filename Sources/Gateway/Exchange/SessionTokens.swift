@@ -146,6 +146,17 @@ extension Exchange {
         return names
     }
 
+    /// A token is for routes that take its app. Those that were asked for by name are not left out
+    /// in silence, and nothing is spent yet.
+    func narrowAudience() throws(Refusal) {
+        guard let app else { return }
+        let all = tokenAudience
+        tokenAudience.removeAll { site.tokenRouteApps[$0]?.contains(app.id) == false }
+        guard !tokenAudience.isEmpty, tokenAudience == all || body.byteCount == 0 else {
+            throw Refusal.appMismatch
+        }
+    }
+
     private static func routeNames(_ json: Span<UInt8>, byteCountMax: Int) -> [String]? {
         guard
             let value = try? JSONValue.parse(json, byteCountMax: byteCountMax, depthMax: 4),

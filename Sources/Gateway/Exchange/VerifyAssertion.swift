@@ -26,6 +26,7 @@ extension Exchange {
                 use(known)
             }
             if verified == nil { verified = try verifySignature(evidence) }
+            if endpoint == .assertToken { try narrowAudience() }
             guard try judgeSignals(of: evidence.keyID) else { return .wait }
             try meetStandard(.attested)
         } catch {

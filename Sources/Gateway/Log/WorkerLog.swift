@@ -73,6 +73,7 @@ final class WorkerLog {
         {
             writeKey(keyID, exchange.site)
         }
+        if let appID = exchange.claimedAppID { writer.member("app", string: appID) }
         if let signals = exchange.signals, !signals.raised.isEmpty {
             writer.beginArray("signals")
             for signal in signals.raised {

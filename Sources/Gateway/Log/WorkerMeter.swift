@@ -1,3 +1,4 @@
+import AppAttest
 import EventLoop
 import KeyStore
 import Policy
@@ -125,6 +126,8 @@ final class WorkerMeter: @unchecked Sendable {
     private let gauges = GaugeBlock(count: 2)
     /// By name, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
+    /// By app id, likewise: a counter for each bucket.
+    private let byApp = Locked<[String: CounterBlock]>([:])
     private let servers = Locked<[ServerLabel: ServerMeter]>([:])
     // The worker's own thread only: the meters of the current site's routes, by index.
     private var routes: [RouteMeter] = []
@@ -142,6 +145,20 @@ final class WorkerMeter: @unchecked Sendable {
         }
         guard let bucket = exchange.requestBucket else { return }
         meter.count(bucket, exchange.rolloutSide, isRefused: exchange.isRefusedByProof)
+        if let app = app(of: exchange) { app.add(Int(bucket.rawValue)) }
+    }
+
+    /// Nil where the app is not known, or is not of the configuration.
+    private func app(of exchange: Exchange) -> CounterBlock? {
+        guard let id = exchange.claimedAppID,
+            exchange.site.settings.apps.contains(where: { $0.id == id })
+        else { return nil }
+        return byApp.withLock { meters in
+            if let known = meters[id] { return known }
+            let fresh = CounterBlock(count: RequestBucket.allCases.count)
+            meters[id] = fresh
+            return fresh
+        }
     }
 
     private func meter(of exchange: Exchange) -> RouteMeter {
@@ -233,4 +250,8 @@ final class WorkerMeter: @unchecked Sendable {
     var tunnelCount: Int64 { gauges.value(1) }
     func serverMeter(_ label: ServerLabel) -> ServerMeter? { servers.withLock { $0[label] } }
     var routeMeters: [String: RouteMeter] { byName.withLock { $0 } }
+    var appIDs: Set<String> { byApp.withLock { Set($0.keys) } }
+    func appCount(_ id: String, _ bucket: RequestBucket) -> UInt64 {
+        byApp.withLock { $0[id] }?.value(Int(bucket.rawValue)) ?? 0
+    }
 }

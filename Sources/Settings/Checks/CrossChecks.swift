@@ -118,6 +118,7 @@ struct CrossChecks {
     }
 
     private func checkDeviceCheck() {
+        for route in routes { checkTeam(of: route) }
         // A section that is faulty has been reported.
         guard settings.deviceCheck == nil, context.errors.isEmpty,
             let route = routes.first(where: { $0.route.attest.accept.contains(.deviceCheck) })
@@ -125,6 +126,18 @@ struct CrossChecks {
         context.error(
             "\(route.path).attest.accept: device_check needs the sections apple and device_check: "
                 + "nobody could be asked", at: route.modeMark)
+    }
+
+    /// A token of DeviceCheck names a team, not an app.
+    private func checkTeam(of route: PlacedRoute) {
+        guard route.route.attest.accept.contains(.deviceCheck),
+            let only = route.route.restrictions.apps.only, let deviceCheck = settings.deviceCheck,
+            !settings.takesDevices(of: deviceCheck.teamID, for: only)
+        else { return }
+        context.error(
+            "\(route.path).attest.apps: with accept: device_check must name every app of team "
+                + "\(deviceCheck.teamID) (or any): such a token does not say which of them made it",
+            at: route.modeMark)
     }
 
     private func checkApps(hasApps: Bool) {
@@ -167,6 +180,12 @@ extension AttestPolicy {
 }
 
 extension Settings {
+    /// Whether all of the team's apps, one of them at least, are among `ids`.
+    public func takesDevices(of teamID: String, for ids: Set<String>) -> Bool {
+        let team = Set(apps.filter { $0.teamID == teamID }.map(\.id))
+        return !team.isEmpty && team.isSubset(of: ids)
+    }
+
     /// What the gateway answers itself, below ``EndpointSettings/base``.
     public var ownEndpoints: [String] {
         var names = ["attest/challenge", "attest/verify", "assert/challenge"]

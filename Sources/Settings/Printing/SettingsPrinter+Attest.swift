@@ -52,6 +52,11 @@ extension SettingsPrinter {
     }
 
     private static func write(_ restrictions: RouteRestrictions, to yaml: inout YAMLText) {
+        switch restrictions.apps {
+        case .unnamed: break
+        case .any: yaml.entry("apps", "any")
+        case .named(let ids, _): yaml.entry("apps", list: ids.sorted())
+        }
         if restrictions.environments != .all {
             let environments = AttestEnvironment.allCases.filter {
                 restrictions.environments.contains($0.asSet)

@@ -47,6 +47,7 @@ enum AttestReader {
             ShortfallReader(isAcceptKnown: isAcceptKnown).read(
                 &section, into: &policy, &restrictions.limits)
             RestrictionReader.read(&section, into: &restrictions, isOff: mode == .off)
+            if let mode, mode != .off { RestrictionReader.checkApps(&section, mode: modeField) }
             warn(policy, restrictions, section)
             let bodyMembers = [section.field("challenge_member"), section.field("key_id_member")]
             if let name = bodyMembers[0].flatMap(member) { policy.challengeMember = name }
@@ -81,7 +82,7 @@ enum AttestReader {
         }
         if policy.onMissing == .pass, restrictions.isDemanding || policy.minTier > .none {
             section.warning(
-                "on_missing: pass lets whoever sends no proof around min_tier, environments, "
+                "on_missing: pass lets whoever sends no proof around min_tier, apps, environments, "
                     + "categories, min_bundle_version and risk")
         }
     }

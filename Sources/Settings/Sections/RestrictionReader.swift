@@ -1,13 +1,15 @@
 public import AppAttest
 public import Policy
+import YAML
 
 /// Reads what a route demands of a request whose proof is good.
 enum RestrictionReader {
     static func read(
         _ section: inout Section, into restrictions: inout RouteRestrictions, isOff: Bool
     ) {
-        let names = ["environments", "categories", "min_bundle_version", "risk"]
+        let names = ["environments", "categories", "min_bundle_version", "risk", "apps"]
         let fields = names.map { section.field($0) }
+        if let apps = fields[4].flatMap(apps) { restrictions.apps = apps }
         if let environments = fields[0].flatMap(environments) {
             restrictions.environments = environments
         }
@@ -22,6 +24,35 @@ enum RestrictionReader {
                 "is used with mode observe or enforce: off looks at nothing",
                 at: field.keyMark)
         }
+    }
+
+    /// With several apps each route says whose requests it takes: that is never guessed.
+    static func checkApps(_ section: inout Section, mode: Field?) {
+        guard let mode, section.field("apps") == nil, mode.context.apps.count > 1 else { return }
+        mode.error(
+            "with several apps configured, apps is needed too: the ids of those whose requests "
+                + "this route takes, or any")
+    }
+
+    private static func apps(_ field: Field) -> RouteApps? {
+        if case .scalar("any", _) = field.node.kind { return .any }
+        let known = field.context.apps.map(\.id)
+        let listed = field.list { field -> String? in
+            guard let text = field.text() else { return nil }
+            // Without any that is right, what is wrong has been reported there.
+            guard known.isEmpty || known.contains(text.value) else {
+                let ending = Suggestion.ending(for: text.value, among: known, listing: true)
+                field.error("\(text.shown): no app has this id\(ending)")
+                return nil
+            }
+            return text.value
+        }
+        guard let listed else { return nil }
+        guard !listed.isEmpty else {
+            field.error("is empty: no request would pass")
+            return nil
+        }
+        return .named(Set(listed), areAll: Set(known).isSubset(of: listed))
     }
 
     private static func environments(_ field: Field) -> KeyEnvironments? {

@@ -1,0 +1,20 @@
+/// Whose requests a route takes, of the apps that the configuration has.
+public enum RouteApps: Hashable, Sendable {
+    /// It does not say: right as long as there is one app.
+    case unnamed
+    case any
+    /// By their ids; `areAll` where no other app is configured.
+    case named(Set<String>, areAll: Bool)
+
+    /// The only ones that are let in; nil for all.
+    public var only: Set<String>? {
+        if case .named(let ids, areAll: false) = self { ids } else { nil }
+    }
+
+    /// Whether `other` takes whatever comes in here.
+    func isSubset(of other: RouteApps) -> Bool {
+        guard let theirs = other.only else { return true }
+        guard case .named(let ids, _) = self else { return false }
+        return ids.isSubset(of: theirs)
+    }
+}
