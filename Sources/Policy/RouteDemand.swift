@@ -5,6 +5,9 @@
 struct RouteDemand: Hashable, Sendable {
     private let mode: AttestMode
     private let rolloutPercent: Int
+    private let clientData: ClientDataShape
+    private let challenge: ChallengeRequirement
+    private let replay: ReplayPolicy
     private let accept: AcceptedProofs
     private let minTier: TrustTier
     private let onMissing: Leniency
@@ -18,6 +21,9 @@ struct RouteDemand: Hashable, Sendable {
         let limits = route.restrictions.limits
         mode = policy.mode
         rolloutPercent = policy.rolloutPercent
+        clientData = policy.clientData
+        challenge = policy.challenge
+        replay = policy.replay
         accept = policy.accept
         minTier = policy.minTier
         onMissing = Leniency(policy.onMissing, limits.missing)
@@ -39,6 +45,12 @@ struct RouteDemand: Hashable, Sendable {
             return mode.strictness < other.mode.strictness ? ["mode"] : []
         }
         let comparisons = [
+            ("client_data", !isSigned(as: other) || coversClientData(of: other)),
+            (
+                "challenge",
+                !isSigned(as: other) || challenge == .required || other.challenge == .off
+            ),
+            ("replay", !isSigned(as: other) || replay.covers(other.replay)),
             ("rollout", rolloutPercent >= other.rolloutPercent),
             (
                 "accept",
@@ -62,6 +74,16 @@ struct RouteDemand: Hashable, Sendable {
     }
 
     // MARK: single settings
+
+    /// Both take assertions: how one is signed makes no difference where there is none.
+    private func isSigned(as other: RouteDemand) -> Bool {
+        accept.contains(.assertion) && other.accept.contains(.assertion)
+    }
+
+    /// The `header` shape signs method and path too.
+    private func coversClientData(of other: RouteDemand) -> Bool {
+        clientData == .header || other.clientData == .body
+    }
 
     /// What becomes of a proof that is worth `tier`, or of the best one below it that is taken.
     private func leniency(at tier: TrustTier) -> Leniency {
@@ -163,6 +185,19 @@ extension StoreFailurePolicy {
         case .limit: 1
         case .tokensOnly: 2
         case .deny: 3
+        }
+    }
+}
+
+extension ReplayPolicy {
+    /// Whether no counter passes here that `other` would have refused; only `durable` ones are kept
+    /// where no failure loses them.
+    fileprivate func covers(_ other: ReplayPolicy) -> Bool {
+        switch (self, other) {
+        case (.durable, _), (.strict, .strict), (.strict, .window): true
+        case (.window(let size), .window(let theirs)): size <= theirs
+        case (.window(let size), .strict): size <= 1
+        case (.strict, .durable), (.window, .durable): false
         }
     }
 }

@@ -67,6 +67,35 @@ struct RouteDemandTests {
         #expect(tokens.settingsBelow(both).isEmpty && both.settingsBelow(tokens).isEmpty)
     }
 
+    @Test("what is signed, and what may come again, are demands of routes that take assertions")
+    func signatures() {
+        let strict = enforcing()
+        func replay(_ replay: ReplayPolicy) -> Route {
+            enforcing { policy, _ in policy.replay = replay }
+        }
+        let body = enforcing { policy, _ in policy.clientData = .body }
+        expect(body, below: strict, in: "client_data")
+        let unchallenged = enforcing { policy, _ in
+            policy.challenge = .off
+            policy.replay = .durable
+        }
+        expect(unchallenged, below: replay(.durable), in: "challenge")
+        #expect(unchallenged.settingsBelow(strict) == ["challenge"])
+        #expect(strict.settingsBelow(unchallenged) == ["replay"])
+        expect(strict, below: replay(.durable), in: "replay")
+        expect(replay(.window(64)), below: strict, in: "replay")
+        expect(replay(.window(64)), below: replay(.window(63)), in: "replay")
+        #expect(strict.settingsBelow(replay(.window(1))).isEmpty)
+        #expect(replay(.window(1)).settingsBelow(strict).isEmpty)
+        // Where no assertion is taken nothing is signed.
+        let tokens = enforcing { policy, _ in policy.accept = .token }
+        let others = enforcing { policy, _ in
+            policy.accept = .token
+            policy.clientData = .body
+        }
+        #expect(tokens.settingsBelow(others).isEmpty && others.settingsBelow(tokens).isEmpty)
+    }
+
     @Test("restrictions are sets: less is more, and neither may be")
     func restrictions() {
         let open = enforcing()

@@ -154,11 +154,13 @@ extension GoldenCase {
               - name: b
                 path: /b
                 upstream: api
-                attest: { mode: enforce, min_bundle_version: { min: '4.2', grace: '4.10' }, apps: any }
+                attest: { mode: enforce, min_bundle_version: { min: '4.2', grace: '4.10' }, \#
+            apps: any }
               - name: c
                 path: /c
                 upstream: api
-                attest: { mode: enforce, min_bundle_version: { grace: 1, missing: allow }, apps: any }
+                attest: { mode: enforce, min_bundle_version: { grace: 1, missing: allow }, \#
+            apps: any }
               - name: d
                 path: /d
                 upstream: api

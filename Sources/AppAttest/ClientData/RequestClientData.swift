@@ -20,6 +20,10 @@ public struct RequestClientData: Hashable, Sendable {
     /// The key that signs, where the app says so inside.
     public let keyID: KeyID?
 
+    /// Members that no client data of this shape lacks. A JSON object that has them all is one, or
+    /// is not to be told from one.
+    public static let requiredMembers: [StaticString] = ["method", "path", "bodySHA256"]
+
     /// `json` is what the header's base64 decodes to, at most `byteCountMax` bytes.
     public init(parsing json: Span<UInt8>, byteCountMax: Int) throws(ClientDataFailure) {
         try self.init(Self.open(json, byteCountMax: byteCountMax))

@@ -20,6 +20,14 @@ struct Evidence {
     var keyID: KeyID
 }
 
+/// What a body says that is client data.
+private struct SignedMembers {
+    var challenge: [UInt8]?
+    var keyID: KeyID?
+    /// Why it is none, for the log.
+    var fault: String?
+}
+
 extension Exchange {
     /// Reads assertion, client data, challenge and key id from where the route says they are.
     func gatherEvidence() throws(Refusal) -> Evidence {
@@ -72,34 +80,42 @@ extension Exchange {
     private func bodyMembers() throws(Refusal) -> (challenge: [UInt8]?, keyID: KeyID?) {
         guard policy.challenge == .required || policy.keyIDMember != nil || body.byteCount > 0
         else { return (nil, nil) }
-        let read = try withWholeBody { json -> Result<([UInt8]?, KeyID?), JSONError> in
+        let read = try withWholeBody { json -> Result<SignedMembers, JSONError> in
             do throws(JSONError) { return .success(try members(of: json)) } catch {
                 return .failure(error)
             }
         }
         switch read {
-        case .success(let members): return members
+        case .success(let members):
+            if let fault = members.fault { throw Refusal(.assertionMalformed, detail: fault) }
+            return (members.challenge, members.keyID)
         case .failure:
             guard policy.challenge == .required else { return (nil, nil) }
             throw Refusal(.challengeRequired, detail: "body_is_not_json")
         }
     }
 
-    private func members(
-        of json: Span<UInt8>
-    ) throws(JSONError) -> (challenge: [UInt8]?, keyID: KeyID?) {
+    private func members(of json: Span<UInt8>) throws(JSONError) -> SignedMembers {
         let reader = try JSONObjectReader(parsing: json, byteCountMax: bodyByteCountMax)
+        // Signed for a request in the other shape, whose method and path nobody compares here.
+        guard !RequestClientData.requiredMembers.allSatisfy({ reader.has($0) }) else {
+            return SignedMembers(fault: "body_is_client_data")
+        }
         var keyID: KeyID?
-        if let name = policy.keyIDMember, let text = reader.string(named: name) {
-            keyID = KeyID(base64: text.span)
+        if let name = policy.keyIDMember, reader.has(named: name) {
+            keyID = reader.string(named: name).flatMap { KeyID(base64: $0.span) }
+            // As a header that names no key: never to be taken for one left out.
+            guard keyID != nil else { return SignedMembers(fault: "key_id_member") }
         }
         let named = reader.string(named: policy.challengeMember)
-        guard policy.challenge == .off else { return (named, keyID) }
+        guard policy.challenge == .off else {
+            return SignedMembers(challenge: named, keyID: keyID)
+        }
         // A route that names another member may have accepted this body: under whatever name, a
         // challenge of ours must be spent.
         let sealer = site.sealer
         let found = reader.string { text in Self.open(text, sealer) != nil }
-        return (found ?? named, keyID)
+        return SignedMembers(challenge: found ?? named, keyID: keyID)
     }
 
     /// Opens the challenge in `text`, which is the token or the base64 of its characters.
