@@ -75,6 +75,20 @@ struct ReloadTests {
         #expect(gateway.upstream.requests.map(\.connection) == [0, 1])
     }
 
+    @Test("a reload that leaves the apps alone keeps what is known of keys")
+    func keysKept() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/1").status == 200)
+        let calls = gateway.registry.calls
+        try gateway.reload { $0.limits.bodyMemoryByteCountMax = 4096 }
+        #expect(try device.request("GET", "/attested/2").status == 200)
+        #expect(gateway.registry.calls == calls)
+        try gateway.reload { $0.apps.reverse() }
+        #expect(try device.request("GET", "/attested/3").status == 200)
+        #expect(gateway.registry.calls.count == calls.count + 1)
+    }
+
     @Test("a worker that drains takes no listener, and closes what it is handed")
     func draining() throws {
         let stepped = try SteppedWorker()

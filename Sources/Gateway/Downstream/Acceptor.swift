@@ -8,7 +8,7 @@ final class Acceptor: ReadinessHandler {
     private let descriptor: Int32
     private var watch: Watch?
     private var retry: Timer?
-    private var isPaused = false
+    private(set) var isPaused = false
     private(set) var isClosed = false
 
     init(worker: Worker, context: ListenerContext, descriptor: Int32) {

@@ -7,13 +7,14 @@ import TLS
 final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler {
     /// Not held: the worker owns whatever refers to it, and outlives it.
     private unowned(unsafe) let worker: Worker
-    private let listener: ListenerContext
+    private(set) var listener: ListenerContext
     private let peer: SocketAddress
     private let session: TLSSession
     private let watch: Watch
     private var deadline: Deadline?
     var slot = 0
     var share: ConnectionShare?
+    var proxy: SocketAddress?
 
     init(
         worker: Worker, session: TLSSession, descriptor: Int32, peer: SocketAddress,
@@ -84,6 +85,13 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
     func deadlineExpired() {
         worker.meter.handshakeTimedOut()
         lose()
+    }
+
+    func follow(_ change: ListenerChange) {
+        listener = change.context
+        // Nothing has been asked yet: what goes on in this place is as new as the configuration,
+        // unless the handshake asks for less than it should.
+        if change.ending(saidBy: proxy) == .atOnce { lose() }
     }
 
     /// What has begun may have a request behind it: that one is answered, as the last.

@@ -24,6 +24,7 @@ extension HTTP1Connection {
         state = .closed
         deadline?.clear()
         deadline = nil
+        farewell = nil
         self.transport = nil
         let connection = HTTP2Connection(
             worker: worker, transport: transport, peer: peer, listener: listener)

@@ -223,7 +223,9 @@ extension HTTP1Connection: ResponseSink {
             return
         }
         // The client may have sent what was meant for a tunnel: it must not be read as requests.
-        if worker.endsConnections || exchange.isUpgrading { isPersistent = false }
+        if worker.endsConnections || ending != .none || exchange.isUpgrading {
+            isPersistent = false
+        }
         if !isPersistent {
             output.append("Connection: close\r\n")
         } else if exchange.head.version == .http10 {

@@ -25,13 +25,18 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// Not held: the worker owns whatever refers to it, and outlives it.
     unowned(unsafe) let worker: Worker
-    let listener: ListenerContext
+    var listener: ListenerContext
     let peer: SocketAddress
     let peerBytes: [UInt8]
-    private let isPeerTrusted: Bool
+    var isPeerTrusted: Bool
     /// Index in the worker's table.
     var slot = 0
     var share: ConnectionShare?
+    var proxy: SocketAddress?
+    /// Why it ends although nothing is wrong with it: its listener is another now.
+    var ending = ListenerChange.Ending.none
+    /// When that becomes urgent.
+    var farewell: DelayedCall?
 
     /// Nil once it is closed.
     var transport: Transport?
@@ -184,7 +189,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             exchange.bodyStartedAt = worker.loop.now
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
-                exchange.head.keepAlive && !worker.endsConnections
+                exchange.head.keepAlive && !worker.endsConnections && ending == .none
                 && requestCount < worker.site.settings.limits.requestsPerConnectionMax
             exchange.isBodyComplete = bodyReader.isComplete
             exchange.advance()
@@ -279,7 +284,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         guard state == .exchanging else { return }
         isUpstreamPaused = false
         let hasMore = !hasClientEnded || !input.isEmpty
-        guard isPersistent, hasMore, bodyReader.isComplete, !worker.isDraining else {
+        guard isPersistent, hasMore, bodyReader.isComplete, !worker.isDraining, ending != .atOnce
+        else {
             state = .finishing
             flush()
             return
@@ -361,6 +367,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         transport = nil
         deadline?.clear()
         deadline = nil
+        farewell = nil
         if let exchange, exchange.number == 0 {
             self.exchange = nil
             worker.giveBack(exchange)

@@ -29,13 +29,14 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     /// Not held: the worker owns whatever refers to it, and outlives it.
     unowned(unsafe) let worker: Worker
-    let listener: ListenerContext
+    private(set) var listener: ListenerContext
     let peer: SocketAddress
     let peerBytes: [UInt8]
-    private let isPeerTrusted: Bool
+    private var isPeerTrusted: Bool
     var slot = 0
     /// Its place in the quota of its address.
     var share: ConnectionShare?
+    var proxy: SocketAddress?
 
     /// Nil once it is closed.
     private var transport: Transport?
@@ -351,6 +352,16 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 }
 
 extension HTTP2Connection: ClientConnection {
+    func follow(_ change: ListenerChange) {
+        listener = change.context
+        isPeerTrusted = listener.trusts(peer)
+        switch change.ending(saidBy: proxy) {
+        case .none: break
+        case .gently: announceEnd()
+        case .atOnce: refuseNewStreams()
+        }
+    }
+
     func drain() {
         // The kernel may hold a request already.
         if state == .open { descriptorIsReadable() }

@@ -4,6 +4,7 @@ import Settings
 
 /// What the exchanges of one listener need to know of it.
 final class ListenerContext: Sendable {
+    let settings: ListenerSettings
     let bind: Endpoint
     let isAdmin: Bool
     let isTLS: Bool
@@ -18,6 +19,7 @@ final class ListenerContext: Sendable {
     init(
         _ settings: ListenerSettings, isAdmin: Bool = false, rateLimits: [RateLimitSettings] = []
     ) {
+        self.settings = settings
         bind = settings.bind
         allow = settings.allow
         protocols = settings.protocols

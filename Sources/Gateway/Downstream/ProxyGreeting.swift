@@ -11,9 +11,11 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
     let descriptor: Int32
     /// The proxy.
     let peer: SocketAddress
-    let listener: ListenerContext
+    private(set) var listener: ListenerContext
     var slot = 0
     var share: ConnectionShare?
+    /// Once it has spoken, which is what the greeting waits for.
+    var proxy: SocketAddress?
     private var watch: Watch?
     private var deadline: Deadline?
     /// What has come of the header.
@@ -70,6 +72,7 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
 
     private func succeed(_ header: ProxyHeader) {
         end()
+        proxy = peer
         var client = peer
         if case .address(let bytes, let port) = header.source {
             client = SocketAddress(ipBytes: bytes, port: port) ?? peer
@@ -83,6 +86,11 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
             worker.log.event("proxy_header_refused", "\(peer.ipText): \(fault)")
         }
         lose()
+    }
+
+    func follow(_ change: ListenerChange) {
+        listener = change.context
+        if change.ending(saidBy: peer) == .atOnce { lose() }
     }
 
     /// What has begun may have a request behind it: that one is answered, as the last.

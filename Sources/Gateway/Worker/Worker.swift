@@ -40,7 +40,7 @@ final class Worker {
     var random = RandomPool()
 
     // Connections.
-    private var acceptors: [Acceptor] = []
+    var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
     private lazy var pools = UpstreamPools(worker: self)
     private var freeExchanges: [Exchange] = []
@@ -279,6 +279,7 @@ final class Worker {
     func replace(_ connection: any ClientConnection, with next: any ClientConnection) {
         next.slot = connection.slot
         next.share = connection.share
+        next.proxy = connection.proxy
         connections.replace(at: connection.slot, with: next)
     }
 
@@ -287,8 +288,8 @@ final class Worker {
         meter.connections(connections.count)
         if isDraining {
             stopIfDrained()
-        } else if mayAccept {
-            for acceptor in acceptors { acceptor.resume() }
+        } else {
+            resumeAccepting()
         }
     }
 
@@ -305,35 +306,16 @@ final class Worker {
 
     // MARK: reload and stop
 
-    private func open(_ listeners: [BoundListener]) {
-        // A listener opened now would keep the drain from ending.
-        guard !isDraining else { return }
-        for listener in listeners {
-            guard let descriptor = listener.take() else { continue }
-            let acceptor = Acceptor(
-                worker: self, context: listener.context, descriptor: descriptor)
-            acceptors.append(acceptor)
-            acceptor.start()
-        }
-    }
-
     private func apply(_ update: WorkerUpdate) {
         guard !isDraining else { return }
         site = update.site
-        keyCache.replaceApps(update.site.settings.apps.map(\.id))
+        // What is known of keys outlives a reload that does not concern them.
+        let apps = update.site.settings.apps.map(\.id)
+        if apps != keyCache.apps { keyCache.replaceApps(apps) }
         counters.update(update.site.settings.counters)
         pools.reload()
         healthChecker?.update()
-        let contexts = update.listeners.map(\.context)
-        for acceptor in acceptors {
-            guard let context = contexts.first(where: { $0.bind == acceptor.context.bind }) else {
-                acceptor.close()
-                continue
-            }
-            acceptor.context = context
-        }
-        acceptors.removeAll { $0.isClosed }
-        open(update.listeners)
+        take(update.listeners)
         _ = update.reports.post(.updated(worker: index, generation: update.site.generation))
     }
 

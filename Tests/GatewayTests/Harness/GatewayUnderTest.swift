@@ -47,7 +47,8 @@ final class GatewayUnderTest {
     private(set) var settings: Settings
     private let mailbox: Mailbox<WorkerMessage>
     private let thread: Thread
-    private let listeners: [BoundListener]
+    /// As the worker has them, by the order of their ports.
+    private var listeners: [ListenerContext]
     private var generation = 0
     private var isStopped = false
 
@@ -94,18 +95,18 @@ final class GatewayUnderTest {
         registry.onChange { _ = mailbox.post(.keysChanged($0)) }
         let rateLimits = settings.rateLimits
         let bound = try (0..<4).map { try Self.listen(index: $0, rateLimits) }
-        listeners = bound.map(\.listener)
+        let opened = bound.map(\.listener)
+        listeners = opened.map(\.context)
         (port, trustedPort, adminPort) = (bound[0].port, bound[1].port, bound[2].port)
         proxiedPort = bound[3].port
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: 0,
             rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
-        let listeners = listeners
         thread = try Thread.spawn(
             name: "worker",
             preparing: { try Worker(index: 0, site: site, hub: hub, mailbox: mailbox) }
         ) { worker in worker.run() }
-        _ = mailbox.post(.listen(listeners))
+        _ = mailbox.post(.listen(opened))
     }
 
     deinit {
@@ -202,7 +203,7 @@ final class GatewayUnderTest {
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation,
             rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
         try hub.resolve(settings.upstreams)
-        let kept = listeners.map { BoundListener(context: $0.context) }
+        let kept = listeners.map { BoundListener(context: $0) }
         let reports = try Mailbox<WorkerReport>(countMax: 1)
         try #require(
             mailbox.post(
@@ -222,6 +223,19 @@ final class GatewayUnderTest {
             let monotonic = MonotonicInstant.now().nanoseconds / 1_000_000
             return counters.moment(nowMilliseconds: Int64(monotonic)).milliseconds
         }
+    }
+
+    /// Gives the worker another configuration of one listener: of the data listener, of the one
+    /// with trusted proxies, or of the last one with PROXY headers. Nil: it has it no more.
+    func reload(listener index: Int, _ configure: ((inout ListenerSettings) -> Void)?) throws {
+        let old = listeners.remove(at: index)
+        if let configure {
+            var settings = old.settings
+            configure(&settings)
+            let next = ListenerContext(settings, rateLimits: self.settings.rateLimits)
+            listeners.insert(next, at: index)
+        }
+        try reload { _ in }
     }
 
     func post(_ message: WorkerMessage) { #expect(mailbox.post(message)) }

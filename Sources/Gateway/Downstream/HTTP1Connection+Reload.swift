@@ -1,0 +1,48 @@
+import EventLoop
+import Settings
+
+/// What a reload of its listener makes of a connection.
+extension HTTP1Connection {
+    func follow(_ change: ListenerChange) {
+        listener = change.context
+        isPeerTrusted = listener.trusts(peer)
+        // A head that is not whole yet is the next request's.
+        if state == .readingHead, let exchange {
+            exchange.listener = listener
+            exchange.isPeerTrusted = isPeerTrusted
+        }
+        switch change.ending(saidBy: proxy) {
+        case .none: break
+        case .gently: endGently()
+        case .atOnce: endAtOnce()
+        }
+    }
+
+    /// The next answer says so; who asks for nothing is left alone for a while, so that few find
+    /// the connection closed under a request.
+    private func endGently() {
+        guard ending == .none else { return }
+        ending = .gently
+        let farewell = DelayedCall(wheel: worker.deadlines) { [unowned self] in farewellIsOver() }
+        farewell.set(afterNanoseconds: Gateway.farewell.wholeNanoseconds)
+        self.farewell = farewell
+    }
+
+    private func farewellIsOver() {
+        ending = .atOnce
+        guard let exchange, exchange.isTunnelling else { return drain() }
+        let end = DelayedCall(wheel: worker.deadlines) { [unowned self] in endTunnel() }
+        end.set(afterNanoseconds: worker.site.settings.timeouts.tunnelDrain.wholeNanoseconds)
+        farewell = end
+    }
+
+    private func endAtOnce() {
+        ending = .atOnce
+        switch state {
+        case .idle: close()
+        case .readingHead: lose()
+        case .exchanging: if exchange?.isTunnelling == true { endTunnel() }
+        case .finishing, .lingering, .closed: break
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import EventLoop
+
+/// The listening sockets of a worker, and what a reload makes of them and of their connections.
+extension Worker {
+    func open(_ listeners: [BoundListener]) {
+        // A listener opened now would keep the drain from ending.
+        guard !isDraining else { return }
+        for listener in listeners {
+            guard let descriptor = listener.take() else { continue }
+            let acceptor = Acceptor(
+                worker: self, context: listener.context, descriptor: descriptor)
+            acceptors.append(acceptor)
+            acceptor.start()
+        }
+    }
+
+    /// Takes every listener of another configuration.
+    func take(_ listeners: [BoundListener]) {
+        let contexts = listeners.map(\.context)
+        for acceptor in acceptors {
+            guard let context = contexts.first(where: { $0.bind == acceptor.context.bind }) else {
+                acceptor.close()
+                continue
+            }
+            acceptor.context = context
+        }
+        acceptors.removeAll { $0.isClosed }
+        followListeners(contexts)
+        open(listeners)
+        // A limit may have been raised.
+        resumeAccepting()
+    }
+
+    /// Connections keep nothing of the trust that their listener had.
+    private func followListeners(_ contexts: [ListenerContext]) {
+        var changes: [ObjectIdentifier: ListenerChange] = [:]
+        for connection in clients {
+            let listener = connection.listener
+            let id = ObjectIdentifier(listener)
+            let next = contexts.first { $0.isSamePlace(as: listener) }
+            let change = changes[id] ?? ListenerChange(from: listener, to: next)
+            changes[id] = change
+            connection.follow(change)
+        }
+    }
+
+    func resumeAccepting() {
+        guard mayAccept else { return }
+        for acceptor in acceptors { acceptor.resume() }
+    }
+}
