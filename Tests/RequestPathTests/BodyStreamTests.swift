@@ -148,6 +148,53 @@ struct BodyStreamTests {
         try server.wait { $0.last?.resetCode == 8 }
     }
 
+    @Test("of another length than was announced never reaches the upstream whole")
+    func otherLength() throws {
+        let upstream = try RecordingUpstream()
+        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
+        configuration.routes[0].more = Self.route
+        let gateway = try GatewayProcess(configuration)
+        let client = try HTTP2Client(port: gateway.port)
+        // Each part is looked at before the next is sent.
+        func begin(_ stream: UInt32, _ length: String) throws {
+            let head = HTTP2Client.head("POST", "/bad", [("content-length", length)])
+            try client.send(.headers(stream, head, endStream: false))
+            try client.settle()
+        }
+        try begin(1, "0")
+        try client.send(.data(1, [UInt8](repeating: 0x61, count: 39)))
+        #expect(try client.answer(1).resetCode == 1)
+        #expect(try client.exchange(3, "GET", "/ok").status == 200)
+        #expect(upstream.requests.map(\.target) == ["/ok"])
+
+        try begin(5, "5")
+        try client.send(.data(5, Array("abcde".utf8), endStream: false))
+        try upstream.waitForBytes(onConnection: 0) { $0.suffix(4) == Array("abcd".utf8)[...] }
+        try client.settle()
+        try client.send(.data(5, Array("fg".utf8)))
+        #expect(try client.answer(5).resetCode == 1)
+        try upstream.waitForClose(ofConnection: 0)
+        #expect(upstream.requests.map(\.target) == ["/ok"])
+
+        try begin(7, "5")
+        try client.send(.data(7, Array("abcde".utf8), endStream: false))
+        try client.send(.headers(7, [(":method", "GET")]))
+        #expect(try client.answer(7).resetCode == 1)
+        try upstream.waitForClose(ofConnection: 1)
+        #expect(upstream.requests.map(\.target) == ["/ok"])
+
+        try begin(9, "5")
+        try client.send(.data(9, Array("abcde".utf8), endStream: false))
+        try client.settle()
+        try client.send(.data(9, []))
+        #expect(try client.answer(9).status == 200)
+        #expect(upstream.requests.last?.message.bodyText == "abcde")
+        try begin(11, "0")
+        try client.send(.data(11, []))
+        #expect(try client.answer(11).status == 200)
+        #expect(upstream.requests.last?["Content-Length"] == "0")
+    }
+
     @Test("is answered before its end where the upstream has heard enough")
     func answeredEarly() throws {
         let server = try ScriptedHTTP2Server(

@@ -98,6 +98,35 @@ struct HTTP2UpstreamFaultTests {
         #expect(seen.map(\.path) == ["/reset", "/half", "/close", "/"])
     }
 
+    @Test("an answer of another length than it announces never reaches a client whole")
+    func otherLength() throws {
+        let gate = Gate()
+        let server = try ScriptedHTTP2Server { request, connection in
+            let length = request.path == "/none" ? "0" : "5"
+            let head = [(":status", "200"), ("content-length", length)]
+            try connection.send(.headers(request.stream, head, endStream: false))
+            let body = length == "0" ? [] : Array("abcde".utf8)
+            if length != "0" { try connection.send(.data(request.stream, body, endStream: false)) }
+            guard request.path == "/none" || request.path == "/more" else {
+                return try connection.send(.data(request.stream, []))
+            }
+            gate.wait()
+            try connection.send(.data(request.stream, Array("fg".utf8)))
+        }
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port))
+        let one = try gateway.connect()
+        let two = try HTTP2Client(port: gateway.port)
+        #expect(try one.exchange("GET", "/whole").bodyText == "abcde")
+        #expect(try two.exchange(1, "GET", "/whole").bodyText == "abcde")
+        try one.send("GET /more HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(try one.receiveHead()["Content-Length"] == "5")
+        #expect(try one.receiveBytes(4) == Array("abcd".utf8))
+        gate.open()
+        #expect(try one.receiveToEnd().isEmpty)
+        #expect(try two.exchange(3, "GET", "/more").resetCode == 2)
+        #expect(try two.exchange(5, "GET", "/none").status == 502)
+    }
+
     @Test("one that does not answer in time loses the stream, not the connection")
     func timeouts() throws {
         let server = try ScriptedHTTP2Server { request, connection in

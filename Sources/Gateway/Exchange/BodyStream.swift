@@ -41,19 +41,32 @@ extension Exchange {
         return true
     }
 
-    /// Gives at most `byteCountMax` bytes that wait to `use`, which returns how many it took.
-    func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Int) {
+    /// Gives at most `byteCountMax` bytes that may go to `use`, which takes them all.
+    ///
+    /// - Returns: how many those were.
+    @discardableResult
+    func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int {
         var waiting = ByteBuffer()
         swap(&waiting, &bodyStream.waiting)
-        let count = use(waiting.readable.extracting(first: byteCountMax))
+        let count = min(byteCountMax, waiting.count - keptBackByteCount(waiting.count))
+        use(waiting.readable.extracting(first: count))
         waiting.consume(count)
         swap(&waiting, &bodyStream.waiting)
         if count > 0 { bodyStream.hasBegun = true }
-        guard bodyStream.isHeldBack, bodyStream.waiting.count <= Self.resumeByteCount else {
-            return
+        if bodyStream.isHeldBack, bodyStream.waiting.count <= Self.resumeByteCount {
+            bodyStream.isHeldBack = false
+            downstream?.resumeBody()
         }
-        bodyStream.isHeldBack = false
-        downstream?.resumeBody()
+        return count
+    }
+
+    /// The last byte of an announced length goes once the body has ended: in HTTP/2 more may come,
+    /// and then nobody may have the request whole (RFC 9113 section 8.1.1).
+    private func keptBackByteCount(_ waitingByteCount: Int) -> Int {
+        guard !isBodyComplete, waitingByteCount > 0, case .length(let length) = head.framing,
+            UInt64(bodyStream.byteCount) >= length
+        else { return 0 }
+        return 1
     }
 
     /// What came after the head, held or not.

@@ -109,7 +109,9 @@ extension Exchange {
         treatment = site.treatments[index]
         guard let treatment else { return }
         if let nanoseconds = treatment.requestNanoseconds { changeRequestDeadline(nanoseconds) }
-        isStreaming = treatment.streamsBody && head.framing != .none
+        // Of a body that is announced as empty only its end can come, and it is awaited: in HTTP/2
+        // more may come, and then the upstream must not have the request.
+        isStreaming = treatment.streamsBody && head.framing != .none && head.framing != .length(0)
         guard treatment.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
         guard spellings.isSubset(of: .pathParameters) else {

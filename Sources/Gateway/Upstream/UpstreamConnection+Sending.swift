@@ -79,7 +79,6 @@ extension UpstreamConnection {
         swap(&piece, &pending)
         exchange.takeStreamed(atMost: Self.sendByteCount) { bytes in
             if isChunked { ChunkedEncoder.append(bytes, to: &piece) } else { piece.append(bytes) }
-            return bytes.count
         }
         if exchange.isBodyComplete, exchange.bodyStream.isEmpty, !isBodyEnded {
             isBodyEnded = true

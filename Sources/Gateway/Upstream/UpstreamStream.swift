@@ -18,6 +18,8 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private var trailers: TrailerSection?
     private var sawAnswer = false
     private var hasHead = false
+    /// What is kept back of an answer that is not known to be of the length that it announces.
+    private var tail = AnswerTail()
     /// Window that the server gets back when the client has taken what fills it.
     private var keptByteCount = 0
     /// The client is slower than the server.
@@ -109,12 +111,9 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private func appendPiece(_ exchange: Exchange, _ id: Int32) -> Bool {
         let session = session
         if exchange.isStreaming {
-            guard !exchange.bodyStream.isEmpty else { return false }
-            exchange.takeStreamed(atMost: Self.pieceByteCount) { bytes in
+            return exchange.takeStreamed(atMost: Self.pieceByteCount) { bytes in
                 session.append(bytes, stream: id)
-                return bytes.count
-            }
-            return true
+            } > 0
         }
         let offset = bodyOffset
         let count = min(Self.pieceByteCount, exchange.body.byteCount - offset)
@@ -222,13 +221,14 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         if event.isEnd { response.endsWithHead() }
         if !connection.isForCheck { pool.serverAnswered(server) }
         setReadDeadline()
+        guard !tail.keeps(event, framing: response.framing) else { return }
         exchange.upstreamSentHead(response, bytes: bytes.span)
     }
 
     /// True where the server has to wait before it sends more on this stream.
     func receiveBody(_ bytes: Span<UInt8>) -> Bool {
         guard let exchange, !bytes.isEmpty else { return false }
-        guard exchange.upstreamSentBody(bytes) else {
+        guard exchange.upstreamSentBody(tail.cut(bytes, framing: response.framing)) else {
             isPaused = true
             keptByteCount += bytes.count
             // The client's own send time-out bounds this wait.
@@ -266,6 +266,12 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     func complete() {
         guard let exchange else { return }
         let trailers = trailers
+        if let head = tail.takeHead() {
+            exchange.upstreamSentHead(response, bytes: head.bytes.span)
+        }
+        if let last = tail.takeByte() { _ = exchange.upstreamSentBody(last.span) }
+        // The client may have been found gone.
+        guard self.exchange != nil else { return }
         leave()
         exchange.upstreamEnded(trailers)
     }

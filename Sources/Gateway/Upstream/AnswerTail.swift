@@ -1,0 +1,35 @@
+import HTTP
+import HTTP2
+
+/// What is kept back of an HTTP/2 answer that announces its length until its stream has ended: more
+/// may come, and then no client may have the answer whole (RFC 9113 section 8.1.1). That is the
+/// last byte, and of an answer without content the head.
+struct AnswerTail {
+    private var head: HeadEvent?
+    private var byte: UInt8?
+    private var byteCount: UInt64 = 0
+
+    /// True where `event` is kept for now.
+    mutating func keeps(_ event: HeadEvent, framing: BodyFraming) -> Bool {
+        guard framing == .length(0), !event.isEnd else { return false }
+        head = event
+        return true
+    }
+
+    /// What of `bytes`, which come next, may go on. Of more than was announced nothing comes:
+    /// nghttp2 resets the stream.
+    @_lifetime(copy bytes)
+    mutating func cut(_ bytes: Span<UInt8>, framing: BodyFraming) -> Span<UInt8> {
+        byteCount += UInt64(bytes.count)
+        guard case .length(byteCount) = framing, !bytes.isEmpty else { return bytes }
+        byte = bytes[bytes.count - 1]
+        return bytes.extracting(droppingLast: 1)
+    }
+
+    mutating func takeHead() -> HeadEvent? { head.take() }
+
+    mutating func takeByte() -> InlineArray<1, UInt8>? {
+        guard let last = byte.take() else { return nil }
+        return [last]
+    }
+}
