@@ -58,6 +58,25 @@ struct BackPressureTests {
         #expect(!leased.isPaused)
     }
 
+    @Test("an upstream that ends by a reset while it waits for the client is noticed at once")
+    func resetWhilePaused() throws {
+        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 4096 }
+        try stepped.begin()
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
+        let leased = try #require(stepped.leased)
+        let block = [UInt8](repeating: 0x2E, count: 2048)
+        while !leased.isPaused { try stepped.relay(block) }
+        // More of the answer tells nothing.
+        try stepped.relay(block)
+        #expect(leased.state == .readingBody)
+        stepped.resetUpstream()
+        leased.descriptorIsReadable()
+        #expect(leased.state == .closed)
+        #expect(stepped.connection.state == .closed)
+        // It was the client that it waited for.
+        #expect(leased.server.meter.failureCount == 0)
+    }
+
     /// Answers to a client that takes nothing, up to where the kernel takes nothing either.
     private func blocked(
         _ configure: (inout Settings) -> Void = { _ in }

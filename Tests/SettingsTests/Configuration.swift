@@ -334,6 +334,7 @@ struct Configuration {
         limits:
           connections: 1
           connections_per_address: 100
+          requests_per_address: 50
           head: 1MiB
           fields: 10
           target: 256B

@@ -27,6 +27,9 @@ extension Exchange {
                 .bodyTooLarge, explanation: "The body is longer than this route takes.")
         }
         bodyStream.byteCount += bytes.count
+        awaitedByteCount += bytes.count
+        // A byte now and then is not what the upstream waits for.
+        if awaitedByteCount >= Self.resumeByteCount { clientWasHeard() }
         bodyStream.waiting.append(bytes)
         upstream?.bodyCame()
         return nil
@@ -57,6 +60,8 @@ extension Exchange {
             bodyStream.isHeldBack = false
             downstream?.resumeBody()
         }
+        // Who has an answer already talks both ways, and may be silent for a while.
+        if count == 0, !isBodyComplete, !isAnswerStarted { awaitsClient() }
         return count
     }
 

@@ -63,6 +63,7 @@ extension Exchange {
         isBodyComplete = true
         if let trailers { self.trailers = trailers }
         if isStreaming {
+            clientWasHeard()
             upstream?.bodyCame()
         } else if phase == .digestBody {
             resume()

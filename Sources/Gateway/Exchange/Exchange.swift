@@ -116,6 +116,12 @@ final class Exchange {
     /// Tries that got a connection.
     var upstreamAttempts = 0
     var triedServers: [ServerState] = []
+    /// Among the requests of its client.
+    var place: HeldPlace?
+    /// Since when the upstream waits for the client; nil where it does not.
+    var keepsUpstreamWaitingSince: MonotonicInstant?
+    /// Bytes of the body that came meanwhile.
+    var awaitedByteCount = 0
     /// Where it waits for a connection.
     var waitingPool: UpstreamPool?
     /// Its turn has come in that line.
@@ -245,6 +251,7 @@ final class Exchange {
         if !triedServers.isEmpty { triedServers = [] }
         waitingPool = nil
         isCalled = false
+        keepsUpstreamWaitingSince = nil
         isHealthCheck = false
         isUpgrading = false
         isTunnelling = false

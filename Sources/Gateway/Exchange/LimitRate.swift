@@ -21,6 +21,7 @@ extension Exchange {
             guard let routeIndex else { return }
             let limits = site.rateLimits.routes[routeIndex].early
             if !limits.isEmpty { try take(limits) }
+            try takePlace()
         }
     }
 

@@ -7,6 +7,7 @@ extension Exchange {
     /// Counts the exchange and writes its line: always last, also after a refusal, exactly once.
     func recordAccess() -> Step {
         if !isHealthCheck { record() }
+        giveBackPlace()
         let finished = downstream
         downstream = nil
         number = 0

@@ -14,6 +14,7 @@ extension Exchange {
         requestDeadline?.clear()
         upstreamHeadAt = worker.loop.now
         isAnswerStarted = true
+        clientWasHeard()
         responseStatus = response.status
         if site.signals != nil { noteResponseUser(response, bytes: bytes) }
         downstream?.relayHead(response, bytes: bytes, of: self)
@@ -22,7 +23,9 @@ extension Exchange {
     /// More of the answer's body. False where the client is slow: wait for ``clientIsReady()``.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool {
         responseByteCount += bytes.count
-        return downstream?.relayBody(bytes) ?? true
+        let isReady = downstream?.relayBody(bytes) ?? true
+        if isReady { clientWasHeard() } else { awaitsClient() }
+        return isReady
     }
 
     /// What came in one turn of the loop is handed over; now it may be written.
@@ -41,6 +44,7 @@ extension Exchange {
 
     /// The client took what was waiting.
     func clientIsReady() {
+        clientWasHeard()
         upstream?.resumeReading()
     }
 }

@@ -8,6 +8,11 @@ extension UpstreamConnection {
     func descriptorIsReadable() {
         guard let transport else { return }
         if tunnelEnd == .upstream { return checkTunnel() }
+        guard !isPaused else {
+            // What is left of the answer cannot be had: it holds nothing any longer.
+            if !isTunnel, transport.isGone { fail(.broken(description: "reset by the server")) }
+            return
+        }
         let byteCountMax = state == .readingBody ? Self.streamByteCount : Self.readByteCount
         switch transport.read(into: &input, atMost: byteCountMax) {
         case .bytes(let count):
@@ -95,7 +100,8 @@ extension UpstreamConnection {
         setDeadline(bodyNanoseconds)
         if !isReady {
             isPaused = true
-            transport?.disableReading()
+            // Once our side is shut, as a tunnel's may be, nothing tells a reset from an end.
+            if isTunnel { transport?.disableReading() } else { transport?.watchChanges() }
             // The client's own send time-out bounds this wait.
             deadline?.clear()
         }

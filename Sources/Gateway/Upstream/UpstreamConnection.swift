@@ -134,8 +134,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         exchange = nil
         close()
         // A server may end an idle connection at any time: that another request was just on its
-        // way says nothing about the server.
-        let isServersFault = !wasReused || sawAnswer || !failure.isBreak
+        // way says nothing about the server. Nor does it that it waits for no client for ever.
+        let isServersFault = !isPaused && (!wasReused || sawAnswer || !failure.isBreak)
         if isServersFault, failed?.isHealthCheck == false { pool.serverFailed(server, failure) }
         failed?.upstreamFailed(
             failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)

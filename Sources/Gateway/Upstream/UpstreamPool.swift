@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import HTTP2
 import Settings
 import TLS
 
@@ -31,6 +32,13 @@ final class UpstreamPool {
     private(set) var connectionCount = 0
     private var idleCount = 0
     private var line: WaitingLine?
+    /// Requests under way by the address of their client.
+    var requests = AddressTally()
+    let clientWaits: ClientWaits
+    private lazy var lineCheck = DelayedCall(wheel: worker.deadlines) { [unowned self] in
+        checkLine()
+    }
+    private var isMakingRoom = false
     /// Whether the configuration has left this upstream behind.
     private var isRetired = false
 
@@ -43,6 +51,7 @@ final class UpstreamPool {
         self.tls = tls
         self.responseHeadLimits = responseHeadLimits
         self.group = group
+        clientWaits = ClientWaits(loop: worker.loop)
         timeouts = UpstreamTimeouts(settings)
         balancer = Balancer(settings.balance)
         budget = RetryBudget(percent: settings.retries.budgetPercent)
@@ -140,6 +149,11 @@ final class UpstreamPool {
     }
 
     private func wait(_ exchange: Exchange) -> Lease {
+        if exchange.isCalled || waitingCount == 0, !isMakingRoom, clientWaits.letGo() {
+            isMakingRoom = true
+            defer { isMakingRoom = false }
+            return lease(for: exchange)
+        }
         guard settings.queue.requestCountMax > 0 else {
             return .refused(detail: "connections_max")
         }
@@ -147,13 +161,23 @@ final class UpstreamPool {
             self.line
             ?? WaitingLine(settings.queue, worker: worker) { [unowned self] in callWaiting() }
         self.line = line
-        return line.add(exchange) ? .queued : .refused(detail: "queue_full")
+        guard line.add(exchange) else { return .refused(detail: "queue_full") }
+        if line.count == 1 { lineCheck.set(afterNanoseconds: Self.lineCheckNanoseconds) }
+        return .queued
     }
+
+    /// Somebody in the line may have waited for a client that is silent for too long by now.
+    private func checkLine() {
+        callWaiting()
+        if waitingCount > 0 { lineCheck.set(afterNanoseconds: Self.lineCheckNanoseconds) }
+    }
+
+    private static let lineCheckNanoseconds = ClientWaits.patience.wholeNanoseconds
 
     private func callWaiting() {
         guard let line else { return }
         for _ in 0..<line.count {
-            guard hasRoom, let exchange = line.next() else { return }
+            guard hasRoom || clientWaits.letGo(), let exchange = line.next() else { return }
             exchange.isCalled = true
             exchange.resume()
         }
@@ -166,6 +190,12 @@ final class UpstreamPool {
 
     /// The client has gone while its request waited.
     func forget(_ exchange: Exchange) { line?.remove(exchange) }
+
+    /// How many requests can be under way at once.
+    var placeCount: Int {
+        guard settings.protocol == .http2 else { return settings.connectionCountMax }
+        return settings.connectionCountMax * settings.http2.concurrentStreamCountMax
+    }
 
     /// Requests that wait for a connection.
     var waitingCount: Int { line?.count ?? 0 }

@@ -188,6 +188,8 @@ public struct SettingsPrinter {
             yaml.entry(
                 "connections_per_address",
                 limits.connectionsPerAddressMax.map { "\($0)" } ?? "off")
+            yaml.entry(
+                "requests_per_address", limits.requestsPerAddress.map { "\($0)" } ?? "off")
             bytes("head", limits.headByteCountMax)
             yaml.entry("fields", "\(limits.fieldCountMax)")
             bytes("target", limits.targetByteCountMax)

@@ -18,6 +18,9 @@ enum LimitReader {
             section.set("connections_per_address", &limits.connectionsPerAddressMax) { field in
                 field.countOrOff(1...1_000_000, "each connection holds a file descriptor")
             }
+            section.set("requests_per_address", &limits.requestsPerAddress) { field in
+                field.countOrOff(1...1_000_000, "each request may hold an upstream's connection")
+            }
             section.set("head", &limits.headByteCountMax) {
                 $0.byteCount(kibibyte...mebibyte, "each connection may hold as much")
             }

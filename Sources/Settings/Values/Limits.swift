@@ -6,6 +6,11 @@ public struct Limits: Hashable, Sendable {
     public var connectionCountMax = 10_000
     /// Client connections of one address (of IPv6: one /64) at all workers together; nil for any.
     public var connectionsPerAddressMax: Int?
+    /// Requests of one such address under way to one upstream at each worker, streams of HTTP/2
+    /// each, that it may have in any case; nil for any number. Beyond, it may have one more as long
+    /// as it leaves more for the others than it has. As many as one HTTP/2 connection may have: no
+    /// single client is ever refused, and no few addresses can shut everybody else out.
+    public var requestsPerAddress: Int? = 100
     /// Request line and fields together: four times what browsers with large cookies send.
     public var headByteCountMax = 32 * 1024
     /// Fields of a request: nginx and Envoy refuse above 100 too.

@@ -106,6 +106,11 @@ final class SteppedWorker {
         return String(decoding: taken.readable.array, as: UTF8.self)
     }
 
+    func resetUpstream() {
+        Socket.closeWithReset(upstream)
+        upstream = -1
+    }
+
     func closeClient() {
         Socket.close(client)
         client = -1

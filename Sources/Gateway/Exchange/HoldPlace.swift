@@ -1,0 +1,47 @@
+import Bytes
+import EventLoop
+import Settings
+
+/// A request that is under way to an upstream holds one of its places: no client may have them all,
+/// and who lets an upstream wait makes room when they are used up.
+extension Exchange {
+    /// Counts the request against those of its client that are under way to the same upstream.
+    func takePlace() throws(Refusal) {
+        guard let share = site.settings.limits.requestsPerAddress, let pool,
+            let network = origin?.address.ipv6Form?.limitedNetwork
+        else { return }
+        guard pool.requests.take(network, share: share, of: pool.placeCount) else {
+            var refusal = Refusal(.rateLimited, detail: "requests_per_address")
+            refusal.retryAfterSeconds = 1
+            throw refusal
+        }
+        place = HeldPlace(pool: pool, network: network)
+    }
+
+    func giveBackPlace() {
+        guard let held = place.take() else { return }
+        held.pool.requests.giveBack(held.network)
+    }
+
+    /// The client has to take some of the answer, or send more of the body, before the upstream can
+    /// go on.
+    func awaitsClient() {
+        guard keepsUpstreamWaitingSince == nil else { return }
+        awaitedByteCount = 0
+        pool?.clientWaits.begin(self)
+    }
+
+    func clientWasHeard() { keepsUpstreamWaitingSince = nil }
+
+    /// Another client needs its place.
+    func makeRoom() {
+        let reason: Reason = isAnswerStarted ? .clientClosed : .requestTimeout
+        refuse(Refusal(reason, detail: "made_room"))
+    }
+}
+
+/// A request's place among those of its client.
+struct HeldPlace {
+    let pool: UpstreamPool
+    let network: Bytes16
+}

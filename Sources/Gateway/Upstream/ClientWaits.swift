@@ -1,0 +1,56 @@
+import EventLoop
+
+/// Exchanges that keep a place of one upstream waiting for their own clients, for an answer to be
+/// taken or for more of a body, in the order in which that began.
+final class ClientWaits {
+    private struct Entry {
+        let exchange: Exchange
+        /// An exchange that has ended and was used again has another number.
+        let number: UInt64
+        let since: MonotonicInstant
+
+        var lasts: Bool {
+            exchange.number == number && exchange.keepsUpstreamWaitingSince == since
+        }
+    }
+
+    private let loop: EventLoop
+    private var entries: [Entry] = []
+    /// Entries before it are gone: the array is cut now and then only.
+    private var first = 0
+    /// How many entries there may be before those that are over are thrown away.
+    private var entryCountMax = keptCountMin
+
+    init(loop: EventLoop) { self.loop = loop }
+
+    /// The upstream waits for the client of `exchange` from now on.
+    func begin(_ exchange: Exchange) {
+        let now = loop.now
+        exchange.keepsUpstreamWaitingSince = now
+        if entries.count >= entryCountMax {
+            entries.removeFirst(first)
+            first = 0
+            entries.removeAll { !$0.lasts }
+            entryCountMax = max(Self.keptCountMin, entries.count * 2)
+        }
+        entries.append(Entry(exchange: exchange, number: exchange.number, since: now))
+    }
+
+    /// Ends the exchange that has waited longest for its client, and long enough, so that another
+    /// has its place. False where none has.
+    func letGo() -> Bool {
+        while first < entries.count, !entries[first].lasts { first += 1 }
+        guard first < entries.count, entries[first].since + Self.patience <= loop.now else {
+            return false
+        }
+        let exchange = entries[first].exchange
+        first += 1
+        exchange.makeRoom()
+        return true
+    }
+
+    /// What a client may be silent for while others get nothing at all: many times what a network
+    /// takes to deliver, and shorter than a user waits.
+    static let patience = Duration.seconds(1)
+    private static let keptCountMin = 64
+}
