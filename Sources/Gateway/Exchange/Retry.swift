@@ -62,12 +62,11 @@ extension Exchange {
     ) {
         if let server = upstream?.server.state { triedServers.append(server) }
         upstream = nil
+        // A server that ended an idle connection has done no work for the request.
+        let isFree = wasReused && upstreamAttempts == 1 && (failure.isBreak || failure.isRefusal)
         if !isAnswerStarted, !sawAnswer, isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
-            mayTryAgain
+            mayTryAgain || (isFree && isUnsent)
         {
-            // A server that ended an idle connection has done no work for the request.
-            let isFree =
-                wasReused && upstreamAttempts == 1 && (failure.isBreak || failure.isRefusal)
             if let pool, isFree || pool.budget.withdraw(now: worker.loop.now.nanoseconds) {
                 worker.meter.add(.retries)
                 returnToLease()
@@ -116,7 +115,7 @@ extension Exchange {
     /// Whether the upstream may act on the request twice. RFC 9110 section 9.2.2: only an
     /// idempotent request may be repeated unasked; one with an assertion was signed to be acted on
     /// once.
-    private var mayRepeat: Bool {
+    var mayRepeat: Bool {
         head.methodKind.isIdempotent
             && (policy.mode == .off || uniqueField(site.fieldNames.assertion).isAbsent)
     }

@@ -69,6 +69,7 @@ extension UpstreamConnection {
             return self.exchange != nil
         }
         bodyReader = ResponseBodyReader(response.framing)
+        keptNanoseconds = KeepAlive.usableNanoseconds(response, bytes: input.readable)
         state = .readingBody
         if !isForCheck { pool.serverAnswered(server) }
         exchange.upstreamSentHead(response, bytes: input.readable)
@@ -117,14 +118,17 @@ extension UpstreamConnection {
     }
 
     func complete(_ exchange: Exchange) {
-        let mayLiveOn = !isTunnel && response.keepAlive && isRequestSent && !hasSurplus
+        let mayLiveOn =
+            !isTunnel && response.keepAlive && keptNanoseconds != 0 && isRequestSent
+            && !hasSurplus
         self.exchange = nil
         keepSession()
         if mayLiveOn {
             input.release()
             pending.release()
             state = .idle
-            setDeadline(pool.timeouts.idle)
+            idleSince = pool.worker.loop.now
+            setDeadline(min(pool.timeouts.idle, keptNanoseconds ?? .max))
             pool.giveBack(self)
         } else {
             close()
@@ -148,8 +152,18 @@ extension UpstreamConnection {
         } else if state == .readingBody, bodyReader.endsAtClose {
             complete(exchange)
         } else {
-            fail(.broken(description: writeFailure ?? "closed before the answer was complete"))
+            fail(
+                .broken(description: writeFailure ?? "closed before the answer was complete"),
+                isUnheard: isUnheard)
         }
+    }
+
+    /// Whether the server ended the connection before it had any byte of the request: with its end
+    /// it acknowledges all that had come there, and that was nothing of it. What came afterwards
+    /// found no reader.
+    private var isUnheard: Bool {
+        guard state == .awaitingHead, !sawAnswer, let transport else { return false }
+        return transport.queuedByteCount >= writtenCount
     }
 
     static let readByteCount = 16 * 1024

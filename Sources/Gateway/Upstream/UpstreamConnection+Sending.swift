@@ -14,6 +14,7 @@ extension UpstreamConnection {
         bodyOffset = 0
         isBodyEnded = false
         sentCount = 0
+        writtenCount = 0
         writeFailure = nil
         if let connectFailure { return fail(connectFailure) }
         if state != .connecting { beginRequest() }
@@ -36,7 +37,20 @@ extension UpstreamConnection {
     func sendRequest() {
         guard state == .awaitingHead || (state == .readingBody && exchange?.isStreaming == true)
         else { return }
+        guard sentCount > 0 || requestCount == 1 || isStillOpen else {
+            return fail(.broken(description: "closed while it was idle"))
+        }
         sendMore()
+    }
+
+    /// Looks whether the server has ended an idle connection, or says something unasked, as some do
+    /// before they end it: the loop may tell of it only after the request was written, and an
+    /// assertion is spent by then.
+    private var isStillOpen: Bool {
+        guard let transport else { return false }
+        var scrap = ByteBuffer(pool: pool.worker.storage)
+        if case .wouldBlock = transport.read(into: &scrap, atMost: 1) { return true }
+        return false
     }
 
     func bodyCame() {
@@ -144,7 +158,9 @@ extension UpstreamConnection {
     /// How much was written; nil where nothing more can be for now, or ever.
     private func written(_ outcome: WriteOutcome) -> Int? {
         switch outcome {
-        case .bytes(let count): return count
+        case .bytes(let count):
+            writtenCount += count
+            return count
         case .wouldBlock:
             transport?.enableWriting()
             if state == .awaitingHead { setDeadline(pool.timeouts.send) }

@@ -27,6 +27,10 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     var state = State.connecting
     /// Whether the pool holds it.
     var isIdle = false
+    /// Since when the pool holds it.
+    var idleSince = MonotonicInstant(nanoseconds: 0)
+    /// How long the server keeps it, where it says so.
+    var keptNanoseconds: UInt64?
     /// Made for one health check.
     var isForCheck = false
     var exchange: Exchange?
@@ -40,6 +44,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     // What is being sent: head and body from where the exchange holds them, so that a retry finds
     // both untouched; of a body in a file the piece that is under way.
     var sentCount = 0
+    /// All that was given to the kernel of it.
+    var writtenCount = 0
     var pending = ByteBuffer()
     var bodyOffset = 0
     /// Of a body that goes on as it comes.
@@ -108,6 +114,15 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         }
     }
 
+    /// Whether the server keeps the idle connection for now: it says so, or has just used it.
+    func isSurelyKept(now: MonotonicInstant) -> Bool {
+        keptNanoseconds != nil
+            || now.nanoseconds(since: idleSince) < Self.surelyKeptNanoseconds
+    }
+
+    /// Hardly a server ends idle connections sooner; many do after 2 or 5 seconds.
+    static let surelyKeptNanoseconds: UInt64 = 1_000_000_000
+
     // MARK: ending
 
     func deadlineExpired() {
@@ -127,10 +142,12 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         if exchange == nil { close() } else { fail(failure) }
     }
 
-    func fail(_ failure: UpstreamFailure) {
+    /// - Parameter isUnheard: whether the server ended the connection before any byte of the
+    ///   request had come there.
+    func fail(_ failure: UpstreamFailure, isUnheard: Bool = false) {
         let failed = exchange
         let wasReused = requestCount > 1
-        let isUnsent = sentCount == 0
+        let isUnsent = sentCount == 0 || isUnheard
         exchange = nil
         close()
         // A server may end an idle connection at any time: that another request was just on its

@@ -105,11 +105,9 @@ final class UpstreamPool {
         }
         guard let server = choose(for: exchange) else { return wait(exchange) }
         if settings.protocol == .http2 { return leaseStream(of: server, for: exchange) }
-        // A retry goes to a fresh connection: the next idle one may be as dead as the last.
-        if exchange.upstreamAttempts == 0, let connection = server.idle.popLast() {
-            connection.isIdle = false
-            idleCount -= 1
-            return .connection(connection)
+        if let connection = takeIdle(of: server, for: exchange) { return .connection(connection) }
+        if let limit = server.state.entry.connectionCountMax, server.connectionCount >= limit {
+            server.idle.first?.close()
         }
         if connectionCount >= settings.connectionCountMax {
             guard let oldest = servers.lazy.compactMap(\.idle.first).first else {
@@ -118,6 +116,21 @@ final class UpstreamPool {
             oldest.close()
         }
         return .connection(connect(to: server))
+    }
+
+    /// The newest idle connection, unless it may be dead and that would cost more than another one:
+    /// a retry goes to a fresh connection, since the next idle one may be as dead as the last, and
+    /// so does what cannot be repeated where the newest has been idle for long.
+    private func takeIdle(
+        of server: PooledServer, for exchange: Exchange
+    ) -> UpstreamConnection? {
+        guard exchange.upstreamAttempts == 0, let newest = server.idle.last,
+            newest.isSurelyKept(now: worker.loop.now) || exchange.mayRepeat
+        else { return nil }
+        server.idle.removeLast()
+        newest.isIdle = false
+        idleCount -= 1
+        return newest
     }
 
     /// A stream of a connection that is there, the newest first, or of one more.

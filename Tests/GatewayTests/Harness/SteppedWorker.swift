@@ -63,8 +63,8 @@ final class SteppedWorker {
     var waitingByteCount: Int { connection.output.count }
 
     /// Sends the head of a request and lets the gateway connect to its upstream.
-    func begin(fields: String = "") throws {
-        let head = Array("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n".utf8)
+    func begin(method: String = "GET", fields: String = "") throws {
+        let head = Array("\(method) / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n".utf8)
         guard case .bytes = Socket.write(client, head.span) else { return }
         connection.descriptorIsReadable()
         let leased = try #require(leased)
@@ -81,6 +81,12 @@ final class SteppedWorker {
         let leased = try #require(leased)
         #expect(Socket.write(upstream, bytes.span) == .bytes(bytes.count))
         leased.descriptorIsReadable()
+    }
+
+    /// The upstream closes its end of the connection.
+    func closeUpstream() {
+        Socket.close(upstream)
+        upstream = -1
     }
 
     /// What the upstream has received.
