@@ -15,6 +15,9 @@ public struct FieldBlock: ~Copyable {
 
     public init() {}
 
+    /// Its size as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2).
+    public var listByteCount: Int { bytes.count + entries.count * 32 }
+
     public mutating func clear() {
         bytes.clear(keepingAtMost: 4096)
         entries.removeAll(keepingCapacity: true)

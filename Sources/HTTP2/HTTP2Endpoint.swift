@@ -54,6 +54,8 @@ public class HTTP2Endpoint {
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
         unsafe nghttp2_option_set_max_outbound_ack(options, unsentAckCountMax)
+        // A head beyond it would be thrown away without a word.
+        unsafe nghttp2_option_set_max_send_header_block_length(options, Self.headByteCountMax)
         // Debian's 1.52 has bounds of later versions for these two: ours decide.
         unsafe nghttp2_option_set_max_continuations(options, continuationCountMax + 1)
         unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
@@ -65,6 +67,10 @@ public class HTTP2Endpoint {
     }
 
     deinit { unsafe nghttp2_session_del(library) }
+
+    /// Of a head that we send, as the library estimates it: more than any that the limits of the
+    /// gateway let in can become, so that those alone decide.
+    private static let headByteCountMax = 16 * 1024 * 1024
 
     func submitSettings(
         _ entries: [(id: nghttp2_settings_id, value: Int)], connectionWindowByteCount: Int

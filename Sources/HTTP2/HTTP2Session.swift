@@ -96,6 +96,13 @@ public final class HTTP2Session: HTTP2Endpoint {
         fields.clear()
     }
 
+    /// Whether the client takes a head as large as ``fields``, as far as it has said.
+    public var takesFields: Bool {
+        let limit = unsafe nghttp2_session_get_remote_settings(
+            library, NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE)
+        return fields.listByteCount <= Int(limit)
+    }
+
     /// Sends ``fields`` as the answer's head. Without content that is the whole answer.
     public func submitHead(stream: Int32, hasContent: Bool) {
         defer { fields.clear() }

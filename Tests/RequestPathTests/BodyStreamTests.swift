@@ -42,10 +42,12 @@ struct BodyStreamTests {
         try one.send(
             "POST /one HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n")
         try server.wait { $0.last?.bodyText == "ab" }
-        #expect(try one.receiveHead().status == 200)
+        let head = try one.receiveHead()
+        #expect(head.status == 200)
+        #expect(head["Connection"] == "close", "the answer came before the body was read")
         try one.send("3\r\ncde\r\n0\r\n\r\n")
         #expect(try one.receiveBytes(11) == Array("1\r\n5\r\n0\r\n\r\n".utf8))
-        #expect(try one.exchange("GET", "/").bodyText == "0")
+        #expect(try one.receiveToEnd().isEmpty)
         let line = try gateway.accessLine { $0["path"]?.stringValue == "/one" }
         #expect(line["bytes_in"]?.integerValue == 5)
     }
@@ -71,6 +73,49 @@ struct BodyStreamTests {
         // Both connections live on.
         #expect(try client.exchange("POST", "/", body: [1]).status == 200)
         #expect(upstream.connectionCount == 1)
+    }
+
+    @Test("is not cut off by its own time-out once the answer has begun")
+    func begunAnswer() throws {
+        let server = try Self.echo()
+        let route = Self.route + ["timeouts: { request_body: 300ms }"]
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port, route: route))
+        let client = try gateway.connect()
+        let head = "POST /one HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+        try client.send(head + "2\r\nab\r\n")
+        #expect(try client.receiveHead().status == 200)
+        // One whose answer does not begin: once that is cut off the other's time is over too.
+        let upstream = try RecordingUpstream()
+        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
+        configuration.routes[0].more = route
+        let other = try GatewayProcess(configuration)
+        for _ in 0..<2 {
+            let silent = try other.connect()
+            try silent.send(head + "2\r\nab\r\n")
+            #expect(try silent.receive().status == 408)
+        }
+        try client.send("3\r\ncde\r\n0\r\n\r\n")
+        #expect(try client.receiveBytes(11) == Array("1\r\n5\r\n0\r\n\r\n".utf8))
+    }
+
+    @Test("has to come as fast as one that is held")
+    func pace() throws {
+        let upstream = try RecordingUpstream()
+        var configuration = GatewayConfiguration.http2(upstreamPort: upstream.port)
+        configuration.routes[0].more = Self.route
+        configuration.more = [
+            "limits: { body_rate_min: 16MiB/s }",
+            "timeouts: { body_grace: 200ms, request_body: 10m }",
+        ]
+        let gateway = try GatewayProcess(configuration)
+        let client = try gateway.connect()
+        try client.send("POST /one HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab")
+        #expect(try client.receive().status == 408)
+        let two = try HTTP2Client(port: gateway.port)
+        try two.send(
+            .headers(1, HTTP2Client.head("POST", "/two"), endStream: false),
+            .data(1, Array("ab".utf8), endStream: false))
+        #expect(try two.answer(1).status == 408)
     }
 
     @Test("makes the client wait where the upstream takes no more")

@@ -81,8 +81,10 @@ extension HTTP1Connection: ResponseSink {
         output.append("\r\n")
     }
 
-    func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
-        guard state == .exchanging else { return }
+    func relayHead(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
+    ) -> Bool {
+        guard state == .exchanging else { return true }
         output.reserve(bytes.count + 256)
         appendStatusLine(head.status, reason: bytes.extracting(head.reason))
         let edits = exchange.treatment?.responseEdits
@@ -110,8 +112,18 @@ extension HTTP1Connection: ResponseSink {
                 isPersistent = false
             }
         }
+        if !bodyReader.isComplete { answerBeganEarly() }
         appendConnection(exchange)
         output.append("\r\n")
+        return true
+    }
+
+    /// The answer begins while the body still comes. Who talks both ways may be silent for a while,
+    /// so that the wait for more of the body has no bound from now on; and nobody can say whether
+    /// it will have come whole when the answer ends, so that the client is told of the end here.
+    private func answerBeganEarly() {
+        isPersistent = false
+        setBodyDeadline()
     }
 
     func relayBody(_ bytes: Span<UInt8>) -> Bool {

@@ -219,10 +219,13 @@ extension HTTP2Stream: ResponseSink {
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         session.fields.append(":status", decimal: UInt64(head.status))
         _ = appendFields(head, bytes: bytes, of: exchange)
+        guard session.takesFields else { return session.fields.clear() }
         session.submitInterim(stream: id)
     }
 
-    func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
+    func relayHead(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
+    ) -> Bool {
         session.fields.append(":status", decimal: UInt64(head.status))
         let edits = exchange.treatment?.responseEdits
         if !appendFields(head, bytes: bytes, of: exchange) { appendDate() }
@@ -232,9 +235,14 @@ extension HTTP2Stream: ResponseSink {
         if let length = head.contentLength, head.status != 204 {
             session.fields.append("content-length", decimal: length)
         }
+        guard session.takesFields else {
+            session.fields.clear()
+            return false
+        }
         let hasContent = head.framing != .none && head.framing != .length(0)
         session.submitHead(stream: id, hasContent: hasContent)
         answerBegan()
+        return true
     }
 
     func relayBody(_ bytes: Span<UInt8>) -> Bool {

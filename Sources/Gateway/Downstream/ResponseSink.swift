@@ -10,7 +10,10 @@ protocol ResponseSink: AnyObject {
     /// A whole answer of the gateway's own.
     func respond(_ response: LocalResponse)
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange)
-    func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange)
+    /// False where the client takes no head so large: nothing of it is sent.
+    func relayHead(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
+    ) -> Bool
     /// False where the client takes bytes more slowly than they come.
     func relayBody(_ bytes: Span<UInt8>) -> Bool
     func flushResponse()

@@ -8,8 +8,8 @@ struct BodyStream: ~Copyable {
     fileprivate var waiting = ByteBuffer()
     /// Of the whole body so far.
     fileprivate(set) var byteCount = 0
-    /// The client waits until the upstream has taken some.
-    fileprivate var isHeldBack = false
+    /// Since when the client waits until the upstream has taken some; nil where it does not.
+    fileprivate var heldBackSince: MonotonicInstant?
     /// Something has gone: the request cannot be sent again.
     fileprivate(set) var hasBegun = false
 
@@ -40,7 +40,7 @@ extension Exchange {
         guard isStreaming,
             bodyStream.waiting.count > site.settings.limits.responseBufferByteCountMax
         else { return false }
-        bodyStream.isHeldBack = true
+        if bodyStream.heldBackSince == nil { bodyStream.heldBackSince = worker.loop.now }
         return true
     }
 
@@ -56,8 +56,11 @@ extension Exchange {
         waiting.consume(count)
         swap(&waiting, &bodyStream.waiting)
         if count > 0 { bodyStream.hasBegun = true }
-        if bodyStream.isHeldBack, bodyStream.waiting.count <= Self.resumeByteCount {
-            bodyStream.isHeldBack = false
+        if let since = bodyStream.heldBackSince, bodyStream.waiting.count <= Self.resumeByteCount {
+            bodyStream.heldBackSince = nil
+            // The time in which the client had to wait is not its own.
+            bodyStartedAt = bodyStartedAt.advanced(
+                byNanoseconds: worker.loop.now.nanoseconds(since: since))
             downstream?.resumeBody()
         }
         // Who has an answer already talks both ways, and may be silent for a while.
@@ -88,11 +91,9 @@ extension Exchange {
     /// the upstream's time-outs bound that.
     var bodyPatience: UInt64? {
         let pause = treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
-        guard !isStreaming else {
-            return isAnswerStarted || bodyStream.isHeldBack ? nil : pause
-        }
+        if isStreaming, isAnswerStarted || bodyStream.heldBackSince != nil { return nil }
         let latest = worker.site.bodyPace.deadline(
-            since: bodyStartedAt, byteCount: body.byteCount)
+            since: bodyStartedAt, byteCount: isStreaming ? bodyStream.byteCount : body.byteCount)
         return min(pause, latest.nanoseconds(since: worker.loop.now))
     }
 }

@@ -9,15 +9,24 @@ extension Exchange {
         downstream?.relayInterim(response, bytes: bytes, of: self)
     }
 
-    /// The head of the final answer.
-    func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
+    /// The head of the final answer. False where the client takes none so large:
+    /// ``refuseLargeHead()`` is to be called then, when no view into the head is open.
+    func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
         requestDeadline?.clear()
         upstreamHeadAt = worker.loop.now
         isAnswerStarted = true
         clientWasHeard()
         responseStatus = response.status
         if site.signals != nil { noteResponseUser(response, bytes: bytes) }
-        downstream?.relayHead(response, bytes: bytes, of: self)
+        guard downstream?.relayHead(response, bytes: bytes, of: self) == false else { return true }
+        isAnswerStarted = false
+        return false
+    }
+
+    /// The client's SETTINGS have no room for the answer's head (RFC 9113 section 6.5.2): it is told
+    /// that there was an answer, and the server has done nothing wrong.
+    func refuseLargeHead() {
+        refuse(Refusal(.upstreamFailed, detail: "head_too_large_for_client"))
     }
 
     /// More of the answer's body. False where the client is slow: wait for ``clientIsReady()``.

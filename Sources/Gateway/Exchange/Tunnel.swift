@@ -36,7 +36,8 @@ extension Exchange {
     func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
         isTunnelling = true
         worker.meter.tunnelOpened()
-        upstreamSentHead(response, bytes: bytes)
+        // HTTP/1.1, whose clients take every head.
+        _ = upstreamSentHead(response, bytes: bytes)
     }
 
     /// What the client sent; returns how many bytes the upstream's connection took.

@@ -72,7 +72,10 @@ extension UpstreamConnection {
         keptNanoseconds = KeepAlive.usableNanoseconds(response, bytes: input.readable)
         state = .readingBody
         if !isForCheck { pool.serverAnswered(server) }
-        exchange.upstreamSentHead(response, bytes: input.readable)
+        guard exchange.upstreamSentHead(response, bytes: input.readable) else {
+            exchange.refuseLargeHead()
+            return false
+        }
         input.consume(response.byteCount)
         return true
     }

@@ -222,7 +222,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         if !connection.isForCheck { pool.serverAnswered(server) }
         setReadDeadline()
         guard !tail.keeps(event, framing: response.framing) else { return }
-        exchange.upstreamSentHead(response, bytes: bytes.span)
+        if !exchange.upstreamSentHead(response, bytes: bytes.span) { exchange.refuseLargeHead() }
     }
 
     /// True where the server has to wait before it sends more on this stream.
@@ -267,9 +267,12 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         guard let exchange else { return }
         let trailers = trailers
         if let head = tail.takeHead() {
-            exchange.upstreamSentHead(response, bytes: head.bytes.span)
+            let isTaken = exchange.upstreamSentHead(response, bytes: head.bytes.span)
+            if !isTaken { exchange.refuseLargeHead() }
         }
-        if let last = tail.takeByte() { _ = exchange.upstreamSentBody(last.span) }
+        if self.exchange != nil, let last = tail.takeByte() {
+            _ = exchange.upstreamSentBody(last.span)
+        }
         // The client may have been found gone.
         guard self.exchange != nil else { return }
         leave()

@@ -105,8 +105,11 @@ final class HealthProbe: ResponseSink {
 
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {}
 
-    func relayHead(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
+    func relayHead(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
+    ) -> Bool {
         status = head.status
+        return true
     }
 
     func relayBody(_ bytes: Span<UInt8>) -> Bool { true }
