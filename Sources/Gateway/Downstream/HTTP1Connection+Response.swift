@@ -44,7 +44,7 @@ extension HTTP1Connection: ResponseSink {
         if response.isOfRoute, let edits = exchange.treatment?.responseEdits {
             exchange.append(edits, to: &output)
         }
-        appendAttestation(exchange)
+        appendAttestation(exchange, exchange.personalFields(in: response))
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             output.append("Content-Length: ")
@@ -94,7 +94,7 @@ extension HTTP1Connection: ResponseSink {
             appendDate()
         }
         if let edits { exchange.append(edits, to: &output) }
-        appendAttestation(exchange)
+        appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
         switch head.framing {
         case .none:
             responseFraming = .length
@@ -208,9 +208,14 @@ extension HTTP1Connection: ResponseSink {
         output.append("\r\n")
     }
 
-    private func appendAttestation(_ exchange: Exchange) {
+    private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
+        guard fields != .withheld else { return }
+        let token = exchange.nextChallenge()
+        if fields == .allowedAsPrivate, exchange.isOutdated || token != nil {
+            output.append("Cache-Control: private\r\n")
+        }
         if exchange.isOutdated { output.append("X-App-Attest-Action: update_app\r\n") }
-        guard let token = exchange.nextChallenge() else { return }
+        guard let token else { return }
         output.append("X-App-Attest-Challenge: ")
         output.append(token)
         output.append("\r\n")

@@ -202,7 +202,7 @@ extension HTTP2Stream: ResponseSink {
             session.fields.append(field.name, field.value.span)
         }
         if response.isOfRoute { append(exchange.treatment?.responseEdits, exchange) }
-        appendAttestation(exchange)
+        appendAttestation(exchange, exchange.personalFields(in: response))
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             session.fields.append("content-length", decimal: UInt64(response.body.count))
@@ -230,7 +230,7 @@ extension HTTP2Stream: ResponseSink {
         let edits = exchange.treatment?.responseEdits
         if !appendFields(head, bytes: bytes, of: exchange) { appendDate() }
         append(edits, exchange)
-        appendAttestation(exchange)
+        appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
         if let length = head.contentLength, head.status != 204 {
             session.fields.append("content-length", decimal: length)
@@ -313,12 +313,17 @@ extension HTTP2Stream: ResponseSink {
         session.fields.append("date", date.readable)
     }
 
-    private func appendAttestation(_ exchange: Exchange) {
+    private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
+        guard fields != .withheld else { return }
+        let token = exchange.nextChallenge()
+        if fields == .allowedAsPrivate, exchange.isOutdated || token != nil {
+            session.fields.append("cache-control", "private")
+        }
         if exchange.isOutdated {
             let action = Array("update_app".utf8)
             session.fields.append("x-app-attest-action", action.span)
         }
-        guard let token = exchange.nextChallenge() else { return }
+        guard let token else { return }
         session.fields.append("x-app-attest-challenge", token.span, isIndexed: false)
     }
 
