@@ -35,6 +35,7 @@ struct ReasonTests {
             .targetTooLong: 414, .expectationFailed: 417, .headTooLarge: 431,
             .internalFailure: 500, .notImplemented: 501, .upstreamFailed: 502, .upstreamBusy: 503,
             .upstreamTimeout: 504, .versionNotSupported: 505, .clientClosed: 499, .ok: 200,
+            .loopDetected: 508,
             // Of this gateway's own, for proofs that the Contract did not know yet.
             .tokenInvalid: 401, .deviceTokenInvalid: 401, .riskTooHigh: 403,
             .abuseSuspected: 403,

@@ -17,6 +17,8 @@ final class Hub: Sendable {
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()
     let signals: SignalBook
+    /// What this process calls itself in `Via`.
+    let viaName = Via.makeName()
     private let upstreams: UpstreamRegister
 
     init(

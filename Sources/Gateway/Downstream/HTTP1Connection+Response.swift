@@ -93,6 +93,7 @@ extension HTTP1Connection: ResponseSink {
         if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, of: exchange) {
             appendDate()
         }
+        if let version = exchange.answerVersion { appendVia(version) }
         if let edits { exchange.append(edits, to: &output) }
         appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
         switch head.framing {
@@ -218,6 +219,14 @@ extension HTTP1Connection: ResponseSink {
         guard let token else { return }
         output.append("X-App-Attest-Challenge: ")
         output.append(token)
+        output.append("\r\n")
+    }
+
+    private func appendVia(_ version: StaticString) {
+        output.append("Via: ")
+        output.append(version)
+        output.append(" ")
+        output.append(Via.clientsName)
         output.append("\r\n")
     }
 

@@ -47,7 +47,7 @@ final class HTTP2Stream: DeadlineHandler {
         switch parse(event, exchange) {
         case .refused(let refusal):
             let code = refusal.reason.code.description
-            exchange.refuse(Refusal(refusal.gatewayReason, detail: code))
+            exchange.refuseHead(Refusal(refusal.gatewayReason, detail: code))
         case .complete
         where exchange.head.byteCount == event.bytes.count
             && exchange.head.fields.count == event.fieldCount:
@@ -56,7 +56,7 @@ final class HTTP2Stream: DeadlineHandler {
             exchange.advance()
         case .complete, .incomplete:
             // Another message than the one that was taken apart: it must not pass.
-            exchange.refuse(Refusal(.badRequest, detail: "http2_ambiguous"))
+            exchange.refuseHead(Refusal(.badRequest, detail: "http2_ambiguous"))
         }
     }
 
@@ -229,6 +229,7 @@ extension HTTP2Stream: ResponseSink {
         session.fields.append(":status", decimal: UInt64(head.status))
         let edits = exchange.treatment?.responseEdits
         if !appendFields(head, bytes: bytes, of: exchange) { appendDate() }
+        if let version = exchange.answerVersion { appendVia(version) }
         append(edits, exchange)
         appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
@@ -305,6 +306,14 @@ extension HTTP2Stream: ResponseSink {
             exchange.append(line.value, to: &value)
             session.fields.append(line.name.span, value.readable)
         }
+    }
+
+    private func appendVia(_ version: StaticString) {
+        var value = ByteBuffer(capacity: 32)
+        value.append(version)
+        value.append(" ")
+        value.append(Via.clientsName)
+        session.fields.append("via", value.readable)
     }
 
     private func appendDate() {

@@ -9,7 +9,19 @@ extension Exchange {
     func readHead() throws(Refusal) -> Step {
         if isPeerTrusted { trustedRequestID = usableRequestID() }
         try limitListenerRate()
+        try refuseLoop()
         return .next
+    }
+
+    /// Refuses what is no head, or not one of a request. It counts as any other: who sends nothing
+    /// else is limited too.
+    func refuseHead(_ refusal: Refusal) {
+        do throws(Refusal) {
+            try limitListenerRate()
+            refuse(refusal)
+        } catch {
+            refuse(error)
+        }
     }
 
     /// The one `X-Request-Id` of a trusted peer, where logs, headers and JSON can hold it as it is.

@@ -43,6 +43,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case upstreamTimeout
     case clientClosed
     case internalFailure
+    /// The request has come back to the gateway that had forwarded it.
+    case loopDetected
 
     /// What the client should do, as the Contract words it.
     public enum Action: String, Sendable {
@@ -82,6 +84,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         // nginx's number for a client that went away; logged, never sent.
         case .clientClosed: 499
         case .internalFailure: 500
+        case .loopDetected: 508
         }
     }
 
@@ -122,6 +125,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .upstreamTimeout: "upstream_timeout"
         case .clientClosed: "client_closed"
         case .internalFailure: "internal_failure"
+        case .loopDetected: "loop_detected"
         }
     }
 
@@ -145,7 +149,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
 
     public var source: Source {
         switch self {
-        case .storeUnavailable, .internalFailure: .gateway
+        case .storeUnavailable, .internalFailure, .loopDetected: .gateway
         case .upstreamFailed, .upstreamBusy, .upstreamTimeout: .upstream
         default: .client
         }

@@ -41,6 +41,7 @@ extension Exchange {
             upstreamHead.append("Host: localhost\r\n")
         }
         appendClientFields(treatment?.requestEdits)
+        appendVia(treatment?.requestEdits)
         if let forwardsLeft {
             upstreamHead.append("Max-Forwards: ")
             upstreamHead.append(decimal: forwardsLeft)

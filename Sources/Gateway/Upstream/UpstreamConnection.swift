@@ -123,6 +123,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     /// Hardly a server ends idle connections sooner; many do after 2 or 5 seconds.
     static let surelyKeptNanoseconds: UInt64 = 1_000_000_000
 
+    var protocolVersion: StaticString { response.version == .http11 ? "1.1" : "1.0" }
+
     // MARK: ending
 
     func deadlineExpired() {

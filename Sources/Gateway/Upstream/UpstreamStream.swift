@@ -33,6 +33,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private var session: HTTP2ClientSession { connection.session }
     private var pool: UpstreamPool { connection.pool }
     var server: PooledServer { connection.server }
+    var protocolVersion: StaticString { "2" }
 
     init(connection: MultiplexedConnection, wasReused: Bool) {
         self.connection = connection
