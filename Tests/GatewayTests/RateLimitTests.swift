@@ -50,6 +50,20 @@ struct RateLimitTests {
         #expect(lines.filter { $0.contains(#""detail":"rate: few""#) }.count == 2)
     }
 
+    @Test("a listener's limit counts what is no request", arguments: [false, true])
+    func malformed(isTrusted: Bool) throws {
+        let gateway = try GatewayUnderTest {
+            $0.rateLimits.append(Self.limit("listener", by: .address))
+        }
+        let port = isTrusted ? gateway.trustedPort : gateway.port
+        for text in ["GET / HTTP/1.1\r\nX Y: 1\r\n", "\u{16}\u{3}\u{1}", "GET / HTTP/9.9\r\n\r\n"] {
+            let client = try RawClient(port: port)
+            try client.send(text)
+            #expect(try client.receive().status == (text.hasSuffix("9\r\n\r\n") ? 429 : 400))
+        }
+        #expect(try RawClient(port: port).exchange("GET", "/x").status == 429)
+    }
+
     @Test("a listener's limit counts what no route takes, and not the admin's pages")
     func listener() throws {
         let gateway = try GatewayUnderTest {

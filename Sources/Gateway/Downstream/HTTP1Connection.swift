@@ -178,7 +178,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             countRequest()
             isPersistent = false
             bodyReader = .complete
-            exchange.refuse(Refusal(refusal.gatewayReason, detail: refusal.reason.code.description))
+            exchange.refuseHead(
+                Refusal(refusal.gatewayReason, detail: refusal.reason.code.description))
             return false
         case .complete:
             countRequest()
