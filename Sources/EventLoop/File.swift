@@ -115,6 +115,16 @@ public enum File {
         }
     }
 
+    /// Waits until a pipe or file takes bytes, or has failed; false where neither comes in time.
+    public static func awaitWritable(_ descriptor: Int32, milliseconds: Int32) -> Bool {
+        var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        while true {
+            let count = unsafe poll(&request, 1, milliseconds)
+            if count >= 0 { return count > 0 }
+            if sallyport_errno() != EINTR { return false }
+        }
+    }
+
     private static func isDirectory(_ status: stat) -> Bool {
         status.st_mode & mode_t(S_IFMT) == mode_t(S_IFDIR)
     }

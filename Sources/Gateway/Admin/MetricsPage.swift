@@ -191,8 +191,11 @@ enum MetricsPage {
             "sallyport_config_generation", .gauge, help: "Reloads that were taken since the start.")
         page.sample([], UInt64(site.generation))
         page.family(
-            "sallyport_log_batches_dropped_total", .counter,
-            help: "Batches of access lines lost because the destination was too slow.")
-        page.sample([], hub.logs.access?.droppedCount.load(ordering: .relaxed) ?? 0)
+            "sallyport_log_lines_dropped_total", .counter,
+            help: "Lines lost because the log's destination was too slow, or took none.")
+        page.sample([("log", "access")], hub.logs.access?.droppedLineCount ?? 0)
+        if hub.logs.events !== hub.logs.access {
+            page.sample([("log", "events")], hub.logs.events?.droppedLineCount ?? 0)
+        }
     }
 }

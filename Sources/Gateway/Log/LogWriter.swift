@@ -13,11 +13,22 @@ final class LogWriter: @unchecked Sendable {
         case close
     }
 
+    /// What workers and the log's thread tell each other.
+    private final class Tally: Sendable {
+        let queuedByteCount = Atomic(0)
+        let droppedLineCount = Atomic<UInt64>(0)
+        let isClosing = Atomic(false)
+
+        func drop(_ lineCount: Int) {
+            guard lineCount > 0 else { return }
+            droppedLineCount.wrappingAdd(UInt64(lineCount), ordering: .relaxed)
+        }
+    }
+
     private let mailbox: Mailbox<Message>
+    private let tally: Tally
     /// Touched by whoever makes and closes the writer only, which is the control thread.
     private let thread: Thread
-    /// Batches thrown away because the destination was too slow.
-    let droppedCount = Atomic<UInt64>(0)
 
     /// Nil for `off`.
     init?(_ destination: LogSettings.Destination) throws {
@@ -29,13 +40,18 @@ final class LogWriter: @unchecked Sendable {
         case .file(let path): descriptor = try File.openAppending(path).release()
         }
         let mailbox = try Mailbox<Message>(countMax: Self.queueCountMax)
+        let tally = Tally()
         self.mailbox = mailbox
+        self.tally = tally
         thread = try Thread.spawn(name: "log", preparing: { try EventLoop() }) { loop in
-            var current = descriptor
+            var end = LogEnd(descriptor: descriptor)
             let receiver = mailbox.attach(to: loop) { message in
                 switch message {
-                case .lines(let bytes): LogWriter.write(bytes, to: current)
-                case .reopen: LogWriter.reopen(destination, &current)
+                case .lines(let bytes):
+                    tally.drop(
+                        end.write(bytes, isLast: tally.isClosing.load(ordering: .relaxed)))
+                    tally.queuedByteCount.wrappingSubtract(bytes.count, ordering: .relaxed)
+                case .reopen: tally.drop(LogWriter.reopen(destination, &end))
                 case .close: loop.stop()
                 }
             }
@@ -44,8 +60,14 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
+    /// Lines that were thrown away because the destination was too slow, or took none.
+    var droppedLineCount: UInt64 { tally.droppedLineCount.load(ordering: .relaxed) }
+
     func post(_ lines: [UInt8]) {
-        if !mailbox.post(.lines(lines)) { droppedCount.wrappingAdd(1, ordering: .relaxed) }
+        let queued = tally.queuedByteCount.wrappingAdd(lines.count, ordering: .relaxed).newValue
+        if queued <= Self.queueByteCountMax, mailbox.post(.lines(lines)) { return }
+        tally.queuedByteCount.wrappingSubtract(lines.count, ordering: .relaxed)
+        tally.drop(lines.count { $0 == UInt8(ascii: "\n") })
     }
 
     /// Opens a file by its name again, after what was posted: the old one was moved away.
@@ -53,32 +75,24 @@ final class LogWriter: @unchecked Sendable {
 
     /// Writes what was posted, then ends the thread.
     func close() {
+        tally.isClosing.store(true, ordering: .relaxed)
         if mailbox.post(.close) { thread.join() }
     }
 
-    /// Where the file cannot be opened, the old one is written on.
+    /// Where the file cannot be opened, the old one is written on. Returns how many lines were lost.
     private static func reopen(
-        _ destination: LogSettings.Destination, _ descriptor: inout Int32
-    ) {
+        _ destination: LogSettings.Destination, _ end: inout LogEnd
+    ) -> Int {
         guard case .file(let path) = destination,
             let fresh = try? File.openAppending(path).release()
-        else { return }
-        Socket.close(descriptor)
-        descriptor = fresh
-    }
-
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) {
-        // A destination that cannot be written (a full disk, a closed pipe) loses the lines: the
-        // requests they speak of are served all the same.
-        var rest = bytes.span
-        while !rest.isEmpty {
-            guard case .bytes(let count) = File.append(descriptor, rest) else { return }
-            rest = rest.extracting(count...)
-        }
+        else { return 0 }
+        return end.move(to: fresh)
     }
 
     /// Batches, each the lines of one turn of a worker's loop.
     static let queueCountMax = 4096
+    /// All of them together: more than a second of 50,000 lines a second.
+    static let queueByteCountMax = 32 * 1024 * 1024
 }
 
 /// The two logs: accesses, and events of the gateway itself.

@@ -1,0 +1,77 @@
+import Bytes
+import EventLoop
+
+/// The end that log lines go to, on its writer's thread. A line arrives whole or not at all: what
+/// is left of one that was written in part goes first when the end takes bytes again.
+struct LogEnd {
+    private(set) var descriptor: Int32
+    /// How long a pipe that is full is waited for.
+    private let patienceMilliseconds: Int32
+    /// What is left of a line of which a part was written.
+    private var begun: [UInt8] = []
+    /// The last wait was in vain.
+    private var isStuck = false
+
+    init(descriptor: Int32, patienceMilliseconds: Int32 = 1000) {
+        self.descriptor = descriptor
+        self.patienceMilliseconds = patienceMilliseconds
+    }
+
+    /// Writes whole lines, and returns how many of them could not be.
+    ///
+    /// - Parameter isLast: the gateway ends: a reader that has stopped is not waited for again.
+    mutating func write(_ lines: [UInt8], isLast: Bool = false) -> Int {
+        guard finishLine(isLast: isLast) else { return Self.lineCount(lines[...]) }
+        let count = append(lines[...], isLast: isLast)
+        var rest = lines[count...]
+        guard count > 0, lines[count - 1] != Self.lineFeed, !rest.isEmpty else {
+            return Self.lineCount(rest)
+        }
+        let end = rest.firstIndex(of: Self.lineFeed).map { $0 + 1 } ?? rest.endIndex
+        begun = Array(rest[..<end])
+        rest = rest[end...]
+        return Self.lineCount(rest)
+    }
+
+    /// Goes on at another end; returns how many lines the old one keeps in part.
+    mutating func move(to descriptor: Int32) -> Int {
+        let isWhole = finishLine(isLast: true)
+        begun = []
+        isStuck = false
+        Socket.close(self.descriptor)
+        self.descriptor = descriptor
+        return isWhole ? 0 : 1
+    }
+
+    private mutating func finishLine(isLast: Bool) -> Bool {
+        guard !begun.isEmpty else { return true }
+        begun.removeFirst(append(begun[...], isLast: isLast))
+        return begun.isEmpty
+    }
+
+    /// How many bytes the end takes, where a pipe that is full is waited for.
+    private mutating func append(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> Int {
+        let span = bytes.span
+        var count = 0
+        while count < span.count {
+            switch File.append(descriptor, span.extracting(count...)) {
+            case .bytes(let taken):
+                count += taken
+                isStuck = false
+            case .wouldBlock:
+                guard !(isLast && isStuck) else { return count }
+                isStuck = !File.awaitWritable(descriptor, milliseconds: patienceMilliseconds)
+                if isStuck { return count }
+            // A full disk, a pipe without a reader.
+            case .failed: return count
+            }
+        }
+        return count
+    }
+
+    private static func lineCount(_ bytes: ArraySlice<UInt8>) -> Int {
+        bytes.count { $0 == lineFeed }
+    }
+
+    private static let lineFeed = UInt8(ascii: "\n")
+}

@@ -1,0 +1,107 @@
+import EventLoop
+import Foundation
+import GatewayTesting
+import Settings
+import Testing
+
+import class EventLoop.Thread
+
+@testable import Gateway
+
+@Suite("Log lines")
+struct LogWriterTests {
+    private static func lines(_ numbers: Range<Int>) -> [UInt8] {
+        Array(numbers.map { "{\"line\":\($0)}\n" }.joined().utf8)
+    }
+
+    /// The numbers of the lines in `text`, each of which must be whole.
+    private static func numbers(_ text: [UInt8]) -> [Int] {
+        let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+        #expect(text.isEmpty || text.last == UInt8(ascii: "\n"))
+        let numbers = lines.compactMap { line in
+            line.hasPrefix("{\"line\":") && line.hasSuffix("}")
+                ? Int(line.dropFirst(8).dropLast()) : nil
+        }
+        #expect(numbers.count == lines.count, "torn lines")
+        return numbers
+    }
+
+    private static func readAll(_ descriptor: Int32) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = read(descriptor, &block, block.count)
+            guard count > 0 else { return bytes }
+            bytes += block[..<count]
+        }
+    }
+
+    @Test("a pipe that is full for a while gets all of them")
+    func slowPipe() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let (source, sink) = (ends[0], ends[1])
+        _ = fcntl(sink, F_SETFL, O_NONBLOCK)
+        let text = Locked<[UInt8]>([])
+        let reader = try Thread.spawn(name: "reader") {
+            let bytes = Self.readAll(source)
+            text.withLock { $0 = bytes }
+        }
+        var end = LogEnd(descriptor: sink, patienceMilliseconds: 60_000)
+        #expect(end.write(Self.lines(0..<100_000)) == 0)
+        #expect(end.write(Self.lines(100_000..<100_001)) == 0)
+        Socket.close(sink)
+        reader.join()
+        Socket.close(source)
+        #expect(Self.numbers(text.withLock { $0 }) == Array(0..<100_001))
+    }
+
+    @Test("an end that takes no more loses whole lines, counted, and never a part of one")
+    func stuckPipe() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let (source, sink) = (ends[0], ends[1])
+        for descriptor in ends { _ = fcntl(descriptor, F_SETFL, O_NONBLOCK) }
+        defer { for descriptor in ends { Socket.close(descriptor) } }
+        var end = LogEnd(descriptor: sink, patienceMilliseconds: 0)
+        var text: [UInt8] = []
+        var lostCount = 0
+        for round in 0..<20 {
+            lostCount += end.write(Self.lines(round * 10_000..<(round + 1) * 10_000))
+            // One more, behind the line that was begun.
+            lostCount += end.write(Self.lines(1_000_000..<1_000_001), isLast: true)
+            text += Self.readAll(source)
+        }
+        #expect(end.write(Self.lines(2_000_000..<2_000_001)) == 0)
+        text += Self.readAll(source)
+        let numbers = Self.numbers(text)
+        #expect(numbers.last == 2_000_000)
+        #expect(lostCount > 100_000)
+        #expect(numbers.count + lostCount == 20 * 10_001 + 1)
+    }
+
+    @Test("those that wait for a slow end are bounded in bytes; what is beyond is counted")
+    func queue() throws {
+        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).fifo"
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { unlink(path) }
+        // A writer does not wait for a reader that is here already.
+        let source = open(path, O_RDONLY | O_NONBLOCK)
+        defer { Socket.close(source) }
+        let writer = try #require(try LogWriter(.file(path: path)))
+        let batch = Self.lines(0..<50_000)
+        for _ in 0..<200 { writer.post(batch) }
+        let waiting = 200 - Int(writer.droppedLineCount) / 50_000
+        #expect(waiting * batch.count <= LogWriter.queueByteCountMax + batch.count)
+        let text = Locked<[UInt8]>([])
+        _ = fcntl(source, F_SETFL, 0)
+        let reader = try Thread.spawn(name: "reader") {
+            let bytes = Self.readAll(source)
+            text.withLock { $0 = bytes }
+        }
+        writer.close()
+        reader.join()
+        let lineCount = Self.numbers(text.withLock { $0 }).count
+        #expect(lineCount + Int(writer.droppedLineCount) == 200 * 50_000)
+    }
+}
