@@ -101,7 +101,7 @@ public final class InheritedListeners {
         }
         let status = sallyport_adopt_descriptor(descriptor)
         guard status == 0 else { throw IOError(subject, errno: status) }
-        if !address.isUnix { Socket.set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        if !address.isUnix { Socket.setStreamOptions(descriptor) }
         entries.append(Entry(descriptor: descriptor, address: address, name: name))
     }
 

@@ -74,7 +74,7 @@ extension Socket {
         if !address.isUnix {
             set(raw, SOL_SOCKET, SO_REUSEADDR, 1)
             if reusePort { set(raw, SOL_SOCKET, SO_REUSEPORT, 1) }
-            set(raw, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+            setStreamOptions(raw)
         }
         if address.family == AF_INET6 { set(raw, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         let status = unsafe address.withKernelForm { kernelForm, byteCount in
@@ -83,6 +83,17 @@ extension Socket {
         guard status == 0 else { throw IOError(subject, errno: sallyport_errno()) }
         return descriptor
     }
+
+    /// What connections inherit from their listener on Linux: no delay of small writes, and no more
+    /// in the kernel than it can send soon. What a slow client has not taken waits where it is
+    /// bounded (`limits.response_buffer`), and upstream.
+    static func setStreamOptions(_ listener: Int32) {
+        set(listener, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        set(listener, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, unsentByteCountMax)
+    }
+
+    /// Enough to keep a link of 10 Gbit/s busy for the turn in which more is written.
+    static let unsentByteCountMax: Int32 = 128 * 1024
 
     /// A gateway that was killed leaves its socket file; one that runs answers there.
     private static func removeStaleSocket(

@@ -48,7 +48,6 @@ public enum Socket {
                 }
             }
             if descriptor >= 0 {
-                // TCP_NODELAY is inherited from the listener on Linux.
                 let peer = SocketAddress(storage, byteCount: byteCount)
                 return .accepted(descriptor, peer ?? SocketAddress(.unix("")))
             }

@@ -42,6 +42,23 @@ struct SocketTests {
         #expect(Socket.isNonBlockingAndClosedOnExec(client))
     }
 
+    @Test("takes little more than can be sent, where the peer reads nothing")
+    func unsent() throws {
+        let any = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        let listener = try Socket.listen(on: any)
+        defer { Socket.close(listener) }
+        let client = try Socket.connected(to: try #require(Socket.localAddress(listener)))
+        defer { Socket.close(client) }
+        guard case .accepted(let server, _) = Socket.accept(listener) else {
+            Issue.record("no connection")
+            return
+        }
+        defer { Socket.close(server) }
+        let block = [UInt8](repeating: 0x2E, count: 1 << 20)
+        while case .bytes = Socket.write(server, block.span) {}
+        #expect(Socket.queuedByteCount(server) <= 512 * 1024)
+    }
+
     @Test("tells that a connection was refused")
     func refused() throws {
         let loop = try EventLoop()
