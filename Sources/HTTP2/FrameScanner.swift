@@ -5,6 +5,8 @@ struct FrameHeader {
     enum Kind: UInt8 {
         case data, headers, priority, reset, settings, pushPromise, ping, goAway, windowUpdate
         case continuation
+        /// RFC 9218 section 7.1.
+        case priorityUpdate = 16
     }
 
     let length: Int

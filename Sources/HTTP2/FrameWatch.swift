@@ -7,6 +7,7 @@ struct FrameWatch {
     private var pings: FrameBudget
     private var settings: FrameBudget
     private var priorities: FrameBudget
+    private var priorityUpdates: FrameBudget
     private var emptyData: FrameBudget
     private var windowUpdates: FrameBudget
     private var unknown: FrameBudget
@@ -18,6 +19,7 @@ struct FrameWatch {
         pings = FrameBudget(countMax: limits.pingCountMax)
         settings = FrameBudget(countMax: limits.settingsCountMax)
         priorities = FrameBudget(countMax: limits.priorityCountMax)
+        priorityUpdates = FrameBudget(countMax: limits.priorityCountMax)
         emptyData = FrameBudget(countMax: limits.emptyDataCountMax)
         windowUpdates = FrameBudget(countMax: limits.windowUpdateCountMax)
         unknown = FrameBudget(countMax: limits.unknownFrameCountMax)
@@ -32,10 +34,12 @@ struct FrameWatch {
             return emptyData.spend(now: now) ? nil : .emptyDataFlood
         case .headers, .pushPromise:
             continuationCount = 0
+            priorityUpdates.credit(10)
             return nil
         case .continuation:
             continuationCount += 1
             return continuationCount <= continuationCountMax ? nil : .continuationFlood
+        case .priorityUpdate: return priorityUpdates.spend(now: now) ? nil : .priorityFlood
         case .priority: return priorities.spend(now: now) ? nil : .priorityFlood
         case .reset: return wasReset(now: now)
         case .settings: return settings.spend(now: now) ? nil : .settingsFlood

@@ -18,7 +18,8 @@ public struct HTTP2Limits: Hashable, Sendable {
     public var pingCountMax = 100
     /// Each has to be answered (CVE-2019-9515). Clients send one or two.
     public var settingsCountMax = 20
-    /// They say nothing here, as the connection's SETTINGS tell (CVE-2019-9513).
+    /// They say nothing here, as the connection's SETTINGS tell (CVE-2019-9513). Browsers send
+    /// PRIORITY_UPDATE as pages are read: so many beyond ten for each request.
     public var priorityCountMax = 200
     /// DATA that carries and ends nothing (CVE-2019-9518).
     public var emptyDataCountMax = 100

@@ -152,6 +152,20 @@ struct HTTP2SessionTests {
         #expect(session.isFinished)
     }
 
+    @Test("takes a PRIORITY_UPDATE now and then for each request, and no flood of them")
+    func priorityUpdates() {
+        let session = session()
+        let update = Self.frame(16, [0, 0, 0, 1] + Array("u=3".utf8))
+        for stream in 0..<90 {
+            receive(session, Self.request(UInt8(stream * 2 + 1)))
+            for _ in 0..<10 { receive(session, update) }
+        }
+        #expect(session.fault == nil)
+        #expect(events(session).count == 90)
+        for _ in 0..<250 { receive(session, update) }
+        #expect(session.fault == .priorityFlood)
+    }
+
     @Test("bounds the frames and the size of a header block")
     func headerBlocks() {
         let many = session()
