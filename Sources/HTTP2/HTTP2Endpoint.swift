@@ -223,7 +223,8 @@ public class HTTP2Endpoint {
         _ = unsafe nghttp2_session_resume_data(library, stream)
     }
 
-    /// Content bytes that wait for the peer: of one stream, and of all together.
+    /// Content bytes that wait for the peer: of one stream, and of all together, answers' heads
+    /// among them.
     public func waitingByteCount(stream: Int32) -> Int { streams[stream]?.content.count ?? 0 }
     public internal(set) var waitingByteCount = 0
 

@@ -108,6 +108,8 @@ public final class HTTP2Session: HTTP2Endpoint {
         defer { fields.clear() }
         guard let open = streams[stream] else { return }
         open.isEnded = !hasContent
+        open.headByteCount = fields.listByteCount
+        waitingByteCount += open.headByteCount
         var provider = unsafe nghttp2_data_provider(
             source: nghttp2_data_source(), read_callback: SessionCallbacks.readContent)
         _ = unsafe fields.withPairs { pairs, count in
@@ -237,7 +239,7 @@ public final class HTTP2Session: HTTP2Endpoint {
     override func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 {
         if headStream == id { isInHeaderBlock = false }
         guard let stream = streams.removeValue(forKey: id) else { return 0 }
-        waitingByteCount -= stream.content.count
+        waitingByteCount -= stream.content.count + stream.headByteCount
         recent.append(id, wasResetByUs: false)
         let wasReset = code != NGHTTP2_NO_ERROR.rawValue
         events.append(
@@ -262,7 +264,12 @@ public final class HTTP2Session: HTTP2Endpoint {
             if code == NGHTTP2_FLOW_CONTROL_ERROR.rawValue, hasWindowChanged { end(.flowControl) }
             if let fault = watch.wasReset(now: now) { end(fault) }
         case NGHTTP2_DATA.rawValue, NGHTTP2_HEADERS.rawValue:
-            if UInt32(header.type) == NGHTTP2_DATA.rawValue { watch.sentData() }
+            if UInt32(header.type) == NGHTTP2_DATA.rawValue {
+                watch.sentData()
+            } else if let stream = streams[id] {
+                waitingByteCount -= stream.headByteCount
+                stream.headByteCount = 0
+            }
             if header.endsStream, let stream = streams[id], !stream.isRemoteEnded {
                 stream.isAnswered = true
                 events.append(.answeredEarly(stream: id))

@@ -2,6 +2,8 @@ import Bytes
 
 /// One open stream as its session holds it.
 final class SessionStream {
+    /// Of an answer's head that has not been made into frames.
+    var headByteCount = 0
     /// What we send after the head, waiting for room in the peer's windows.
     var content = ByteBuffer()
     var trailers = FieldBlock()
@@ -22,9 +24,13 @@ final class SessionStream {
     /// Content bytes framed so far: tells whether the client takes any.
     private(set) var framedByteCount = 0
 
+    /// Storage that a stream keeps while nothing waits.
+    private static let keptByteCountMax = 4 * 1024
+
     func moveContent(_ byteCount: Int, to output: inout ByteBuffer) {
         output.append(content.readable.extracting(0..<byteCount))
         content.consume(byteCount)
+        if content.isEmpty { content.clear(keepingAtMost: Self.keptByteCountMax) }
         framedByteCount += byteCount
     }
 }

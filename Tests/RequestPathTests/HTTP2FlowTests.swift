@@ -79,11 +79,9 @@ struct HTTP2FlowTests {
         }
         try client.settle()
         #expect(try gateway.exchange("GET", "/small").status == 200)
-        let status = try String(
-            contentsOfFile: "/proc/\(gateway.current.processID)/status", encoding: .utf8)
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
-        let kibibytes = line.flatMap { Int($0.filter(\.isNumber)) } ?? .max
-        #expect(kibibytes < 64 * 1024, "four answers of 32 MiB wait upstream, not here")
+        #expect(
+            try residentByteCount(gateway) < 64 << 20,
+            "four answers of 32 MiB wait upstream, not here")
         // Windows opened, all of it comes.
         client.opensWindows = true
         try client.send(.windowUpdate(0, 1 << 28))
@@ -91,6 +89,41 @@ struct HTTP2FlowTests {
         for stream in [1, 3, 5, 7] as [UInt32] {
             #expect(try client.answer(stream).body.count == 32 << 20)
         }
+    }
+
+    @Test("a hundred answers that nobody reads are held as one")
+    func hundredSlowReaders() throws {
+        upstream.answer { request in
+            request.target == "/large" ? .large(byteCount: 1 << 20) : .response()
+        }
+        let gateway = try gateway()
+        for _ in 0..<3 { #expect(try gateway.exchange("GET", "/small").status == 200) }
+        let client = try HTTP2Client(port: gateway.port)
+        client.opensWindows = false
+        let before = try residentByteCount(gateway)
+        for index in 0..<100 { try client.request(UInt32(index * 2 + 1), "GET", "/large") }
+        try upstream.waitForRequests(103)
+        // Until the gateway holds what it will hold.
+        var held = 0
+        var calmCount = 0
+        while calmCount < 50 {
+            try client.settle()
+            let now = try residentByteCount(gateway)
+            calmCount = now == held ? calmCount + 1 : 0
+            held = now
+        }
+        #expect(held - before < 4 << 20)
+        // Streams without anything in their way are served meanwhile.
+        try client.send(.reset(1))
+        try client.send(.windowUpdate(0, 1 << 20))
+        #expect(try client.exchange(201, "GET", "/small").status == 200)
+    }
+
+    private func residentByteCount(_ gateway: GatewayProcess) throws -> Int {
+        let status = try String(
+            contentsOfFile: "/proc/\(gateway.current.processID)/status", encoding: .utf8)
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        return try #require(line.flatMap { Int($0.filter(\.isNumber)) }) * 1024
     }
 
     @Test("a stream whose client takes nothing ends, the connection goes on")

@@ -136,6 +136,9 @@ extension HTTP1Connection: ResponseSink {
         return isReady
     }
 
+    /// The only answer of its connection stops when it has filled the buffer.
+    func room() -> Int { .max }
+
     func flushResponse() {
         flush()
         // The kernel may have taken all of it, and then no event will say so.

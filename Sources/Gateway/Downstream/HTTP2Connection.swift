@@ -227,20 +227,28 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         pausedStreams.removeAll(keepingCapacity: true)
         for id in paused {
             guard let stream = streams[id] else { continue }
-            if session.waitingByteCount(stream: id) > Self.resumeByteCount {
-                pausedStreams.append(id)
-            } else {
-                stream.clientIsReady()
-            }
+            if mayResume(id) { stream.clientIsReady() } else { pausedStreams.append(id) }
         }
     }
 
-    /// Whether a stream's upstream has to wait: the connection holds as much as it may.
-    func mustPause(_ id: Int32) -> Bool {
-        let limit = worker.site.settings.limits.responseBufferByteCountMax
-        guard session.waitingByteCount > limit else { return false }
+    private func mayResume(_ id: Int32) -> Bool {
+        session.waitingByteCount <= responseBufferByteCountMax / 2
+            || session.waitingByteCount(stream: id) == 0
+    }
+
+    /// How many bytes of its answer a stream takes now: what the connection has room for, and a
+    /// piece where nothing waits on the stream, so that those that the client does not read hold up
+    /// no others. Where there is none the stream is told by and by.
+    func room(for id: Int32) -> Int {
+        let rest = responseBufferByteCountMax - session.waitingByteCount
+        if rest >= Self.pieceByteCount { return rest }
+        if session.waitingByteCount(stream: id) == 0 { return Self.pieceByteCount }
         if !pausedStreams.contains(id) { pausedStreams.append(id) }
-        return true
+        return 0
+    }
+
+    private var responseBufferByteCountMax: Int {
+        worker.site.settings.limits.responseBufferByteCountMax
     }
 
     // MARK: ending
@@ -345,8 +353,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     /// Frames are made for one write of about so much.
     static let writeByteCount = 64 * 1024
-    /// A stream's upstream goes on when no more than this waits for the client.
-    static let resumeByteCount = 16 * 1024
+    /// What a stream may have waiting beyond what the connection may hold.
+    private static let pieceByteCount = 4 * 1024
     /// Clients answer a PING in a round trip; one that does not is not waited for.
     static let announcementNanoseconds: UInt64 = 1_000_000_000
 }

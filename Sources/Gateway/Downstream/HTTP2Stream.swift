@@ -249,8 +249,13 @@ extension HTTP2Stream: ResponseSink {
     func relayBody(_ bytes: Span<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return true }
         append(bytes)
-        isUpstreamPaused = connection.mustPause(id)
-        return !isUpstreamPaused
+        return room() > 0
+    }
+
+    func room() -> Int {
+        let byteCount = connection.room(for: id)
+        isUpstreamPaused = byteCount == 0
+        return byteCount
     }
 
     func flushResponse() {

@@ -16,6 +16,9 @@ protocol ResponseSink: AnyObject {
     ) -> Bool
     /// False where the client takes bytes more slowly than they come.
     func relayBody(_ bytes: Span<UInt8>) -> Bool
+    /// How many bytes of the answer may be read for the client now, 0 where it has to take some
+    /// first: the upstream is told when it may go on.
+    func room() -> Int
     func flushResponse()
     /// Fields after the content; ``endResponse()`` follows.
     func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange)

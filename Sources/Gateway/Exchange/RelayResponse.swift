@@ -37,6 +37,9 @@ extension Exchange {
         return isReady
     }
 
+    /// How many bytes of the answer may be read now; 0: not before ``clientIsReady()``.
+    func answerRoom() -> Int { downstream?.room() ?? .max }
+
     /// What came in one turn of the loop is handed over; now it may be written.
     func upstreamPaused() {
         downstream?.flushResponse()

@@ -13,7 +13,11 @@ extension UpstreamConnection {
             if !isTunnel, transport.isGone { fail(.broken(description: "reset by the server")) }
             return
         }
-        let byteCountMax = state == .readingBody ? Self.streamByteCount : Self.readByteCount
+        let isAnswer = state == .readingBody || sentCount > 0
+        let room = isAnswer ? exchange?.answerRoom() ?? .max : .max
+        guard room > 0 else { return pauseReading() }
+        let byteCountMax = min(
+            room, state == .readingBody ? Self.streamByteCount : Self.readByteCount)
         switch transport.read(into: &input, atMost: byteCountMax) {
         case .bytes(let count):
             guard exchange != nil else { return close() }
@@ -102,21 +106,28 @@ extension UpstreamConnection {
             }
         }
         setDeadline(bodyNanoseconds)
-        if !isReady {
-            isPaused = true
-            // Once our side is shut, as a tunnel's may be, nothing tells a reset from an end.
-            if isTunnel { transport?.disableReading() } else { transport?.watchChanges() }
-            // The client's own send time-out bounds this wait.
-            deadline?.clear()
-        }
+        if !isReady { pauseReading() }
         exchange.upstreamPaused()
+    }
+
+    private func pauseReading() {
+        isPaused = true
+        // Once our side is shut, as a tunnel's may be, nothing tells a reset from an end.
+        if isTunnel { transport?.disableReading() } else { transport?.watchChanges() }
+        // The client's own send time-out bounds this wait.
+        deadline?.clear()
+        if input.isEmpty { input.release() }
     }
 
     /// The client is ready for more.
     func resumeReading() {
-        guard isPaused, state == .readingBody else { return }
+        guard isPaused else { return }
         isPaused = false
-        setDeadline(bodyNanoseconds)
+        switch state {
+        case .awaitingHead: setDeadline(headNanoseconds)
+        case .readingBody: setDeadline(bodyNanoseconds)
+        case .connecting, .idle, .closed: return
+        }
         transport?.enableReading()
     }
 

@@ -113,6 +113,7 @@ final class HealthProbe: ResponseSink {
     }
 
     func relayBody(_ bytes: Span<UInt8>) -> Bool { true }
+    func room() -> Int { .max }
     func flushResponse() {}
     func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {}
     func endResponse() {}
