@@ -79,7 +79,7 @@ struct ProxyTests {
         #expect(message.startLine == "HTTP/1.1 200 Fine")
         #expect(
             message.fields.map { $0.name } == [
-                "Set-Cookie", "Set-Cookie", "Date", "Content-Length", "Connection",
+                "Set-Cookie", "Set-Cookie", "Date", "Via", "Content-Length", "Connection",
             ])
     }
 

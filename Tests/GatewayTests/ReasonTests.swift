@@ -64,7 +64,8 @@ struct ReasonTests {
     func sources() {
         for reason in Reason.allCases {
             switch reason {
-            case .storeUnavailable, .internalFailure: #expect(reason.source == .gateway)
+            case .storeUnavailable, .internalFailure, .loopDetected:
+                #expect(reason.source == .gateway)
             case .upstreamFailed, .upstreamBusy, .upstreamTimeout:
                 #expect(reason.source == .upstream)
             default: #expect(reason.source == .client)

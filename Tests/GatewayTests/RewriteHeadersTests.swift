@@ -178,7 +178,7 @@ struct RewriteHeadersTests {
         ])
         #expect(
             names(message) == [
-                "host", "x-other", "cookie", "x-forwarded-for", "x-forwarded-proto",
+                "host", "x-other", "cookie", "via", "x-forwarded-for", "x-forwarded-proto",
                 "x-forwarded-host", "x-request-id",
             ])
         #expect(message.values(of: "Cookie") == ["a=b", "c=d"])

@@ -18,17 +18,19 @@ struct HTTP2AnswerHeadTests {
 
     @Test("a head above 64 KB reaches the client", arguments: [4, 40])
     func large(fieldCount: Int) throws {
-        let (gateway, _) = try gateway(fieldCount: fieldCount)
+        let (gateway, upstream) = try gateway(fieldCount: fieldCount)
+        defer { upstream.stop() }
         let client = try HTTP2Client(port: gateway.port)
         let answer = try client.exchange(1, "GET", "/large")
         #expect(answer.status == 200)
-        for index in 0..<fieldCount { #expect(answer["x-\(index)"] == Self.field) }
+        #expect((0..<fieldCount).allSatisfy { answer["x-\($0)"] == Self.field })
         #expect(answer.bodyText == "hello\n")
     }
 
     @Test("one that the client has no room for is answered with 502, and logged as that")
     func tooLarge() throws {
-        let (gateway, _) = try gateway(fieldCount: 1)
+        let (gateway, upstream) = try gateway(fieldCount: 1)
+        defer { upstream.stop() }
         // SETTINGS_MAX_HEADER_LIST_SIZE
         let client = try HTTP2Client(port: gateway.port, settings: [(6, 4096)])
         let answer = try client.exchange(1, "GET", "/large")

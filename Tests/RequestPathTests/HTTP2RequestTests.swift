@@ -38,7 +38,9 @@ struct HTTP2RequestTests {
         #expect(answer.status == 200)
         #expect(answer.bodyText == "hello\n")
         #expect(
-            answer.fields.map(\.name).sorted() == [":status", "content-length", "date", "x-up"])
+            answer.fields.map(\.name).sorted() == [
+                ":status", "content-length", "date", "via", "x-up",
+            ])
         let seen = try #require(upstream.requests.first).message
         #expect(seen.startLine == "GET /a%41?q HTTP/1.1")
         #expect(seen["Host"] == "api.example")

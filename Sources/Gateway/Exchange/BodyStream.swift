@@ -93,7 +93,17 @@ extension Exchange {
         let pause = treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
         if isStreaming, isAnswerStarted || bodyStream.heldBackSince != nil { return nil }
         let latest = worker.site.bodyPace.deadline(
-            since: bodyStartedAt, byteCount: isStreaming ? bodyStream.byteCount : body.byteCount)
+            since: paceStart, byteCount: isStreaming ? bodyStream.byteCount : body.byteCount)
         return min(pause, latest.nanoseconds(since: worker.loop.now))
+    }
+
+    /// Since when the pace counts, but for the grace. Of a stream whose route grants longer pauses
+    /// the grace is as long as these: calls that may be silent until they are answered.
+    private var paceStart: MonotonicInstant {
+        let grace = worker.site.bodyPace.grace
+        guard isStreaming, let own = treatment?.requestBodyNanoseconds, own > grace else {
+            return bodyStartedAt
+        }
+        return bodyStartedAt.advanced(byNanoseconds: own - grace)
     }
 }

@@ -18,13 +18,12 @@ extension Exchange {
         clientWasHeard()
         responseStatus = response.status
         if site.signals != nil { noteResponseUser(response, bytes: bytes) }
-        guard downstream?.relayHead(response, bytes: bytes, of: self) == false else { return true }
-        isAnswerStarted = false
-        return false
+        isAnswerStarted = downstream?.relayHead(response, bytes: bytes, of: self) ?? true
+        return isAnswerStarted
     }
 
-    /// The client's SETTINGS have no room for the answer's head (RFC 9113 section 6.5.2): it is told
-    /// that there was an answer, and the server has done nothing wrong.
+    /// The client's SETTINGS have no room for the answer's head (RFC 9113 section 6.5.2), and the
+    /// server has done nothing wrong.
     func refuseLargeHead() {
         refuse(Refusal(.upstreamFailed, detail: "head_too_large_for_client"))
     }

@@ -43,6 +43,13 @@ struct LogEnd {
         return isWhole ? 0 : 1
     }
 
+    /// Ends it, after one more try with a line that was begun; what is not ours stays open.
+    mutating func end(isOwn: Bool) -> Int {
+        let isWhole = finishLine(isLast: true)
+        if isOwn { Socket.close(descriptor) }
+        return isWhole ? 0 : 1
+    }
+
     private mutating func finishLine(isLast: Bool) -> Bool {
         guard !begun.isEmpty else { return true }
         begun.removeFirst(append(begun[...], isLast: isLast))

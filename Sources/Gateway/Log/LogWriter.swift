@@ -57,6 +57,11 @@ final class LogWriter: @unchecked Sendable {
             }
             loop.run()
             receiver.close()
+            if case .file = destination {
+                tally.drop(end.end(isOwn: true))
+            } else {
+                tally.drop(end.end(isOwn: false))
+            }
         }
     }
 
@@ -79,7 +84,7 @@ final class LogWriter: @unchecked Sendable {
         if mailbox.post(.close) { thread.join() }
     }
 
-    /// Where the file cannot be opened, the old one is written on. Returns how many lines were lost.
+    /// Where the file cannot be opened, the old one is written on. Tells how many lines were lost.
     private static func reopen(
         _ destination: LogSettings.Destination, _ end: inout LogEnd
     ) -> Int {
