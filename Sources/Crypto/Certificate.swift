@@ -12,6 +12,8 @@ public final class Certificate: @unchecked Sendable {
     public let fingerprint: Bytes32
     /// Nil unless the key is a point on the named curve P-256, uncompressed.
     public let publicKey: P256PublicKey?
+    /// Nil unless the key names P-256 or P-384 as its curve.
+    public let curve: ECPrivateKey.Curve?
     /// Seconds since 1970; the certificate is valid from this second...
     public let notBefore: Int64
     /// ...to this one, both included.
@@ -55,7 +57,9 @@ public final class Certificate: @unchecked Sendable {
         issuer = try unsafe X509Fields.text(of: X509_get_issuer_name(pointer))
         commonName = unsafe X509Fields.commonName(in: X509_get_subject_name(pointer))
         extensions = try unsafe X509Fields.extensions(of: pointer)
-        publicKey = unsafe X509Fields.p256Key(of: pointer)
+        let named = unsafe X509Fields.namedCurvePoint(of: pointer)
+        curve = named?.curve
+        publicKey = named.flatMap { $0.curve == .p256 ? P256PublicKey(x963: $0.point.span) : nil }
         isCA = unsafe X509_check_ca(pointer) == 1
         let pathLength = unsafe X509_get_pathlen(pointer)
         self.pathLength = pathLength >= 0 ? pathLength : nil

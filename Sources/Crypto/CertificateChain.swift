@@ -13,8 +13,10 @@ public enum CertificateChain {
     ///
     /// `seconds` since 1970 is the time asked for; `skewSeconds` widens each certificate's validity
     /// by as much at either end. The leaf must be signed with ecdsa-with-SHA256, the others with
-    /// ECDSA or RSA and SHA-2. Whether the path is trusted is decided before its dates: `expired`
-    /// and `notYetValid` speak of a path that is genuine otherwise.
+    /// ECDSA or RSA and SHA-2. All but the roots, which the caller has chosen, must have keys on
+    /// P-256 or P-384: that is looked at before any signature, for RSA with 16,384 bits and DSA
+    /// cost a hundred times as much to check. Whether the path is trusted is decided before its
+    /// dates: `expired` and `notYetValid` speak of a path that is genuine otherwise.
     @discardableResult
     public static func verify(
         leaf: Certificate, intermediates: [Certificate], roots: [Certificate], at seconds: Int64,
@@ -23,6 +25,7 @@ public enum CertificateChain {
         guard intermediates.count <= intermediateCountMax else {
             throw .other("more than \(intermediateCountMax) intermediates")
         }
+        guard ([leaf] + intermediates).allSatisfy({ $0.curve != nil }) else { throw .otherKey }
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         let period = Period(seconds: seconds, skewSeconds: max(0, skewSeconds))

@@ -15,6 +15,8 @@ public enum CertificateChainError: Error, Hashable, Sendable, CustomStringConver
     case pathLength
     /// A signature algorithm other than those that Apple's chains use, or a key too short.
     case weakAlgorithm
+    /// A key that is not on the named curve P-256 or P-384.
+    case otherKey
     /// Anything else, in OpenSSL's words: an unknown critical extension, for one.
     case other(String)
 
@@ -27,6 +29,7 @@ public enum CertificateChainError: Error, Hashable, Sendable, CustomStringConver
         case .notCA: "an issuer is not a CA"
         case .pathLength: "a path length is exceeded"
         case .weakAlgorithm: "a signature algorithm is not acceptable"
+        case .otherKey: "a key is not on P-256 or P-384"
         case .other(let reason): reason
         }
     }

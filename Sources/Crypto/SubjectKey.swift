@@ -4,20 +4,20 @@ import Bytes
 public enum SubjectKey: Sendable {
     case p256(P256PublicKey)
     case ec(ECPrivateKey)
+    /// Of whatever kind, as SubjectPublicKeyInfo in DER: to be refused.
+    case other(info: [UInt8])
 
     /// Its uncompressed point.
     func point() throws(CryptoError) -> [UInt8] {
         switch self {
         case .p256(let key): key.x963
         case .ec(let key): try key.publicPoint()
+        case .other: throw .malformed("a key that is no point")
         }
     }
 
     private var curve: ECPrivateKey.Curve {
-        switch self {
-        case .p256: .p256
-        case .ec(let key): key.curve
-        }
+        if case .ec(let key) = self { key.curve } else { .p256 }
     }
 
     /// Twenty bytes that name the key: RFC 7093's first method.
@@ -27,6 +27,7 @@ public enum SubjectKey: Sendable {
 
     /// SubjectPublicKeyInfo (RFC 5480 section 2) in DER.
     func publicKeyInfo() throws(CryptoError) -> [UInt8] {
+        if case .other(let info) = self { return info }
         let ecPublicKey: [UInt8] = [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01]
         let identifiers = ecPublicKey + curve.objectIdentifier
         let point = try point()

@@ -83,9 +83,11 @@ package enum X509Fields {
             UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: byteCount))
     }
 
-    /// The key if its SubjectPublicKeyInfo names P-256 (RFC 5480 section 2.1.1), read from its
-    /// bytes: parameters spelled out, and compressed points, are not taken.
-    static func p256Key(of certificate: OpaquePointer) -> P256PublicKey? {
+    /// The curve and the bytes of the point if its SubjectPublicKeyInfo names P-256 or P-384 (RFC
+    /// 5480 section 2.1.1), read from its bytes: parameters that are spelled out are not taken.
+    static func namedCurvePoint(
+        of certificate: OpaquePointer
+    ) -> (curve: ECPrivateKey.Curve, point: [UInt8])? {
         var algorithm: OpaquePointer?
         var point: UnsafePointer<UInt8>?
         var pointByteCount: Int32 = 0
@@ -99,10 +101,13 @@ package enum X509Fields {
         var parameter: UnsafeRawPointer?
         unsafe X509_ALGOR_get0(nil, &parameterType, &parameter, identifier)
         guard unsafe OBJ_obj2nid(algorithm) == NID_X9_62_id_ecPublicKey,
-            parameterType == V_ASN1_OBJECT,
-            unsafe OBJ_obj2nid(OpaquePointer(parameter)) == NID_X9_62_prime256v1
+            parameterType == V_ASN1_OBJECT
         else { return nil }
         let bytes = unsafe Array(UnsafeBufferPointer(start: point, count: Int(pointByteCount)))
-        return P256PublicKey(x963: bytes.span)
+        switch unsafe OBJ_obj2nid(OpaquePointer(parameter)) {
+        case NID_X9_62_prime256v1: return (.p256, bytes)
+        case NID_secp384r1: return (.p384, bytes)
+        default: return nil
+        }
     }
 }

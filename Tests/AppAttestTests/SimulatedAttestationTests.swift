@@ -84,6 +84,40 @@ struct SimulatedAttestationTests {
         #expect(failure?.code == fault.code, "\(failure.debugDescription)")
     }
 
+    @Test("are asked for another hash only where the nonce alone is wrong, and checked once")
+    func otherHash() throws {
+        let device = try SimulatedDevice(appID: simulatedAppID)
+        let wrong = SHA256.hash(Array("another".utf8)).array
+        func outcome(
+            _ object: [UInt8], first: [UInt8], other: [UInt8]?, at seconds: Int64 = simulatedNow
+        ) -> (code: String?, askedCount: Int) {
+            var askedCount = 0
+            do throws(AttestationFailure) {
+                _ = try verifier([.production]).verify(
+                    object.span, clientDataHash: first,
+                    otherHash: {
+                        askedCount += 1
+                        return other
+                    }, keyID: device.keyID, at: seconds)
+                return (nil, askedCount)
+            } catch {
+                return (error.code, askedCount)
+            }
+        }
+        let object = try device.attest(clientDataHash: challengeHash, by: apple, at: simulatedNow)
+        #expect(outcome(object, first: challengeHash, other: wrong) == (nil, 0))
+        #expect(outcome(object, first: wrong, other: challengeHash) == (nil, 1))
+        #expect(outcome(object, first: wrong, other: wrong) == ("nonce_mismatch", 1))
+        #expect(outcome(object, first: wrong, other: nil) == ("nonce_mismatch", 1))
+        let late = simulatedNow + 40 * 86_400
+        #expect(outcome(object, first: wrong, other: wrong, at: late) == ("certificate_expired", 0))
+        for fault in AttestationFault.allCases where fault.code != "nonce_mismatch" {
+            let faulty = try device.attest(
+                clientDataHash: challengeHash, by: apple, at: simulatedNow, fault: fault)
+            #expect(outcome(faulty, first: challengeHash, other: wrong) == (fault.code, 0))
+        }
+    }
+
     @Test("have a fault for every reason to refuse them")
     func codes() {
         #expect(

@@ -179,6 +179,42 @@ struct CertificateChainTests {
         #expect(refusal(try authority.leaf(), [issuer]) == .weakAlgorithm)
     }
 
+    @Test("refuses keys that are not on P-256 or P-384, whether they are in the path or beside it")
+    func otherKeys() throws {
+        let rsa: [UInt8] = [
+            0x30, 0x82, 0x08, 0x22, 0x30, 0x0D, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D,
+            0x01, 0x01, 0x01, 0x05, 0x00, 0x03, 0x82, 0x08, 0x0F, 0x00, 0x30, 0x82, 0x08, 0x0A,
+            0x02, 0x82, 0x08, 0x01, 0x00,
+        ]
+        // A modulus of 16,384 bits; whose product it is nobody asks.
+        let modulus = [UInt8](repeating: 0xD5, count: 2048)
+        let exponent: [UInt8] = [0x02, 0x03, 0x01, 0x00, 0x01]
+        // secp256k1 (SEC 2 section 2.4.1), and its base point.
+        let otherCurve: [UInt8] = [
+            0x30, 0x56, 0x30, 0x10, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06,
+            0x05, 0x2B, 0x81, 0x04, 0x00, 0x0A, 0x03, 0x42, 0x00, 0x04,
+        ]
+        let point = try #require(
+            Hex.decode(
+                "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
+                    + "483ada7726a3c4655da4fbfc0e1108a8fd17b448a68554199c47d08ffb10d4b8"))
+        let leaf = try authority.leaf()
+        for info in [rsa + modulus + exponent, otherCurve + point] {
+            // The right issuer's name: by it alone it would have to be tried.
+            let namesake = try CertificateBuilder(
+                subject: ["CN": "Test Attestation CA 1", "O": "Test", "ST": "California"],
+                key: .other(info: info), notBefore: Authority.start - Authority.year,
+                notAfter: Authority.start + Authority.year,
+                extensions: [.basicConstraints(isCA: true), .certificateSigning]
+            ).certificate(issuer: .certificate(authority.root), signingKey: authority.rootKey)
+            #expect(namesake.curve == nil && namesake.publicKey == nil)
+            #expect(refusal(leaf, [namesake]) == .otherKey)
+            #expect(refusal(leaf, [authority.issuer, namesake]) == .otherKey)
+            #expect(refusal(namesake, []) == .otherKey)
+        }
+        #expect(leaf.curve == .p256 && authority.issuer.curve == .p384)
+    }
+
     @Test("refuses a critical extension that nobody knows")
     func criticalExtension() throws {
         let unknown = CertificateExtension(oid: "1.2.3.4", isCritical: true, value: [0x05, 0x00])

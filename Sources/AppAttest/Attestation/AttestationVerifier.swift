@@ -40,10 +40,13 @@ public struct AttestationVerifier: Sendable {
     /// - `object`: the CBOR that the app got from `attestKey(_:clientDataHash:)`.
     /// - `clientDataHash`: what the app passed there: SHA-256 of the challenge in nearly all apps;
     ///   any other length is taken as it is (Apple's published samples pass the challenge itself).
+    /// - `otherHash`: makes what else it may have passed, where a challenge has two spellings;
+    ///   asked only where the nonce is not made with the first. All else is checked once.
     /// - `keyID`: the key id that the client names.
     /// - `seconds`: the moment of receipt, since 1970.
     public func verify(
-        _ object: Span<UInt8>, clientDataHash: [UInt8], keyID: KeyID, at seconds: Int64
+        _ object: Span<UInt8>, clientDataHash: [UInt8], otherHash: () -> [UInt8]? = { nil },
+        keyID: KeyID, at seconds: Int64
     ) throws(AttestationFailure) -> VerifiedAttestation {
         let (attestation, certificates, data) = try Self.parse(object)
         guard let leaf = certificates.first else { throw .malformed(.certificateCount(0)) }
@@ -53,7 +56,13 @@ public struct AttestationVerifier: Sendable {
         let publicKey = try AttestationChecks.publicKey(of: leaf)
         // Checks 2 and 3: the nonce, made here, is in the leaf.
         let nonce = Nonce.make(attestation.authenticatorData.span, clientDataHash)
-        try AttestationChecks.nonce(nonce, in: leaf)
+        do throws(AttestationFailure) {
+            try AttestationChecks.nonce(nonce, in: leaf)
+        } catch {
+            guard error == .nonceMismatch, let other = otherHash() else { throw error }
+            try AttestationChecks.nonce(
+                Nonce.make(attestation.authenticatorData.span, other), in: leaf)
+        }
         // Check 4: key id.
         try AttestationChecks.keyID(keyID, of: publicKey)
         // Check 5: app.
