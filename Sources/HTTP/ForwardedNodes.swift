@@ -1,7 +1,8 @@
 /// Whom a `Forwarded` field names (RFC 7239 section 4).
 public enum ForwardedNodes {
     /// The `for` of each element, without its quotes and escapes; nil for an element without one.
-    /// Nil as a whole for what is no list of elements, or has an element with a parameter twice.
+    /// Nil as a whole for what is no list of elements, or has an element with a parameter twice or
+    /// with more of them than anybody knows.
     ///
     /// White space around `;` is let through, which the grammar does not know but some proxies
     /// send: it moves nothing.
@@ -47,7 +48,9 @@ public enum ForwardedNodes {
                     let word = skip(ASCIIByte.quote) ? quoted() : self.token()
                 else { return false }
                 let name = token.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-                guard !names.contains(name) else { return false }
+                guard names.count < ForwardedNodes.parameterCountMax, !names.contains(name) else {
+                    return false
+                }
                 names.append(name)
                 if name == ForwardedNodes.forName { node = word }
                 skipSpace()
@@ -80,5 +83,7 @@ public enum ForwardedNodes {
         }
     }
 
+    /// RFC 7239 defines four. Each is compared with all before it.
+    private static let parameterCountMax = 16
     private static let forName = Array("for".utf8)
 }

@@ -37,4 +37,14 @@ struct ForwardedNodesTests {
     func malformed(value: String) {
         #expect(nodes(value) == nil)
     }
+
+    @Test(
+        "has no more parameters in an element than anybody knows, and as many elements as it likes")
+    func parameterCount() {
+        let known = (0..<15).map { "p\($0)=x;" }.joined() + "for=a"
+        #expect(nodes(known) == ["a"])
+        #expect(nodes(known + ";q=x") == nil)
+        let many = [String](repeating: known, count: 100).joined(separator: ",")
+        #expect(nodes(many)?.count == 100)
+    }
 }
