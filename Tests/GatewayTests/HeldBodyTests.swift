@@ -48,9 +48,26 @@ struct HeldBodyTests {
         }
     }
 
+    @Test("that come in one-byte pieces are written to their file in large ones")
+    func writes() throws {
+        let bytes = pattern(100_000)
+        let box = Box()
+        let before = try writeCount()
+        try box.fill(bytes, pieceByteCount: 1, memoryByteCountMax: 1000)
+        #expect(try writeCount() - before <= 100_000 / (16 * 1024) + 2)
+        #expect(try box.whole() == bytes)
+    }
+
+    /// System calls of this thread that have written something.
+    private func writeCount() throws -> Int {
+        let text = try String(contentsOfFile: "/proc/thread-self/io", encoding: .utf8)
+        let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("syscw: ") })
+        return try #require(Int(line.dropFirst(7)))
+    }
+
     @Test("move to a file when memory is full, at every edge", arguments: [1, 99, 100, 101, 1000])
     func edges(pieceByteCount: Int) throws {
-        for byteCount in [0, 1, 99, 100, 101, 250, 1000] {
+        for byteCount in [0, 1, 99, 100, 101, 250, 1000, 16_384, 16_500, 40_000] {
             let bytes = pattern(byteCount)
             let box = Box()
             try box.fill(bytes, pieceByteCount: pieceByteCount, memoryByteCountMax: 100)

@@ -2,14 +2,20 @@ import Bytes
 import EventLoop
 
 /// A request body held back until it is verified: in memory first, then in an unlinked file.
+///
+/// However small the pieces in which it comes, the file is written in large ones.
 struct HeldBody: ~Copyable {
+    /// The body, or its end that the file does not have yet.
     private(set) var memory = ByteBuffer()
     private var file: TemporaryFile?
+    private var fileByteCount = 0
     private(set) var isInMemory = true
     private(set) var byteCount = 0
 
     /// Storage that is kept for the next body.
     static let keptByteCountMax = 8 * 1024
+    /// What is written to the file at once.
+    private static let writeByteCount = 16 * 1024
 
     init() {}
 
@@ -20,16 +26,34 @@ struct HeldBody: ~Copyable {
         if isInMemory, memory.count + bytes.count > memoryByteCountMax {
             var fresh = try TemporaryFile(directory: directory)
             try fresh.append(memory.readable)
-            memory.release()
+            memory.clear(keepingAtMost: Self.writeByteCount)
+            fileByteCount = fresh.byteCount
             file = consume fresh
             isInMemory = false
         }
         if isInMemory {
             memory.append(bytes)
         } else {
-            try file?.append(bytes)
+            try appendToFile(bytes)
         }
         byteCount += bytes.count
+    }
+
+    private mutating func appendToFile(_ bytes: Span<UInt8>) throws(IOError) {
+        guard memory.count + bytes.count >= Self.writeByteCount else {
+            return memory.append(bytes)
+        }
+        // After an error it is of no use, and stays away.
+        guard var file = file.take() else { return }
+        try file.append(memory.readable)
+        memory.clear()
+        if bytes.count < Self.writeByteCount {
+            memory.append(bytes)
+        } else {
+            try file.append(bytes)
+        }
+        fileByteCount = file.byteCount
+        self.file = consume file
     }
 
     /// Gives the body to `use` where it is held in memory.
@@ -39,14 +63,23 @@ struct HeldBody: ~Copyable {
         try use(memory.readable)
     }
 
-    /// Reads up to `atMost` bytes of the file from `offset` on to the end of `buffer`.
+    /// Reads up to `atMost` bytes of a body that is not in memory from `offset` on to the end of
+    /// `buffer`.
     func read(at offset: Int, into buffer: inout ByteBuffer, atMost: Int) throws(IOError) -> Int {
-        try file?.read(at: offset, into: &buffer, atMost: atMost) ?? 0
+        if offset < fileByteCount {
+            let count = min(atMost, fileByteCount - offset)
+            return try file?.read(at: offset, into: &buffer, atMost: count) ?? 0
+        }
+        let rest = memory.readable.extracting((offset - fileByteCount)...)
+        let count = min(atMost, rest.count)
+        buffer.append(rest.extracting(0..<count))
+        return count
     }
 
     mutating func reset() {
         memory.clear(keepingAtMost: Self.keptByteCountMax)
         file = nil
+        fileByteCount = 0
         isInMemory = true
         byteCount = 0
     }
