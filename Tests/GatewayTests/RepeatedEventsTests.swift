@@ -19,4 +19,15 @@ struct RepeatedEventsTests {
         now = now + .seconds(600)
         #expect(events.text("a", at: now) == "a")
     }
+
+    @Test("are bounded in number, whatever words strangers choose")
+    mutating func bounded() {
+        var events = RepeatedEvents()
+        var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+        let told = (0..<1000).compactMap { events.text("from \($0)", at: now) }
+        #expect(told.count == 65)
+        #expect(told.last == "from 64; more of that kind is not told for a minute")
+        now = now + .seconds(60)
+        #expect(events.text("from 999", at: now) == "from 999")
+    }
 }

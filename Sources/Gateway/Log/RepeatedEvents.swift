@@ -9,7 +9,10 @@ struct RepeatedEvents {
     }
 
     private static let interval = Duration.seconds(60)
+    /// Words that strangers choose, an address for one, must not make it long.
+    private static let countMax = 64
     private var silences: [String: Silence] = [:]
+    private var crowdedUntil = MonotonicInstant(nanoseconds: 0)
 
     /// What to tell; nil where it was told just now.
     mutating func text(_ text: String, at now: MonotonicInstant) -> String? {
@@ -20,6 +23,11 @@ struct RepeatedEvents {
         }
         // Few are ever known, and those that are over are forgotten.
         silences = silences.filter { now < $0.value.end }
+        if silences.count >= Self.countMax {
+            guard now >= crowdedUntil else { return nil }
+            crowdedUntil = now + Self.interval
+            return "\(text); more of that kind is not told for a minute"
+        }
         silences[text] = Silence(end: now + Self.interval)
         let leftOutCount = silence?.leftOutCount ?? 0
         return leftOutCount == 0 ? text : "\(text); \(leftOutCount) times more since this was told"
