@@ -96,6 +96,8 @@ public enum CounterVerdict: Hashable, Sendable {
     case incarnationChanged
     /// Not asked, or refused by the store: nothing was changed.
     case unavailable
+    /// Not asked, since a bound of this process is reached: nothing was changed.
+    case full
     /// Sent, and no answer came: it may have been accepted. Never ask again with the same counter.
     case unknown
 }

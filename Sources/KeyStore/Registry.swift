@@ -7,7 +7,22 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// For the operator: what failed and, where known, what to do. Never holds key material.
     public let description: String
 
-    public init(_ description: String) { self.description = description }
+    public enum Kind: Hashable, Sendable {
+        /// Of the store.
+        case failure
+        /// It was not asked: as many wait for it as may. Strangers can bring that about.
+        case queueFull
+    }
+
+    public let kind: Kind
+
+    public init(_ description: String, kind: Kind = .failure) {
+        self.description = description
+        self.kind = kind
+    }
+
+    package static let queueFull = StoreError(
+        "registry: too many requests wait for it", kind: .queueFull)
 }
 
 /// What became of an enrolment. Given only once it is durable.

@@ -39,6 +39,15 @@ public enum RegistryOperation: Sendable {
         }
     }
 
+    /// Whether a queue for `countMax` look-ups, `count` long by now, takes it.
+    ///
+    /// Anybody can have keys looked up. What comes after a proof, or from the gateway itself, has
+    /// as many places again, so that a flood of look-ups keeps nobody else out.
+    package func fits(behind count: Int, of countMax: Int) -> Bool {
+        if case .find = self { return count < countMax }
+        return count / 2 < countMax
+    }
+
     public func fail(_ error: StoreError) {
         switch self {
         case .find(_, let reply): reply(.failure(error))
@@ -92,9 +101,8 @@ public final class RegistryQueue: Sendable {
     public func post(_ operation: RegistryOperation) {
         let refusal = contents.withLock { contents -> StoreError? in
             if let refusal = contents.refusal { return refusal }
-            guard contents.batch.operations.count < operationCountMax else {
-                return StoreError("registry: too many requests wait for it")
-            }
+            guard operation.fits(behind: contents.batch.operations.count, of: operationCountMax)
+            else { return .queueFull }
             contents.batch.operations.append(operation)
             return nil
         }

@@ -75,8 +75,9 @@ final class RegistryPool {
 
     private func add(_ operation: RegistryOperation) {
         if let reason = outage { return operation.fail(reason) }
-        guard reads.count + waitingWrites.count < configuration.queueCountMax else {
-            return operation.fail(StoreError("registry: too many requests wait for it"))
+        let count = reads.count + waitingWrites.count
+        guard operation.fits(behind: count, of: configuration.queueCountMax) else {
+            return operation.fail(.queueFull)
         }
         if operation.isWrite { waitingWrites.append(operation) } else { reads.append(operation) }
     }

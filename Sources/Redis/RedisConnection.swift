@@ -93,10 +93,10 @@ public final class RedisConnection: ReadinessHandler {
     public var isRetiring: Bool { session.phase == .retiring }
 
     /// Sends a command. `reply` is called once, possibly before this returns: at once with
-    /// `.unavailable` where the connection is not ready or too many commands are in flight.
+    /// `.unavailable` where the connection is not ready, `.full` where too many are in flight.
     public func send(_ command: RedisCommand, reply: @escaping (RedisOutcome) -> Void) {
         guard session.admits(inFlightCount: pipeline.count) else {
-            reply(.unavailable)
+            reply(isReady ? .full : .unavailable)
             return
         }
         queue(command, timeout: configuration.commandTimeout, reply: reply)

@@ -3,6 +3,8 @@ public enum RedisOutcome: Hashable, Sendable {
     case reply(RedisReply)
     /// Never sent as a whole: it did not run.
     case unavailable
+    /// Not sent: too many are in flight.
+    case full
     /// Sent, and no reply came: it may have run.
     case unknown
 }

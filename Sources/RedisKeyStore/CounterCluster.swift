@@ -94,11 +94,11 @@ final class CounterCluster {
     }
 
     /// Nil also where the slot is being moved: what is not counted meanwhile is not missed.
-    func tally(
+    func ask(
         _ command: RedisCommand, in slot: RedisSlot, reply: @escaping (RedisReply?) -> Void
     ) {
         guard let node = map[slot].flatMap({ nodes[$0] }) else { return reply(nil) }
-        node.tally(command, reply: reply)
+        node.ask(command, reply: reply)
     }
 
     /// Gives back a challenge with which nothing was accepted. Nobody else can have spent it: its
@@ -162,9 +162,10 @@ final class CounterCluster {
         reply: @escaping (CounterVerdict) -> Void
     ) {
         // As long as any call may take.
-        guard Self.pause * course.pauseCount <= connection.commandTimeout,
-            pauses.count < connection.inFlightCountMax
-        else { return reply(.unavailable) }
+        guard Self.pause * course.pauseCount <= connection.commandTimeout else {
+            return reply(.unavailable)
+        }
+        guard pauses.count < connection.inFlightCountMax else { return reply(.full) }
         var name: ObjectIdentifier?
         let timer = Timer(loop: loop) { [weak self] in
             guard let self, let name else { return reply(.unavailable) }

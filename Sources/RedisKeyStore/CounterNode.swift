@@ -120,6 +120,7 @@ final class CounterNode {
         connection.send(command) { [weak self] outcome in
             switch outcome {
             case .unavailable: reply(.verdict(.unavailable))
+            case .full: reply(.verdict(.full))
             case .unknown: reply(.verdict(.unknown))
             case .reply(.error(let line)):
                 guard let self else { return reply(.verdict(Self.verdict(ofError: line))) }
@@ -145,8 +146,8 @@ final class CounterNode {
         connection?.send(command) { _ in }
     }
 
-    /// Counts together with other gateways; nil where it cannot be known what came of it.
-    func tally(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
+    /// Asks what touches no counter; nil where it cannot be known what came of it.
+    func ask(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
         guard let connection, isConnected else { return reply(nil) }
         connection.send(command) { outcome in
             if case .reply(let answer) = outcome { reply(answer) } else { reply(nil) }
@@ -228,7 +229,7 @@ final class CounterNode {
         case .incarnationChanged: if call.incarnation == incarnation { checkIncarnation() }
         case .accepted, .replayed, .challengeSpent, .counterUsed, .counterTooLow, .rateLimited:
             if call.incarnation != incarnation { checkIncarnation() }
-        case .challengeExpired, .revoked, .unavailable, .unknown: break
+        case .challengeExpired, .revoked, .unavailable, .full, .unknown: break
         }
     }
 

@@ -130,7 +130,8 @@ public final class RedisCounters {
                         cluster?.forget(count.names.spent, in: challengeSlot)
                     }
                     // The challenge is spent: the same assertion cannot come again.
-                    reply(verdict == .unavailable ? .unknown : verdict)
+                    let isLeft = verdict == .unavailable || verdict == .full
+                    reply(isLeft ? .unknown : verdict)
                 }
             }
         }
@@ -149,9 +150,9 @@ public final class RedisCounters {
             reply(answer.flatMap { TallyScript.counts($0, of: tally) })
         }
         switch masters {
-        case .one(let node): node.tally(command, reply: settle)
+        case .one(let node): node.ask(command, reply: settle)
         case .cluster(let cluster):
-            cluster.tally(command, in: RedisSlot(ofTag: layout.tag(tally.name)), reply: settle)
+            cluster.ask(command, in: RedisSlot(ofTag: layout.tag(tally.name)), reply: settle)
         }
     }
 
@@ -174,6 +175,19 @@ public final class RedisCounters {
             }
         case .cluster(let cluster):
             cluster.run(call, in: RedisSlot(ofTag: layout.tag(id)), reply: reply)
+        }
+    }
+
+    /// Whether the token was accepted before: false also where nobody knows. `reply` is called as
+    /// by ``advance(_:reply:)``.
+    public func isTokenSpent(_ id: Bytes16, reply: @escaping (Bool) -> Void) {
+        var command = RedisCommand("EXISTS")
+        command.append(layout.names(token: id).spent)
+        let settle = { (answer: RedisReply?) in reply(answer == .integer(1)) }
+        switch masters {
+        case .one(let node): node.ask(command, reply: settle)
+        case .cluster(let cluster):
+            cluster.ask(command, in: RedisSlot(ofTag: layout.tag(id)), reply: settle)
         }
     }
 

@@ -138,7 +138,7 @@ private final class RedisErrand: RedisConnectionOwner {
             }
         case .reply(.error(let line)): finish(String(line.prefix(200)))
         case .reply: finish("the server's answer is not Redis'")
-        case .unavailable, .unknown: finish("the connection was lost")
+        case .unavailable, .full, .unknown: finish("the connection was lost")
         }
     }
 

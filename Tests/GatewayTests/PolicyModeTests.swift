@@ -233,7 +233,7 @@ struct PolicyModeTests {
         gateway.registry.hold(until: gate)
         try first.client.send("GET", "/attested/x", fields: fields)
         try gateway.registry.waitForCalls(1)
-        #expect(try second.request("GET", "/attested/x").code == "store_unavailable")
+        #expect(try second.request("GET", "/attested/x").code == "gateway_busy")
         gate.open()
         #expect(try first.client.receive().status == 200)
     }
@@ -302,17 +302,96 @@ struct PolicyModeTests {
         #expect(gateway.upstream.requests.isEmpty)
     }
 
-    @Test("a body in a file is read back for the challenge inside it")
+    @Test("a challenge is found in a body that goes to a file, wherever in it it stands")
     func bodyShapeInFile() throws {
         let gateway = try GatewayUnderTest { $0.limits.bodyMemoryByteCountMax = 64 }
         let device = try EnrolledDevice(gateway)
-        let answer = try bodyRequest(
-            device,
-            [
-                "challenge": .string(try device.fetchChallenge()),
-                "padding": .string(String(repeating: "x", count: 100_000)),
-            ])
-        #expect(answer.status == 200)
+        let padding = "\"padding\":[\"" + String(repeating: "x", count: 100_000) + "\"]"
+        for isFirst in [true, false] {
+            let challenge = "\"\\u0063hallenge\":\"\(try device.nextChallenge())\""
+            let text = isFirst ? "{\(challenge),\(padding)}" : "{\(padding),\(challenge)}"
+            let body = Array(text.utf8)
+            let signed = try device.device.sign(body: body)
+            let answer = try device.send(
+                "POST", "/body/x", fields: signed.headers.map { ($0.name, $0.value) }, body: body)
+            #expect(answer.status == 200)
+        }
+    }
+
+    @Test("what the headers refuse in the body shape is refused before any of the body has come")
+    func bodyShapeHeadersFirst() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        let signed = try device.device.sign(body: [])
+        let fields = Dictionary(uniqueKeysWithValues: signed.headers.map { ($0.name, $0.value) })
+        let assertion = try #require(fields["X-App-Attest-Assertion"])
+        for (assertion, keyID) in [
+            ("!", device.device.keyID.base64), ("AAAA", device.device.keyID.base64),
+            (assertion, "AAAA"),
+        ] {
+            let client = try gateway.client()
+            try client.send(
+                "POST /body/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n"
+                    + "X-App-Attest-Assertion: \(assertion)\r\n"
+                    + "X-App-Attest-Key-Id: \(keyID)\r\n\r\n")
+            #expect(try client.receive().code == "assertion_malformed", "\(assertion) \(keyID)")
+        }
+        #expect(gateway.registry.calls.isEmpty)
+    }
+
+    @Test("a member that a route looks for comes once; of the others none is looked at")
+    func bodyShapeRepeated() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        func code(_ members: (String) -> String) throws -> String? {
+            let body = Array("{\(members(try device.nextChallenge()))}".utf8)
+            let signed = try device.device.sign(body: body)
+            return try device.send(
+                "POST", "/body/x", fields: signed.headers.map { ($0.name, $0.value) }, body: body
+            ).code
+        }
+        let keyID = "\"keyId\":\"\(device.device.keyID.base64)\""
+        #expect(
+            try code { "\"challenge\":\"\($0)\",\"\\u0063hallenge\":\"\($0)\"" }
+                == "challenge_required")
+        #expect(
+            try code { "\"challenge\":\"\($0)\",\(keyID),\(keyID)" } == "assertion_malformed")
+        #expect(gateway.upstream.requests.isEmpty)
+        #expect(try code { "\"x\":1,\"x\":[{}],\(keyID),\"challenge\":\"\($0)\"" } == nil)
+        #expect(gateway.upstream.requests.count == 1)
+    }
+
+    @Test("where no challenge is asked for, more that look like one than any app sends are refused")
+    func bodyShapeCandidates() throws {
+        let gateway = try GatewayUnderTest { settings in
+            settings.routes.append(
+                GatewayUnderTest.route("unasked", "/unasked/") {
+                    $0.mode = .enforce
+                    $0.clientData = .body
+                    $0.challenge = .off
+                    $0.replay = .durable
+                })
+        }
+        let device = try EnrolledDevice(gateway)
+        func send(_ strings: [String]) throws -> HTTPMessage {
+            let members = strings.enumerated().map { "\"m\($0)\":\"\($1)\"" }
+            let body = Array("{\(members.joined(separator: ","))}".utf8)
+            let signed = try device.device.sign(body: body)
+            return try device.send(
+                "POST", "/unasked/x", fields: signed.headers.map { ($0.name, $0.value) }, body: body
+            )
+        }
+        let own = try device.fetchChallenge()
+        // With the form of ours, and not sealed by us.
+        let other = own.dropFirst(40).first == "A" ? "B" : "A"
+        let foreign = String(own.prefix(40) + other + own.dropFirst(41))
+        #expect(try send([foreign, own]).status == 200)
+        #expect(try send(["x", own]).code == "challenge_expired")
+        #expect(try send([String](repeating: foreign, count: 8)).status == 200)
+        #expect(
+            try send([String](repeating: foreign, count: 8) + [own]).code == "assertion_malformed")
+        #expect(
+            try send([own] + [String](repeating: foreign, count: 9)).code == "challenge_expired")
     }
 
     // MARK: what every answer of an attested route has

@@ -38,7 +38,7 @@ struct ReasonTests {
             .loopDetected: 508,
             // Of this gateway's own, for proofs that the Contract did not know yet.
             .tokenInvalid: 401, .deviceTokenInvalid: 401, .riskTooHigh: 403,
-            .abuseSuspected: 403,
+            .abuseSuspected: 403, .gatewayBusy: 503,
         ]
         for (reason, status) in expected { #expect(reason.status == status) }
         #expect(expected.count + Self.contract.count == Reason.allCases.count)
@@ -64,7 +64,7 @@ struct ReasonTests {
     func sources() {
         for reason in Reason.allCases {
             switch reason {
-            case .storeUnavailable, .internalFailure, .loopDetected:
+            case .storeUnavailable, .gatewayBusy, .internalFailure, .loopDetected:
                 #expect(reason.source == .gateway)
             case .upstreamFailed, .upstreamBusy, .upstreamTimeout:
                 #expect(reason.source == .upstream)

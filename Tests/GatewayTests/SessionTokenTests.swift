@@ -103,6 +103,22 @@ struct SessionTokenTests {
         }
     }
 
+    @Test("the body is not read for routes before the assertion was checked")
+    func bodyComesLast() throws {
+        let gateway = try Self.gateway()
+        let device = try EnrolledDevice(gateway)
+        let body = Array("no json".utf8)
+        let forged = try device.signedFields(
+            "POST", "/assert/token", body: body, fault: .otherKey)
+        let refused = try device.send("POST", "/assert/token", fields: forged, body: body)
+        #expect(refused.code == "assertion_invalid")
+        let signed = try device.signedFields("POST", "/assert/token", body: body)
+        let answer = try device.send("POST", "/assert/token", fields: signed, body: body)
+        #expect(answer.code == "bad_request")
+        // And nothing was spent on that.
+        #expect(answer.member("assertion") == "unspent")
+    }
+
     @Test("a token is not had without a good assertion")
     func refusals() throws {
         let gateway = try Self.gateway()

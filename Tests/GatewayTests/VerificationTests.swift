@@ -287,7 +287,7 @@ struct VerificationTests {
         let device = try EnrolledDevice(gateway)
         let body = [UInt8](repeating: 0x2E, count: 2048)
         expectRefused(
-            try device.request("POST", "/attested/x", body: body), "store_unavailable",
+            try device.request("POST", "/attested/x", body: body), "gateway_busy",
             by: gateway, status: 503)
     }
 }

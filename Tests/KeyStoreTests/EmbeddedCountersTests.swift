@@ -260,7 +260,7 @@ struct EmbeddedCountersTests {
         var bench = EmbeddedBench { $0.spentCountPerKeyMax = 10 }
         let key = bench.generator.keyID()
         for counter in 1...10 { #expect(bench.advance(key, UInt32(counter)) == .accepted) }
-        #expect(bench.advance(key, 11) == .unavailable)
+        #expect(bench.advance(key, 11) == .full)
         #expect(bench.advance(bench.generator.keyID(), 1) == .accepted)
         bench.now += 400_000
         #expect(bench.advance(key, 11) == .accepted)
@@ -268,6 +268,6 @@ struct EmbeddedCountersTests {
         var small = EmbeddedBench { $0.spentCountMax = 32 * 2 }
         let verdicts = (0..<200).map { _ in small.advance(small.generator.keyID(), 1) }
         #expect(verdicts.filter { $0 == .accepted }.count <= 64)
-        #expect(verdicts.contains(.unavailable))
+        #expect(verdicts.contains(.full))
     }
 }

@@ -63,12 +63,15 @@ struct DeviceCheckTests {
         #expect(seen["X-Attest-Environment"] == "production")
         #expect(seen["X-Attest-Key"] == nil && seen["X-Attest-App"] == nil)
         #expect(seen["X-Device-Check-Token"] == nil)
+        let asked = try apple.requests.count
         let again = try request(gateway, token)
         #expect(again.outcome == "401 device_token_invalid")
         #expect(try detail(gateway, again) == "device_token_spent")
         // Its other spelling is the same token.
         let url = String(token.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 }.filter { $0 != "=" })
         #expect(try request(gateway, url).outcome == "401 device_token_invalid")
+        // Nobody can use up what Apple may be asked with a token that is spent.
+        #expect(try apple.requests.count == asked)
         #expect(try request(gateway, try self.token()).outcome == "200")
         #expect(upstream.requests.count == 2)
         let log = gateway.current.text(on: .standardOutput)
@@ -119,7 +122,9 @@ struct DeviceCheckTests {
         }
         let token = try token()
         #expect(try request(gateways[0], token).outcome == "200")
+        let asked = try apple.requests.count
         #expect(try detail(gateways[1], try request(gateways[1], token)) == "device_token_spent")
+        #expect(try apple.requests.count == asked)
         #expect(try request(gateways[1], try self.token()).outcome == "200")
     }
 
@@ -242,8 +247,7 @@ struct DeviceCheckTests {
     @Test(
         "are not judged while Apple fails, and pass only where the route says so",
         arguments: [
-            (500, StandInReply.Conduct.whole, "server_error"),
-            (429, .whole, "throttled"), (401, .whole, "unauthorized"),
+            (500, StandInReply.Conduct.whole, "server_error"), (401, .whole, "unauthorized"),
             (0, .close, "unreachable"), (0, .garbage, "unreachable"),
         ])
     func failures(status: Int, conduct: StandInReply.Conduct, label: String) throws {
@@ -262,20 +266,36 @@ struct DeviceCheckTests {
         #expect(try request(gateway, token).outcome == "200")
     }
 
-    @Test("do not make the gateway ask faster, nor more at once, than it may")
+    @Test("do not make the gateway ask faster, nor more at once, than it may: nothing passes")
     func bounds() throws {
-        let slow = try start("mode: enforce, accept: [device_check]", "{ rate: 1/h }")
+        let lax = "mode: enforce, accept: [device_check], on_store_failure: pass"
+        let slow = try start(lax, "{ rate: 1/h }")
         #expect(try request(slow, try token()).outcome == "200")
-        let second = try request(slow, try token())
-        #expect(second.outcome == "503 store_unavailable")
-        #expect(try detail(slow, second) == "device_check_rate")
-        let narrow = try start("mode: enforce, accept: [device_check]", "{ in_flight_max: 1 }")
+        for _ in 0..<3 {
+            let refused = try request(slow, "AAAA")
+            #expect(refused.outcome == "429 rate_limited" && refused["Retry-After"] != nil)
+            #expect(try detail(slow, refused) == "device_check_rate")
+        }
+        let narrow = try start(lax, "{ in_flight_max: 1 }")
         try apple.fail(conduct: .silent)
         let waiting = try narrow.connect()
         let count = try apple.requests.count
         try waiting.send("GET", "/api/x", fields: [("X-Device-Check-Token", try token())])
         while try apple.requests.count == count {}
-        #expect(try detail(narrow, try request(narrow, try token())) == "device_check_busy")
+        let busy = try request(narrow, try token())
+        #expect(busy.outcome == "503 gateway_busy")
+        #expect(try detail(narrow, busy) == "device_check_busy")
+        #expect(upstream.requests.count == 1)
+    }
+
+    @Test("are not let pass where Apple throttles the gateway, for anybody can bring that about")
+    func throttled() throws {
+        let gateway = try start("mode: enforce, accept: [device_check], on_store_failure: pass")
+        try apple.fail(status: 429, count: 0)
+        let answer = try request(gateway, try token())
+        #expect(answer.outcome == "503 gateway_busy")
+        #expect(try detail(gateway, answer) == "device_check_throttled")
+        #expect(upstream.requests.isEmpty)
     }
 
     @Test("a configuration that takes their tokens says whom to ask")

@@ -104,7 +104,7 @@ struct StoreDiskTests {
         for _ in 0..<5 {
             #expect(try gateway.exchange("POST", "/open/x", body: small).status == 200)
             let refused = try gateway.exchange("POST", "/open/x", body: large)
-            #expect(refused.verdict == "503 store_unavailable")
+            #expect(refused.verdict == "503 gateway_busy")
             #expect(refused["Retry-After"] == "1")
         }
         let seen = site.upstream.requests.map(\.body.count)

@@ -128,7 +128,7 @@ extension Exchange {
         case .success(false):
             end(deviceError(404, "key_unknown", "Apple has answered; the key was erased meanwhile"))
         case .failure(let error):
-            worker.log.event("registry_failed", error.description)
+            worker.log.repeatedEvent("registry_failed", error.description)
             registryFailed()
         }
     }

@@ -1,6 +1,7 @@
 import AppAttest
 import AppleServices
 import EventLoop
+import HTTPSClient
 import KeyStore
 import Settings
 
@@ -63,12 +64,17 @@ final class DeviceDesk {
         _ client: AppleClient
     ) {
         guard judgedCount < settings.inFlightCountMax, client.freeCountOfDevices > 0 else {
-            return question.reply(.judged(.unjudged("busy")))
+            return question.reply(
+                .judged(.refused(Refusal(.gatewayBusy, detail: "device_check_busy"))))
         }
         let interval = settings.rate.spacingNanoseconds
         let wait = bucket.take(
             interval: interval, depth: max(interval, 1_000_000_000), now: loop.now.nanoseconds)
-        guard wait == nil else { return question.reply(.judged(.unjudged("rate"))) }
+        if let wait {
+            var refusal = Refusal(.rateLimited, detail: "device_check_rate")
+            refusal.retryAfterSeconds = wait / 1_000_000_000 + 1
+            return question.reply(.judged(.refused(refusal)))
+        }
         judgedCount += 1
         ask(question, kind, settings.teamID, settings.environments[...], client)
     }
@@ -89,8 +95,21 @@ final class DeviceDesk {
             case .bits(let bits): end(question, .genuine(environment, bits: bits.kept))
             case .neverSet: end(question, .genuine(environment, bits: .neverSet))
             case .badToken: ask(question, kind, teamID, environments.dropFirst(), client)
-            default: end(question, .unjudged(answer.label))
+            default: end(question, Self.verdict(without: answer))
             }
+        }
+    }
+
+    /// Apple's bound is a bound, too: whoever sends junk can use it up.
+    private static func verdict(without answer: DeviceCheck.Answer) -> DeviceVerdict {
+        switch answer.failure {
+        case .throttled(let retryAfter):
+            var refusal = Refusal(.gatewayBusy, detail: "device_check_" + answer.label)
+            refusal.retryAfterSeconds = retryAfter.map { UInt64(max(1, $0.components.seconds)) }
+            return .refused(refusal)
+        case .unanswered(.tooManyInFlight):
+            return .refused(Refusal(.gatewayBusy, detail: "device_check_" + answer.label))
+        default: return .unjudged(answer.label)
         }
     }
 

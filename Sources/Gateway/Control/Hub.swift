@@ -16,6 +16,7 @@ final class Hub: Sendable {
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()
+    let unknownKeys = UnknownKeys()
     let signals: SignalBook
     /// What this process calls itself in `Via`.
     let viaName = Via.makeName()

@@ -35,7 +35,8 @@ final class Acceptor: ReadinessHandler {
             case .accepted(let client, let peer): worker.accepted(client, peer, context)
             case .wouldBlock: return
             case .outOfDescriptors:
-                worker.log.event("out_of_descriptors", "no descriptor left for a new connection")
+                worker.log.repeatedEvent(
+                    "out_of_descriptors", "no descriptor left for a new connection")
                 pause()
                 let timer = Timer(loop: worker.loop) { [unowned self] in resume() }
                 timer.schedule(after: Self.retryDelay)

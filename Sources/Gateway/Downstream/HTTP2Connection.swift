@@ -146,7 +146,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         if let fault = session.fault, !isFaultTold {
             isFaultTold = true
             let client = String(decoding: peerBytes, as: UTF8.self)
-            worker.log.event("http2_fault", "\(fault.rawValue) by \(client)")
+            worker.log.repeatedEvent("http2_fault", "\(fault.rawValue) by \(client)")
         }
     }
 

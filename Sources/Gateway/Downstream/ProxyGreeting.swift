@@ -83,7 +83,7 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
     private func fail(_ fault: String?) {
         if let fault {
             worker.meter.add(.proxyHeadersRefused)
-            worker.log.event("proxy_header_refused", "\(peer.ipText): \(fault)")
+            worker.log.repeatedEvent("proxy_header_refused", "\(peer.ipText): \(fault)")
         }
         lose()
     }

@@ -13,7 +13,7 @@ enum DeviceTokenFate: String, CaseIterable {
 
     fileprivate init(_ refusal: Refusal) {
         switch (refusal.reason, refusal.detail) {
-        case (.storeUnavailable, _): self = .unavailable
+        case (.storeUnavailable, _), (.gatewayBusy, _), (.rateLimited, _): self = .unavailable
         case (_, Self.missingDetail): self = .missing
         case (_, "device_token_spent"): self = .spent
         default: self = .invalid

@@ -26,9 +26,10 @@ extension Exchange {
 
     private func verifiedEnrolment() throws(Refusal) -> PendingEnrolment {
         let request = try attestationRequest()
-        let (challenge, hashed) = try attestationChallenge(request.challenge, keyID: request.keyID)
+        let (challenge, hashed, other) = try attestationChallenge(
+            request.challenge, keyID: request.keyID)
         try judgeAttestation()
-        let verified = try verify(request, hashed: hashed)
+        let verified = try verify(request, hashed: hashed, other: other)
         var record = KeyRecord(
             keyID: verified.keyID, publicKey: verified.publicKey, appID: verified.app.id,
             environment: verified.environment, enrolledAt: worker.wallMilliseconds / 1000,
@@ -106,22 +107,21 @@ extension Exchange {
         }
     }
 
-    /// The challenge, and every run of bytes that the app may have hashed for it.
+    /// The challenge, the bytes that the app hashed for it, and which others it may have hashed.
     ///
     /// `text` is the token itself, the base64 of the token's characters, or (where the app decoded
     /// the token as base64) the base64 of what it stands for.
     private func attestationChallenge(
         _ text: [UInt8], keyID: KeyID
-    ) throws(Refusal) -> (Challenge, hashed: [[UInt8]]) {
+    ) throws(Refusal) -> (Challenge, hashed: [UInt8], other: [UInt8]?) {
         let decoded = Base64.decode(text.span)
         let challenge: Challenge
-        var hashed: [[UInt8]]
+        var (hashed, other) = (text, decoded)
         if let opened = site.sealer.open(text.span) {
             challenge = opened
-            hashed = [text] + (decoded.map { [$0] } ?? [])
         } else if let decoded, let opened = site.sealer.open(decoded.span) {
             challenge = opened
-            hashed = [decoded]
+            (hashed, other) = (decoded, nil)
         } else {
             throw Refusal(.challengeExpired, detail: "not_ours")
         }
@@ -134,26 +134,23 @@ extension Exchange {
         guard challenge.remainingMilliseconds(at: worker.wallMilliseconds) != nil else {
             throw Refusal(.challengeExpired, detail: "age")
         }
-        return (challenge, hashed)
+        return (challenge, hashed, other)
     }
 
     private func verify(
-        _ request: AttestationRequest, hashed: [[UInt8]]
+        _ request: AttestationRequest, hashed: [UInt8], other: [UInt8]?
     ) throws(Refusal) -> VerifiedAttestation {
-        var failure: AttestationFailure?
-        for bytes in hashed {
-            do throws(AttestationFailure) {
-                return try site.attestation.verify(
-                    request.attestation.span, clientDataHash: SHA256.hash(bytes.span).array,
-                    keyID: request.keyID, at: worker.wallMilliseconds / 1000)
-            } catch {
-                failure = failure ?? error
-            }
+        do throws(AttestationFailure) {
+            return try site.attestation.verify(
+                request.attestation.span, clientDataHash: SHA256.hash(hashed.span).array,
+                otherHash: { other.map { SHA256.hash($0.span).array } }, keyID: request.keyID,
+                at: worker.wallMilliseconds / 1000)
+        } catch {
+            // Another key of the same Mac would be refused as well.
+            throw Refusal(
+                .attestationInvalid, detail: error.code,
+                action: error == .macSecurityReduced ? Reason.Action.none : nil)
         }
-        // Another key of the same Mac would be refused as well.
-        throw Refusal(
-            .attestationInvalid, detail: failure?.code,
-            action: failure == .macSecurityReduced ? Reason.Action.none : nil)
     }
 
     /// The registry's answer, after the commit.
@@ -163,6 +160,7 @@ extension Exchange {
         case .success(.enrolled), .success(.alreadyEnrolled):
             if case .success(.enrolled) = result { countAttestation(enrolment.record.deviceBits) }
             worker.keyCache.invalidate([enrolment.keyID])
+            worker.hub.unknownKeys.forget(.keys([enrolment.keyID]))
             switch enrolment.macSecurity {
             case .notMac: break
             case .full: worker.meter.add(.macsWithFullSecurity)
@@ -175,8 +173,8 @@ extension Exchange {
         case .success(.erased): refuse(Refusal(.attestationInvalid, detail: "erased"))
         case .success(.challengeSpent): refuse(Refusal(.challengeExpired, detail: "spent"))
         case .failure(let error):
-            worker.log.event("registry_failed", error.description)
-            refuse(Refusal(.storeUnavailable, detail: "registry"))
+            worker.log.repeatedEvent("registry_failed", error.description)
+            refuse(Refusal(error))
         }
     }
 

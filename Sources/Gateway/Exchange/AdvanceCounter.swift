@@ -77,6 +77,7 @@ extension Exchange {
         case .challengeExpired: throw Refusal(.challengeExpired, detail: "age")
         case .incarnationChanged: throw Refusal(.challengeExpired, detail: "incarnation")
         case .unavailable: throw Refusal(.storeUnavailable, detail: "counters")
+        case .full: throw Refusal(.gatewayBusy, detail: "counters_full")
         case .unknown:
             // Perhaps accepted: the client must sign again with a new counter and challenge.
             throw Refusal(
@@ -102,7 +103,7 @@ extension Exchange {
         case .success(.replayed): throw Refusal(.assertionReplayed)
         case .success(.revoked): throw Refusal(.keyRevoked)
         case .success(.unknownKey): throw Refusal(.keyUnknown)
-        case .failure: throw Refusal(.storeUnavailable, detail: "registry")
+        case .failure(let error): throw Refusal(error)
         }
     }
 }

@@ -13,9 +13,11 @@ extension Exchange {
     }
 
     /// `refusal`, or that the registry has not said yet whether this cohort is refused: the same as
-    /// any other question that a store did not answer.
+    /// any other question that a store did not answer. A bound holds for every cohort.
     func refusalInRollout(_ refusal: Refusal) -> Refusal {
-        guard policy.mode == .enforce, rolloutPercent == nil else { return refusal }
+        guard policy.mode == .enforce, rolloutPercent == nil, !refusal.reason.isBound else {
+            return refusal
+        }
         return Refusal(.storeUnavailable, detail: "rollout")
     }
 
@@ -83,6 +85,7 @@ extension Exchange {
 
     /// `Example/1 CFNetwork/1490.0.4 Darwin/23.2.0`.
     private static func isOfSystem(agent: Span<UInt8>) -> Bool {
+        let agent = agent.extracting(first: agentByteCountMax)
         guard agent.count >= systemAgent.count else { return false }
         for start in 0...(agent.count - systemAgent.count)
         where ASCII.equals(agent.extracting(start..<(start + systemAgent.count)), systemAgent) {
@@ -91,5 +94,7 @@ extension Exchange {
         return false
     }
 
+    /// The name of the app comes before it.
+    private static let agentByteCountMax = 256
     private static let systemAgent = Array("CFNetwork/".utf8)
 }

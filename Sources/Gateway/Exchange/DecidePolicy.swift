@@ -3,6 +3,7 @@ import Bytes
 import Crypto
 import EventLoop
 import HTTP
+import JSON
 import Policy
 import Settings
 
@@ -29,7 +30,7 @@ extension Exchange {
         }
         // A bare request is refused before its body is read: an upload costs a stranger's time.
         if policy.accept.contains(.assertion), !uniqueField(site.fieldNames.assertion).isAbsent {
-            bodyHash = SHA256Stream()
+            try expectClientData()
         } else if !policy.accept.isDisjoint(with: [.token, .developer]),
             !uniqueField(site.fieldNames.token).isAbsent
         {
@@ -49,6 +50,21 @@ extension Exchange {
                         detail: Refusal.tokenMissingDetail))
         }
         return .next
+    }
+
+    /// Gets ready for the body: its digest, and in the `body` shape what is to be found in it.
+    private func expectClientData() throws(Refusal) {
+        guard policy.clientData == .body else {
+            bodyHash = SHA256Stream()
+            return
+        }
+        do throws(Refusal) {
+            try checkProofHeaders()
+            bodyHash = SHA256Stream()
+            bodyScan = JSONScanner(bodySearch)
+        } catch {
+            try refuseOrObserve(error)
+        }
     }
 
     /// The longest body this request may have.

@@ -2,6 +2,7 @@ import Bytes
 import Crypto
 import EventLoop
 import HTTP
+import JSON
 import Settings
 
 extension Exchange {
@@ -28,6 +29,7 @@ extension Exchange {
                 .bodyTooLarge, explanation: "The body is longer than this route takes.")
         }
         bodyHash?.update(bytes)
+        bodyScan?.feed(bytes)
         do throws(IOError) {
             try body.append(
                 bytes,
@@ -35,8 +37,8 @@ extension Exchange {
                     ?? limits.bodyMemoryByteCountMax,
                 directory: limits.temporaryDirectory)
         } catch {
-            worker.log.event("body_file_failed", error.description)
-            return Refusal(.storeUnavailable, detail: "body_file")
+            worker.log.repeatedEvent("body_file_failed", error.description)
+            return Refusal(.gatewayBusy, detail: "body_file")
         }
         return nil
     }
@@ -52,8 +54,8 @@ extension Exchange {
                 guard try body.read(at: text.count, into: &text, atMost: rest) > 0 else { break }
             }
         } catch {
-            worker.log.event("body_file_failed", error.description)
-            throw Refusal(.storeUnavailable, detail: "body_file")
+            worker.log.repeatedEvent("body_file_failed", error.description)
+            throw Refusal(.gatewayBusy, detail: "body_file")
         }
         return use(text.readable)
     }

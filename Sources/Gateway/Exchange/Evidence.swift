@@ -3,7 +3,6 @@ import Bytes
 import Crypto
 import EventLoop
 import HTTP
-import JSON
 import KeyStore
 import Policy
 import Settings
@@ -20,15 +19,23 @@ struct Evidence {
     var keyID: KeyID
 }
 
-/// What a body says that is client data.
-private struct SignedMembers {
-    var challenge: [UInt8]?
-    var keyID: KeyID?
-    /// Why it is none, for the log.
-    var fault: String?
-}
-
 extension Exchange {
+    /// Refuses what headers alone show to be no proof, before the body is read for the rest of it.
+    func checkProofHeaders() throws(Refusal) {
+        let assertion = try decodedField(
+            site.fieldNames.assertion, byteCountMax: site.settings.limits.assertionByteCountMax,
+            detail: "assertion")
+        guard let assertion else { throw Refusal(.assertionRequired) }
+        do throws(AssertionFailure) {
+            _ = try UnverifiedAssertion(parsing: assertion.span)
+        } catch {
+            throw Refusal(.assertionMalformed, detail: error.description)
+        }
+        _ = try headerKeyID()
+        _ = try decodedField(
+            site.fieldNames.clientData, byteCountMax: 32, detail: "client_data")
+    }
+
     /// Reads assertion, client data, challenge and key id from where the route says they are.
     func gatherEvidence() throws(Refusal) -> Evidence {
         let assertion = try decodedField(
@@ -76,48 +83,6 @@ extension Exchange {
             challenge: challenge, keyID: try keyID(signed: members.keyID, challenge: challenge))
     }
 
-    /// The members of a JSON body that the operator named; both nil for any other body.
-    private func bodyMembers() throws(Refusal) -> (challenge: [UInt8]?, keyID: KeyID?) {
-        guard policy.challenge == .required || policy.keyIDMember != nil || body.byteCount > 0
-        else { return (nil, nil) }
-        let read = try withWholeBody { json -> Result<SignedMembers, JSONError> in
-            do throws(JSONError) { return .success(try members(of: json)) } catch {
-                return .failure(error)
-            }
-        }
-        switch read {
-        case .success(let members):
-            if let fault = members.fault { throw Refusal(.assertionMalformed, detail: fault) }
-            return (members.challenge, members.keyID)
-        case .failure:
-            guard policy.challenge == .required else { return (nil, nil) }
-            throw Refusal(.challengeRequired, detail: "body_is_not_json")
-        }
-    }
-
-    private func members(of json: Span<UInt8>) throws(JSONError) -> SignedMembers {
-        let reader = try JSONObjectReader(parsing: json, byteCountMax: bodyByteCountMax)
-        // Signed for a request in the other shape, whose method and path nobody compares here.
-        guard !RequestClientData.requiredMembers.allSatisfy({ reader.has($0) }) else {
-            return SignedMembers(fault: "body_is_client_data")
-        }
-        var keyID: KeyID?
-        if let name = policy.keyIDMember, reader.has(named: name) {
-            keyID = reader.string(named: name).flatMap { KeyID(base64: $0.span) }
-            // As a header that names no key: never to be taken for one left out.
-            guard keyID != nil else { return SignedMembers(fault: "key_id_member") }
-        }
-        let named = reader.string(named: policy.challengeMember)
-        guard policy.challenge == .off else {
-            return SignedMembers(challenge: named, keyID: keyID)
-        }
-        // A route that names another member may have accepted this body: under whatever name, a
-        // challenge of ours must be spent.
-        let sealer = site.sealer
-        let found = reader.string { text in Self.open(text, sealer) != nil }
-        return SignedMembers(challenge: found ?? named, keyID: keyID)
-    }
-
     /// Opens the challenge in `text`, which is the token or the base64 of its characters.
     private func challenge(_ text: [UInt8]?) throws(Refusal) -> Challenge? {
         guard let text else {
@@ -126,31 +91,27 @@ extension Exchange {
         }
         if let opened = Self.open(text.span, site.sealer) { return opened }
         // Sealed with a key that is gone, it may have been spent; other words are the app's own.
-        if policy.challenge == .off, !Self.looksLikeChallenge(text) { return nil }
+        if policy.challenge == .off, !Self.looksLikeChallenge(text.span) { return nil }
         throw Refusal(.challengeExpired, detail: "not_ours")
     }
 
-    private static func open(_ text: Span<UInt8>, _ sealer: ChallengeSealer) -> Challenge? {
+    static func open(_ text: Span<UInt8>, _ sealer: ChallengeSealer) -> Challenge? {
         guard text.count <= challengeByteCountMax else { return nil }
         return sealer.open(text) ?? Base64.decode(text).flatMap { sealer.open($0.span) }
     }
 
-    private static func looksLikeChallenge(_ text: [UInt8]) -> Bool {
+    static func looksLikeChallenge(_ text: Span<UInt8>) -> Bool {
         guard text.count <= challengeByteCountMax else { return false }
-        if ChallengeSealer.hasTokenForm(text.span) { return true }
-        return Base64.decode(text.span).map { ChallengeSealer.hasTokenForm($0.span) } ?? false
+        if ChallengeSealer.hasTokenForm(text) { return true }
+        return Base64.decode(text).map { ChallengeSealer.hasTokenForm($0.span) } ?? false
     }
 
     /// The base64 of the longest token.
-    private static let challengeByteCountMax = ChallengeSealer.tokenByteCountMax * 4 / 3 + 4
+    static let challengeByteCountMax = ChallengeSealer.tokenByteCountMax * 4 / 3 + 4
 
     /// The key id: signed inside the client data, else from its header, else the challenge's.
     private func keyID(signed: KeyID?, challenge: Challenge?) throws(Refusal) -> KeyID {
-        let named = try decodedField(site.fieldNames.keyID, byteCountMax: 32, detail: "key_id")
-        let header = named.flatMap { Bytes32($0) }.map(KeyID.init(digest:))
-        if named != nil, header == nil {
-            throw Refusal(.assertionMalformed, detail: "key_id_length")
-        }
+        let header = try headerKeyID()
         if let signed, let header, signed != header {
             throw Refusal(.assertionMalformed, detail: "key_ids_differ")
         }
@@ -158,6 +119,15 @@ extension Exchange {
             throw Refusal(.assertionMalformed, detail: "key_id_missing")
         }
         return keyID
+    }
+
+    private func headerKeyID() throws(Refusal) -> KeyID? {
+        let named = try decodedField(site.fieldNames.keyID, byteCountMax: 32, detail: "key_id")
+        let header = named.flatMap { Bytes32($0) }.map(KeyID.init(digest:))
+        if named != nil, header == nil {
+            throw Refusal(.assertionMalformed, detail: "key_id_length")
+        }
+        return header
     }
 
     /// The base64 value of the one field in `names`; nil where there is none.

@@ -3,6 +3,7 @@ import Bytes
 import Crypto
 import EventLoop
 import HTTP
+import JSON
 import KeyStore
 import Policy
 import Settings
@@ -36,6 +37,8 @@ final class Exchange {
     var session: TLSSession?
     /// Whether the peer's word about the client is taken.
     var isPeerTrusted = false
+    /// Whom it comes from, once that was asked.
+    var knownOrigin: ClientOrigin??
     /// The head was made from HTTP/2's fields.
     var isHTTP2 = false
     /// The head as received; an array, so that a stage can hold views into it while it works.
@@ -43,6 +46,8 @@ final class Exchange {
     var head = RequestHead()
     var body = HeldBody()
     var bodyHash: SHA256Stream?
+    /// Finds the client data in the body, in the `body` shape.
+    var bodyScan: JSONScanner?
     var bodyDigest = Bytes32.zero
     var isBodyComplete = false
     /// Since when the body is awaited.
@@ -203,6 +208,7 @@ final class Exchange {
         head.reset()
         body.reset()
         bodyHash = nil
+        if bodyScan != nil { bodyScan = nil }
         isBodyComplete = false
         if trailers != nil { trailers = nil }
         if isStreaming {
@@ -210,6 +216,7 @@ final class Exchange {
             bodyStream = BodyStream()
         }
         isHTTP2 = false
+        if knownOrigin != nil { knownOrigin = nil }
         session = nil
         trustedRequestID = nil
         normalPath.removeAll(keepingCapacity: true)

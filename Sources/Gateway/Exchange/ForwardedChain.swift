@@ -7,6 +7,9 @@ import HTTP
 struct ForwardedChain {
     /// The farthest that could be believed so far.
     private(set) var client: SocketAddress
+    private var hopCount = 0
+    /// Nobody has so many proxies; what is behind them is not looked at.
+    private static let hopCountMax = 32
 
     /// `peer` is trusted.
     init(peer: SocketAddress) { client = peer }
@@ -15,25 +18,31 @@ struct ForwardedChain {
     /// chain ends: at an address that is not trusted, or at a word that is no address, before which
     /// anything may stand.
     mutating func follow(xForwardedFor value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
-        let elements = value.array.split(separator: 0x2C, omittingEmptySubsequences: false)
-        return follow(elements.map { Self.address(Self.trimmed($0)) }, listener)
+        var end = value.count
+        while true {
+            var start = end
+            while start > 0, value[start - 1] != 0x2C { start -= 1 }
+            let element = value.extracting(start..<end).array
+            guard follow(Self.address(Self.trimmed(element[...])), listener) else { return false }
+            guard start > 0 else { return true }
+            end = start - 1
+        }
     }
 
     /// The same for one `Forwarded`. A hidden name (`unknown`, `_a`) is no address.
     mutating func follow(forwarded value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
         guard let nodes = ForwardedNodes.parse(value.array) else { return false }
-        return follow(nodes.map { $0.flatMap(Self.nodeAddress) }, listener)
-    }
-
-    private mutating func follow(
-        _ addresses: [SocketAddress?], _ listener: ListenerContext
-    ) -> Bool {
-        for address in addresses.reversed() {
-            guard let address else { return false }
-            client = address
-            guard listener.trusts(address) else { return false }
+        for node in nodes.reversed() {
+            guard follow(node.flatMap(Self.nodeAddress), listener) else { return false }
         }
         return true
+    }
+
+    private mutating func follow(_ address: SocketAddress?, _ listener: ListenerContext) -> Bool {
+        guard let address, hopCount < Self.hopCountMax else { return false }
+        hopCount += 1
+        client = address
+        return listener.trusts(address)
     }
 
     static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
@@ -98,7 +107,16 @@ extension Exchange {
     /// A proxy that writes one of the two lets the other pass as a client sent it. Nobody can tell
     /// here which it writes: so where both are there and name two clients neither is believed, and
     /// the peer is all that is known.
+    ///
+    /// Read once a request: what is written there can be long.
     var origin: ClientOrigin? {
+        if let knownOrigin { return knownOrigin }
+        let origin = readOrigin()
+        knownOrigin = .some(origin)
+        return origin
+    }
+
+    private func readOrigin() -> ClientOrigin? {
         guard let peer else { return nil }
         guard isPeerTrusted else { return ClientOrigin(address: peer, isCertain: true) }
         let headBytes = headBytes

@@ -20,6 +20,9 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case bodyTooLarge
     case rateLimited
     case storeUnavailable
+    /// A bound of the gateway's own was reached, which is no failure of a store: nothing is let
+    /// pass for it.
+    case gatewayBusy
     /// Not of the Contract's first list: of routes that take session tokens.
     case tokenInvalid
     /// Nor this, of routes that set a threshold.
@@ -69,7 +72,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             403
         case .bodyTooLarge: 413
         case .rateLimited: 429
-        case .storeUnavailable, .upstreamBusy: 503
+        case .storeUnavailable, .gatewayBusy, .upstreamBusy: 503
         case .badRequest: 400
         case .requestTimeout: 408
         case .notFound: 404
@@ -107,6 +110,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .bodyTooLarge: "body_too_large"
         case .rateLimited: "rate_limited"
         case .storeUnavailable: "store_unavailable"
+        case .gatewayBusy: "gateway_busy"
         case .tokenInvalid: "token_invalid"
         case .riskTooHigh: "risk_too_high"
         case .abuseSuspected: "abuse_suspected"
@@ -137,19 +141,23 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             .signAgain
         case .keyUnknown, .attestationInvalid: .attestAgain
         case .appOutdated: .updateApp
-        case .rateLimited, .storeUnavailable, .requestTimeout, .upstreamFailed, .upstreamBusy,
-            .upstreamTimeout:
+        case .rateLimited, .storeUnavailable, .gatewayBusy, .requestTimeout, .upstreamFailed,
+            .upstreamBusy, .upstreamTimeout:
             .retryLater
         default: .none
         }
     }
+
+    /// Whether a bound was reached, by whomever: no store failed, so no route lets it pass, and
+    /// what else is not known does not matter.
+    var isBound: Bool { self == .rateLimited || self == .gatewayBusy }
 
     /// Who caused it. Alerts are built on this, so that a client's mistake never pages anyone.
     public enum Source: Sendable { case client, gateway, upstream }
 
     public var source: Source {
         switch self {
-        case .storeUnavailable, .internalFailure, .loopDetected: .gateway
+        case .storeUnavailable, .gatewayBusy, .internalFailure, .loopDetected: .gateway
         case .upstreamFailed, .upstreamBusy, .upstreamTimeout: .upstream
         default: .client
         }

@@ -1,3 +1,5 @@
+import KeyStore
+
 /// Why an exchange ended without its upstream's answer.
 struct Refusal: Error, Equatable {
     let reason: Reason
@@ -18,6 +20,14 @@ struct Refusal: Error, Equatable {
         self.reason = reason
         self.detail = detail
         self.explanation = explanation
+    }
+
+    /// What the registry did not do: for a failure of its own, or because too many wait for it.
+    init(_ error: StoreError) {
+        switch error.kind {
+        case .failure: self.init(.storeUnavailable, detail: "registry")
+        case .queueFull: self.init(.gatewayBusy, detail: "registry_queue")
+        }
     }
 
     static func == (left: Refusal, right: Refusal) -> Bool {

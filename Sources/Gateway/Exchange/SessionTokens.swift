@@ -28,13 +28,7 @@ extension Exchange {
         }
         do throws(Refusal) {
             let token = try authenticToken()
-            if !isKeyLookedUp {
-                guard let known = worker.keyCache.find(token.keyID) else {
-                    try worker.lookUpKey(for: self, token.keyID)
-                    return .wait
-                }
-                use(known)
-            }
+            guard try findKey(token.keyID) else { return .wait }
             _ = try usableKey()
             guard try judgeSignals(of: token.keyID) else { return .wait }
             try meetStandard(.token)

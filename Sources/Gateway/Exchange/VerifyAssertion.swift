@@ -18,14 +18,13 @@ extension Exchange {
         if device != nil { return try verifyDevice() }
         do throws(Refusal) {
             let evidence = try checkedEvidence()
-            if !isKeyLookedUp {
-                guard let known = worker.keyCache.find(evidence.keyID) else {
-                    try worker.lookUpKey(for: self, evidence.keyID)
-                    return .wait
-                }
-                use(known)
+            guard try findKey(evidence.keyID) else { return .wait }
+            if verified == nil {
+                let proof = try verifySignature(evidence)
+                // Nothing of the body is read for strangers, nor is anything spent on a bad one.
+                if endpoint == .assertToken { tokenAudience = try requestedAudience() }
+                verified = proof
             }
-            if verified == nil { verified = try verifySignature(evidence) }
             if endpoint == .assertToken { try narrowAudience() }
             guard try judgeSignals(of: evidence.keyID) else { return .wait }
             try meetStandard(.attested)
@@ -38,7 +37,6 @@ extension Exchange {
     /// The evidence, once gathered and bound to this request and its challenge.
     private func checkedEvidence() throws(Refusal) -> Evidence {
         if let evidence { return evidence }
-        if endpoint == .assertToken { tokenAudience = try requestedAudience() }
         let gathered = try gatherEvidence()
         evidence = gathered
         if let challenge = gathered.challenge { try check(challenge, for: gathered.keyID) }
@@ -91,6 +89,20 @@ extension Exchange {
         }
     }
 
+    /// False while the registry is asked.
+    func findKey(_ keyID: KeyID) throws(Refusal) -> Bool {
+        guard !isKeyLookedUp else { return true }
+        if let known = worker.keyCache.find(keyID) {
+            use(known)
+        } else if worker.isUnknown(keyID) {
+            use(nil)
+        } else {
+            try worker.lookUpKey(for: self, keyID)
+            return false
+        }
+        return true
+    }
+
     /// The key that was looked up and the app that it is for, where requests may be from them.
     func usableKey() throws(Refusal) -> (CachedKey, AppIdentity) {
         guard let key else { throw Refusal(.keyUnknown) }
@@ -121,10 +133,10 @@ extension Exchange {
         case .success(let found):
             use(found)
             resume()
-        case .failure:
+        case .failure(let error):
             if inquiry != nil { return registryFailed() }
             do throws(Refusal) {
-                try refuseOrObserve(Refusal(.storeUnavailable, detail: "registry"))
+                try refuseOrObserve(Refusal(error))
                 phase = .rewriteHeaders
                 resume()
             } catch {

@@ -11,6 +11,8 @@ import Settings
 struct DeviceProof {
     /// By which it is remembered: 128 bits of its SHA-256.
     var id = Bytes16(word0: 0, word1: 0)
+    /// Whether it was accepted before, as far as the counter store knows; nil until that was asked.
+    var isSpent: Bool?
     /// Apple's answer, and whose it is.
     var verdict: DeviceVerdict?
     /// Of the counter store; nil until it was asked.
@@ -30,6 +32,8 @@ enum DeviceVerdict: Sendable {
     case badToken
     /// Nobody knows: for log and metrics.
     case unjudged(String)
+    /// A bound of ours or of Apple's is reached, which strangers can use up.
+    case refused(Refusal)
 }
 
 /// Tokens of DeviceCheck: what a device without App Attest can show. One is good for one request.
@@ -56,10 +60,12 @@ extension Exchange {
         case .badToken: throw Refusal(.deviceTokenInvalid, detail: "device_token_bad")
         case .unjudged(let label):
             throw Refusal(.storeUnavailable, detail: "device_check_" + label)
+        case .refused(let refusal): throw refusal
         }
     }
 
-    /// The control thread's reply goes on where this was asked.
+    /// The control thread's reply goes on where this was asked; before it, perhaps, the counter
+    /// store's, which asks once more.
     func askAboutDevice(withBits: Bool) throws(Refusal) {
         guard case .value(let range) = uniqueField(site.fieldNames.deviceCheck) else {
             throw Refusal(.deviceTokenInvalid, detail: "device_token_repeated")
@@ -71,9 +77,17 @@ extension Exchange {
         else { throw Refusal(.deviceTokenInvalid, detail: "device_token_malformed") }
         // Of what it stands for: base64 has several spellings.
         let digest = SHA256.hash(bytes.span)
-        device?.id = Bytes16(word0: digest.word0, word1: digest.word1)
+        let id = Bytes16(word0: digest.word0, word1: digest.word1)
+        device?.id = id
+        if !withBits {
+            // Whoever has seen a token may send it as often as he likes: that is not Apple's time.
+            guard let isSpent = device?.isSpent ?? worker.lookUpToken(for: self, id) else { return }
+            guard !isSpent else { throw Refusal(.deviceTokenInvalid, detail: Self.spentDetail) }
+        }
         try worker.ask(.judge(withBits: withBits), Base64.encode(bytes), for: self)
     }
+
+    private static let spentDetail = "device_token_spent"
 
     /// Accepts the token, once and for good.
     func spendDeviceToken() throws(Refusal) -> Step {
@@ -93,7 +107,8 @@ extension Exchange {
         case nil: return false
         case .accepted: return true
         case .replayed, .challengeSpent:
-            throw Refusal(.deviceTokenInvalid, detail: "device_token_spent")
+            throw Refusal(.deviceTokenInvalid, detail: Self.spentDetail)
+        case .full: throw Refusal(.gatewayBusy, detail: "counters_full")
         default: throw Refusal(.storeUnavailable, detail: "counters")
         }
     }

@@ -16,14 +16,24 @@ final class WorkerLog {
     private var clock = WallClockText()
     private var timestamp = ByteBuffer(capacity: 32)
     private var turnEnd: TurnEndHook?
+    private var repeated = RepeatedEvents()
+    private let loop: EventLoop
 
     init(writers: LogWriters, loop: EventLoop) {
         self.writers = writers
+        self.loop = loop
         turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
     }
 
     func event(level: StaticString = "warning", _ name: StaticString, _ message: String) {
         writers.event(level: level, name, message)
+    }
+
+    /// As ``event(level:_:_:)``, of what strangers can bring about as often as they like: the same
+    /// words once a minute, with how often they were left out.
+    func repeatedEvent(_ name: StaticString, _ message: String) {
+        guard let message = repeated.text(message, at: loop.now) else { return }
+        event(name, message)
     }
 
     /// Ends the turn: what was gathered goes to the log's thread.

@@ -14,7 +14,7 @@ enum RequestBucket: UInt8, CaseIterable, Sendable {
     case replayed
     /// With a proof whose challenge has run out: the app signs again.
     case stale
-    /// A store did not answer.
+    /// A store did not answer, or could not be asked.
     case unjudged
 
     var name: StaticString {
@@ -61,6 +61,7 @@ enum RequestBucket: UInt8, CaseIterable, Sendable {
             self = .invalid
         case .assertionReplayed: self = .replayed
         case .challengeExpired, .challengeRequired: self = .stale
+        case .gatewayBusy: self = .unjudged
         default: return nil
         }
     }

@@ -5,6 +5,7 @@ final class WaitingExchanges {
     private final class Wait: DeadlineHandler {
         let exchange: Exchange
         private let number: UInt64
+        private let startedAt: MonotonicInstant
         /// Not held: it owns this wait.
         unowned(unsafe) private let owner: WaitingExchanges
         private var deadline: Deadline?
@@ -13,13 +14,16 @@ final class WaitingExchanges {
             self.exchange = exchange
             self.owner = owner
             number = exchange.number
+            startedAt = exchange.worker.loop.now
             guard let nanoseconds else { return }
             let deadline = Deadline(wheel: owner.deadlines, handler: self)
             deadline.set(afterNanoseconds: nanoseconds)
             self.deadline = deadline
         }
 
-        func deadlineExpired() { owner.take(number)?.registryTimedOut() }
+        func deadlineExpired() {
+            owner.take(number)?.registryTimedOut(waitingSince: startedAt)
+        }
     }
 
     fileprivate let deadlines: DeadlineWheel

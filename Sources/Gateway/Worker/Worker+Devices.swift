@@ -14,7 +14,7 @@ extension Worker {
             _ = mailbox.post(.deviceReplied(number, reply))
         }
         guard hub.devices.post(question) else {
-            throw Refusal(.storeUnavailable, detail: "device_check_queue")
+            throw Refusal(.gatewayBusy, detail: "device_check_queue")
         }
         waiting.insert(exchange, withinNanoseconds: nil)
     }
@@ -27,6 +27,28 @@ extension Worker {
         let number = exchange.number
         let mailbox = mailbox
         registry.keep(bits, of: keyID) { result in _ = mailbox.post(.bitsKept(number, result)) }
+    }
+
+    /// Whether the token was accepted before, or nil where the exchange will be resumed with that.
+    /// A store that does not answer knows of none.
+    func lookUpToken(for exchange: Exchange, _ id: Bytes16) -> Bool? {
+        let number = exchange.number
+        let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
+        var isInline = true
+        var isSpent: Bool?
+        counters.isTokenSpent(
+            id, forMilliseconds: Int(life), now: Int64(loop.now.nanoseconds / 1_000_000)
+        ) { [unowned self] answer in
+            if isInline {
+                isSpent = answer
+            } else if let exchange = waiting.take(number) {
+                exchange.device?.isSpent = answer
+                exchange.resume()
+            }
+        }
+        isInline = false
+        if isSpent == nil { waiting.insert(exchange, withinNanoseconds: nil) }
+        return isSpent
     }
 
     /// The counter store's verdict, or nil where the exchange will be resumed with it.

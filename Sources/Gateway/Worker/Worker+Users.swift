@@ -28,7 +28,7 @@ extension Worker {
     ) {
         switch result {
         case .success(let keys): hub.signals.remember(keys, of: keyID, now: signalTime)
-        case .failure(let error): log.event("registry_failed", error.description)
+        case .failure(let error): log.repeatedEvent("registry_failed", error.description)
         }
         if let number { waiting.take(number)?.userWasLookedUp() }
     }
@@ -48,7 +48,7 @@ extension Worker {
         let keys: UserKeys?
         switch result {
         case .success(let noted): keys = noted
-        case .failure(let error): return log.event("registry_failed", error.description)
+        case .failure(let error): return log.repeatedEvent("registry_failed", error.description)
         }
         hub.signals.remember(keys, of: sighting.keyID, now: signalTime)
         // The key is new for the user where it was first seen just now.

@@ -34,8 +34,10 @@ final class Worker {
     private var floors = FloorBook()
     private var floorTimer: Timer?
     let waiting: WaitingExchanges
+    /// When the registry has last answered a look-up.
+    var registryAnsweredAt = MonotonicInstant(nanoseconds: 0)
     /// Changes of keys that the worker has heard of.
-    private var changeCount: UInt64 = 0
+    private(set) var changeCount: UInt64 = 0
     private var receiver: MailboxReceiver<WorkerMessage>?
     var random = RandomPool()
 
@@ -122,6 +124,7 @@ final class Worker {
         case .keysChanged(let change):
             changeCount += 1
             hub.signals.forget(change)
+            hub.unknownKeys.forget(change)
             switch change {
             case .keys(let keyIDs): keyCache.invalidate(keyIDs)
             case .everything: keyCache.clear()
@@ -140,70 +143,6 @@ final class Worker {
     }
 
     // MARK: stores
-
-    func waitForRegistry(_ exchange: Exchange) throws(Refusal) {
-        guard waiting.count < site.settings.limits.registryQueueCountMax else {
-            throw Refusal(.storeUnavailable, detail: "registry_queue")
-        }
-        waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
-    }
-
-    func lookUpKey(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
-        try waitForRegistry(exchange)
-        find(keyID, for: exchange.number)
-    }
-
-    private func find(_ keyID: KeyID, for number: UInt64) {
-        let mailbox = mailbox
-        let changeCount = changeCount
-        registry.find(keyID) { result in
-            let lookup = KeyLookup(
-                number: number, keyID: keyID, changeCount: changeCount, result: result)
-            _ = mailbox.post(.keyLookedUp(lookup))
-        }
-    }
-
-    private func keyWasLookedUp(_ lookup: KeyLookup) {
-        let number = lookup.number
-        // A record read before a change that was heard of meanwhile may be that key's old one, and
-        // nothing would ever drop it from the cache.
-        guard lookup.changeCount == changeCount else {
-            if waiting.contains(number) { find(lookup.keyID, for: number) }
-            return
-        }
-        let record: KeyRecord?
-        switch lookup.result {
-        case .success(let found): record = found
-        case .failure(let error):
-            log.event("registry_failed", error.description)
-            waiting.take(number)?.keyWasLookedUp(.failure(error))
-            return
-        }
-        // Unknown keys are not cached: strangers must not push out the known.
-        var cached: CachedKey?
-        if let record { cached = keyCache.insert(record) }
-        waiting.take(number)?.keyWasLookedUp(.success(cached))
-    }
-
-    func advanceDurably(
-        for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
-    ) throws(Refusal) {
-        try waitForRegistry(exchange)
-        let number = exchange.number
-        let mailbox = mailbox
-        registry.advanceDurably(keyID, counter: assertion.counter) { result in
-            _ = mailbox.post(.advancedDurably(number, result))
-        }
-    }
-
-    func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
-        try waitForRegistry(exchange)
-        let number = exchange.number
-        let mailbox = mailbox
-        registry.enrol(record, challenge: challenge) { result in
-            _ = mailbox.post(.enrolled(number, result))
-        }
-    }
 
     /// The counter store's verdict, or nil where the exchange will be resumed with it.
     func advanceCounter(for exchange: Exchange, _ request: CounterAdvance) -> CounterVerdict? {

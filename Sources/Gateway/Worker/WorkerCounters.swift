@@ -100,6 +100,17 @@ enum WorkerCounters {
         }
     }
 
+    /// Whether it was accepted before. `reply` may run before this returns.
+    func isTokenSpent(
+        _ id: Bytes16, forMilliseconds life: Int, now: Int64, reply: @escaping (Bool) -> Void
+    ) {
+        switch self {
+        case .embedded(let counters):
+            reply(counters.isTokenSpent(id, forMilliseconds: life, nowMilliseconds: now))
+        case .redis(let counters): counters.isTokenSpent(id, reply: reply)
+        }
+    }
+
     func close() {
         if case .redis(let counters) = self { counters.close() }
     }

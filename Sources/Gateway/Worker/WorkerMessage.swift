@@ -34,8 +34,9 @@ struct KeyLookup: Sendable {
     /// Of the exchange that asks.
     let number: UInt64
     let keyID: KeyID
-    /// Of how many changes the worker had heard when it asked.
+    /// Of how many changes the worker had heard when it asked, and all workers of how many keys.
     let changeCount: UInt64
+    let newsCount: UInt64
     let result: Result<KeyRecord?, StoreError>
 }
 

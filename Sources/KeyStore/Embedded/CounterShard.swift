@@ -76,7 +76,7 @@ struct CounterShard: Sendable {
         }
         guard advance.counter > advance.floor else { return .counterTooLow }
         if let position, let refusal = refusal(advance, at: position) { return refusal }
-        guard hasRoom(at: position) else { return .unavailable }
+        guard hasRoom(at: position) else { return .full }
 
         let entry = position ?? add(advance.keyID, highest: advance.floor)
         floors[entry] = max(floors[entry], advance.floor)

@@ -19,7 +19,7 @@ public final class EmbeddedCounters: Sendable {
         /// The widest `window(N)` of any route; 16 bytes a key for each 128.
         public var windowSizeMax = 1024
         /// Challenges remembered as spent, 13 to 26 bytes each: 8 million are 23,000 a second for
-        /// six minutes. Beyond, the store answers `unavailable`.
+        /// six minutes. Beyond, the store answers `full`.
         public var spentCountMax = 8_388_608
         /// The share of one key, so that a single device cannot fill the store.
         public var spentCountPerKeyMax = 32_768
@@ -101,8 +101,8 @@ public final class EmbeddedCounters: Sendable {
         snapshot.parts.last.flatMap { SpentTokens(encoded: $0, now: now) }
     }
 
-    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`, or `.unavailable`. It
-    /// is remembered for `life`, at most a day. Any thread.
+    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`, or `.unavailable` or
+    /// `.full`. It is remembered for `life`, at most a day. Any thread.
     public func spendToken(
         _ id: Bytes16, forMilliseconds life: Int, nowMilliseconds: Int64
     ) -> CounterVerdict {
@@ -114,6 +114,15 @@ public final class EmbeddedCounters: Sendable {
     /// Now, for challenges. Every `nowMilliseconds` is of the monotonic clock.
     public func moment(nowMilliseconds: Int64) -> StoreMoment {
         StoreMoment(incarnation: incarnation, milliseconds: nowMilliseconds + clock.base)
+    }
+
+    /// Whether the token was accepted before; says nothing of those that are being accepted.
+    public func isTokenSpent(
+        _ id: Bytes16, forMilliseconds life: Int, nowMilliseconds: Int64
+    ) -> Bool {
+        tokens.withLock {
+            $0.isSpent(id, now: nowMilliseconds, forMilliseconds: Int64(max(1, life)))
+        }
     }
 
     /// Accepts the counter and spends the challenge, or changes nothing. Any thread.

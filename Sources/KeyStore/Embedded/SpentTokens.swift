@@ -19,9 +19,16 @@ struct SpentTokens: Sendable {
         spent.rotate(now: now, lifeMilliseconds: life)
         let fingerprint = SpentChallenges.fingerprint(keyHash: 0, challenge: id)
         guard spent.use(of: fingerprint, counter: Self.counter) == .none else { return .replayed }
-        guard spent.count < Self.countMax else { return .unavailable }
+        guard spent.count < Self.countMax else { return .full }
         spent.insert(fingerprint, counter: Self.counter, until: now + life)
         return .accepted
+    }
+
+    /// Whether it was accepted before.
+    mutating func isSpent(_ id: Bytes16, now: Int64, forMilliseconds life: Int64) -> Bool {
+        spent.rotate(now: now, lifeMilliseconds: life)
+        let fingerprint = SpentChallenges.fingerprint(keyHash: 0, challenge: id)
+        return spent.use(of: fingerprint, counter: Self.counter) != .none
     }
 
     mutating func close() { isClosed = true }

@@ -56,17 +56,19 @@ final class GatewayUnderTest {
     convenience init(
         registry: ScriptedRegistry = ScriptedRegistry(),
         macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest,
+        counters options: EmbeddedCounters.Options = EmbeddedCounters.Options(),
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
         try self.init(
             upstream: { _ in .response() }, registry: registry,
-            macFullSecurityDigest: macFullSecurityDigest, configure)
+            macFullSecurityDigest: macFullSecurityDigest, counters: options, configure)
     }
 
     init(
         upstream script: @escaping RecordingUpstream.Script,
         registry: ScriptedRegistry = ScriptedRegistry(),
         macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest,
+        counters options: EmbeddedCounters.Options = EmbeddedCounters.Options(),
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
         let apple = try Self.sharedApple.get()
@@ -82,6 +84,7 @@ final class GatewayUnderTest {
         self.macFullSecurityDigest = macFullSecurityDigest
         self.settings = settings
         counters = EmbeddedCounters(
+            options: options,
             clock: .now(),
             raiseFloors: { _ in })
         let hub = Hub(

@@ -25,6 +25,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var users = SightingList()
     private var failure: StoreError?
     private var gate: Gate?
+    private var keyGate: (keyID: KeyID, gate: Gate)?
     private var made: [Call] = []
     private var handlers: [@Sendable (RegistryChange) -> Void] = []
 
@@ -34,6 +35,12 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     /// Every call fails with this from now on, nil to work again.
     func fail(_ reason: String?) { lock.withLock { failure = reason.map { StoreError($0) } } }
+
+    /// As ``fail(_:)``, of this kind.
+    func fail(with error: StoreError) { lock.withLock { failure = error } }
+
+    /// Look-ups of this key alone wait until the gate opens.
+    func hold(_ keyID: KeyID, until gate: Gate) { lock.withLock { keyGate = (keyID, gate) } }
 
     /// Calls made from now on wait until the gate opens.
     func hold(until gate: Gate) { lock.withLock { self.gate = gate } }
@@ -100,7 +107,16 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     // MARK: Registry
 
     func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void) {
-        answer(.find(keyID), reply) { $0.records[keyID] }
+        let held = lock.withLock { keyGate?.keyID == keyID ? keyGate?.gate : nil }
+        guard let held else { return answer(.find(keyID), reply) { $0.records[keyID] } }
+        lock.withLock {
+            made.append(.find(keyID))
+            lock.broadcast()
+        }
+        DispatchQueue.global().async { [self] in
+            held.wait()
+            reply(.success(lock.withLock { records[keyID] }))
+        }
     }
 
     func enrol(

@@ -1,0 +1,90 @@
+import AppAttest
+import Bytes
+import EventLoop
+import KeyStore
+import Settings
+
+/// What is asked of the registry, and what comes back.
+extension Worker {
+    func waitForRegistry(_ exchange: Exchange) throws(Refusal) {
+        guard waiting.count < site.settings.limits.registryQueueCountMax else {
+            throw Refusal(.gatewayBusy, detail: "registry_queue")
+        }
+        waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
+    }
+
+    /// Whether the registry has just said that it does not know the key.
+    func isUnknown(_ keyID: KeyID) -> Bool {
+        remembersUnknownKeys && hub.unknownKeys.contains(keyID, at: loop.now)
+    }
+
+    /// Of keys that another gateway enrols in PostgreSQL nobody hears.
+    private var remembersUnknownKeys: Bool {
+        if case .sqlite = site.settings.registry { true } else { false }
+    }
+
+    func lookUpKey(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
+        try waitForRegistry(exchange)
+        find(keyID, for: exchange.number)
+    }
+
+    private func find(_ keyID: KeyID, for number: UInt64) {
+        let mailbox = mailbox
+        let changeCount = changeCount
+        let newsCount = hub.unknownKeys.newsCount
+        registry.find(keyID) { result in
+            let lookup = KeyLookup(
+                number: number, keyID: keyID, changeCount: changeCount, newsCount: newsCount,
+                result: result)
+            _ = mailbox.post(.keyLookedUp(lookup))
+        }
+    }
+
+    func keyWasLookedUp(_ lookup: KeyLookup) {
+        let number = lookup.number
+        // A record read before a change that was heard of meanwhile may be that key's old one, and
+        // nothing would ever drop it from the cache.
+        guard lookup.changeCount == changeCount else {
+            if waiting.contains(number) { find(lookup.keyID, for: number) }
+            return
+        }
+        let record: KeyRecord?
+        switch lookup.result {
+        case .success(let found):
+            record = found
+            registryAnsweredAt = loop.now
+        case .failure(let error):
+            log.repeatedEvent("registry_failed", error.description)
+            waiting.take(number)?.keyWasLookedUp(.failure(error))
+            return
+        }
+        // Unknown keys are not cached: strangers must not push out the known.
+        var cached: CachedKey?
+        if let record {
+            cached = keyCache.insert(record)
+        } else if remembersUnknownKeys {
+            hub.unknownKeys.note(lookup.keyID, newsCount: lookup.newsCount, at: loop.now)
+        }
+        waiting.take(number)?.keyWasLookedUp(.success(cached))
+    }
+
+    func advanceDurably(
+        for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
+    ) throws(Refusal) {
+        try waitForRegistry(exchange)
+        let number = exchange.number
+        let mailbox = mailbox
+        registry.advanceDurably(keyID, counter: assertion.counter) { result in
+            _ = mailbox.post(.advancedDurably(number, result))
+        }
+    }
+
+    func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
+        try waitForRegistry(exchange)
+        let number = exchange.number
+        let mailbox = mailbox
+        registry.enrol(record, challenge: challenge) { result in
+            _ = mailbox.post(.enrolled(number, result))
+        }
+    }
+}
