@@ -23,16 +23,41 @@ extension Route {
         }
     }
 
-    /// A path that is rewritten to `path`; nil where there is none.
+    /// What goes upstream for `path`, which the pattern covers by its spelling or by another that
+    /// the upstream takes for the same. As there, what is below a prefix is counted in slashes.
+    func rewrittenPath(_ path: [UInt8], as equivalence: PathEquivalence) -> [UInt8] {
+        guard rewrite != nil else { return path }
+        if let literal = rewrittenPath(path) { return literal }
+        guard equivalence != .exact else { return path }
+        switch (self.path, rewrite) {
+        case (.exact, .path(let replacement)?): return Array(replacement.utf8)
+        case (.prefix(let pattern), .prefix(let replacement)?):
+            var slashCount = pattern.utf8.count { $0 == 0x2F }
+            for index in path.indices where path[index] == 0x2F {
+                slashCount -= 1
+                if slashCount == 0 { return Array(replacement.utf8) + path[(index + 1)...] }
+            }
+            return Self.withoutSlash(replacement)
+        default: return path
+        }
+    }
+
+    /// A path that is rewritten to `path`, or to another spelling that the upstream takes for the
+    /// same; nil where there is none.
     func origin(ofRewritten path: [UInt8]) -> [UInt8]? {
+        func read(_ path: String) -> [UInt8] {
+            let bytes = Array(path.utf8)
+            return (try? pathEquivalence.representative(of: bytes, keepsEnding: true)) ?? bytes
+        }
+        let path = read(String(decoding: path, as: UTF8.self))
         switch (self.path, rewrite) {
         case (.prefix(let pattern), .prefix(let replacement)?):
-            let prefix = Array(replacement.utf8)
+            let prefix = read(replacement)
             if prefix.count > 1, path == prefix.dropLast() { return Self.withoutSlash(pattern) }
             guard path.starts(with: prefix) else { return nil }
             return Array(pattern.utf8) + path.dropFirst(prefix.count)
         case (.exact(let pattern), .path(let replacement)?):
-            return path == Array(replacement.utf8) ? Array(pattern.utf8) : nil
+            return path == read(replacement) ? Array(pattern.utf8) : nil
         default: return nil
         }
     }

@@ -48,6 +48,18 @@ struct PathTable: Sendable {
         return Found(answer: prefixTables[table].answer(method: method))
     }
 
+    /// What a prefix leads to that covers `path` as its own name, with or without its slash.
+    func findName(method: Span<UInt8>, path: Span<UInt8>) -> Int? {
+        var hash = PathIndex.hashStart
+        var hashBefore = hash
+        for index in 0..<path.count {
+            hashBefore = hash
+            hash = PathIndex.hash(hash, path[index])
+        }
+        let table = slashTables(path, hash: hash, hashBefore: hashBefore).prefix
+        return table.flatMap { prefixTables[$0].answer(method: method) }
+    }
+
     /// The patterns that cover `path` when its trailing slash is taken away or one is added.
     @inline(__always)
     private func slashTables(

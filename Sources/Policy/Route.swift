@@ -42,6 +42,8 @@ public struct Route: Hashable, Sendable {
     public var headers: [HeaderCondition] = []
     /// Index into the settings' upstreams; nil where ``answer`` stands in its place.
     public var upstream: Int?
+    /// How that upstream reads paths.
+    public var pathEquivalence = PathEquivalence.exact
     /// What the gateway answers itself to what passes ``attest``.
     public var answer: RouteAnswer?
     public var attest: AttestPolicy

@@ -254,6 +254,13 @@ struct DemandOrder: Sendable {
 
     func isEnforcing(_ route: Int) -> Bool { demands[classes[route]].isEnforcing }
 
+    /// The one that demands more, where there are two; nil where each demands what the other does
+    /// not.
+    func stricter(_ route: Int?, _ other: Int?) -> Int? {
+        guard let route, let other, !covers(route, other) else { return route }
+        return covers(other, route) ? other : nil
+    }
+
     /// Whether the route at `index` demands all that the one at `other` does.
     func covers(_ index: Int, _ other: Int) -> Bool {
         coverage[classes[index] * demands.count + classes[other]]

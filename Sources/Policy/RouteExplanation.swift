@@ -24,6 +24,8 @@ public struct RouteExplanation {
 
     /// One for each route of the table.
     public private(set) var verdicts: [Verdict]
+    /// What the path was compared as.
+    public private(set) var readPath: [UInt8]
     private let routes: [Route]
     private var unmet: Set<HeaderCondition> = []
 
@@ -35,6 +37,39 @@ public struct RouteExplanation {
         routes: [Route], method: String, path: [UInt8], authority: Span<UInt8>,
         fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
     ) {
+        let used = Set(routes.filter { $0.upstream != nil }.map(\.pathEquivalence))
+        let equivalences = used.isEmpty ? [.exact] : used.sorted { $0.rank < $1.rank }
+        let explanations = equivalences.map { equivalence in
+            RouteExplanation(
+                routes: routes, method: method, path: path, equivalence: equivalence,
+                authority: authority, fields: fields, bytes: bytes,
+                trustsForwarding: trustsForwarding)
+        }
+        func isTaken(_ place: Int, _ fits: (Route) -> Bool) -> Bool {
+            let taken = explanations[place].verdicts.firstIndex(of: .taken)
+            return taken.map { fits(routes[$0]) } ?? false
+        }
+        // As ``RouteTable`` goes through them.
+        let places = equivalences.indices
+        let place =
+            places.first { place in
+                isTaken(place) { $0.upstream != nil && $0.pathEquivalence == equivalences[place] }
+            } ?? places.first { isTaken($0) { $0.upstream == nil } } ?? 0
+        self = explanations[place]
+    }
+
+    /// By one reading of the path alone.
+    private init(
+        routes original: [Route], method: String, path: [UInt8], equivalence: PathEquivalence,
+        authority: Span<UInt8>, fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
+    ) {
+        let path = (try? equivalence.representative(of: path)) ?? path
+        readPath = path
+        let routes = original.map { route in
+            var read = route
+            read.path = equivalence.read(route.path)
+            return read
+        }
         self.routes = routes
         for condition in Set(routes.flatMap(\.headers)) {
             let test = HeaderTest(condition)

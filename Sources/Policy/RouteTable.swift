@@ -4,6 +4,8 @@ public enum RouteMatch: Equatable, Sendable {
     /// Index into the routes that the table was made of.
     case route(Int)
     case none
+    /// Upstreams read the path in several ways, and no route is right for all of them.
+    case refused(HTTPFault)
 }
 
 /// What a request brings to the match beside its method and path.
@@ -37,18 +39,24 @@ public struct RequestTraits: Equatable, Sendable {
 /// does not. That another host or header does not lead to a weaker route is ``RouteWeakness``'s to
 /// see to.
 ///
+/// **As the upstream reads it.** A route's upstream may take several spellings of a path for one
+/// (``PathEquivalence``): then patterns and path are compared by what stands for all of them. Where
+/// upstreams read differently a route is taken by the reading of its own upstream, the literal one
+/// first. All routes are looked at in each reading, so that the most specific decides there too.
+///
 /// The order of routes means nothing. A table with ``problems`` matches nothing.
 /// A class: it is looked into for every request, and a value would be copied for it.
 public final class RouteTable: Sendable {
     /// Every different condition on a header is held against each request.
     public static let conditionCountMax = 64
 
-    /// For hosts that no route names.
-    private let main: PathTable
-    /// For the classes of hosts from 1 on.
-    private let hostTables: [PathTable]
+    /// One for each way in which upstreams read paths, the literal one first.
+    private let readings: [PathReadingTable]
+    /// Where that is the only one.
+    private let literal: PathReadingTable?
+    /// Of each route; nil for one that has no upstream, which fits all of them.
+    private let equivalences: [PathEquivalence?]
     private let hosts: HostIndex
-    private let choices: [HeaderChoice]
     private let headerTests: [HeaderTest]
     /// What each route demands, compared with the others.
     let demands: DemandOrder
@@ -59,17 +67,34 @@ public final class RouteTable: Sendable {
     public let usesTraits: Bool
 
     public init(_ routes: [Route]) {
-        var draft = RouteTableDraft()
-        for (index, route) in routes.enumerated() { draft.insert(route, index) }
-        hosts = HostIndex(draft.hosts)
-        let frozen = draft.freeze(hosts)
-        main = frozen.tables[0]
-        hostTables = Array(frozen.tables.dropFirst())
-        choices = frozen.choices
-        headerTests = draft.conditions.map(HeaderTest.init)
-        usesTraits = !hostTables.isEmpty || !headerTests.isEmpty
+        let equivalences = routes.map { $0.upstream == nil ? nil : $0.pathEquivalence }
+        self.equivalences = equivalences
+        let others = Set(equivalences.compactMap(\.self)).subtracting([.exact])
+        let drafts = ([.exact] + others.sorted { $0.rank < $1.rank }).map { equivalence in
+            var draft = RouteTableDraft(equivalence)
+            for (index, route) in routes.enumerated() { draft.insert(route, index) }
+            return (equivalence: equivalence, draft: draft)
+        }
+        let hosts = HostIndex(drafts[0].draft.hosts)
+        self.hosts = hosts
+        headerTests = drafts[0].draft.conditions.map(HeaderTest.init)
+        var problems: [RouteProblem] = []
+        var readings: [PathReadingTable] = []
+        let isRead = Set(equivalences.compactMap(\.self))
+        for (equivalence, draft) in drafts {
+            let frozen = draft.freeze(hosts)
+            problems += frozen.problems.filter { found in
+                !problems.contains { $0.routeIndex == found.routeIndex }
+            }
+            // Where nobody reads literally that decides nothing.
+            guard isRead.contains(equivalence) || others.isEmpty else { continue }
+            readings.append(PathReadingTable(equivalence, frozen))
+        }
+        self.readings = readings
+        literal = readings.count == 1 && readings[0].isLiteral ? readings[0] : nil
+        usesTraits = !hosts.patterns.isEmpty || !headerTests.isEmpty
         demands = DemandOrder(routes)
-        problems = frozen.problems
+        self.problems = problems.sorted { $0.routeIndex < $1.routeIndex }
     }
 
     /// What the match needs to know of a request's host and headers.
@@ -82,7 +107,7 @@ public final class RouteTable: Sendable {
     ) -> RequestTraits {
         guard usesTraits else { return .plain }
         var traits = RequestTraits.plain
-        if !hostTables.isEmpty { traits.hostClass = hosts.hostClass(of: authority) }
+        if !hosts.patterns.isEmpty { traits.hostClass = hosts.hostClass(of: authority) }
         for index in 0..<headerTests.count
         where headerTests[index].holds(fields, bytes, trustsForwarding: trustsForwarding) {
             traits.heldConditions |= 1 << UInt64(index)
@@ -99,27 +124,33 @@ public final class RouteTable: Sendable {
         method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits = .plain
     ) -> RouteMatch {
         guard !path.isEmpty, path[0] == 0x2F, problems.isEmpty else { return .none }
-        let found = find(method: method, path: path, hostClass: traits.hostClass)
-        let route = route(found.answer, held: traits.heldConditions)
-        if let beside = found.beside {
-            return result(stricter(route, self.route(beside, held: traits.heldConditions)))
+        if let literal {
+            return literal.match(method: method, path: path, traits: traits, demands)
         }
-        return result(route)
+        return matchAsRead(method: method, path: path, traits: traits)
     }
 
-    @inline(__always)
-    private func find(
-        method: Span<UInt8>, path: Span<UInt8>, hostClass: Int
-    ) -> PathTable.Found {
-        hostClass == 0
-            ? main.find(method: method, path: path)
-            : hostTables[hostClass - 1].find(method: method, path: path)
-    }
-
-    @inline(__always)
-    private func route(_ answer: Int?, held: UInt64) -> Int? {
-        guard let answer, answer < 0 else { return answer }
-        return choices[~answer].route(held: held)
+    /// Whichever reading is taken, the route is the most specific one for its own upstream.
+    private func matchAsRead(
+        method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits
+    ) -> RouteMatch {
+        var answer: Int?
+        var fault: HTTPFault?
+        for reading in readings {
+            switch reading.match(method: method, path: path, traits: traits, demands) {
+            case .none: continue
+            case .refused(let found): fault = fault ?? found
+            case .route(let route):
+                guard let equivalence = equivalences[route] else {
+                    answer = answer ?? route
+                    continue
+                }
+                if equivalence == reading.equivalence { return .route(route) }
+                fault = fault ?? .pathAmbiguous
+            }
+        }
+        if let answer { return .route(answer) }
+        return fault.map(RouteMatch.refused) ?? .none
     }
 
     /// Whether the route of `match` looks at assertions at all.
@@ -129,6 +160,7 @@ public final class RouteTable: Sendable {
 
     /// The match that lets less pass; nil for two routes that both enforce.
     func strictest(_ match: RouteMatch, _ other: RouteMatch) -> RouteMatch? {
+        for case .refused(let fault) in [match, other] { return .refused(fault) }
         guard case .route(let left) = match, case .route(let right) = other else {
             return RouteMatch.none
         }
@@ -137,34 +169,17 @@ public final class RouteTable: Sendable {
         return demands.covers(left, right) ? match : other
     }
 
-    /// Nil where each of the two demands what the other does not.
-    private func stricter(_ route: Int?, _ other: Int?) -> Int? {
-        guard let route, let other, !demands.covers(route, other) else { return route }
-        return demands.covers(other, route) ? other : nil
-    }
-
-    private func result(_ route: Int?) -> RouteMatch {
-        if let route { .route(route) } else { .none }
-    }
-
     // MARK: what may match
 
     /// Classes of hosts, that of the unnamed ones included.
-    var hostClassCount: Int { hostTables.count + 1 }
+    var hostClassCount: Int { hosts.patterns.count + 1 }
 
     /// Every route that a request of this class of hosts may take, by its headers.
     func candidates(method: Span<UInt8>, path: Span<UInt8>, hostClass: Int) -> [Int] {
-        let found = find(method: method, path: path, hostClass: hostClass)
-        let routes = candidates(found.answer)
-        guard found.beside != nil else { return routes }
-        let others = candidates(found.beside)
-        guard !others.isEmpty else { return routes }
-        return routes.flatMap { route in others.compactMap { stricter(route, $0) } }
-    }
-
-    private func candidates(_ answer: Int?) -> [Int] {
-        guard let answer else { return [] }
-        return answer < 0 ? choices[~answer].alternatives.map(\.route) : [answer]
+        readings.flatMap { reading in
+            reading.candidates(method: method, path: path, hostClass: hostClass, demands)
+                .filter { (equivalences[$0] ?? reading.equivalence) == reading.equivalence }
+        }
     }
 
     /// The patterns that cover a class of hosts, from the least to the most specific.

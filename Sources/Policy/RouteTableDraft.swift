@@ -14,11 +14,15 @@ struct RouteTableDraft {
         var any = HeaderChoice()
     }
 
+    /// By which paths are alike.
+    private let equivalence: PathEquivalence
     /// In the order in which they were first named.
     private(set) var hosts: [HostPattern] = []
     private(set) var conditions: [HeaderCondition] = []
     private var places: [Place: Methods] = [:]
     private var problems: [RouteProblem] = []
+
+    init(_ equivalence: PathEquivalence) { self.equivalence = equivalence }
 
     mutating func insert(_ route: Route, _ index: Int) {
         if let kind = problem(inserting: route, index) {
@@ -36,7 +40,8 @@ struct RouteTableDraft {
         guard !isPrefix || text.utf8.last == 0x2F else { return .prefixWithoutSlash }
         let path: [UInt8]
         do {
-            path = try TargetPath.normalize(pattern: Array(text.utf8))
+            path = try equivalence.representative(
+                of: TargetPath.normalize(pattern: Array(text.utf8)), keepsEnding: isPrefix)
         } catch { return .pathInvalid(error) }
         guard let required = bits(of: route.headers) else { return .tooManyConditions }
         let alternative = HeaderChoice.Alternative(

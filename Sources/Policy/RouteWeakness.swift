@@ -86,9 +86,13 @@ public struct RouteWeakness {
 
     private func place(of index: Int, _ method: String, _ path: [UInt8]) -> Place? {
         guard let upstream = routes[index].upstream else { return nil }
-        let forwarded = routes[index].rewrittenPath(path) ?? path
+        let route = routes[index]
+        let forwarded = route.rewrittenPath(path, as: route.pathEquivalence)
+        guard let read = try? route.pathEquivalence.representative(of: forwarded) else {
+            return nil
+        }
         return Place(
-            upstreamGroup: upstreamGroups[upstream], method: method, path: forwarded)
+            upstreamGroup: upstreamGroups[upstream], method: method, path: read)
     }
 
     private func shown(_ path: [UInt8]) -> String {

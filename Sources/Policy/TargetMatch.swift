@@ -74,6 +74,7 @@ extension RouteTable {
         switch match {
         case .route(let route): .route(route)
         case .none: .none
+        case .refused(let fault): .refused(fault)
         }
     }
 }

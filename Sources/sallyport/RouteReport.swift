@@ -118,6 +118,10 @@ struct RouteReport {
             routes: settings.routes, method: request.method, path: path,
             authority: bytes.extracting(request.head.host ?? .empty), fields: request.head.fields,
             bytes: bytes, trustsForwarding: trustsForwarding)
+        if explanation.readPath != path {
+            let read = String(decoding: explanation.readPath, as: UTF8.self)
+            Console.print("  the upstream reads the path as \(read) (upstreams.*.paths)")
+        }
         var lines: [String] = []
         for (route, verdict) in zip(settings.routes, explanation.verdicts)
         where verdict != .otherPath {

@@ -321,6 +321,10 @@ final class ReceiptTests {
         #expect(doctor.standardOutput.contains("ok    receipts: kept, and not renewed"))
         site.configuration.apps.append(
             "{ id: FGHIJ12345.com.example.app, environments: [production] }")
+        for index in site.configuration.routes.indices
+        where site.configuration.routes[index].attest != "mode: off" {
+            site.configuration.routes[index].attest += ", apps: any"
+        }
         site.configuration.more[1] = "receipts: { lease: 5s }"
         _ = try gateway.reload(site.configuration)
         try wait(for: "renewed", of: device, gateway)

@@ -209,6 +209,7 @@ struct Configuration {
               - unix:/u
               - { address: 'h:2', weight: 1000, backup: true, connections_max: 7 }
             balance: hash_key
+            paths: { case: ignore, suffixes: ignore, decode: twice }
             connect_timeout: 10ms
             send_timeout: 101ms
             response_timeout: 100ms
@@ -238,7 +239,7 @@ struct Configuration {
               stream_window: 64KiB
               connection_window: 16MiB
               ping_interval: 1h
-          first.two: { servers: ['h:1'] }
+          first.two: { servers: ['h:1'], paths: { case: exact, suffixes: exact, decode: once } }
         routes:
           - name: a
             path: /a

@@ -233,6 +233,36 @@ struct WarningTests {
             ).contains { $0.hasPrefix("14:21: routes[2].attest.mode: enforce refuses more") })
     }
 
+    @Test("tell of a path that is guarded by its spelling alone, until it is said how it is read")
+    func spellings() throws {
+        func warnings(_ paths: String) throws -> [String] {
+            try Configuration().warnings(
+                """
+                upstreams: { api: { servers: ['127.0.0.1:9001']\(paths) } }
+                routes:
+                  - { name: a, path: /api/transfer, upstream: api, attest: { mode: enforce } }
+                  - { name: b, path: '/*', upstream: api, attest: { mode: off } }
+                """)
+        }
+        func told(_ spellings: String) -> [String] {
+            [
+                "3:22: routes[0].path: guards one spelling: the route at 4:5 demands less and "
+                    + "takes \(spellings), which many servers read alike: leave nothing weaker "
+                    + "around it, or say in upstreams.api.paths how that upstream reads them"
+            ]
+        }
+        let (upper, suffix, decoded) = (
+            #""/api/TRANSFER""#, #""/api/transfer.json""#, #""/api/%2574ransfer""#
+        )
+        #expect(try warnings("") == told("\(upper), \(suffix), \(decoded)"))
+        #expect(try warnings(", paths: { case: exact }") == told("\(suffix), \(decoded)"))
+        #expect(try warnings(", paths: { case: ignore, decode: twice }") == told(suffix))
+        for said in [
+            "case: exact, suffixes: exact, decode: once",
+            "case: ignore, suffixes: ignore, decode: twice",
+        ] { #expect(try warnings(", paths: { \(said) }").isEmpty) }
+    }
+
     @Test("are none for a usual configuration")
     func none() throws {
         #expect(

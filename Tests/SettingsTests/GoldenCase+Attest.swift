@@ -208,6 +208,27 @@ extension GoldenCase {
                 "ABCDE12345.com.example.app": add it to apps, or min for all others
                 """#),
         GoldenCase(
+            "paths that upstreams read in ways that are none, or in two",
+            #"""
+            upstreams:
+              api: { servers: [h:1], paths: { case: fold, suffixes: yes, decode: 2, x: y } }
+              bpi: { servers: [h:1, h:2], paths: { case: ignore } }
+            routes:
+              - { name: a, path: /a, upstream: api, attest: { mode: enforce } }
+              - { name: b, path: /b.c, upstream: bpi, attest: { mode: enforce } }
+              - { name: c, path: /B.c, upstream: bpi, attest: { mode: off } }
+            """#,
+            expects: #"""
+                2:41: upstreams.api.paths.case: "fold" is not one of exact, ignore
+                2:57: upstreams.api.paths.suffixes: "yes" is not one of exact, ignore
+                2:70: upstreams.api.paths.decode: "2" is not one of once, twice
+                2:73: unknown key "x" in upstreams.api.paths; known: case, suffixes, decode
+                6:5: routes[1].upstream: "bpi" shares a server with "api", and their paths say \#
+                that it reads differently
+                7:22: routes[2].path: never matches in full: the route at 6:5 has the same path \#
+                for an upstream that reads it by its paths and takes one of its methods
+                """#),
+        GoldenCase(
             "bad session tokens",
             #"""
             session_tokens: { ttl: 5s, bound: Authorization, bind_to: "X User" }

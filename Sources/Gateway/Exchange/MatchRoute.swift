@@ -66,11 +66,11 @@ extension Exchange {
             if let step = try answerOwn(path: path) { return step }
             let routes = site.routes
             let traits = routes.usesTraits ? traits(for: routes) : .plain
-            guard case .route(let index) = routes.match(method: method, path: path, traits: traits)
-            else {
-                throw Refusal(.notFound, detail: "no_route")
+            switch routes.match(method: method, path: path, traits: traits) {
+            case .route(let index): try use(route: index, spellings: [])
+            case .none: throw Refusal(.notFound, detail: "no_route")
+            case .refused(let fault): throw Refusal(.badRequest, detail: fault.code.description)
             }
-            try use(route: index, spellings: [])
         case .normalized(_, let spellings):
             let normalForm = normalPath
             if let step = try answerOwn(path: normalForm.span) { return step }

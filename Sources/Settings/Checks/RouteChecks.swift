@@ -21,6 +21,37 @@ struct RouteChecks {
             table.problems
             + RouteWeakness.problems(in: routes, table: table, upstreamGroups: upstreamGroups)
         for problem in problems { report(problem) }
+        checkSharedServers()
+        let gaps = RouteSpellings.gaps(
+            in: routes, table: table, upstreamGroups: upstreamGroups,
+            known: upstreams.map(\.paths.known))
+        for gap in gaps { warn(gap) }
+    }
+
+    /// Only a warning: no RFC has servers read paths so, though many do.
+    private func warn(_ gap: RouteSpellings.Gap) {
+        let route = matchable[gap.route]
+        let name = route.route.upstream.map { upstreams[$0].name } ?? ""
+        context.warning(
+            "\(route.path).path: guards one spelling: the route at \(place(gap.weaker)) demands "
+                + "less and takes \(gap.paths.map(quoted).joined(separator: ", ")), which many "
+                + "servers read alike: leave nothing weaker around it, or say in "
+                + "upstreams.\(name).paths how that upstream reads them", at: route.pathMark)
+    }
+
+    /// One server reads paths in one way.
+    private func checkSharedServers() {
+        let groups = upstreamGroups
+        for (index, group) in groups.enumerated() {
+            guard let first = groups.firstIndex(of: group), first != index,
+                upstreams[first].paths.equivalence != upstreams[index].paths.equivalence,
+                let route = matchable.first(where: { $0.route.upstream == index })
+            else { continue }
+            context.error(
+                "\(route.path).upstream: \(quoted(upstreams[index].name)) shares a server with "
+                    + "\(quoted(upstreams[first].name)), and their paths say that it reads "
+                    + "differently", at: route.mark)
+        }
     }
 
     private func report(_ problem: RouteProblem) {
@@ -44,7 +75,10 @@ struct RouteChecks {
             let isPlain = [matchable[problem.routeIndex], matchable[earlier]].allSatisfy {
                 $0.route.hosts.isEmpty && $0.route.headers.isEmpty
             }
+            let isSpelled =
+                matchable[problem.routeIndex].route.path == matchable[earlier].route.path
             return "never matches in full: the route at \(place(earlier)) has the same path"
+                + (isSpelled ? "" : " for an upstream that reads it by its paths")
                 + (isPlain ? "" : ", hosts and headers") + " and takes one of its methods"
         case .undecided(let earlier):
             return "a request may meet its headers and those of the route at \(place(earlier)), "

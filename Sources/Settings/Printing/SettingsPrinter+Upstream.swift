@@ -9,6 +9,7 @@ extension SettingsPrinter {
             if let count = server.connectionCountMax { yaml.entry("connections_max", "\(count)") }
         }
         yaml.entry("balance", upstream.balance.rawValue)
+        write(upstream.paths, to: &yaml)
         yaml.entry("protocol", upstream.protocol.rawValue)
         if upstream.protocol == .http2 {
             yaml.mapping("http2") { yaml in
@@ -59,6 +60,20 @@ extension SettingsPrinter {
         }
         let interval = upstream.resolveInterval
         yaml.entry("resolve_interval", interval == .zero ? "off" : Quantity.describe(interval))
+    }
+
+    /// Only what was said: the rest is warned of.
+    private static func write(_ paths: UpstreamPaths, to yaml: inout YAMLText) {
+        guard !paths.known.isEmpty else { return }
+        yaml.mapping("paths") { yaml in
+            let ignored = [("case", paths.ignoresCase), ("suffixes", paths.ignoresSuffixes)]
+            for case let (key, isIgnored?) in ignored {
+                yaml.entry(key, isIgnored ? "ignore" : "exact")
+            }
+            if let decodesTwice = paths.decodesTwice {
+                yaml.entry("decode", decodesTwice ? "twice" : "once")
+            }
+        }
     }
 
     private static func write(_ check: HealthCheckSettings, to yaml: inout YAMLText) {

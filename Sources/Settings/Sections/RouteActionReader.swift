@@ -18,6 +18,9 @@ struct RouteActionReader {
         }
         if given.isEmpty { _ = section.required("upstream") }
         route.upstream = upstreamField.flatMap(upstreamIndex)
+        if let index = route.upstream {
+            route.pathEquivalence = upstreams[index].paths.equivalence
+        }
         if let field = redirectField, let redirect = RedirectReader.redirect(field, path) {
             route.answer = .redirect(redirect)
         }

@@ -62,6 +62,7 @@ enum UpstreamReader {
             upstream.tls = UpstreamTLSReader.tls(
                 field, servers: upstream.servers.map(\.endpoint))
         }
+        section.set("paths", &upstream.paths, UpstreamPathReader.paths)
         section.set("protocol", &upstream.protocol) { $0.choice(HTTPProtocol.self) }
         if let field = section.field("http2") { http2(field, &upstream) }
         // Nothing is said to servers that are spoken to in HTTP/1.1: some know no ALPN.

@@ -23,6 +23,7 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var queue = QueueSettings()
     public var ejection = EjectionSettings()
     public var healthCheck: HealthCheckSettings?
+    public var paths = UpstreamPaths()
     /// How long a server that comes back takes to get its whole share; zero: it gets it at once.
     public var slowStart: Duration = .zero
     public var retries = RetrySettings()

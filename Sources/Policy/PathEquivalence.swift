@@ -1,0 +1,169 @@
+import Bytes
+public import HTTP
+
+/// Which spellings of a path an upstream takes for the same one: `paths` of an upstream.
+///
+/// Each set of such spellings has a representative, which routes are matched on in place of the
+/// normal form. What goes upstream is what the client sent.
+public struct PathEquivalence: Hashable, Sendable {
+    /// No two normal forms are one path.
+    public static let exact = PathEquivalence()
+
+    /// `/API/x` is `/api/x`.
+    public var ignoresCase = false
+    /// `/x.json`, `/x.`, `/x;v=1` and `/x%20` are `/x`; but for what follows a period also in
+    /// segments before the last.
+    public var ignoresSuffixes = false
+    /// `/%2578` is `/x`.
+    public var decodesTwice = false
+
+    public init() {}
+
+    /// For a fixed order of several.
+    var rank: Int {
+        (ignoresCase ? 1 : 0) + (ignoresSuffixes ? 2 : 0) + (decodesTwice ? 4 : 0)
+    }
+
+    /// The representative of `path`, which is in normal form.
+    ///
+    /// - Parameter keepsEnding: whether what follows a period in the last segment stays.
+    /// - Throws: why a path that is decoded a second time would be refused as it is then. There no
+    ///   spelling can be allowed.
+    public func representative(
+        of path: [UInt8], keepsEnding: Bool = false
+    ) throws(HTTPFault) -> [UInt8] {
+        guard self != .exact else { return path }
+        var path = decodesTwice ? try Self.decodedAgain(path) : path
+        if ignoresSuffixes { path = Self.withoutSuffixes(path, keepsEnding: keepsEnding) }
+        return ignoresCase ? Self.folded(path) : path
+    }
+
+    /// The pattern that representatives are compared with.
+    func read(_ pattern: PathPattern) -> PathPattern {
+        func read(_ text: String, _ keepsEnding: Bool) -> String {
+            let path = try? representative(of: Array(text.utf8), keepsEnding: keepsEnding)
+            return path.map { String(decoding: $0, as: UTF8.self) } ?? text
+        }
+        return switch pattern {
+        case .exact(let text): .exact(read(text, false))
+        case .prefix(let text): .prefix(read(text, true))
+        }
+    }
+
+    // MARK: decoding
+
+    /// What a server makes of `path` that decodes what it has decoded.
+    private static func decodedAgain(_ path: [UInt8]) throws(HTTPFault) -> [UInt8] {
+        var inner: [UInt8] = []
+        var index = 0
+        var isChanged = false
+        while index < path.count {
+            inner.append(path[index])
+            // `%25` stands for the `%` of an encoding that the first decoding has uncovered.
+            if path[index] == 0x25, isPercent(path, index), isHex(path, index + 3),
+                isHex(path, index + 4)
+            {
+                isChanged = true
+                index += 2
+            }
+            index += 1
+        }
+        guard isChanged else { return path }
+        var normal: [UInt8] = []
+        switch TargetPath.normalize(inner.span, allowing: [], into: &normal) {
+        case .asReceived: return inner
+        case .normalized(_, let spellings):
+            guard spellings.isEmpty else { throw .pathParameters }
+            return normal
+        case .refused(let fault): throw fault
+        }
+    }
+
+    private static func isPercent(_ path: [UInt8], _ index: Int) -> Bool {
+        index + 2 < path.count && path[index + 1] == 0x32 && path[index + 2] == 0x35
+    }
+
+    private static func isHex(_ path: [UInt8], _ index: Int) -> Bool {
+        index < path.count && Hex.value(path[index]) != nil
+    }
+
+    // MARK: suffixes
+
+    private static func withoutSuffixes(_ path: [UInt8], keepsEnding: Bool) -> [UInt8] {
+        let segments = path.split(separator: 0x2F, omittingEmptySubsequences: false)
+        let last = segments.lastIndex { !$0.isEmpty }
+        return Array(
+            segments.enumerated().map { index, segment in
+                let cutsEnding = index == last && !keepsEnding
+                let short = withoutSuffix(segment, cutsEnding: cutsEnding)
+                return short.isEmpty ? segment : short
+            }
+            .joined(separator: [UInt8(ascii: "/")]))
+    }
+
+    private static func withoutSuffix(
+        _ segment: ArraySlice<UInt8>, cutsEnding: Bool
+    ) -> ArraySlice<UInt8> {
+        var rest = segment.prefix { $0 != UInt8(ascii: ";") }
+        // A name that begins with a period has no other part.
+        if cutsEnding, let period = rest.dropFirst().firstIndex(of: UInt8(ascii: ".")) {
+            rest = rest[..<period]
+        }
+        while true {
+            if rest.last == UInt8(ascii: ".") {
+                rest.removeLast()
+            } else if isBlank(rest.suffix(3)) {
+                rest.removeLast(3)
+            } else {
+                return rest
+            }
+        }
+    }
+
+    /// Whether it is the encoding of a space or a control character.
+    private static func isBlank(_ encoded: ArraySlice<UInt8>) -> Bool {
+        guard encoded.count == 3, encoded.first == 0x25 else { return false }
+        let digits = encoded.dropFirst().map { Hex.value($0) ?? 0xFF }
+        let byte = digits[0] << 4 | digits[1]
+        return digits[0] < 16 && digits[1] < 16 && (byte <= 0x20 || byte == 0x7F)
+    }
+
+    // MARK: case
+
+    /// Letters of ASCII in lower case, and what servers that know more letters take for the same.
+    private static func folded(_ path: [UInt8]) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(path.count)
+        var index = 0
+        while index < path.count {
+            let letters = encodedBytes(path, from: index)
+            if letters.isEmpty {
+                output.append(ASCII.lowercased(path[index]))
+                index += 1
+                continue
+            }
+            index += letters.count * 3
+            guard let text = String(validating: letters, as: UTF8.self) else {
+                output += letters
+                continue
+            }
+            // Up and down: U+212A is a `k` for some, U+017F an `s`. As bytes, for no path in normal
+            // form holds such.
+            output += text.uppercased().lowercased().utf8
+        }
+        return output
+    }
+
+    /// The bytes above ASCII whose encodings follow each other from `start` on.
+    private static func encodedBytes(_ path: [UInt8], from start: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var index = start
+        while index + 2 < path.count, path[index] == 0x25, let high = Hex.value(path[index + 1]),
+            let low = Hex.value(path[index + 2]), high >= 8
+        {
+            bytes.append(high << 4 | low)
+            index += 3
+        }
+        return bytes
+    }
+}

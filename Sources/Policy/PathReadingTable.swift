@@ -1,0 +1,103 @@
+import Bytes
+import HTTP
+
+/// All routes of a table, matched as one kind of upstream reads paths.
+final class PathReadingTable: Sendable {
+    let equivalence: PathEquivalence
+    var isLiteral: Bool { equivalence == .exact }
+
+    /// For hosts that no route names.
+    private let main: PathTable
+    /// For the classes of hosts from 1 on.
+    private let hostTables: [PathTable]
+    private let choices: [HeaderChoice]
+
+    init(_ equivalence: PathEquivalence, _ frozen: RouteTableDraft.Frozen) {
+        self.equivalence = equivalence
+        main = frozen.tables[0]
+        hostTables = Array(frozen.tables.dropFirst())
+        choices = frozen.choices
+    }
+
+    /// - Parameter path: in normal form.
+    func match(
+        method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits, _ demands: DemandOrder
+    ) -> RouteMatch {
+        if isLiteral { return result(route(method, path, traits, demands)) }
+        let normal = path.array
+        do throws(HTTPFault) {
+            let read = try equivalence.representative(of: normal)
+            let found = route(method, read.span, traits, demands)
+            guard let named = try name(normal, read) else { return result(found) }
+            // Of a prefix such as `/v1.2/*` the name has a period of its own.
+            let answer = table(traits.hostClass).findName(method: method, path: named.span)
+            let other = route(answer, held: traits.heldConditions)
+            guard let found else { return result(other) }
+            return result(demands.stricter(found, other))
+        } catch { return .refused(error) }
+    }
+
+    /// `path` with the ending of its last segment; nil where `read` has that too.
+    private func name(_ path: [UInt8], _ read: [UInt8]) throws(HTTPFault) -> [UInt8]? {
+        guard equivalence.ignoresSuffixes else { return nil }
+        let named = try equivalence.representative(of: path, keepsEnding: true)
+        return named == read ? nil : named
+    }
+
+    @inline(__always)
+    private func table(_ hostClass: Int) -> PathTable {
+        hostClass == 0 ? main : hostTables[hostClass - 1]
+    }
+
+    @inline(__always)
+    private func route(
+        _ method: Span<UInt8>, _ path: Span<UInt8>, _ traits: RequestTraits,
+        _ demands: DemandOrder
+    ) -> Int? {
+        let found = table(traits.hostClass).find(method: method, path: path)
+        let first = route(found.answer, held: traits.heldConditions)
+        guard let beside = found.beside else { return first }
+        return demands.stricter(first, route(beside, held: traits.heldConditions))
+    }
+
+    @inline(__always)
+    private func route(_ answer: Int?, held: UInt64) -> Int? {
+        guard let answer, answer < 0 else { return answer }
+        return choices[~answer].route(held: held)
+    }
+
+    private func result(_ route: Int?) -> RouteMatch {
+        if let route { .route(route) } else { .none }
+    }
+
+    // MARK: what may match
+
+    /// Every route that a request of this class of hosts may take, by its headers.
+    func candidates(
+        method: Span<UInt8>, path: Span<UInt8>, hostClass: Int, _ demands: DemandOrder
+    ) -> [Int] {
+        let normal = path.array
+        guard let read = try? equivalence.representative(of: normal) else { return [] }
+        let table = table(hostClass)
+        let found = table.find(method: method, path: read.span)
+        var routes = candidates(found.answer)
+        if found.beside != nil {
+            routes = stricter(routes, candidates(found.beside), demands)
+        }
+        if let named = (try? name(normal, read)) ?? nil {
+            let others = candidates(table.findName(method: method, path: named.span))
+            routes = routes.isEmpty ? others : stricter(routes, others, demands)
+        }
+        return routes
+    }
+
+    private func stricter(_ routes: [Int], _ others: [Int], _ demands: DemandOrder) -> [Int] {
+        guard !others.isEmpty else { return routes }
+        return routes.flatMap { route in others.compactMap { demands.stricter(route, $0) } }
+    }
+
+    private func candidates(_ answer: Int?) -> [Int] {
+        guard let answer else { return [] }
+        return answer < 0 ? choices[~answer].alternatives.map(\.route) : [answer]
+    }
+}
