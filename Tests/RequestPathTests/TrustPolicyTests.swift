@@ -170,6 +170,7 @@ struct TrustPolicyTests {
             ["--name", "ci", "--ttl", "721h"], ["--name", "ci", "--ttl", "0s"],
             ["--name", "a b", "--ttl", "1h"], ["--name", "ci", "--ttl", "1h", "--routes", "rest"],
             ["--name", "ci", "--ttl", "1h", "--tier", "attested"], ["--name", "ci"],
+            ["--name", "ci", "--ttl", "1h", "--app", "ABCDE12345.com.example.nobody"],
         ] {
             let run = try BuiltProgram.run(["developer-token", "-c", path] + words)
             #expect(run.status == .exited(2), "\(words)")

@@ -129,6 +129,13 @@ extension GoldenCase {
                 path: /g
                 upstream: api
                 attest: { mode: off }
+              - name: h
+                path: /h
+                upstream: api
+                attest:
+                  mode: enforce
+                  apps: [ABCDE12345.com.example.b]
+                  min_bundle_version: { apps: { ABCDE12345.com.example.b: 2 } }
             """#,
             expects: #"""
                 6:21: routes[0].attest.mode: with several apps configured, apps is needed too: \#

@@ -10,11 +10,12 @@ enum RestrictionReader {
         let names = ["environments", "categories", "min_bundle_version", "risk", "apps"]
         let fields = names.map { section.field($0) }
         if let apps = fields[4].flatMap(apps) { restrictions.apps = apps }
-        if let environments = fields[0].flatMap(environments) {
+        let taken = restrictions.apps
+        if let environments = fields[0].flatMap({ environments($0, of: taken) }) {
             restrictions.environments = environments
         }
         if let categories = fields[1].flatMap(categories) { restrictions.categories = categories }
-        restrictions.versions = fields[2].flatMap(versions)
+        restrictions.versions = fields[2].flatMap { versions($0, of: taken) }
         if let risk = fields[3].flatMap(risk) {
             (restrictions.risk, restrictions.limits.risk) = risk
         }
@@ -55,7 +56,12 @@ enum RestrictionReader {
         return .named(Set(listed), areAll: Set(known).isSubset(of: listed))
     }
 
-    private static func environments(_ field: Field) -> KeyEnvironments? {
+    /// The configured apps that a route takes.
+    private static func takenApps(_ taken: RouteApps, _ field: Field) -> [AppIdentity] {
+        field.context.apps.filter { taken.only?.contains($0.id) ?? true }
+    }
+
+    private static func environments(_ field: Field, of route: RouteApps) -> KeyEnvironments? {
         let names = AttestEnvironment.allCases.map { ($0.rawValue, $0.asSet.rawValue) }
         guard let listed = field.list({ $0.choice(names) }) else { return nil }
         let set = KeyEnvironments(listed.map(KeyEnvironments.init(rawValue:)))
@@ -63,7 +69,7 @@ enum RestrictionReader {
             field.error("is empty: no request would pass")
             return nil
         }
-        let apps = field.context.apps
+        let apps = takenApps(route, field)
         let taken = KeyEnvironments(apps.flatMap(\.environments).map(\.asSet))
         if !apps.isEmpty, set.isDisjoint(with: taken) {
             field.error("no app takes keys of these environments: no request would pass")
@@ -119,7 +125,7 @@ enum RestrictionReader {
 
     // MARK: versions
 
-    private static func versions(_ field: Field) -> VersionRule? {
+    private static func versions(_ field: Field, of route: RouteApps) -> VersionRule? {
         guard field.isMapping else {
             return version(field).map { VersionRule(common: VersionBounds(min: $0)) }
         }
@@ -132,7 +138,7 @@ enum RestrictionReader {
             rule.apps = apps
             switch common {
             case .faulty: return nil
-            case .absent: checkNamed(rule, field, appsField)
+            case .absent: checkNamed(rule, field, appsField, takenApps(route, field))
             case .good(let bounds): rule.common = bounds
             }
             return rule
@@ -189,11 +195,13 @@ enum RestrictionReader {
     }
 
     /// Without a version for all of them an app that was forgotten would be let in at any.
-    private static func checkNamed(_ rule: VersionRule, _ field: Field, _ appsField: Field?) {
+    private static func checkNamed(
+        _ rule: VersionRule, _ field: Field, _ appsField: Field?, _ taken: [AppIdentity]
+    ) {
         guard appsField != nil else {
             return field.error("needs min, or apps with a version for each")
         }
-        for app in field.context.apps where rule.apps[app.id] == nil {
+        for app in taken where rule.apps[app.id] == nil {
             field.error(
                 "has no version for \(quoted(app.id)): add it to apps, or min for all others")
         }
