@@ -65,7 +65,9 @@ public struct RouteSpellings {
     private func weaker(than index: Int, at path: String) -> Int? {
         let own = Array(Self.sample(routes[index].path).utf8)
         let other = Array(path.utf8)
-        let methods = routes[index].methods.isEmpty ? ["GET", "POST"] : routes[index].methods
+        // `~` stands for all that no route names.
+        let named = Set(routes.flatMap(\.methods) + ["GET", "~"]).sorted()
+        let methods = routes[index].methods.isEmpty ? named : routes[index].methods
         for method in methods.map({ Array($0.utf8) }) {
             for hostClass in 0..<table.hostClassCount {
                 let taken = table.candidates(

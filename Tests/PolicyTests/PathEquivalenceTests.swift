@@ -267,6 +267,7 @@ struct PathEquivalenceTests {
         #expect(gaps([prefix]).isEmpty)
         #expect(gaps([route(.prefix("/"), [], .enforce), route(.exact("/health"))]).isEmpty)
         #expect(gaps([exact, route(.prefix("/"), [], .enforce)]).isEmpty)
+        #expect(gaps([route(.exact("/a"), [], .enforce), route(.prefix("/"), ["PUT"])]).count == 1)
         #expect(gaps([exact, route(.prefix("/"), upstream: 1)]).isEmpty)
         #expect(gaps([exact, route(.prefix("/"), ["GET"])]).isEmpty)
         #expect(gaps([exact, route(.prefix("/"), allowsWeaker: true)]).isEmpty)
