@@ -42,6 +42,7 @@ struct RecordTests {
                 .string("ok"), .string("ok"), .string("ok"), .string("bad_request"),
                 .string("client_closed"),
             ])
+        #expect(records.last?["status"] == .integer(499))
         let verified = try #require(records.first { $0["decision"] == .string("verified") })
         #expect(verified["method"] == .string("POST"))
         #expect(verified["path"] == .string("/attested/x"))

@@ -15,6 +15,11 @@ extension Exchange {
         return .wait
     }
 
+    /// The answer's; where none was begun before the client left, the number that stands for that.
+    var loggedStatus: UInt16 {
+        responseStatus == 0 && reason == .clientClosed ? reason.status : responseStatus
+    }
+
     private func record() {
         if isTunnelling { worker.meter.tunnelClosed() }
         // Read anew: much may have happened in the callback whose time the loop keeps.

@@ -53,7 +53,7 @@ final class WorkerLog {
         writer.member("request_id", string: exchange.requestIDText)
         writer.member("client", string: exchange.peerText)
         writeRequest(exchange)
-        writer.member("status", int: Int64(exchange.responseStatus))
+        writer.member("status", int: Int64(exchange.loggedStatus))
         writer.member("bytes_in", int: Int64(exchange.receivedByteCount))
         writer.member("bytes_out", int: Int64(exchange.responseByteCount))
         writer.member("duration_ms", double: milliseconds(nanoseconds))
