@@ -40,6 +40,10 @@ private struct RequestText: HeadText {
         methodKind = head.methodKind
         target = bytes.text(head.target)
         targetForm = head.targetForm
+        fields = head.fields.map { FieldText($0, of: bytes) }
+        tokens = head.connectionTokens.map { bytes.text($0) }
+        var bytes = bytes
+        head.completeTarget(in: &bytes)
         originTarget = bytes.text(head.originTarget)
         host = head.host.map { bytes.text($0) }
         version = head.version
@@ -47,8 +51,6 @@ private struct RequestText: HeadText {
         keepAlive = head.keepAlive
         expectsContinue = head.expectsContinue
         hasUpgrade = head.hasUpgrade
-        fields = head.fields.map { FieldText($0, of: bytes) }
-        tokens = head.connectionTokens.map { bytes.text($0) }
     }
 
     var written: [UInt8] {

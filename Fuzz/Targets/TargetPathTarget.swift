@@ -6,7 +6,7 @@ extension FuzzTarget {
     /// removed, and does not depend on what else is allowed. The first byte says what is.
     static let targetPath = FuzzTarget("target-path", byteCountMax: 512) { input in
         guard let first = input.first else { return }
-        let allowed = TargetAllowances(rawValue: first & 0x1F)
+        let allowed = TargetAllowances(rawValue: first & 0x3F)
         let target = Array(input.dropFirst())
         guard let normal = normalForm(of: target, allowing: allowed) else {
             try FuzzFinding.require(
@@ -15,7 +15,7 @@ extension FuzzTarget {
         }
         try FuzzFinding.require(normal.first == UInt8(ascii: "/"), "no path: \(shown(normal))")
         try FuzzFinding.requireEqual(
-            normalForm(of: normal, allowing: []), normal,
+            normalForm(of: normal, allowing: allowed.intersection(.encodedControl)), normal,
             "not its own normal form: \(shown(normal))")
         try FuzzFinding.requireEqual(
             normalForm(of: target, allowing: everything), normal,
@@ -27,7 +27,7 @@ extension FuzzTarget {
         }
     }
 
-    private static let everything = TargetAllowances(rawValue: 0x1F)
+    private static let everything = TargetAllowances(rawValue: 0x3F)
 
     private static func shown(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 

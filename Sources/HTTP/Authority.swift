@@ -2,14 +2,32 @@ import Bytes
 
 /// `host [ ":" port ]` of RFC 3986 section 3.2, as in Host and in absolute-form targets.
 enum Authority {
-    /// Stricter than the grammar where servers disagree: the host is not empty, a colon is
-    /// followed by a port of at most 65535, an address in brackets is IPv6 without a zone, and
-    /// nothing is percent-encoded.
+    /// Stricter than the grammar where servers disagree: the host is not empty, a port is at most
+    /// 65535 (or empty, which is the scheme's own), an address in brackets is IPv6 without a zone,
+    /// and nothing is percent-encoded.
     static func isValid(_ bytes: Span<UInt8>) -> Bool {
         guard let first = bytes.isEmpty ? nil : bytes[0] else { return false }
         let hostEnd = first == ASCIIByte.leftBracket ? addressEnd(bytes) : nameEnd(bytes)
         guard let hostEnd else { return false }
         return hostEnd == bytes.count || isPort(bytes, from: hostEnd)
+    }
+
+    /// A valid authority without its empty port: the two are one (RFC 9110 section 4.2.3).
+    static func withoutEmptyPort(_ place: Range32, in bytes: Span<UInt8>) -> Range32 {
+        guard !place.isEmpty, bytes[place.end - 1] == ASCIIByte.colon else { return place }
+        return Range32(Int(place.start), place.end - 1)
+    }
+
+    /// The same without the port that its scheme has by itself.
+    static func withoutPort(
+        _ port: [UInt8], _ place: Range32, in bytes: Span<UInt8>
+    ) -> Range32 {
+        let place = withoutEmptyPort(place, in: bytes)
+        guard place.count > port.count else { return place }
+        for index in port.indices where bytes[place.end - port.count + index] != port[index] {
+            return place
+        }
+        return Range32(Int(place.start), place.end - port.count)
     }
 
     /// Offset behind the registered name or IPv4 address; nil when there is none.
@@ -24,9 +42,7 @@ enum Authority {
 
     private static func isPort(_ bytes: Span<UInt8>, from colon: Int) -> Bool {
         let digitCount = bytes.count - colon - 1
-        guard bytes[colon] == ASCIIByte.colon, digitCount > 0, digitCount <= 5 else {
-            return false
-        }
+        guard bytes[colon] == ASCIIByte.colon, digitCount <= 5 else { return false }
         var port = 0
         for index in colon + 1..<bytes.count {
             let digit = bytes[index] &- ASCIIByte.zero

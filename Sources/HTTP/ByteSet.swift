@@ -41,6 +41,9 @@ struct ByteSet: Equatable {
     static let target = ByteSet(low: 0xffff_fff6_0000_0000, high: 0x7fff_ffff_ffff_ffff)
     /// `pchar` without `%` and `;` (RFC 3986 section 3.3): stands for itself in a path segment.
     static let pathPlain = ByteSet(low: 0x27ff_7fd2_0000_0000, high: 0x47ff_fffe_87ff_ffff)
+    /// `[ ] ^ |`, which no path may hold and which browsers leave in paths as they are (the path
+    /// percent-encode set of the URL standard has none of them, or had not).
+    static let pathTolerated = ByteSet(low: 0, high: 0x1000_0000_6800_0000)
     /// `reg-name` without `%` (RFC 3986 section 3.2.2).
     static let registeredName = ByteSet(low: 0x2bff_7fd2_0000_0000, high: 0x47ff_fffe_87ff_fffe)
 }

@@ -25,13 +25,15 @@ public enum ChunkedStep: Equatable, Sendable {
 
 /// Takes the chunked coding off a body (RFC 9112 section 7.1), however it is split.
 ///
-/// Strict: CRLF only, no white space in the size line, extensions read by their grammar and then
-/// dropped. The size of the whole body is for the caller to bound.
+/// Strict: CRLF only, white space in the size line only where its grammar has it, before and behind
+/// the signs of an extension; extensions are read by their grammar and then dropped. The size of
+/// the whole body is for the caller to bound.
 public struct ChunkedDecoder: Sendable {
     private enum Phase: Equatable {
-        case sizeStart, size, sizeLineFeed
-        case extensionNameStart, extensionName, extensionValueStart, extensionToken
-        case extensionQuoted, extensionEscape, extensionQuotedEnd
+        case sizeStart, size, sizeSpace, sizeLineFeed
+        case extensionNameStart, extensionName, extensionNameSpace
+        case extensionValueStart, extensionToken, extensionQuoted, extensionEscape
+        case extensionQuotedEnd, extensionValueSpace
         case data, dataCarriageReturn, dataLineFeed
         case trailers, finished
         case refused(HTTPFault)
@@ -130,6 +132,11 @@ public struct ChunkedDecoder: Sendable {
         guard phase == .size else {
             return byte == ASCIIByte.lineFeed ? .bareLineFeed : .chunkSizeInvalid
         }
+        if isSpace(byte) {
+            extensionByteCount += 1
+            phase = .sizeSpace
+            return nil
+        }
         return endPart(byte, else: .chunkSizeInvalid)
     }
 
@@ -144,19 +151,33 @@ public struct ChunkedDecoder: Sendable {
         return nil
     }
 
-    /// `";" token [ "=" ( token / quoted-string ) ]` (RFC 9112 section 7.1.1).
+    /// `";" token [ "=" ( token / quoted-string ) ]` with white space around `;` and `=`, which is
+    /// bad and must be taken all the same (RFC 9112 section 7.1.1, RFC 9110 section 5.6.3).
     private mutating func takeExtension(_ byte: UInt8) -> HTTPFault? {
+        if isSpace(byte), let next = phaseAfterSpace {
+            phase = next
+            return nil
+        }
         let isToken = ByteSet.token.contains(byte)
         switch phase {
+        case .sizeSpace, .extensionValueSpace:
+            // Before the end of the line there is no place for it.
+            guard byte == ASCIIByte.semicolon else {
+                return misplaced(byte, else: phase == .sizeSpace ? .chunkSizeInvalid : nil)
+            }
+            phase = .extensionNameStart
         case .extensionNameStart:
             guard isToken else { return misplaced(byte) }
             phase = .extensionName
-        case .extensionName:
-            if isToken { return nil }
-            guard byte == ASCIIByte.equals else {
+        case .extensionName where isToken: break
+        case .extensionName, .extensionNameSpace:
+            if byte == ASCIIByte.equals {
+                phase = .extensionValueStart
+            } else if phase == .extensionName || byte == ASCIIByte.semicolon {
                 return endPart(byte, else: .chunkExtensionInvalid)
+            } else {
+                return misplaced(byte)
             }
-            phase = .extensionValueStart
         case .extensionValueStart:
             guard isToken || byte == ASCIIByte.quote else { return misplaced(byte) }
             phase = isToken ? .extensionToken : .extensionQuoted
@@ -177,8 +198,24 @@ public struct ChunkedDecoder: Sendable {
         return nil
     }
 
-    private func misplaced(_ byte: UInt8) -> HTTPFault {
-        byte == ASCIIByte.lineFeed ? .bareLineFeed : .chunkExtensionInvalid
+    /// Where white space leads; nil where none may be.
+    private var phaseAfterSpace: Phase? {
+        switch phase {
+        case .sizeSpace, .extensionNameStart, .extensionNameSpace, .extensionValueStart,
+            .extensionValueSpace:
+            phase
+        case .extensionName: .extensionNameSpace
+        case .extensionToken, .extensionQuotedEnd: .extensionValueSpace
+        default: nil
+        }
+    }
+
+    private func isSpace(_ byte: UInt8) -> Bool {
+        byte == ASCIIByte.space || byte == ASCIIByte.tab
+    }
+
+    private func misplaced(_ byte: UInt8, else fault: HTTPFault? = nil) -> HTTPFault {
+        byte == ASCIIByte.lineFeed ? .bareLineFeed : fault ?? .chunkExtensionInvalid
     }
 
     private func isQuotable(_ byte: UInt8) -> Bool {

@@ -12,7 +12,7 @@ struct FieldSection: Sendable {
     }
 
     private enum Phase {
-        case lineStart, name, valueStart, value
+        case lineStart, name, nameSpace, valueStart, value
     }
 
     private let table = KnownFieldTable.shared
@@ -25,6 +25,12 @@ struct FieldSection: Sendable {
     private var nameEnd = 0
     private var nameKnown = KnownField.other
     private var valueStart = 0
+    /// A proxy removes it from answers (RFC 9112 section 5.1); in requests it is refused.
+    private let removesSpaceBeforeColon: Bool
+
+    init(removesSpaceBeforeColon: Bool = false) {
+        self.removesSpaceBeforeColon = removesSpaceBeforeColon
+    }
 
     /// Starts anew at `position`; the array keeps its storage.
     mutating func reset(position: Int) {
@@ -40,6 +46,7 @@ struct FieldSection: Sendable {
             switch phase {
             case .lineStart: step = startLine(bytes, end, fieldCountMax)
             case .name: step = scanName(bytes, end)
+            case .nameSpace: step = skipNameSpace(bytes, end)
             case .valueStart: step = skipSpace(bytes, end)
             case .value: step = scanValue(bytes, end)
             }
@@ -85,13 +92,35 @@ struct FieldSection: Sendable {
         guard offset < end else { return .incomplete }
         switch bytes[offset] {
         case ASCIIByte.colon: break
-        case ASCIIByte.space, ASCIIByte.tab: return .refused(.spaceBeforeColon)
+        case ASCIIByte.space, ASCIIByte.tab: return endName(bytes, offset)
         case ASCIIByte.carriageReturn: return .refused(.fieldWithoutColon)
         case ASCIIByte.lineFeed: return .refused(.bareLineFeed)
         default: return .refused(.fieldNameInvalid)
         }
         nameEnd = offset
         position = offset &+ 1
+        phase = .valueStart
+        return .advanced
+    }
+
+    /// White space ends the name. What frames the message must not depend on whether a server takes
+    /// such a field, or leaves it out.
+    private mutating func endName(_ bytes: Span<UInt8>, _ offset: Int) -> Step {
+        guard removesSpaceBeforeColon else { return .refused(.spaceBeforeColon) }
+        nameKnown = table.field(in: bytes, from: nameStart, to: offset)
+        guard nameKnown != .contentLength, nameKnown != .transferEncoding else {
+            return .refused(.spaceBeforeColon)
+        }
+        nameEnd = offset
+        phase = .nameSpace
+        return .advanced
+    }
+
+    private mutating func skipNameSpace(_ bytes: Span<UInt8>, _ end: Int) -> Step {
+        while position < end, isSpace(bytes[position]) { position &+= 1 }
+        guard position < end else { return .incomplete }
+        guard bytes[position] == ASCIIByte.colon else { return .refused(.spaceBeforeColon) }
+        position &+= 1
         phase = .valueStart
         return .advanced
     }

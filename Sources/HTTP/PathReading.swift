@@ -43,6 +43,7 @@ struct PathReading {
     /// Why the path is refused when only `allowing` is allowed; nil when it is not.
     func refusal(allowing: TargetAllowances) -> HTTPFault? {
         let disputed = found.subtracting(allowing)
+        if disputed.contains(.encodedControl) { return .encodedControl }
         if disputed.contains(.dotSegments) { return hasDotSegment ? .dotSegment : .encodedDot }
         if disputed.contains(.encodedSlash) { return .encodedSlash }
         if disputed.contains(.backslash) { return .backslash }
@@ -55,8 +56,13 @@ struct PathReading {
         case ASCIIByte.semicolon: takeSemicolon(&output)
         case ASCIIByte.backslash: return takeBackslash(&output)
         default:
-            guard ByteSet.pathPlain.contains(byte) else { return .pathInvalid }
-            append(byte, &output)
+            if ByteSet.pathPlain.contains(byte) {
+                append(byte, &output)
+            } else if ByteSet.pathTolerated.contains(byte) {
+                appendEncoded(byte, &output)
+            } else {
+                return .pathInvalid
+            }
         }
         return nil
     }
@@ -64,7 +70,11 @@ struct PathReading {
     private mutating func takeEncoded(_ byte: UInt8, _ output: inout [UInt8]) -> HTTPFault? {
         defer { encodedBefore = byte }
         switch byte {
-        case 0..<0x20, 0x7F: return .encodedControl
+        // Servers in C end a string there: no listener can allow it.
+        case 0: return .encodedControl
+        case 1..<0x20, 0x7F:
+            found.insert(.encodedControl)
+            appendEncoded(byte, &output)
         case 0x80...:
             guard !isOverlong(byte) else { return .overlongEncoding }
             appendEncoded(byte, &output)

@@ -61,12 +61,12 @@ extension RequestHead {
 
     private mutating func settleHost(_ field: Range32?, _ bytes: Span<UInt8>) -> HTTPFault? {
         guard field != nil || version == .http10 else { return .hostMissing }
-        host = field
-        guard let authority else { return nil }
-        host = authority
-        // RFC 9112 section 3.2.2 has the target win; a server behind might not.
-        if let field, !bytes.nominates(field, among: [authority]) { return .hostMismatch }
-        return nil
+        host = (authority ?? field).map { Authority.withoutEmptyPort($0, in: bytes) }
+        guard let authority, let field else { return nil }
+        // RFC 9112 section 3.2.2 has the target win; who sends two that differ means mischief.
+        let one = Authority.withoutPort(schemePort, authority, in: bytes)
+        let other = Authority.withoutPort(schemePort, field, in: bytes)
+        return bytes.nominates(other, among: [one]) ? nil : .hostMismatch
     }
 
     private func isFramingInDisguise(_ field: FieldRange, _ bytes: Span<UInt8>) -> Bool {

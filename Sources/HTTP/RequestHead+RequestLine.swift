@@ -119,11 +119,13 @@ extension RequestHead {
         return interpretAbsoluteTarget(bytes)
     }
 
-    /// `http://authority/path?query`; a missing path with a query, or with OPTIONS (which then
-    /// means `*`), would have to be rewritten and is refused.
+    /// `http://authority/path?query`; with OPTIONS a missing path and query mean `*` (RFC 9112
+    /// section 3.2.4).
     private mutating func interpretAbsoluteTarget(_ bytes: Span<UInt8>) -> HTTPFault? {
         let text = bytes.extracting(target)
-        guard let schemeByteCount = Self.schemeByteCount(text) else { return .targetInvalid }
+        guard let scheme = Self.scheme(of: text) else { return .targetInvalid }
+        let schemeByteCount = scheme.start.count
+        schemePort = scheme.port
         var end = schemeByteCount
         while end < text.count, text[end] != ASCIIByte.slash, text[end] != ASCIIByte.question {
             end += 1
@@ -134,20 +136,38 @@ extension RequestHead {
         let start = Int(target.start)
         authority = Range32(start + schemeByteCount, start + end)
         if end == text.count {
+            if methodKind == .options { targetForm = .asterisk }
             originTarget = Range32(start + schemeByteCount - 1, start + schemeByteCount)
-            return methodKind == .options ? .targetInvalid : nil
+            return nil
         }
         originTarget = Range32(start + end, target.end)
-        return text[end] == ASCIIByte.slash ? nil : .targetInvalid
+        lacksPath = text[end] == ASCIIByte.question
+        return nil
     }
 
-    private static let schemes = [Array("http://".utf8), Array("https://".utf8)]
+    /// Gives a target like `http://a?q` the path that it stands for (RFC 9110 section 4.2.3): the
+    /// authority moves over a slash of the `//`, and ``originTarget`` and ``host`` with it.
+    ///
+    /// - Parameter bytes: the head, as it was read.
+    public mutating func completeTarget(in bytes: inout [UInt8]) {
+        guard lacksPath, let authority, let host else { return }
+        lacksPath = false
+        for index in authority.offsets { bytes[index - 1] = bytes[index] }
+        bytes[authority.end - 1] = ASCIIByte.slash
+        originTarget = Range32(authority.end - 1, target.end)
+        self.host = Range32(Int(host.start) - 1, host.end - 1)
+    }
 
-    private static func schemeByteCount(_ text: Span<UInt8>) -> Int? {
-        for scheme in schemes where text.count > scheme.count {
-            let start = text.extracting(first: scheme.count)
-            if ASCII.equalsIgnoringCase(start, lowercase: scheme) { return scheme.count }
+    private static let schemes = [
+        (start: Array("http://".utf8), port: Array(":80".utf8)),
+        (start: Array("https://".utf8), port: Array(":443".utf8)),
+    ]
+
+    private static func scheme(of text: Span<UInt8>) -> (start: [UInt8], port: [UInt8])? {
+        schemes.first { scheme in
+            text.count > scheme.start.count
+                && ASCII.equalsIgnoringCase(
+                    text.extracting(first: scheme.start.count), lowercase: scheme.start)
         }
-        return nil
     }
 }

@@ -24,7 +24,8 @@ public struct RequestHead: Sendable {
     public internal(set) var target = Range32.empty
     public internal(set) var targetForm = TargetForm.origin
     /// What is matched and forwarded: the target itself, of an absolute-form one the part after
-    /// the authority. Where that is empty, a `/` out of the target's `//`.
+    /// the authority. Where that is empty, a `/` out of the target's `//`; where it has no path but
+    /// a query, ``completeTarget(in:)`` is to be called first.
     public internal(set) var originTarget = Range32.empty
     /// The authority of an absolute-form target, else the value of Host; nil when HTTP/1.0 has
     /// neither.
@@ -44,6 +45,9 @@ public struct RequestHead: Sendable {
     var position = 0
     var methodPacked: UInt64 = 0
     var authority: Range32?
+    /// Of an absolute-form target's scheme, with the colon.
+    var schemePort: [UInt8] = []
+    var lacksPath = false
 
     public init() {}
 
@@ -72,6 +76,7 @@ public struct RequestHead: Sendable {
         targetForm = .origin
         originTarget = .empty
         authority = nil
+        if lacksPath { lacksPath = false }
         host = nil
         version = .http11
         framing = .none

@@ -1,7 +1,8 @@
 /// The head of an upstream's answer, read as strictly as ``RequestHead``.
 ///
-/// One relaxation: the space before an empty reason phrase may be missing, as many servers leave
-/// it out and no reading depends on it.
+/// Relaxed in what many servers do and no reading depends on: the space before an empty reason
+/// phrase may be missing, there may be one before the colon of a field that frames nothing, and a
+/// 204 may announce a body, which it cannot have: the connection is not used again.
 public struct ResponseHead: Sendable {
     enum Phase: Equatable {
         case statusLine, reason, fields, complete
@@ -22,7 +23,7 @@ public struct ResponseHead: Sendable {
     /// 101, or Upgrade named by Connection.
     public private(set) var hasUpgrade = false
 
-    private var section = FieldSection()
+    private var section = FieldSection(removesSpaceBeforeColon: true)
     private var message = MessageFraming()
     private var phase = Phase.statusLine
     private var position = 0
@@ -170,18 +171,20 @@ public struct ResponseHead: Sendable {
         }
         hasUpgrade = hasUpgradeField && message.upgrades
         if let fault = frame(requestMethod) { return fault }
-        keepAlive = message.keepAlive(in: version) && framing != .untilClose
+        keepAlive =
+            message.keepAlive(in: version) && framing != .untilClose
+            && !(status == 204 && announcesBody)
         return nil
     }
 
     /// RFC 9112 section 6.3.
     private mutating func frame(_ requestMethod: Method) -> HTTPFault? {
-        if status < 200 || status == 204 {
-            // A server that announces a body here may send one, and the next answer on the
-            // connection would begin in the middle of it. `Content-Length: 0` is common.
-            guard !message.isChunked, (message.contentLength ?? 0) == 0 else {
-                return .bodyNotAllowed
-            }
+        if status < 200 {
+            // A server that announces a body here may send one, and the final answer would begin in
+            // the middle of it.
+            guard !announcesBody else { return .bodyNotAllowed }
+            framing = .none
+        } else if status == 204 {
             framing = .none
         } else if requestMethod == .head || status == 304 {
             framing = .none
@@ -194,4 +197,7 @@ public struct ResponseHead: Sendable {
         }
         return nil
     }
+
+    /// `Content-Length: 0` is common where there can be no body.
+    private var announcesBody: Bool { message.isChunked || (message.contentLength ?? 0) > 0 }
 }

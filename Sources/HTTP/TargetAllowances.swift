@@ -14,4 +14,6 @@ public struct TargetAllowances: OptionSet, Hashable, Sendable {
     public static let backslash = TargetAllowances(rawValue: 1 << 3)
     /// `;` parameters on a route with an attest mode other than `off`.
     public static let pathParameters = TargetAllowances(rawValue: 1 << 4)
+    /// `%01` to `%1F` and `%7F`.
+    public static let encodedControl = TargetAllowances(rawValue: 1 << 5)
 }

@@ -22,16 +22,18 @@ public enum TargetPathOutcome: Equatable, Sendable {
 ///
 /// In it the query is gone (from the first `?`); percent-encodings of bytes that may stand for
 /// themselves in a path (RFC 3986 `pchar`: unreserved, `!$&'()*+,=:@`) are decoded, the others have
-/// upper-case digits. RFC 3986 section 6.2.2.2 speaks of unreserved bytes only; servers decode the
-/// rest too, so `%40` and `@` must not be two paths here.
+/// upper-case digits, also where they came as they are (`[ ] ^ |`). RFC 3986 section 6.2.2.2 speaks
+/// of unreserved bytes only; servers decode the rest too, so `%40` and `@` must not be two paths
+/// here.
 ///
-/// Refused always: a byte that no path may hold, `%` without two digits, an encoded control byte
-/// or NUL, overlong UTF-8 of an ASCII byte, a dot segment that leaves the root.
+/// Refused always: a byte that no path may hold, `%` without two digits, `%00`, overlong UTF-8 of
+/// an ASCII byte, a dot segment that leaves the root.
 /// Refused unless allowed by name, with the normal form when allowed:
 /// - `dotSegments`: `.` and `..` segments, and any `%2E`: resolved as by RFC 3986 section 5.2.4.
 /// - `emptySegments`: `//` counts as `/`.
 /// - `encodedSlash`: `%2F` counts as `/`.
 /// - `backslash`: `\` and `%5C` count as `/`.
+/// - `encodedControl`: `%01` to `%1F` and `%7F` stay as they are.
 /// - `pathParameters`: never refused here but reported; `;` (or `%3B`) and what follows it in a
 ///   segment are left out, and only then is the segment looked at (`/..;/` is a dot segment).
 ///

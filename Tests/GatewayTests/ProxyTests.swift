@@ -91,7 +91,7 @@ struct ProxyTests {
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 101 Switching\r\n\r\n",
-            "HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\n a: b\r\n\r\n",
+            "HTTP/1.1 103 Go\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 200 OK\r\n a: b\r\n\r\n",
         ])
     func malformed(text: String) throws {
         let message = try answer(.raw(text)).message

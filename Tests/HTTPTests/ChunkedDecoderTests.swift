@@ -58,6 +58,7 @@ private let valid: [(message: String, data: String, trailers: [String])] = [
         "0123456789\r\n\r\n\r\n\r\n\r\n", []
     ),
     ("1;a\r\nx\r\n1;b=c;d=\"e\\\"; \\\\\"\r\ny\r\n0;z=1\r\n\r\n", "xy", []),
+    ("1 ;a\r\nx\r\n1\t ; a = b ; c\t=\t\"d\" ;e\r\ny\r\n0 ; z\r\n\r\n", "xy", []),
     ("1\r\nx\r\n0\r\nDigest: abc\r\nX-T:  1 \r\n\r\n", "x", ["Digest=abc", "X-T=1"]),
 ]
 
@@ -67,7 +68,16 @@ private let malformed: [(String, HTTPFault)] = [
     ("x\r\n", .chunkSizeInvalid),
     (" 1\r\nx\r\n", .chunkSizeInvalid),
     ("1 \r\nx\r\n", .chunkSizeInvalid),
-    ("1\t;a\r\nx\r\n", .chunkSizeInvalid),
+    ("1\t\r\nx\r\n", .chunkSizeInvalid),
+    ("1 2;a\r\nx\r\n", .chunkSizeInvalid),
+    ("1 \nx\r\n", .bareLineFeed),
+    ("1; \r\nx\r\n", .chunkExtensionInvalid),
+    ("1;a \r\nx\r\n", .chunkExtensionInvalid),
+    ("1;a= \r\nx\r\n", .chunkExtensionInvalid),
+    ("1;a=b \r\nx\r\n", .chunkExtensionInvalid),
+    ("1;a=\"b\" \r\nx\r\n", .chunkExtensionInvalid),
+    ("1;a=b \nx\r\n", .bareLineFeed),
+    ("1;a =b c\r\nx\r\n", .chunkExtensionInvalid),
     ("+1\r\nx\r\n", .chunkSizeInvalid),
     ("-1\r\nx\r\n", .chunkSizeInvalid),
     ("0x1\r\nx\r\n", .chunkSizeInvalid),
@@ -87,7 +97,6 @@ private let malformed: [(String, HTTPFault)] = [
     ("1;=a\r\nx\r\n", .chunkExtensionInvalid),
     ("1;a=\r\nx\r\n", .chunkExtensionInvalid),
     ("1;a b\r\nx\r\n", .chunkExtensionInvalid),
-    ("1; a\r\nx\r\n", .chunkExtensionInvalid),
     ("1;a=b=c\r\nx\r\n", .chunkExtensionInvalid),
     ("1;a=\"b\r\nx\r\n", .chunkExtensionInvalid),
     ("1;a=\"b\"c\r\nx\r\n", .chunkExtensionInvalid),
@@ -157,6 +166,8 @@ struct ChunkedDecoderTests {
             #expect(fault(chunk + chunk + "0\r\n\r\n", pieceByteCount: piece) == nil)
             #expect(
                 fault(chunk + chunk + chunk, pieceByteCount: piece) == .chunkExtensionsTooLong)
+            let spaces = String(repeating: " ", count: 7)
+            #expect(fault("1\(spaces);a\r\n", pieceByteCount: piece) == .chunkExtensionsTooLong)
             #expect(fault("0\r\nA: 1234\r\n\r\n", pieceByteCount: piece) == .trailersTooLarge)
             #expect(fault("0\r\nA: 123\r\n\r\n", pieceByteCount: piece) == nil)
             #expect(fault("0\r\nA:\r\nB:\r\n\r\n", pieceByteCount: piece) == .trailersTooLarge)

@@ -109,6 +109,50 @@ struct RequestHeadTests {
         #expect(readRequest("GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n").host == host)
     }
 
+    @Test(
+        "takes an empty port, and the scheme's own, for none",
+        arguments: [
+            ("/", "a:", "a"), ("/", "[::1]:", "[::1]"), ("/", "a:80", "a:80"),
+            ("http://a/", "a:", "a"), ("http://a:/", "a", "a"), ("http://a:80/", "a", "a:80"),
+            ("http://a/", "A:80", "a"), ("https://a:443/", "a", "a:443"),
+            ("https://[::1]/", "[::1]:443", "[::1]"), ("http://a:81/", "a:81", "a:81"),
+        ])
+    func ports(target: String, field: String, host: String) {
+        let read = readRequest("GET \(target) HTTP/1.1\r\nHost: \(field)\r\n\r\n")
+        #expect(read.outcome == .complete)
+        #expect(read.host == host)
+    }
+
+    @Test(
+        "of an absolute form without a path gets the path that it stands for",
+        arguments: [
+            ("http://a.example?x=/y", "a.example", "/?x=/y"), ("HTTPS://a?", "a", "/?"),
+            ("http://a:80?x", "a:80", "/?x"), ("http://a:?x", "a", "/?x"),
+            ("http://[::1]:8?x", "[::1]:8", "/?x"), ("http://a/y?x", "a", "/y?x"),
+        ])
+    func missingPath(target: String, host: String, expected: String) throws {
+        var bytes = Array("GET \(target) HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8)
+        var head = RequestHead()
+        #expect(parse(bytes, with: &head) == .complete)
+        let fields = head.fields.map { Array(bytes[$0.value.offsets]) }
+        head.completeTarget(in: &bytes)
+        #expect(String(decoding: bytes[head.originTarget.offsets], as: UTF8.self) == expected)
+        let place = try #require(head.host)
+        #expect(String(decoding: bytes[place.offsets], as: UTF8.self) == host)
+        #expect(head.fields.map { Array(bytes[$0.value.offsets]) } == fields)
+        let before = bytes
+        head.completeTarget(in: &bytes)
+        #expect(bytes == before)
+    }
+
+    @Test("with OPTIONS and neither path nor query is about the server")
+    func absoluteAsterisk() {
+        #expect(
+            readRequest("OPTIONS http://a HTTP/1.1\r\nHost: a\r\n\r\n").targetForm == .asterisk)
+        #expect(
+            readRequest("OPTIONS http://a/ HTTP/1.1\r\nHost: a\r\n\r\n").targetForm == .absolute)
+    }
+
     @Test("says whether the connection is kept", arguments: Keeping.all)
     func keepAlive(keeping: Keeping) {
         let read = readRequest(

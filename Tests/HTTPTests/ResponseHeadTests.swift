@@ -9,6 +9,7 @@ private let valid = [
     "HTTP/1.0 404 Not Found here\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
     "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nX-Foo : bar\r\nDate\t \t: x\r\nContent-Length: 0\r\n\r\n",
     "HTTP/1.1 999 \u{e9}t\u{e9}\r\nConnection: close, X-A\r\nX-A:\r\n\r\n",
 ]
 
@@ -31,7 +32,10 @@ private let malformed: [(String, HTTPFault)] = [
     ("HTTP/1.1 200 OK\rX\r\n\r\n", .bareCarriageReturn),
     ("HTTP/1.1 200 OK\r\nA: b\n\r\n", .bareLineFeed),
     ("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", .obsoleteFold),
-    ("HTTP/1.1 200 OK\r\nA : b\r\n\r\n", .spaceBeforeColon),
+    ("HTTP/1.1 200 OK\r\nA b: c\r\n\r\n", .spaceBeforeColon),
+    ("HTTP/1.1 200 OK\r\nA \r\n\r\n", .spaceBeforeColon),
+    ("HTTP/1.1 200 OK\r\ncontent-length : 5\r\n\r\n", .spaceBeforeColon),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding\t: chunked\r\n\r\n", .spaceBeforeColon),
     ("HTTP/1.1 200 OK\r\nA\r\n\r\n", .fieldWithoutColon),
     ("HTTP/1.1 200 OK\r\nA: \u{1}\r\n\r\n", .fieldValueInvalid),
     ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", .contentLengthInvalid),
@@ -47,8 +51,8 @@ private let malformed: [(String, HTTPFault)] = [
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", .transferCodingUnknown),
     ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", .transferEncodingInvalid),
     ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .transferEncodingNotAllowed),
-    ("HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n", .bodyNotAllowed),
-    ("HTTP/1.1 204 No\r\nTransfer-Encoding: chunked\r\n\r\n", .bodyNotAllowed),
+    ("HTTP/1.1 204 No\r\nContent-Length: x\r\n\r\n", .contentLengthInvalid),
+    ("HTTP/1.1 100 Go\r\nTransfer-Encoding: chunked\r\n\r\n", .bodyNotAllowed),
     ("HTTP/1.1 103 Hints\r\nContent-Length: 5\r\n\r\n", .bodyNotAllowed),
     ("HTTP/1.1 200 OK\r\nConnection: a b\r\n\r\n", .connectionInvalid),
 ]
@@ -102,8 +106,21 @@ struct ResponseHeadTests {
         #expect(framing("304 Not Modified", "Content-Length: 9").framing == .none)
         #expect(framing("204 No Content", "Content-Length: 0").framing == .none)
         #expect(framing("204 No Content", "A: b").keepAlive)
+        // It cannot have one, and who announces one may send it.
+        for field in ["Content-Length: 9", "Transfer-Encoding: chunked"] {
+            let announced = framing("204 No Content", field)
+            #expect(announced.framing == .none && !announced.keepAlive)
+        }
         #expect(framing("100 Continue", "A: b").framing == .none)
         #expect(framing("101 Switching", "A: b").framing == .none)
+    }
+
+    @Test("loses the space before a colon")
+    func spaceBeforeColon() {
+        let read = readResponse(
+            Array("HTTP/1.1 200 OK\r\nX-Foo : bar\r\nConnection \t: close\r\n\r\n".utf8))
+        #expect(read.fields == ["X-Foo=bar (other)", "Connection=close (connection)"])
+        #expect(!read.keepAlive)
     }
 
     @Test("says which answers are only interim")

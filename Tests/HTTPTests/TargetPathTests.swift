@@ -50,6 +50,7 @@ struct TargetPathTests {
             ("/%20", "/%20"), ("/%c3%a9", "/%C3%A9"), ("/%25", "/%25"), ("/%252f", "/%252f"),
             ("/%3f%23", "/%3F%23"), ("/%7b%7D%22%3c", "/%7B%7D%22%3C"),
             ("/%61pi/%74ransfer?%74", "/api/transfer"), ("/%ff", "/%FF"),
+            ("/[a]|^", "/%5Ba%5D%7C%5E"), ("/%5ba%5D%7c%5e", "/%5Ba%5D%7C%5E"),
             ("/%e0%a0%80", "/%E0%A0%80"), ("/%F0%90%80%80", "/%F0%90%80%80"),
         ])
     func decoded(target: String, expected: String) {
@@ -62,8 +63,8 @@ struct TargetPathTests {
             ("", .pathInvalid), ("a", .pathInvalid), ("*", .pathInvalid), ("?a", .pathInvalid),
             ("/a b", .pathInvalid), ("/a\0", .pathInvalid), ("/é", .pathInvalid),
             ("/a#b", .pathInvalid), ("/a<b>", .pathInvalid), ("/{a}", .pathInvalid),
-            ("/a|b", .pathInvalid), ("/^", .pathInvalid), ("/`", .pathInvalid),
-            ("/\"", .pathInvalid), ("/[a]", .pathInvalid), ("/a?b#c", .queryInvalid),
+            ("/`", .pathInvalid), ("/\"", .pathInvalid), ("/a}", .pathInvalid),
+            ("/a>", .pathInvalid), ("/a?b#c", .queryInvalid),
             ("/a?b c", .queryInvalid), ("/a?\u{7F}", .queryInvalid), ("/a?é", .queryInvalid),
             ("/%", .percentEncodingInvalid), ("/%4", .percentEncodingInvalid),
             ("/%zz", .percentEncodingInvalid), ("/%4g", .percentEncodingInvalid),
@@ -124,7 +125,10 @@ struct TargetPathTests {
         #expect(normalise("/a\\b%5Cc", backslash) == .normal("/a/b/c", backslash))
         #expect(
             normalise("/x/..;a%2f/\\b", everything) == .normal("/b", everything))
-        #expect(normalise("/%00", everything) == .refused(.encodedControl))
+        let control = TargetAllowances.encodedControl
+        #expect(normalise("/a%0d%1f/%7F", control) == .normal("/a%0D%1F/%7F", control))
+        #expect(normalise("/a%0d/../b", control) == .refused(.dotSegment))
+        #expect(normalise("/%00", [control, everything]) == .refused(.encodedControl))
         #expect(normalise("/%c0%ae", everything) == .refused(.overlongEncoding))
     }
 

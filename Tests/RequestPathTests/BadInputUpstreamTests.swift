@@ -29,7 +29,7 @@ struct BadInputUpstreamTests {
             ok + "Content-Length: 99999999999999999999\r\n\r\n",
             ok + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             ok + "Transfer-Encoding: chunked, gzip\r\n\r\n", ok + "no colon\r\n\r\n",
-            ok + "X: a\0b\r\n\r\n", ok + "X : a\r\n\r\n", ok + " X: a\r\n\r\n",
+            ok + "X: a\0b\r\n\r\n", ok + "X a: b\r\n\r\n", ok + " X: a\r\n\r\n",
             ok + "X: \(String(repeating: "a", count: 80_000))\r\n\r\n",
             ok + String(repeating: "X: a\r\n", count: 1000) + "\r\n",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",

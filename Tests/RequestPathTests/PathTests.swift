@@ -48,6 +48,16 @@ struct PathTests {
         }
     }
 
+    @Test("an encoded control byte is passed on where a listener allows it, and NUL nowhere")
+    func controlBytes() throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.listenerMore = ["allow: [encoded_control]"]
+        let gateway = try GatewayProcess(configuration)
+        #expect(try gateway.exchange("GET", "/a%0a%1Fb").status == 200)
+        #expect(upstream.requests.map(\.target) == ["/a%0a%1Fb"])
+        #expect(try gateway.exchange("GET", "/a%00").status == 400)
+    }
+
     @Test("a method that a guarded path does not take falls through to nothing")
     func methods() throws {
         for method in ["GET", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "post", "POSTS"] {

@@ -115,7 +115,8 @@ struct Configuration {
               to: "https://{host}{target}"
               status: 308
               except: [/.well-known/acme-challenge/*, /alive]
-            allow: [dot_segments, empty_segments, encoded_slash, backslash, path_parameters]
+            allow: [dot_segments, empty_segments, encoded_slash, backslash, path_parameters,
+              encoded_control]
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
             proxy_protocol: { from: [10.1.0.0/16, 'fd00::1'] }
             rate_limit: first_limit

@@ -214,8 +214,8 @@ extension GoldenCase {
             """#,
             expects: #"""
                 3:13: listeners[0].allow[0]: "dot_segment" is not one of dot_segments, \#
-                empty_segments, encoded_slash, backslash, path_parameters: did you mean \#
-                "dot_segments"?
+                empty_segments, encoded_slash, backslash, path_parameters, encoded_control: did \#
+                you mean "dot_segments"?
                 3:37: listeners[0].allow[2]: listed twice
                 3:48: listeners[0].allow[3]: expected a single value, found a list
                 4:23: listeners[0].trusted_proxies[0]: "10.0.0.0/33" has a prefix length outside \#

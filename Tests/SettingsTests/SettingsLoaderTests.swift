@@ -43,7 +43,7 @@ struct SettingsLoaderTests {
         let defaults = Settings()
         #expect(settings.listeners.count == 3)
         #expect(settings.trust.extraRoots.count == 1)
-        #expect(settings.listeners[0].allow == TargetAllowances(rawValue: 0b11111))
+        #expect(settings.listeners[0].allow == TargetAllowances(rawValue: 0b111111))
         #expect(settings.listeners[1].bind == .tcp(host: "::1", port: 0))
         #expect(settings.listeners[2].bind == .unix(path: "/run/s.sock"))
         #expect(

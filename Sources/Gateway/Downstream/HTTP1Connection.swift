@@ -185,6 +185,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             countRequest()
             exchange.headBytes.replaceAll(
                 with: input.readable.extracting(0..<exchange.head.byteCount))
+            exchange.head.completeTarget(in: &exchange.headBytes)
             input.consume(exchange.head.byteCount)
             bodyReader = RequestBodyReader(exchange.head.framing)
             exchange.bodyStartedAt = worker.loop.now

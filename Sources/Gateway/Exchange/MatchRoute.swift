@@ -126,7 +126,7 @@ extension Exchange {
         isStreaming = treatment.streamsBody && head.framing != .none && head.framing != .length(0)
         guard treatment.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
-        guard spellings.isSubset(of: .pathParameters) else {
+        guard spellings.isSubset(of: [.pathParameters, .encodedControl]) else {
             throw Refusal(.badRequest, detail: HTTPFault.pathAmbiguous.code.description)
         }
     }

@@ -12,7 +12,7 @@ enum ListenerReader {
     static let allowances: [(name: String, value: TargetAllowances)] = [
         ("dot_segments", .dotSegments), ("empty_segments", .emptySegments),
         ("encoded_slash", .encodedSlash), ("backslash", .backslash),
-        ("path_parameters", .pathParameters),
+        ("path_parameters", .pathParameters), ("encoded_control", .encodedControl),
     ]
 
     static let protocols = HTTPProtocol.allCases.map { (name: $0.rawValue, value: $0) }

@@ -88,8 +88,7 @@ extension UpstreamCase {
         .refused(String(repeating: "HTTP/1.1 100 Continue⏎⏎", count: 100) + ok("X: b")),
         .refused("HTTP/1.1 103 Early Hints⏎Content-Length: 5⏎⏎hello" + ok("Content-Length: 0")),
         .refused("HTTP/1.1 100 Continue⏎Transfer-Encoding: chunked⏎⏎0⏎⏎"),
-        .refused("HTTP/1.1 204 No Content⏎Content-Length: 5⏎⏎hello"),
-        .refused("HTTP/1.1 204 No Content⏎Transfer-Encoding: chunked⏎⏎0⏎⏎"),
+        .refused(ok("Content-Length : 5", "hello")),
         .refused("<html>hello</html>", then: .close),
         .refused("HTTP/1.1 200OK⏎Content-Length: 0⏎⏎"),
         .refused("HTTP/1.1  200 OK⏎Content-Length: 0⏎⏎"),
@@ -127,6 +126,15 @@ extension UpstreamCase {
     /// Answers with one reading, some with more behind them than was asked for.
     static let relayedAnswers: [UpstreamCase] = [
         .relayed(status: 204, "", isReused: false, "HTTP/1.1 204 No Content⏎⏎hello"),
+        .relayed(
+            status: 204, "", isReused: false,
+            "HTTP/1.1 204 No Content⏎Content-Length: 5⏎⏎hello", without: ["Content-Length"]),
+        .relayed(
+            status: 204, "", isReused: false,
+            "HTTP/1.1 204 No Content⏎Transfer-Encoding: chunked⏎⏎0⏎⏎",
+            without: ["Transfer-Encoding"]),
+        .relayed("ok", isReused: true, ok("X-Foo : bar⏎Content-Length: 2", "ok")),
+        .relayed("ok", isReused: false, ok("Connection : close⏎Content-Length: 2", "ok")),
         .relayed(status: 204, "", isReused: true, "HTTP/1.1 204 No Content⏎Content-Length: 0⏎⏎"),
         .relayed(
             status: 304, "", isReused: false,
