@@ -27,7 +27,7 @@ public final class Gateway {
     let hub: Hub
     private var site: Site
     private let workerCount: Int
-    private var mailboxes: [Mailbox<WorkerMessage>] = []
+    private let mailboxes: [Mailbox<WorkerMessage>]
     private var threads: [Thread] = []
     private(set) var control: Worker?
     let reports: Mailbox<WorkerReport>
@@ -84,7 +84,12 @@ public final class Gateway {
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,
             ticketKeys: ticketKeys, rollouts: rolloutRegister)
         reports = try Mailbox(countMax: Self.reportCountMax)
+        mailboxes = try (0...workerCount).map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
         try hub.resolve(settings.upstreams)
+        // Before any worker has a key in its cache: none keeps one that has changed unheard.
+        registry.onChange { [mailboxes] change in
+            for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
+        }
     }
 
     /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks. Returns the open
@@ -96,7 +101,6 @@ public final class Gateway {
     public func run() throws -> InheritedListeners? {
         defer { hub.logs.close() }
         SignalWatch.ignoreBrokenPipes()
-        for _ in 0...workerCount { mailboxes.append(try Mailbox(countMax: Self.mailboxCountMax)) }
         let control = try Worker(
             index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
         self.control = control
@@ -329,9 +333,6 @@ public final class Gateway {
     /// Asks the stores once a second whether they answer, for readiness and the event log, and has
     /// the embedded counters forget what has expired.
     private func watchStores(_ control: Worker) {
-        hub.registry.onChange { [mailboxes] change in
-            for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
-        }
         let registryProbe = RegistryProbe(hub: hub)
         let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)

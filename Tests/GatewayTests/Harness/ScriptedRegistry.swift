@@ -31,6 +31,8 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     /// What was asked so far, in order.
     var calls: [Call] { lock.withLock { made } }
+    /// Whether anybody hears of changes.
+    var isHeard: Bool { lock.withLock { !handlers.isEmpty } }
     var recordCount: Int { lock.withLock { records.count } }
 
     /// Every call fails with this from now on, nil to work again.

@@ -1,0 +1,29 @@
+import EventLoop
+import KeyStore
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("Changes of keys")
+struct ChangeHearingTests {
+    @Test("a gateway hears of them before any worker has a key in its cache")
+    func beforeWorkers() throws {
+        var settings = Settings()
+        settings.log.access = .off
+        settings.log.events = .off
+        let registry = ScriptedRegistry()
+        let listeners = try Listeners(settings)
+        defer { listeners.closeUnserved() }
+        let gateway = try Gateway(
+            LoadedConfiguration(
+                settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)]),
+            listeners: listeners, registry: registry,
+            embeddedCounters: EmbeddedCounters(nowMilliseconds: 0, raiseFloors: { _ in }),
+            version: "test", supervisor: Supervisor(socket: nil, watchdog: nil),
+            reload: { .failure(ConfigurationFailure("not asked for")) })
+        // It does not run yet, so nothing can be cached.
+        #expect(registry.isHeard)
+        withExtendedLifetime(gateway) {}
+    }
+}
