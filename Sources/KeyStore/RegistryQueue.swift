@@ -68,7 +68,7 @@ public enum RegistryOperation: Sendable {
     }
 }
 
-/// What workers ask and the registry's thread has not yet taken. Bounded; each operation that goes
+/// What workers ask and no thread of the registry has yet taken. Bounded; each operation that goes
 /// in is answered once, come what may.
 public final class RegistryQueue: Sendable {
     public struct Wake: Sendable {}
@@ -79,7 +79,9 @@ public final class RegistryQueue: Sendable {
     }
 
     private struct Contents {
-        var batch = Batch()
+        var reads: [RegistryOperation] = []
+        var writes: [RegistryOperation] = []
+        var isClosing = false
         var floors: [KeyID: UInt32] = [:]
         /// Why nothing is taken any more.
         var refusal: StoreError?
@@ -90,25 +92,38 @@ public final class RegistryQueue: Sendable {
     private static let floorCountMax = 100_000
 
     public let operationCountMax: Int
+    private let writesApart: Bool
     private let contents = Locked(Contents())
+    /// Rung for what waits; where writes are taken apart, for look-ups.
     public let bell: Mailbox<Wake>
+    /// Rung for writes and floors.
+    public let writeBell: Mailbox<Wake>
 
-    public init(operationCountMax: Int) throws(IOError) {
+    /// `writesApart`: another thread takes the writes, and of them as many may wait as of look-ups.
+    public init(operationCountMax: Int, writesApart: Bool = false) throws(IOError) {
         self.operationCountMax = operationCountMax
+        self.writesApart = writesApart
         bell = try Mailbox(countMax: 1)
+        writeBell = writesApart ? try Mailbox(countMax: 1) : bell
     }
 
     public func post(_ operation: RegistryOperation) {
+        let isWrite = operation.isWrite
         let refusal = contents.withLock { contents -> StoreError? in
             if let refusal = contents.refusal { return refusal }
-            guard operation.fits(behind: contents.batch.operations.count, of: operationCountMax)
-            else { return .queueFull }
-            contents.batch.operations.append(operation)
+            let ownCount = isWrite ? contents.writes.count : contents.reads.count
+            let count = writesApart ? ownCount : contents.reads.count + contents.writes.count
+            guard operation.fits(behind: count, of: operationCountMax) else { return .queueFull }
+            if isWrite {
+                contents.writes.append(operation)
+            } else {
+                contents.reads.append(operation)
+            }
             return nil
         }
         if let refusal { return operation.fail(refusal) }
         // A full mailbox has been rung already.
-        _ = bell.post(Wake())
+        _ = (isWrite ? writeBell : bell).post(Wake())
     }
 
     public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
@@ -123,7 +138,7 @@ public final class RegistryQueue: Sendable {
             }
             return wasEmpty
         }
-        if wasEmpty { _ = bell.post(Wake()) }
+        if wasEmpty { _ = writeBell.post(Wake()) }
     }
 
     public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
@@ -137,28 +152,43 @@ public final class RegistryQueue: Sendable {
     /// What was asked before is still done.
     public func close() {
         contents.withLock { contents in
-            contents.batch.isClosing = true
+            contents.isClosing = true
             if contents.refusal == nil { contents.refusal = StoreError("registry: closed") }
         }
-        _ = bell.post(Wake())
+        for bell in [bell, writeBell] { _ = bell.post(Wake()) }
     }
 
-    /// The thread is gone: nobody will take anything any more.
+    /// Nobody will take anything any more: every thread is gone.
     public func abandon(_ reason: StoreError) {
-        let left = contents.withLock { contents in
+        contents.withLock { contents in
             if contents.refusal == nil { contents.refusal = reason }
-            defer { contents.batch.operations = [] }
-            return contents.batch.operations
         }
-        for operation in left { operation.fail(reason) }
+        for operation in takeBatch().operations { operation.fail(reason) }
     }
 
-    // MARK: the registry's thread
+    // MARK: the registry's threads
 
     public func takeBatch() -> Batch {
         contents.withLock { contents in
-            defer { contents.batch.operations = [] }
-            return contents.batch
+            defer { (contents.reads, contents.writes) = ([], []) }
+            return Batch(
+                operations: contents.reads + contents.writes, isClosing: contents.isClosing)
+        }
+    }
+
+    /// For the thread that takes no writes.
+    public func takeReads() -> Batch {
+        contents.withLock { contents in
+            defer { contents.reads = [] }
+            return Batch(operations: contents.reads, isClosing: contents.isClosing)
+        }
+    }
+
+    /// For the thread that takes nothing else.
+    public func takeWrites() -> Batch {
+        contents.withLock { contents in
+            defer { contents.writes = [] }
+            return Batch(operations: contents.writes, isClosing: contents.isClosing)
         }
     }
 

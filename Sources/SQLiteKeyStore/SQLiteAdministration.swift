@@ -4,7 +4,7 @@ public import KeyStore
 import SQLite
 
 /// A registry file for the `keys` command: on a connection of its own, beside a gateway that runs,
-/// which hears of changes within a quarter of a second.
+/// which hears of changes within a second.
 public final class SQLiteAdministration: RegistryAdministration {
     let tables: RegistryTables
 

@@ -2,7 +2,8 @@ import EventLoop
 public import KeyStore
 import SQLite
 
-/// The registry in one SQLite file: durable before it answers, on a thread of its own.
+/// The registry in one SQLite file: durable before it answers, on threads of its own: one reads,
+/// one writes, so that no look-up and no news of a change waits for a lock.
 ///
 /// Several processes may open the file: gateways that share counters in Redis, and the `keys`
 /// command while a gateway runs. A file that is damaged, foreign, read-only or of a later version
@@ -10,12 +11,13 @@ import SQLite
 public final class SQLiteRegistry: QueuedRegistry {
     /// The bounds of a registry.
     public struct Options: Hashable, Sendable {
-        /// Operations that may wait; one more is refused at once.
+        /// Look-ups that may wait, and as many writes; one more is refused at once.
         public var queueCountMax = 10_000
-        /// How long a write waits for another process's lock. Reads never wait for a lock, but a
-        /// registry that waits answers no reads meanwhile.
-        public var busyMillisecondsMax: Int32 = 5_000
-        /// SQLite's page cache: memory does not grow with the number of keys.
+        /// How long a write waits for another process's lock: less than a request waits for it
+        /// (`timeouts.registry`), so that whoever asks hears what became of it.
+        public var busyMillisecondsMax: Int32 = 4_000
+        /// SQLite's page cache, of each of two connections: memory does not grow with the number of
+        /// keys.
         public var cacheByteCount = 8 * 1024 * 1024
         /// The file grows no further: for a shared disk. Nil for the disk's own limit.
         public var fileByteCountMax: Int?
@@ -38,39 +40,55 @@ public final class SQLiteRegistry: QueuedRegistry {
     }
 
     public let queue: RegistryQueue
-    private let thread: Locked<Thread?>
+    private let threads: Locked<[Thread]>
 
     /// Opens the file, or makes it. Blocks for as long as that takes.
     public init(path: String, options: Options = Options()) throws(RegistryOpenError) {
-        // The thread opens its own connection; this one finds out whether it can.
+        // Each thread opens its own connection; this one finds out whether it can.
         let tables = try RegistryFile.open(
             path: path, createsIfMissing: options.createsIfMissing, options: options.connection)
         try RegistryFile.check(tables.connection, byteCountMax: options.checkByteCountMax)
         do {
-            let queue = try RegistryQueue(operationCountMax: options.queueCountMax)
-            let connectionOptions = options.connection
+            let queue = try RegistryQueue(
+                operationCountMax: options.queueCountMax, writesApart: true)
             self.queue = queue
-            thread = Locked(
-                try Thread.spawn(
-                    name: "registry",
-                    preparing: {
-                        try RegistryThread(path: path, options: connectionOptions, queue: queue)
-                    }
-                ) { thread in thread.run() })
+            threads = Locked(try Self.threads(path, options.connection, queue))
         } catch {
             throw .other(path: path, reason: "\(error)")
         }
     }
 
+    /// Both, or none.
+    private static func threads(
+        _ path: String, _ options: Connection.Options, _ queue: RegistryQueue
+    ) throws -> [Thread] {
+        let reader = try Thread.spawn(
+            name: "registry",
+            preparing: { try RegistryReader(path: path, options: options, queue: queue) }
+        ) { reader in reader.run() }
+        do {
+            let writer = try Thread.spawn(
+                name: "registry-writer",
+                preparing: { try RegistryWriter(path: path, options: options, queue: queue) }
+            ) { writer in writer.run() }
+            return [reader, writer]
+        } catch {
+            queue.close()
+            reader.join()
+            throw error
+        }
+    }
+
     deinit { queue.close() }
 
-    /// Waits until the thread has ended; never to be called from a reply.
+    /// Waits until the threads have ended; never to be called from a reply.
     public func close() {
         queue.close()
-        let ended = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
+        let ended = threads.withLock { threads in
+            defer { threads = [] }
+            return threads
         }
-        ended?.join()
+        for thread in ended { thread.join() }
+        queue.abandon(StoreError("registry: closed"))
     }
 }

@@ -1,0 +1,54 @@
+import KeyStore
+import SQLite
+
+/// One thread's connection to the file: opened when something is first asked, and anew after a
+/// failure that the connection may not survive, so that service resumes when the file works again.
+final class RegistryAccess {
+    private let path: String
+    private let options: Connection.Options
+    private var current: RegistryTables?
+    /// What to do with each connection before it is used; `isReplaced` where the path leads to
+    /// another file than the last one.
+    private let begin: (RegistryTables, _ isReplaced: Bool) throws(SQLiteError) -> Void
+    private var isReplaced = false
+
+    init(
+        path: String, options: Connection.Options,
+        begin: @escaping (RegistryTables, _ isReplaced: Bool) throws(SQLiteError) -> Void = {
+            (_, _) throws(SQLiteError) in
+        }
+    ) {
+        self.path = path
+        self.options = options
+        self.begin = begin
+    }
+
+    /// The tables, opened where they are not.
+    func tables() -> Result<RegistryTables, StoreError> {
+        if let current, current.connection.fileHasMoved {
+            self.current = nil
+            isReplaced = true
+        }
+        if let current { return .success(current) }
+        do throws(RegistryOpenError) {
+            // Never made anew: an empty registry would turn every known key into an unknown one.
+            let opened = try RegistryFile.open(
+                path: path, createsIfMissing: false, options: options)
+            do throws(SQLiteError) {
+                try begin(opened, isReplaced)
+            } catch {
+                throw RegistryOpenError(error, path: path)
+            }
+            isReplaced = false
+            current = opened
+            return .success(opened)
+        } catch {
+            return .failure(StoreError(error))
+        }
+    }
+
+    /// Opens anew next time, where the error is one of the file and not of what was asked.
+    func note(_ error: SQLiteError) { if error.callsForReopening { current = nil } }
+
+    func close() { current = nil }
+}

@@ -1,0 +1,120 @@
+import AppAttest
+import EventLoop
+import KeyStore
+import SQLite
+
+/// The registry's thread that reads: answers look-ups, and hears of what others change.
+///
+/// With a write-ahead log no reader waits for a writer, of this process or another; so nothing here
+/// takes longer than to read.
+final class RegistryReader {
+    private static let changePollInterval = Duration.milliseconds(250)
+    /// Changed keys named one by one; a million bytes of ids would help nobody.
+    private static let namedChangeCountMax = 1000
+    /// Readers meet a lock only while another process mends or removes the log.
+    private static let busyMillisecondsMax: Int32 = 100
+
+    private let queue: RegistryQueue
+    private let loop: EventLoop
+    private var access: RegistryAccess?
+    private var dataVersion: Int64 = 0
+    private var revision: Int64?
+
+    init(path: String, options: Connection.Options, queue: RegistryQueue) throws(EventLoopError) {
+        self.queue = queue
+        loop = try EventLoop()
+        var options = options
+        options.busyMillisecondsMax = min(Self.busyMillisecondsMax, options.busyMillisecondsMax)
+        access = RegistryAccess(path: path, options: options) {
+            [unowned self] tables, isReplaced throws(SQLiteError) in
+            try begin(tables, isReplaced: isReplaced)
+        }
+        // Opened before anyone asks, so that changes are seen from the start.
+        _ = access?.tables()
+    }
+
+    /// Runs until the queue is closed.
+    func run() {
+        let poll = Timer(loop: loop) { [unowned self] in pollChanges() }
+        poll.scheduleRepeating(every: Self.changePollInterval)
+        let receiver = queue.bell.attach(to: loop) { [unowned self] _ in work() }
+        loop.run()
+        receiver.close()
+        poll.cancel()
+        access?.close()
+    }
+
+    private func work() {
+        let batch = queue.takeReads()
+        read(batch.operations)
+        if batch.isClosing { loop.stop() }
+    }
+
+    // MARK: reading
+
+    private func read(_ operations: [RegistryOperation]) {
+        guard !operations.isEmpty, let access else { return }
+        switch access.tables() {
+        case .failure(let error):
+            for operation in operations { operation.fail(error) }
+        case .success(let tables):
+            // One read transaction for all takes the shared lock once.
+            let isGrouped = operations.count > 1 && (try? tables.connection.begin(.deferred)) != nil
+            for operation in operations { read(operation, tables) }
+            if isGrouped { tables.connection.rollback() }
+        }
+    }
+
+    private func read(_ operation: RegistryOperation, _ tables: RegistryTables) {
+        do throws(SQLiteError) {
+            switch operation {
+            case .find(let keyID, let reply):
+                reply(.success(try tables.find(keyID, withReceipt: false)))
+            case .probe(let reply):
+                try tables.readEdges()
+                reply(.success(()))
+            case .dueReceipts(let query, let reply): reply(.success(try tables.due(query)))
+            case .receiptBacklog(let group, let now, let reply):
+                reply(.success(try tables.backlog(group, at: now)))
+            case .readShared(let name, let reply):
+                reply(.success(try tables.shared(name)))
+            case .findUser(let keyID, let since, let reply):
+                reply(.success(try tables.users.find(keyID, countedSince: since)))
+            case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
+                .writeShared:
+                preconditionFailure("a write among the reads")
+            }
+        } catch {
+            access?.note(error)
+            operation.fail(StoreError(error))
+        }
+    }
+
+    // MARK: changes by others
+
+    /// Takes up the changes where the last connection left them.
+    private func begin(_ tables: RegistryTables, isReplaced: Bool) throws(SQLiteError) {
+        dataVersion = try tables.currentDataVersion()
+        let last = try tables.lastRevision()
+        let seen = revision ?? last
+        revision = last
+        if isReplaced || last != seen { queue.notify(.everything) }
+    }
+
+    private func pollChanges() {
+        guard let access, case .success(let tables) = access.tables() else { return }
+        do throws(SQLiteError) {
+            let version = try tables.currentDataVersion()
+            guard version != dataVersion else { return }
+            dataVersion = version
+            var last = revision ?? 0
+            let change = try tables.changes(after: &last, countMax: Self.namedChangeCountMax)
+            revision = last
+            if let change { queue.notify(change) }
+        } catch {
+            // The next poll reads them: the version it compares with is put back.
+            dataVersion = 0
+            access.note(error)
+        }
+    }
+}

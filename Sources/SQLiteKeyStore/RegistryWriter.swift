@@ -1,0 +1,57 @@
+import AppAttest
+import EventLoop
+import KeyStore
+import SQLite
+
+/// The registry's thread that writes: takes what waits and writes it all at once.
+///
+/// It may wait for the lock of another process; nobody waits with it who only wants to read.
+final class RegistryWriter {
+    private static let floorDelay = Duration.seconds(1)
+
+    private let queue: RegistryQueue
+    private let loop: EventLoop
+    private let access: RegistryAccess
+    private var floorTimer: Timer?
+
+    init(path: String, options: Connection.Options, queue: RegistryQueue) throws(EventLoopError) {
+        self.queue = queue
+        loop = try EventLoop()
+        access = RegistryAccess(path: path, options: options)
+        _ = access.tables()
+    }
+
+    /// Runs until the queue is closed.
+    func run() {
+        let floors = Timer(loop: loop) { [unowned self] in write([]) }
+        floorTimer = floors
+        let receiver = queue.writeBell.attach(to: loop) { [unowned self] _ in work() }
+        loop.run()
+        receiver.close()
+        floorTimer = nil
+        access.close()
+    }
+
+    private func work() {
+        let batch = queue.takeWrites()
+        if !batch.operations.isEmpty || batch.isClosing {
+            write(batch.operations)
+        } else if let floorTimer, !floorTimer.isScheduled, queue.hasFloors {
+            floorTimer.schedule(after: Self.floorDelay)
+        }
+        if batch.isClosing { loop.stop() }
+    }
+
+    private func write(_ operations: [RegistryOperation]) {
+        floorTimer?.cancel()
+        let floors = queue.takeFloors()
+        guard !operations.isEmpty || !floors.isEmpty else { return }
+        switch access.tables() {
+        case .failure(let error):
+            for operation in operations { operation.fail(error) }
+        case .success(let tables):
+            let writes = RegistryWrites(tables: tables) { [queue] in queue.notify($0) }
+            if let error = writes.run(operations, floors: floors) { access.note(error) }
+        }
+    }
+}
