@@ -21,7 +21,7 @@ final class BlockingSession: PostgresSessionOwner {
     /// Connects; tries every address once.
     init(
         _ configuration: PostgresRegistryConfiguration, tables: RegistryOpening.Tables,
-        listens: Bool = false
+        listens: Bool = false, pin: LineagePin? = nil
     ) throws(PostgresOpenError) {
         do throws(EventLoopError) {
             loop = try EventLoop()
@@ -29,7 +29,7 @@ final class BlockingSession: PostgresSessionOwner {
             throw PostgresOpenError(reason: StoreError("registry: \(error)"), isPermanent: true)
         }
         schema = PostgresSchema(name: configuration.schema)
-        opening = RegistryOpening(configuration, tables: tables, listens: listens)
+        opening = RegistryOpening(configuration, tables: tables, listens: listens, pin: pin)
         let session = PostgresSession(
             loop: loop, configuration: configuration.connection, owner: self)
         self.session = session
@@ -42,6 +42,31 @@ final class BlockingSession: PostgresSessionOwner {
     }
 
     deinit { session?.close() }
+
+    /// With the server that has gone on from the others: of several that are named an old primary
+    /// may live on, which would take a write that is lost.
+    static func withNewestPrimary(
+        _ configuration: PostgresRegistryConfiguration, tables: RegistryOpening.Tables
+    ) throws(PostgresOpenError) -> BlockingSession {
+        var newest: BlockingSession?
+        var failure: PostgresOpenError?
+        let pin = LineagePin(nil)
+        for host in configuration.connection.hosts {
+            var alone = configuration
+            alone.connection.hosts = [host]
+            do throws(PostgresOpenError) {
+                let before = pin.newest
+                let session = try BlockingSession(alone, tables: tables, pin: pin)
+                if newest == nil || pin.newest != before { newest = session }
+            } catch {
+                if failure == nil || error.isPermanent { failure = error }
+            }
+        }
+        if let newest { return newest }
+        throw failure
+            ?? PostgresOpenError(
+                reason: StoreError("registry: no server is named"), isPermanent: true)
+    }
 
     var address: String { session?.address ?? "" }
     var tlsDescription: String? { session?.tlsDescription }

@@ -7,17 +7,24 @@ import Postgres
 /// Hears of keys that others change, on a connection of its own.
 ///
 /// A notification only says that there is something to read; what changed is read from the table,
-/// on from the last change that was read. It is also read once a second and after each new
-/// connection, so nothing depends on a notification. Where the last change read is not there any
-/// more as it was (another server took over without it, a backup was restored), everything may have
-/// changed.
+/// on from the last change that was read. It is also read four times a second and after each new
+/// connection, so nothing depends on a notification; and where this connection does not answer, it
+/// is read on another. Where the last change read is not there any more as it was (another server
+/// took over without it, a backup was restored), everything may have changed.
 final class ChangeListener {
-    private static let pollInterval = Duration.seconds(1)
+    typealias Answer = (Result<[PostgresOutcome], PostgresFailure>) -> Void
+    typealias Asking = (PostgresRequest, @escaping Answer) -> Void
+
+    private static let pollInterval = Duration.milliseconds(250)
+    /// Without an answer for so long others are asked.
+    private static let patience = Duration.milliseconds(500)
     /// Changed keys named one by one; a million bytes of ids would help nobody.
     private static let namedChangeCountMax = 1000
 
     private let configuration: PostgresRegistryConfiguration
     private let loop: EventLoop
+    private let pin: LineagePin
+    private let elsewhere: Asking
     private let noticed: (RegistryChange) -> Void
     private var session: PostgresSession?
     private var opening: RegistryOpening?
@@ -33,12 +40,15 @@ final class ChangeListener {
         var mark: [UInt8]
     }
 
+    /// `elsewhere` asks on a connection for look-ups.
     init(
-        loop: EventLoop, configuration: PostgresRegistryConfiguration,
-        noticed: @escaping (RegistryChange) -> Void
+        loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin,
+        elsewhere: @escaping Asking, noticed: @escaping (RegistryChange) -> Void
     ) {
         self.loop = loop
         self.configuration = configuration
+        self.pin = pin
+        self.elsewhere = elsewhere
         self.noticed = noticed
         knownAt = loop.now
         let session = PostgresSession(
@@ -54,9 +64,18 @@ final class ChangeListener {
         session?.close()
     }
 
+    /// Ends the session where its server's history is an old one.
+    func retire() {
+        guard !pin.allows(opening?.facts.lineage) else { return }
+        opening = nil
+        session?.drop(because: .unfit("registry: \(LineagePin.retirement)"))
+    }
+
     private func tick() {
+        let silence = loop.now - knownAt
         // Look-ups may still work: what they bring is forgotten with the next tick.
-        if loop.now - knownAt > configuration.staleMax { noticed(.everything) }
+        if silence > configuration.staleMax { noticed(.everything) }
+        if silence > Self.patience { read(by: elsewhere) }
         read()
     }
 
@@ -66,30 +85,38 @@ final class ChangeListener {
             return
         }
         readsAgain = false
+        read { session.run([$0], completion: $1) }
+    }
+
+    private func read(by ask: Asking) {
         let sentAt = loop.now
-        guard let last else { return begin(sentAt, session) }
-        let countMax = Int64(Self.namedChangeCountMax) + 2
-        session.run([
-            .prepared(PostgresSchema.changes, .integer(last.revision), .integer(countMax))
-        ]) { [unowned self] result in
-            guard case .success(let outcomes) = result, let rows = outcomes.first?.rows else {
-                return
+        guard let last else {
+            return ask(.prepared(PostgresSchema.lastChange)) { [weak self] in
+                self?.begin($0, sentAt)
             }
-            take(rows, after: last, sentAt)
-            if readsAgain { read() }
+        }
+        let countMax = Int64(Self.namedChangeCountMax) + 2
+        ask(.prepared(PostgresSchema.changes, .integer(last.revision), .integer(countMax))) {
+            [weak self] in self?.take($0, after: last, sentAt)
         }
     }
 
-    private func take(_ rows: PostgresRows, after last: Place, _ sentAt: MonotonicInstant) {
+    private func take(
+        _ result: Result<[PostgresOutcome], PostgresFailure>, after last: Place,
+        _ sentAt: MonotonicInstant
+    ) {
+        guard case .success(let outcomes) = result, let rows = outcomes.first?.rows else { return }
+        defer { if readsAgain { read() } }
         guard rows.count > 0, place(rows, 0) == last, rows.count <= Self.namedChangeCountMax + 1
         else {
             self.last = nil
             readsAgain = true
             return
         }
-        knownAt = sentAt
+        knownAt = max(knownAt, sentAt)
         guard rows.count > 1 else { return }
-        self.last = place(rows, rows.count - 1)
+        // Two may read at once: whoever comes later with less names some keys once more.
+        if self.last == last { self.last = place(rows, rows.count - 1) }
         var keys: [KeyID] = []
         for row in 1..<rows.count {
             guard let digest = rows.bytes(row, 1).flatMap({ Bytes32($0) }) else {
@@ -101,16 +128,16 @@ final class ChangeListener {
     }
 
     /// Begins at the last change: what is cached may be older.
-    private func begin(_ sentAt: MonotonicInstant, _ session: PostgresSession) {
-        session.run([.prepared(PostgresSchema.lastChange)]) { [unowned self] result in
-            guard case .success(let outcomes) = result, let rows = outcomes.first?.rows,
-                rows.count == 1, let revision = rows.integer(0, 0), let mark = rows.bytes(0, 1)
-            else { return }
-            last = Place(revision: revision, mark: mark)
-            knownAt = sentAt
-            noticed(.everything)
-            if readsAgain { read() }
-        }
+    private func begin(
+        _ result: Result<[PostgresOutcome], PostgresFailure>, _ sentAt: MonotonicInstant
+    ) {
+        guard case .success(let outcomes) = result, let rows = outcomes.first?.rows,
+            rows.count == 1, let revision = rows.integer(0, 0), let mark = rows.bytes(0, 1)
+        else { return }
+        last = Place(revision: revision, mark: mark)
+        knownAt = max(knownAt, sentAt)
+        noticed(.everything)
+        if readsAgain { read() }
     }
 
     private func place(_ rows: PostgresRows, _ row: Int) -> Place? {
@@ -127,7 +154,8 @@ extension ChangeListener: PostgresSessionOwner {
     ) -> PostgresOpeningStep {
         var opening = self.opening
         if outcomes == nil || opening == nil {
-            opening = RegistryOpening(configuration, tables: .made, listens: true)
+            opening = RegistryOpening(
+                configuration, tables: .made, listens: true, pin: pin)
         }
         let step = opening?.step(after: outcomes) ?? .finished
         self.opening = opening

@@ -17,7 +17,7 @@ public final class PostgresAdministration: RegistryAdministration {
         // An operator rather waits than tries again; an import has long transactions.
         configuration.connection.commandTimeout = .seconds(60)
         do throws(PostgresOpenError) {
-            session = try BlockingSession(
+            session = try BlockingSession.withNewestPrimary(
                 configuration, tables: createsIfMissing ? .made : .required)
         } catch {
             throw error.reason

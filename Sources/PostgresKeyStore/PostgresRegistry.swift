@@ -14,9 +14,11 @@ public final class PostgresRegistry: QueuedRegistry {
     /// otherwise: a wrong password, tables of a later version. A server that cannot be reached now
     /// is no reason not to start. Blocks for as long as that takes.
     public init(_ configuration: PostgresRegistryConfiguration) throws(StoreError) {
+        let lineage: ServerLineage?
         do throws(PostgresOpenError) {
-            _ = try BlockingSession(configuration, tables: .made)
+            lineage = try BlockingSession(configuration, tables: .made).opening.facts.lineage
         } catch {
+            lineage = nil
             if error.isPermanent { throw error.reason }
         }
         do {
@@ -25,7 +27,9 @@ public final class PostgresRegistry: QueuedRegistry {
             thread = Locked(
                 try Thread.spawn(
                     name: "registry",
-                    preparing: { try PostgresRegistryThread(configuration, queue: queue) }
+                    preparing: {
+                        try PostgresRegistryThread(configuration, lineage, queue: queue)
+                    }
                 ) { thread in thread.run() })
         } catch {
             throw StoreError("registry: \(error)")
@@ -50,11 +54,14 @@ private final class PostgresRegistryThread {
     private let loop: EventLoop
     private let configuration: PostgresRegistryConfiguration
     private let queue: RegistryQueue
+    private let pin: LineagePin
 
     init(
-        _ configuration: PostgresRegistryConfiguration, queue: RegistryQueue
+        _ configuration: PostgresRegistryConfiguration, _ lineage: ServerLineage?,
+        queue: RegistryQueue
     ) throws(EventLoopError) {
         self.configuration = configuration
+        pin = LineagePin(lineage)
         self.queue = queue
         loop = try EventLoop()
     }
@@ -62,15 +69,23 @@ private final class PostgresRegistryThread {
     /// Runs until the queue is closed.
     func run() {
         let loop = loop
-        let pool = RegistryPool(loop: loop, configuration: configuration, queue: queue) {
+        let pool = RegistryPool(loop: loop, configuration: configuration, pin: pin, queue: queue) {
             loop.stop()
         }
-        let listener = ChangeListener(loop: loop, configuration: configuration) { [unowned pool] in
-            pool.noticed($0)
+        let listener = ChangeListener(
+            loop: loop, configuration: configuration, pin: pin,
+            elsewhere: { [unowned pool] in pool.ask($0, completion: $1) },
+            noticed: { [unowned pool] in pool.noticed($0) })
+        pin.onNewer = { [unowned pool, unowned listener] in
+            pool.retire()
+            listener.retire()
         }
+        let scout = PrimaryScout(loop: loop, configuration: configuration, pin: pin)
         let receiver = queue.bell.attach(to: loop) { [unowned pool] _ in pool.work() }
         loop.run()
         receiver.close()
+        pin.onNewer = {}
+        scout.close()
         listener.close()
         pool.close()
         queue.abandon(StoreError("registry: closed"))

@@ -31,18 +31,25 @@ struct RegistryOpening {
         var synchronisesDisk = true
         var writesFullPages = true
         var standbyCount: Int64 = 0
+        var lineage: ServerLineage?
     }
 
     private let schema: PostgresSchema
     private let tables: Tables
     private let listens: Bool
     private let statementMilliseconds: Int64
+    private let pin: LineagePin?
     private var stage = Stage.beginning
     private var hasSchema = false
     private(set) var facts = Facts()
 
-    init(_ configuration: PostgresRegistryConfiguration, tables: Tables, listens: Bool = false) {
+    /// `pin`: for a session beside others.
+    init(
+        _ configuration: PostgresRegistryConfiguration, tables: Tables, listens: Bool = false,
+        pin: LineagePin? = nil
+    ) {
         schema = PostgresSchema(name: configuration.schema)
+        self.pin = pin
         self.tables = tables
         self.listens = listens
         let (seconds, attoseconds) = configuration.connection.commandTimeout.components
@@ -110,7 +117,10 @@ struct RegistryOpening {
                 pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
                 to_regclass($1::text) IS NOT NULL, current_setting('synchronous_commit'),
                 current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
-                (SELECT count(*) FROM pg_stat_replication)
+                (SELECT count(*) FROM pg_stat_replication),
+                (SELECT system_identifier FROM pg_control_system()),
+                CASE WHEN pg_is_in_recovery() THEN 0 ELSE
+                    ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END
             """, .text(schema.table("registry")))
     }
 
@@ -131,6 +141,14 @@ struct RegistryOpening {
                 "registry: the server is a standby or read-only: name the primary, or all servers"
                     + " of the cluster", isPermanent: false)
         }
+        guard let cluster = rows.integer(0, 7), let timeline = rows.integer(0, 8) else {
+            return notOurs
+        }
+        let lineage = ServerLineage(cluster: cluster, timeline: timeline)
+        if let refusal = pin?.refusal(of: lineage) {
+            return .refused(refusal.reason, isPermanent: refusal.isPermanent)
+        }
+        facts.lineage = lineage
         if facts.hasTables {
             stage = .readingVersion
             return .run([.statement(readVersion)])

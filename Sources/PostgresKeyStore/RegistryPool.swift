@@ -15,6 +15,7 @@ final class RegistryPool {
     private static let floorDelay = Duration.seconds(1)
 
     private let configuration: PostgresRegistryConfiguration
+    private let pin: LineagePin
     private let queue: RegistryQueue
     private var members: [Member] = []
     private var reads: [RegistryOperation] = []
@@ -42,10 +43,11 @@ final class RegistryPool {
 
     /// `ended` is called when everything asked before ``close()`` is answered.
     init(
-        loop: EventLoop, configuration: PostgresRegistryConfiguration, queue: RegistryQueue,
-        ended: @escaping () -> Void
+        loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin,
+        queue: RegistryQueue, ended: @escaping () -> Void
     ) {
         self.configuration = configuration
+        self.pin = pin
         self.queue = queue
         self.ended = ended
         floorTimer = Timer(loop: loop) { [unowned self] in takeFloors() }
@@ -161,10 +163,29 @@ final class RegistryPool {
             case .failure(let failure):
                 for operation in operations { operation.fail(StoreError(failure)) }
             }
-            // Told after the answers, so that no cache keeps one that was older.
-            for change in member.changes { queue.notify(change) }
-            member.changes = []
-            dispatch()
+            endReading(member)
+        }
+    }
+
+    private func endReading(_ member: Member) {
+        // Told after the answers, so that no cache keeps one that was older.
+        for change in member.changes { queue.notify(change) }
+        member.changes = []
+        dispatch()
+    }
+
+    /// Asks for whoever hears of changes, on a connection that has nothing to do; where there is
+    /// none, `completion` is not called.
+    func ask(
+        _ request: PostgresRequest,
+        completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
+    ) {
+        guard let member = idleMember(for: .reading) else { return }
+        member.work = .reading
+        member.session?.run([request]) { [unowned self] result in
+            member.work = .none
+            completion(result)
+            endReading(member)
         }
     }
 
@@ -274,6 +295,15 @@ final class RegistryPool {
 
     // MARK: the end
 
+    /// Ends the sessions with a server whose history another one has gone on from: what it answers
+    /// now may not be true, what it acknowledges may be lost.
+    func retire() {
+        for member in members where !pin.allows(member.opening?.facts.lineage) {
+            member.opening = nil
+            member.session?.drop(because: .unfit("registry: \(LineagePin.retirement)"))
+        }
+    }
+
     func close() {
         for member in members { member.session?.close() }
         for operation in reads + waitingWrites { operation.fail(StoreError("registry: closed")) }
@@ -298,7 +328,7 @@ extension RegistryPool: PostgresSessionOwner {
         }
         var opening = member.opening
         if outcomes == nil || opening == nil {
-            opening = RegistryOpening(configuration, tables: .made)
+            opening = RegistryOpening(configuration, tables: .made, pin: pin)
         }
         let step = opening?.step(after: outcomes) ?? .finished
         member.opening = opening
@@ -308,6 +338,7 @@ extension RegistryPool: PostgresSessionOwner {
     func sessionBecameReady(_ session: PostgresSession) { dispatch() }
 
     func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
+        member(of: session)?.opening = nil
         if let reason = outage {
             let left = reads + waitingWrites
             let batches = writes

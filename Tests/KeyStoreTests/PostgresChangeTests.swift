@@ -1,8 +1,10 @@
 import AppAttest
 import Bytes
 import EventLoop
+import Foundation
 import GatewayTesting
 import KeyStore
+import Postgres
 import PostgresKeyStore
 import Testing
 
@@ -59,6 +61,25 @@ final class PostgresChangeTests {
             INSERT INTO sallyport.changes (revision, key_id) SELECT revision, '\\x\(hex)' FROM next
             """)
         #expect(recorder.waitForKey(keyID))
+        registry.close()
+    }
+
+    @Test("a revocation is heard although the connection that listens does not answer")
+    func listenerStandsStill() throws {
+        let own = try PostgresFixture(try PostgresServer())
+        let registry = try own.registry { $0.connection.commandTimeout = .seconds(300) }
+        let recorder = ChangeRecorder(registry)
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
+        // The session that listens is the one that reads changes.
+        let reading = "query LIKE '%WHERE revision >=%' AND pid <> pg_backend_pid()"
+        try own.waitForSessions(1, reading)
+        let listener = try #require(
+            pid_t(try own.query("SELECT pid FROM pg_stat_activity WHERE \(reading)")))
+        own.server.stopSession(listener)
+        #expect(try own.administration().revoke([record.keyID]) == [.done])
+        #expect(recorder.waitForKey(record.keyID))
+        own.server.resumeSession(listener)
         registry.close()
     }
 

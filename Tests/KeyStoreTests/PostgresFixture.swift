@@ -6,6 +6,8 @@ import KeyStore
 import Postgres
 import PostgresKeyStore
 
+import class EventLoop.Thread
+
 /// A database of a test's own on the server that tests share, or on one of its own.
 struct PostgresFixture {
     let server: PostgresServer
@@ -38,8 +40,60 @@ struct PostgresFixture {
         try PostgresAdministration(configuration())
     }
 
+    /// Revokes as a command does, on a thread of its own.
+    func revoking(
+        _ keyIDs: [KeyID]
+    ) throws -> Reply<Result<[AdministrationOutcome], StoreError>> {
+        let reply = Reply<Result<[AdministrationOutcome], StoreError>>()
+        let configuration = configuration()
+        _ = try Thread.spawn(name: "revoke") {
+            reply.give(
+                Result { () throws(StoreError) in
+                    try PostgresAdministration(configuration).revoke(keyIDs)
+                })
+        }
+        return reply
+    }
+
     @discardableResult
     func query(_ sql: String) throws -> String { try server.query(sql, database: database) }
+
+    /// Waits until so many sessions in this database are as `condition` of `pg_stat_activity` says.
+    func waitForSessions(_ count: Int, _ condition: String) throws {
+        let limit = Date(timeIntervalSinceNow: 30)
+        while Date() < limit {
+            let found = try query(
+                """
+                SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND \(condition)
+                """)
+            if found == "\(count)" { return }
+            _ = poll(nil, 0, 10)
+        }
+        throw PostgresFixtureError(description: "never \(count) sessions: \(condition)")
+    }
+
+    /// Ends those sessions, and waits until they have ended.
+    func endSessions(_ condition: String) throws {
+        try query(
+            """
+            SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity
+            WHERE datname = current_database() AND \(condition)
+            """)
+    }
+
+    /// A transaction that holds what `sql` has locked, until ``letGo()``.
+    func hold(_ sql: String) throws -> ChildProcess {
+        let holder = try server.session("BEGIN; \(sql); SELECT pg_sleep(3600)", database: database)
+        try waitForSessions(1, "wait_event = 'PgSleep'")
+        return holder
+    }
+
+    func letGo() throws { try endSessions("wait_event = 'PgSleep'") }
+}
+
+struct PostgresFixtureError: Error, CustomStringConvertible {
+    let description: String
 }
 
 /// Waits for changes that a registry tells of.

@@ -36,26 +36,53 @@ public final class PostgresServer: @unchecked Sendable {
     /// An empty cluster, made once: others are copies.
     private static let template = Result { () throws -> ScratchDirectory in
         let directory = try openDirectory()
+        try makeCluster(directory.path(of: "data"))
+        return directory
+    }
+
+    private static func makeCluster(_ data: String) throws {
         try run(
             launcher + [
-                binaries + "/initdb", "-D", directory.path(of: "data"), "-U", "postgres", "-A",
-                "trust", "-E", "UTF8", "--locale=C", "--no-sync",
+                binaries + "/initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+                "--locale=C", "--no-sync",
             ])
-        return directory
     }
 
     /// Starts the server and waits until it takes connections. `settings` are of its
     /// configuration, e.g. `["ssl=on"]`; `prepare` may write files of the cluster before that.
-    public init(
+    public convenience init(
         _ settings: [String] = ["fsync=off"],
         prepare: (_ server: String) throws -> Void = { _ in }
     ) throws {
+        try self.init(settings) { data in
+            try Self.run(["cp", "-a", try Self.template.get().path(of: "data"), data])
+            try prepare(data)
+            try Self.run(["chown", "-R", "--reference", data, data])
+        }
+    }
+
+    /// A standby of `primary`, which follows it until ``promote()``.
+    public convenience init(following primary: PostgresServer) throws {
+        try self.init(["fsync=off"]) { data in
+            try Self.run(
+                Self.launcher + [
+                    Self.binaries + "/pg_basebackup", "-D", data, "-h", primary.directory.path,
+                    "-p", "\(primary.port)", "-U", "postgres", "-R", "-c", "fast", "--no-sync",
+                ])
+        }
+    }
+
+    /// A cluster that is no copy: with a system identifier of its own.
+    public static func unrelated() throws -> PostgresServer {
+        try PostgresServer(["fsync=off"], cluster: makeCluster)
+    }
+
+    /// `make` makes the cluster in the directory that it is given.
+    private init(_ settings: [String], cluster make: (_ data: String) throws -> Void) throws {
         directory = try Self.openDirectory()
         port = FreePort.find()
         let data = directory.path(of: "data")
-        try Self.run(["cp", "-a", try Self.template.get().path(of: "data"), data])
-        try prepare(data)
-        try Self.run(["chown", "-R", "--reference", data, data])
+        try make(data)
         let fixed = [
             "listen_addresses=127.0.0.1", "unix_socket_directories=\(directory.path)",
             "lc_messages=C", "max_connections=200", "shared_buffers=16MB",
@@ -131,6 +158,16 @@ public final class PostgresServer: @unchecked Sendable {
         current.resume()
     }
 
+    /// SIGSTOP for one session's process: its connection stays open, nothing is answered on it.
+    public func stopSession(_ id: Int32) {
+        if children.contains(id) { Foundation.kill(id, SIGSTOP) }
+    }
+
+    /// SIGCONT.
+    public func resumeSession(_ id: Int32) {
+        if children.contains(id) { Foundation.kill(id, SIGCONT) }
+    }
+
     /// Its server processes (`/proc/PID/task/PID/children`).
     private var children: [pid_t] {
         let id = current.processID
@@ -146,6 +183,9 @@ public final class PostgresServer: @unchecked Sendable {
             _ = poll(nil, 0, 20)
         }
     }
+
+    /// Makes a standby a primary, on a timeline of its own; the old primary is not told.
+    public func promote() throws { try query("SELECT pg_promote(true, 60)") }
 
     // MARK: what it holds
 
@@ -167,15 +207,21 @@ public final class PostgresServer: @unchecked Sendable {
     /// Runs statements by psql and returns the rows, columns parted by `|`.
     @discardableResult
     public func query(_ sql: String, database: String = "postgres") throws -> String {
-        let outcome = try ChildProcess.run(
+        let psql = try session(sql, database: database)
+        guard try psql.waitForExit() == .exited(0) else {
+            let words = psql.text(on: .standardError)
+            throw ChildProcessError(description: "psql: \(sql): \(words)")
+        }
+        return psql.text(on: .standardOutput).trimmingCharacters(in: .newlines)
+    }
+
+    /// A psql that runs statements; not awaited.
+    public func session(_ sql: String, database: String) throws -> ChildProcess {
+        try ChildProcess(
             Self.binaries + "/psql",
             [
                 "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", directory.path, "-p",
                 "\(port)", "-U", "postgres", "-d", database, "-c", sql,
             ])
-        guard outcome.status == .exited(0) else {
-            throw ChildProcessError(description: "psql: \(sql): \(outcome.standardError)")
-        }
-        return outcome.standardOutput.trimmingCharacters(in: .newlines)
     }
 }

@@ -1,0 +1,54 @@
+/// Whose history a server continues: the cluster (its system identifier) and the timeline, which
+/// grows with each promotion.
+struct ServerLineage: Hashable, Sendable {
+    var cluster: Int64
+    var timeline: Int64
+}
+
+/// Keeps all sessions of a registry with one history: the newest that any of them has seen.
+///
+/// After a failover the old primary may live on, and take writes that nobody will ever see again.
+/// A session there would read what is not true any more, and acknowledge what is lost. One thread's
+/// only.
+final class LineagePin {
+    struct Refusal: Hashable {
+        let reason: String
+        let isPermanent: Bool
+    }
+
+    private(set) var newest: ServerLineage?
+    /// A newer history was seen: sessions with the older one are to end at once.
+    var onNewer: () -> Void = {}
+
+    /// `newest`: as it was seen before the sessions began.
+    init(_ newest: ServerLineage?) { self.newest = newest }
+
+    /// Why a session with this server may not be used; nil where it may.
+    func refusal(of found: ServerLineage) -> Refusal? {
+        guard let newest else {
+            self.newest = found
+            return nil
+        }
+        guard found.cluster == newest.cluster else {
+            return Refusal(
+                reason: "registry: the server belongs to another cluster (system identifier"
+                    + " \(found.cluster)) than before (\(newest.cluster)); restart the gateway if"
+                    + " it is the right one", isPermanent: true)
+        }
+        guard found.timeline >= newest.timeline else {
+            return Refusal(
+                reason: "registry: the server is an old primary on timeline \(found.timeline):"
+                    + " timeline \(newest.timeline) was seen elsewhere", isPermanent: false)
+        }
+        guard found.timeline > newest.timeline else { return nil }
+        self.newest = found
+        onNewer()
+        return nil
+    }
+
+    /// Whether a session that was let in with `lineage` may go on.
+    func allows(_ lineage: ServerLineage?) -> Bool { lineage == nil || lineage == newest }
+
+    /// Why sessions end that may not.
+    static let retirement = "the server is an old primary: a newer timeline was seen elsewhere"
+}
