@@ -106,6 +106,16 @@ private func error(of result: OpaquePointer) -> PostgresServerError {
             field("M") ?? (unsafe String(cString: PQresultErrorMessage(result)))))
 }
 
+/// The server's warning; nil where `notice` is anything less.
+func warning(_ notice: OpaquePointer) -> PostgresServerError? {
+    // Of the two forms of the severity the one that is not translated.
+    let severity = Int32(UInt8(ascii: "V"))
+    guard let word = unsafe PQresultErrorField(notice, severity),
+        unsafe String(cString: word) == "WARNING"
+    else { return nil }
+    return unsafe error(of: notice)
+}
+
 /// libpq's words on one line, no longer than a log wants.
 func plainText(_ text: String) -> String {
     let words = text.split { $0 == "\n" || $0 == "\r\n" || $0 == "\t" }

@@ -26,6 +26,8 @@ final class PostgresConnection: ReadinessHandler {
         var current: PostgresOutcome?
         /// Two ends without a result between them belong to no request.
         var hasEnded = false
+        /// What the server has warned of during the request at hand.
+        var warning: PostgresServerError?
         let completion: (Result<[PostgresOutcome], PostgresFailure>) -> Void
     }
 
@@ -54,7 +56,8 @@ final class PostgresConnection: ReadinessHandler {
             return fail(connectionFailure())
         }
         unsafe PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
-        unsafe PQsetNoticeProcessor(handle, { _, _ in }, nil)
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe PQsetNoticeReceiver(handle, noticeArrived, context)
         // libpq: "behave as if PQconnectPoll had last returned PGRES_POLLING_WRITING".
         wait(reading: false)
     }
@@ -186,10 +189,21 @@ final class PostgresConnection: ReadinessHandler {
             run?.hasEnded = true
             return isFirst
         }
-        run?.outcomes.append(outcome)
+        let confirmed = confirmed(outcome)
+        run?.outcomes.append(confirmed)
         run?.current = nil
+        run?.warning = nil
         return run.map { $0.outcomes.count <= $0.requestCount } ?? false
     }
+
+    /// A commit that comes with a warning counts as refused: somebody has ended its wait for a
+    /// standby ("canceling wait for synchronous replication"), and a failover may lose it.
+    private func confirmed(_ outcome: PostgresOutcome) -> PostgresOutcome {
+        guard case .done(_, "COMMIT") = outcome, let warning = run?.warning else { return outcome }
+        return .failed(warning)
+    }
+
+    fileprivate func serverWarned(_ warning: PostgresServerError) { run?.warning = warning }
 
     private func finishRun() {
         guard let finished = run else { return }
@@ -230,4 +244,13 @@ final class PostgresConnection: ReadinessHandler {
         run = nil
         unfinished?.completion(.failure(failure))
     }
+}
+
+/// libpq's call for each notice, on the connection's thread.
+private func noticeArrived(_ context: UnsafeMutableRawPointer?, _ notice: OpaquePointer?) {
+    guard let context = unsafe context, let notice = unsafe notice,
+        let warning = unsafe warning(notice)
+    else { return }
+    unsafe Unmanaged<PostgresConnection>.fromOpaque(context).takeUnretainedValue()
+        .serverWarned(warning)
 }

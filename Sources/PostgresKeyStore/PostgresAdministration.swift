@@ -159,7 +159,7 @@ public final class PostgresAdministration: RegistryAdministration {
     }
 
     /// Whatever fails leaves no transaction open.
-    private func transaction<Value>(
+    func transaction<Value>(
         _ body: () throws(StoreError) -> Value
     ) throws(StoreError) -> Value {
         do throws(StoreError) {
@@ -225,7 +225,11 @@ public final class PostgresAdministration: RegistryAdministration {
     public var transactionCountMax: Int { 1000 }
 
     public func write(_ records: ArraySlice<KeyRecord>) throws(StoreError) -> ImportedRecords {
-        try transaction { () throws(StoreError) in
+        // Locked in the order of their ids, as everybody does; the first mention of a key counts.
+        let records = records.enumerated().sorted {
+            ($0.element.keyID.digest, $0.offset) < ($1.element.keyID.digest, $1.offset)
+        }.map(\.element)
+        return try transaction { () throws(StoreError) in
             var written = ImportedRecords()
             let inserted = try session.runAll(
                 [.statement(PostgresSchema.begin)]

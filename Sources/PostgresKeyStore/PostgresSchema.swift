@@ -100,6 +100,8 @@ struct PostgresSchema {
     static let spend = "spend"
     static let enrol = "enrol"
     static let state = "state"
+    static let heldState = "held_state"
+    static let hold = "hold"
     static let advance = "advance"
     static let raiseFloor = "raise_floor"
     static let keepBits = "keep_bits"
@@ -130,6 +132,13 @@ struct PostgresSchema {
                 ON CONFLICT DO NOTHING RETURNING key_id), \(insertedState)
                 """),
             .prepare(Self.state, "SELECT status, public_key FROM \(keys) WHERE key_id = $1"),
+            // The lock is written to the log, so that the commit waits for whoever must have what
+            // was written before: what was not acknowledged then is now only if it is there.
+            .prepare(
+                Self.heldState,
+                "SELECT status, public_key FROM \(keys) WHERE key_id = $1 FOR KEY SHARE"),
+            .prepare(
+                Self.hold, "SELECT status FROM \(keys) WHERE key_id = $1 FOR NO KEY UPDATE"),
             .prepare(
                 Self.advance,
                 """

@@ -215,9 +215,10 @@ struct RegistryOpening {
     }
 
     /// Classes 08, 53, 55, 57 and 40 pass by themselves: a connection, resources, a lock, an
-    /// operator, a conflict.
+    /// operator, a conflict. So does 01: a commit that nobody waited for.
     private func refused(_ error: PostgresServerError) -> PostgresOpeningStep {
-        let passes = ["08", "40", "53", "55", "57", "25"].contains(String(error.state.prefix(2)))
+        let passes = ["01", "08", "40", "53", "55", "57", "25"].contains(
+            String(error.state.prefix(2)))
         return .refused("registry: \(error)", isPermanent: !passes)
     }
 }

@@ -101,6 +101,8 @@ extension StoreError {
             case "25006": "the server is read-only: "
             case "42501": "the user lacks a privilege: "
             case "55P03", "57014": "not done in time: "
+            // What comes with a commit, above all the end of its wait for a standby.
+            case "01000": "committed, but perhaps not on the standby: "
             default: ""
             }
         self.init("registry: \(hint)\(error)")

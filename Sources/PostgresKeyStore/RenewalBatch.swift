@@ -28,7 +28,9 @@ struct RenewalBatch {
         }
     }
 
-    /// A key that others have changed meanwhile is told of, too: its caches lose nothing but time.
+    /// First the keys, in the order of their ids, then what is known of them: as commands do, so
+    /// that none of both waits for the other in a circle. A key that others have changed meanwhile
+    /// is told of, too: its caches lose nothing but time.
     private func requests(_ renewals: FencedRenewals) -> [PostgresRequest] {
         let news = renewals.writes.filter(\.isNews)
         let notes = news.map {
@@ -37,7 +39,8 @@ struct RenewalBatch {
         let telling: [PostgresRequest] = [
             .statement(schema.pruneChanges), .statement(PostgresSchema.notify),
         ]
-        return renewals.writes.map { renew($0, renewals) } + notes + (news.isEmpty ? [] : telling)
+        return renewals.writes.map { .prepared(PostgresSchema.hold, RegistryRows.value($0.keyID)) }
+            + renewals.writes.map { renew($0, renewals) } + notes + (news.isEmpty ? [] : telling)
     }
 
     private func renew(_ write: RenewalWrite, _ renewals: FencedRenewals) -> PostgresRequest {
@@ -55,7 +58,8 @@ struct RenewalBatch {
     func answer(_ outcomes: ArraySlice<PostgresOutcome>) {
         switch operation {
         case .storeRenewals(let renewals, let reply):
-            let changed = zip(renewals.writes, outcomes).filter { $1.rows?.count == 1 }
+            let renewed = outcomes.dropFirst(renewals.writes.count)
+            let changed = zip(renewals.writes, renewed).filter { $1.rows?.count == 1 }
             reply(.success(Set(changed.map(\.0.keyID))))
         case .adoptReceipts(_, _, let reply):
             reply(

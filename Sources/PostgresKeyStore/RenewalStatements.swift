@@ -45,7 +45,8 @@ struct RenewalStatements {
                     (SELECT min(due_at) FROM \(renewals)
                         WHERE app_id = $1 AND environment = $2::bigint AND due_at IS NOT NULL)
                 """),
-            // Locked, so that none is adopted which is erased in this moment.
+            // Locked in the order of their ids, so that none is adopted which is erased in this
+            // moment.
             .prepare(
                 Self.adopt,
                 """
@@ -57,7 +58,7 @@ struct RenewalStatements {
                     FROM \(keys) AS known JOIN page USING (key_id)
                     WHERE receipt IS NOT NULL AND NOT EXISTS (
                         SELECT FROM \(renewals) AS stated WHERE stated.key_id = known.key_id)
-                    FOR SHARE OF known),
+                    ORDER BY key_id FOR SHARE OF known),
                 adopted AS (
                     INSERT INTO \(renewals) (key_id, app_id, environment, due_at, failures)
                     SELECT key_id, app_id, environment,

@@ -49,7 +49,12 @@ extension PostgresAdministration {
     }
 
     public func forget(_ user: UserPseudonym) throws(StoreError) {
-        _ = try session.runAll([.statement(schema.forgetUser, UserRows.value(user))])
+        try transaction { () throws(StoreError) in
+            _ = try session.runAll([
+                .statement(PostgresSchema.begin),
+                .statement(schema.forgetUser, UserRows.value(user)), .statement("COMMIT"),
+            ])
+        }
     }
 
     private func keyUsers(

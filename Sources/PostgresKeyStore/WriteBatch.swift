@@ -6,18 +6,35 @@ import Postgres
 /// Group commit: what waits is written in one transaction and one round trip, and answered after
 /// its commit.
 ///
-/// Everything is done in one order - challenges, then keys, then counters, then shared values, then
-/// users, each by its id - so that two gateways that write the same rows wait for each other and
-/// never in a circle.
+/// Everything is done in one order - challenges, then keys, with all that is written of each, then
+/// shared values, each by its id - so that two gateways, or a gateway and a command, that write the
+/// same rows wait for each other and never in a circle.
 struct WriteBatch {
     /// So long that a commit is shared by many, so short that nobody waits for the rest.
     static let operationCountMax = 256
 
+    /// What is written of a key.
+    private enum KeyWrite {
+        case enrol(KeyRecord, challenge: Bytes16)
+        case advance(KeyID, counter: UInt32)
+        case note(KeySighting)
+
+        var keyID: KeyID {
+            switch self {
+            case .enrol(let record, _): record.keyID
+            case .advance(let keyID, _): keyID
+            case .note(let sighting): sighting.keyID
+            }
+        }
+
+        var isEnrolment: Bool { if case .enrol = self { true } else { false } }
+        /// Of ``WriteBatch/requests(_:)``.
+        var requestCount: Int { if case .note = self { 3 } else { 2 } }
+    }
+
     let operations: [RegistryOperation]
-    private let enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)]
-    private let advances: [(index: Int, keyID: KeyID, counter: UInt32)]
+    private let keyWrites: [(index: Int, write: KeyWrite)]
     private let shared: [(index: Int, write: SharedWrite)]
-    private let sightings: [(index: Int, sighting: KeySighting)]
     private let floors: [(keyID: KeyID, counter: UInt32)]
     private let renewals: RenewalBatch?
     private let bits: BitWrite?
@@ -28,29 +45,28 @@ struct WriteBatch {
 
     init(_ operations: [RegistryOperation], floors: [(keyID: KeyID, counter: UInt32)] = []) {
         self.operations = operations
-        var enrolments: [(index: Int, record: KeyRecord, challenge: Bytes16)] = []
-        var advances: [(index: Int, keyID: KeyID, counter: UInt32)] = []
+        var keyWrites: [(index: Int, write: KeyWrite)] = []
         var shared: [(index: Int, write: SharedWrite)] = []
-        var sightings: [(index: Int, sighting: KeySighting)] = []
         var usersForgottenBefore: Int64?
         for (index, operation) in operations.enumerated() {
             switch operation {
             case .enrol(let record, let challenge, _):
-                enrolments.append((index, record, challenge))
-            case .advance(let keyID, let counter, _): advances.append((index, keyID, counter))
+                keyWrites.append((index, .enrol(record, challenge: challenge)))
+            case .advance(let keyID, let counter, _):
+                keyWrites.append((index, .advance(keyID, counter: counter)))
+            case .note(let sighting, _): keyWrites.append((index, .note(sighting)))
             case .writeShared(let write, _): shared.append((index, write))
             case .adoptReceipts, .storeRenewals, .keepBits:
                 preconditionFailure("a write that goes alone among others")
-            case .note(let sighting, _): sightings.append((index, sighting))
             case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
             case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
                 preconditionFailure("a read among the writes")
             }
         }
-        self.enrolments = enrolments.sorted { $0.record.keyID.digest < $1.record.keyID.digest }
-        self.advances = advances.sorted { $0.keyID.digest < $1.keyID.digest }
+        self.keyWrites = keyWrites.sorted {
+            ($0.write.keyID.digest, $0.index) < ($1.write.keyID.digest, $1.index)
+        }
         self.shared = shared.sorted { $0.write.name < $1.write.name }
-        self.sightings = sightings.sorted { $0.sighting.keyID.digest < $1.sighting.keyID.digest }
         self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
         self.usersForgottenBefore = usersForgottenBefore
         renewals = nil
@@ -60,10 +76,8 @@ struct WriteBatch {
     /// One that ``RegistryOperation/isAlone``.
     init(alone operation: RegistryOperation, schema: PostgresSchema) {
         operations = [operation]
-        enrolments = []
-        advances = []
+        keyWrites = []
         shared = []
-        sightings = []
         usersForgottenBefore = nil
         floors = []
         renewals = RenewalBatch(operation, schema: schema)
@@ -74,29 +88,9 @@ struct WriteBatch {
         var requests: [PostgresRequest] = [.statement(PostgresSchema.begin)]
         if let renewals { requests += renewals.requests }
         if let bits { requests += bits.requests }
-        let byChallenge = enrolments.sorted {
-            $0.challenge.array.lexicographicallyPrecedes($1.challenge.array)
-        }
-        for enrolment in byChallenge {
-            requests.append(
-                .prepared(
-                    PostgresSchema.spend, .bytes(enrolment.challenge.array),
-                    RegistryRows.value(enrolment.record.keyID)))
-        }
-        for enrolment in enrolments {
-            let values = RegistryRows.values(enrolment.record)
-            requests.append(
-                .prepared(PostgresSchema.enrol, values + [.bytes(enrolment.challenge.array)]))
-            requests.append(.prepared(PostgresSchema.state, values[0]))
-        }
-        for advance in advances {
-            let keyID = RegistryRows.value(advance.keyID)
-            requests.append(
-                .prepared(PostgresSchema.advance, keyID, .integer(Int64(advance.counter))))
-            requests.append(.prepared(PostgresSchema.state, keyID))
-        }
+        requests += spending
+        for (_, write) in keyWrites { requests += Self.requests(write) }
         for write in shared { requests += RegistryRows.requests(write.write) }
-        for (_, sighting) in sightings { requests += Self.requests(sighting) }
         for floor in floors {
             requests.append(
                 .prepared(
@@ -109,57 +103,80 @@ struct WriteBatch {
         return requests + [.statement("COMMIT")]
     }
 
-    private static func requests(_ sighting: KeySighting) -> [PostgresRequest] {
-        let keyID = RegistryRows.value(sighting.keyID)
-        let user = UserRows.value(sighting.user)
-        return [
-            .prepared(PostgresSchema.note, keyID, user, .integer(sighting.milliseconds)),
-            .prepared(PostgresSchema.dropSurplus, keyID, user),
-            .prepared(
-                PostgresSchema.findUser, keyID, .integer(sighting.countedSince), user),
-        ]
+    /// Of the challenges that enrolments use up.
+    private var spending: [PostgresRequest] {
+        var enrolments: [(challenge: [UInt8], keyID: KeyID)] = []
+        for case (_, .enrol(let record, let challenge)) in keyWrites {
+            enrolments.append((challenge.array, record.keyID))
+        }
+        return enrolments.sorted { $0.challenge.lexicographicallyPrecedes($1.challenge) }.map {
+            .prepared(PostgresSchema.spend, .bytes($0.challenge), RegistryRows.value($0.keyID))
+        }
+    }
+
+    private static func requests(_ write: KeyWrite) -> [PostgresRequest] {
+        let keyID = RegistryRows.value(write.keyID)
+        switch write {
+        case .enrol(let record, let challenge):
+            let values = RegistryRows.values(record) + [.bytes(challenge.array)]
+            return [
+                .prepared(PostgresSchema.enrol, values), .prepared(PostgresSchema.heldState, keyID),
+            ]
+        case .advance(_, let counter):
+            return [
+                .prepared(PostgresSchema.advance, keyID, .integer(Int64(counter))),
+                .prepared(PostgresSchema.state, keyID),
+            ]
+        case .note(let sighting):
+            let user = UserRows.value(sighting.user)
+            return [
+                .prepared(PostgresSchema.note, keyID, user, .integer(sighting.milliseconds)),
+                .prepared(PostgresSchema.dropSurplus, keyID, user),
+                .prepared(
+                    PostgresSchema.findUser, keyID, .integer(sighting.countedSince), user),
+            ]
+        }
     }
 
     /// Answers every operation by the outcomes of a transaction that was committed.
     func answer(_ outcomes: [PostgresOutcome]) {
         renewals?.answer(outcomes.dropFirst())
         bits?.answer(outcomes.dropFirst())
-        var position = 1 + enrolments.count
-        for enrolment in enrolments {
-            guard case .enrol(_, _, let reply) = operations[enrolment.index] else { continue }
-            reply(
-                Self.outcome(
-                    of: enrolment.record, isNew: outcomes[position].rows?.count == 1,
-                    state: outcomes[position + 1]))
-            position += 2
+        var rest = outcomes.dropFirst(1 + keyWrites.count { $0.write.isEnrolment })
+        func take(_ count: Int) -> [PostgresOutcome] {
+            defer { rest = rest.dropFirst(count) }
+            return Array(rest.prefix(count))
         }
-        for advance in advances {
-            guard case .advance(_, _, let reply) = operations[advance.index] else { continue }
-            reply(
-                .success(
-                    Self.outcome(
-                        isAdvanced: outcomes[position].rowCount == 1,
-                        state: outcomes[position + 1])))
-            position += 2
+        for (index, write) in keyWrites {
+            Self.answer(operations[index], write, take(write.requestCount))
         }
         for write in shared {
             guard case .writeShared(_, let reply) = operations[write.index] else { continue }
-            let end = position + RegistryRows.sharedRequestCount
-            let answers = outcomes[position..<end]
+            let answers = take(RegistryRows.sharedRequestCount)
             reply(
                 Result { () throws(StoreError) in
-                    try RegistryRows.outcome(of: write.write, answers)
+                    try RegistryRows.outcome(of: write.write, answers[...])
                 })
-            position = end
         }
-        for (index, _) in sightings {
-            guard case .note(_, let reply) = operations[index] else { continue }
+    }
+
+    private static func answer(
+        _ operation: RegistryOperation, _ write: KeyWrite, _ outcomes: [PostgresOutcome]
+    ) {
+        switch (operation, write) {
+        case (.enrol(_, _, let reply), .enrol(let record, _)):
+            let isNew = outcomes[0].rows?.count == 1
+            reply(outcome(of: record, isNew: isNew, state: outcomes[1]))
+        case (.advance(_, _, let reply), _):
+            let isAdvanced = outcomes[0].rowCount == 1
+            reply(.success(outcome(isAdvanced: isAdvanced, state: outcomes[1])))
+        case (.note(_, let reply), _):
             reply(
                 Result { () throws(StoreError) in
-                    guard outcomes[position].rowCount == 1 else { return nil }
-                    return try outcomes[position + 2].rows.flatMap(UserRows.userKeys)
+                    guard outcomes[0].rowCount == 1 else { return nil }
+                    return try outcomes[2].rows.flatMap(UserRows.userKeys)
                 })
-            position += 3
+        default: preconditionFailure("an answer to another question")
         }
     }
 

@@ -4,6 +4,7 @@ import Crypto
 import EventLoop
 import GatewayTesting
 import KeyStore
+import Postgres
 import PostgresKeyStore
 import SQLiteKeyStore
 import Testing
@@ -332,5 +333,35 @@ final class RenewalStoreTests {
         }
         registry.close()
         other.close()
+    }
+
+    @Test(
+        "a revocation and a renewal of one key never wait in a circle",
+        .enabled(if: PostgresServer.isInstalled))
+    func oneOrder() throws {
+        let fixture = try PostgresFixture()
+        let registry = try fixture.registry { $0.connection.commandTimeout = .seconds(60) }
+        let records = [record(-1), record(-2)].sorted { $0.keyID.digest < $1.keyID.digest }
+        try enrol(records, registry)
+        let term = try takeLease(registry)
+        let read = try due(registry)
+        let first = try #require(read.first { $0.keyID == records[0].keyID })
+        // The revocation has the first key and waits for the second when the renewal comes.
+        let hex = Hex.encode(records[1].keyID.digest.array)
+        let holder = try fixture.hold(
+            "SELECT FROM sallyport.keys WHERE key_id = '\\x\(hex)' FOR UPDATE")
+        let revocation = try fixture.revoking(records.map(\.keyID))
+        try fixture.waitForSessions(1, "wait_event_type = 'Lock'")
+        let renewal = Reply<Result<Set<KeyID>, StoreError>>()
+        registry.storeRenewals(
+            FencedRenewals(
+                lease: "receipts", term: term, writes: [write(first, metric: 8, isNews: true)])
+        ) { renewal.give($0) }
+        try fixture.waitForSessions(2, "wait_event_type = 'Lock'")
+        try fixture.letGo()
+        withExtendedLifetime(holder) {}
+        #expect(try revocation.wait()?.get() == [.done, .done])
+        #expect(try renewal.wait()?.get() == [])
+        registry.close()
     }
 }

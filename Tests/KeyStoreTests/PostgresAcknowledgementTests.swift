@@ -1,0 +1,80 @@
+import AppAttest
+import Bytes
+import EventLoop
+import Foundation
+import GatewayTesting
+import KeyStore
+import Postgres
+import PostgresKeyStore
+import Testing
+
+/// What is answered is on the standby too.
+@Suite(
+    "Acknowledged writes of a PostgreSQL registry", .enabled(if: PostgresServer.isInstalled),
+    .timeLimit(.minutes(10)))
+final class PostgresAcknowledgementTests {
+    private let fixture: PostgresFixture
+    private var generator = SeededGenerator(seed: 82)
+
+    init() throws { fixture = try PostgresFixture(try PostgresServer()) }
+
+    private func standby(_ isMissing: Bool) throws {
+        let name = isMissing ? "'nobody'" : "''"
+        try fixture.query("ALTER SYSTEM SET synchronous_standby_names = \(name)")
+        try fixture.query("SELECT pg_reload_conf()")
+        let expected = isMissing ? "nobody" : ""
+        let limit = Date(timeIntervalSinceNow: 30)
+        while try fixture.query("SHOW synchronous_standby_names") != expected, Date() < limit {
+            _ = poll(nil, 0, 10)
+        }
+    }
+
+    /// Ends the wait of a commit for its standby, as an operator would.
+    private func cancelWait() throws {
+        try fixture.waitForSessions(1, "wait_event = 'SyncRep'")
+        try fixture.query(
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+    }
+
+    private func registry() throws -> PostgresRegistry {
+        try fixture.registry { $0.connection.commandTimeout = .seconds(60) }
+    }
+
+    @Test("an enrolment whose wait for the standby was cancelled is not acknowledged, nor again")
+    func cancelledEnrolment() throws {
+        let registry = try registry()
+        try registry.probe()
+        try standby(true)
+        let record = generator.record()
+        let challenge = generator.bytes16()
+        for _ in 0..<2 {
+            let reply = Reply<Result<EnrolmentOutcome, StoreError>>()
+            registry.enrol(record, challenge: challenge) { reply.give($0) }
+            try cancelWait()
+            let error = #expect(throws: StoreError.self) { try reply.wait()?.get() }
+            #expect(error?.description.contains("standby") == true, "\(error?.description ?? "")")
+        }
+        let last = Reply<Result<EnrolmentOutcome, StoreError>>()
+        registry.enrol(record, challenge: challenge) { last.give($0) }
+        try fixture.waitForSessions(1, "wait_event = 'SyncRep'")
+        try standby(false)
+        #expect(try last.wait()?.get() == .alreadyEnrolled)
+        registry.close()
+    }
+
+    @Test("a revocation whose wait for the standby was cancelled is not acknowledged, nor again")
+    func cancelledRevocation() throws {
+        let registry = try registry()
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
+        try standby(true)
+        for _ in 0..<2 {
+            let reply = try fixture.revoking([record.keyID])
+            try cancelWait()
+            #expect(throws: StoreError.self) { try reply.wait()?.get() }
+        }
+        try standby(false)
+        #expect(try fixture.administration().revoke([record.keyID]) == [.unchanged])
+        registry.close()
+    }
+}

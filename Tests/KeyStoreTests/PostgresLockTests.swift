@@ -1,0 +1,71 @@
+import AppAttest
+import Bytes
+import Foundation
+import GatewayTesting
+import KeyStore
+import Postgres
+import PostgresKeyStore
+import Testing
+
+/// Gateways and commands lock the same rows, in one order.
+@Suite(
+    "Locks of a PostgreSQL registry", .enabled(if: PostgresServer.isInstalled),
+    .timeLimit(.minutes(10)))
+final class PostgresLockTests {
+    private let fixture: PostgresFixture
+    private var generator = SeededGenerator(seed: 84)
+
+    init() throws { fixture = try PostgresFixture() }
+
+    private func hold(_ record: KeyRecord) throws -> ChildProcess {
+        let hex = Hex.encode(record.keyID.digest.array)
+        return try fixture.hold(
+            "SELECT FROM sallyport.keys WHERE key_id = '\\x\(hex)' FOR UPDATE")
+    }
+
+    private func isWaiting(_ count: Int) throws {
+        try fixture.waitForSessions(count, "wait_event_type = 'Lock'")
+    }
+
+    @Test("a group commit that touches keys in two ways and a revocation never wait in a circle")
+    func groupCommit() throws {
+        let registry = try fixture.registry { $0.connection.commandTimeout = .seconds(60) }
+        let records = (0..<4).map { _ in generator.record() }.sorted {
+            $0.keyID.digest < $1.keyID.digest
+        }
+        for record in records { _ = try registry.enrol(record, challenge: generator.bytes16()) }
+        // A write that waits, so that the next two go together.
+        let first = try hold(records[3])
+        let before = Reply<Result<DurableOutcome, StoreError>>()
+        registry.advanceDurably(records[3].keyID, counter: 1) { before.give($0) }
+        try isWaiting(1)
+        let counted = Reply<Result<DurableOutcome, StoreError>>()
+        registry.advanceDurably(records[2].keyID, counter: 1) { counted.give($0) }
+        let noted = Reply<Result<UserKeys?, StoreError>>()
+        registry.note(
+            KeySighting(
+                keyID: records[0].keyID, user: UserPseudonym(value: generator.bytes16()),
+                milliseconds: 1_790_000_000_000, countedSince: 0)
+        ) { noted.give($0) }
+        // The revocation has the first key and waits for the second.
+        let second = try fixture.server.session(
+            """
+            BEGIN; SELECT FROM sallyport.keys
+            WHERE key_id = '\\x\(Hex.encode(records[1].keyID.digest.array))' FOR UPDATE;
+            SELECT pg_sleep(3601)
+            """, database: fixture.database)
+        try fixture.waitForSessions(1, "query LIKE '%3601%' AND wait_event = 'PgSleep'")
+        let revocation = try fixture.revoking(records.prefix(3).map(\.keyID))
+        try isWaiting(2)
+        try fixture.endSessions("wait_event = 'PgSleep' AND query NOT LIKE '%3601%'")
+        #expect(try before.wait()?.get() == .advanced)
+        // Both the group and the revocation wait now.
+        try isWaiting(2)
+        try fixture.letGo()
+        withExtendedLifetime((first, second)) {}
+        #expect(try revocation.wait()?.get() == [.done, .done, .done])
+        _ = try counted.wait()?.get()
+        #expect(try noted.wait()?.get() == .some(nil))
+        registry.close()
+    }
+}
