@@ -139,17 +139,6 @@ struct EmbeddedCountersTests {
         #expect(bench.advance(key, 7) == .accepted)
     }
 
-    @Test("a revoked key is refused at once, whatever else is wrong")
-    func revocation() {
-        var bench = EmbeddedBench()
-        let key = bench.generator.keyID()
-        #expect(bench.advance(key, 1) == .accepted)
-        bench.counters.revoke(key)
-        #expect(bench.advance(key, 2) == .revoked)
-        let old = bench.use(bench.generator.bytes16(), of: Incarnation(1))
-        #expect(bench.advance(key, 2, challenge: old) == .revoked)
-    }
-
     @Test("eight threads with the same assertion: exactly one is accepted", arguments: [1, 64])
     func race(_ window: Int) throws {
         let counters = EmbeddedCounters(clock: EmbeddedBench.clock(0)) { _ in }

@@ -14,7 +14,6 @@ private struct NaiveStore {
 
     var keys: [KeyID: Key] = [:]
     var spent: [Pair: UInt32] = [:]
-    var revoked: Set<KeyID> = []
     var incarnation: Incarnation
     var now: Int64 = 0
 
@@ -24,7 +23,6 @@ private struct NaiveStore {
     }
 
     mutating func advance(_ advance: CounterAdvance) -> CounterVerdict {
-        if revoked.contains(advance.keyID) { return .revoked }
         if advance.challenge.incarnation != incarnation { return .incarnationChanged }
         if advance.challenge.expiresAt <= now { return .challengeExpired }
         let pair = Pair(keyID: advance.keyID, challenge: advance.challenge.id)
@@ -61,10 +59,6 @@ struct EmbeddedModelTests {
             #expect(verdict == model.advance(advance), "seed \(seed), step \(step): \(advance)")
             sent.append(advance)
             bench.now += Int64.random(in: 0...5, using: &bench.generator)
-            if step % 400 == 399 {
-                bench.counters.revoke(keys[step / 400])
-                model.revoked.insert(keys[step / 400])
-            }
         }
     }
 

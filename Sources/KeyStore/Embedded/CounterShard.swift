@@ -31,7 +31,6 @@ struct CounterShard: Sendable {
     /// One bit for each counter (modulo the ring's size) accepted within a ring below the highest.
     private var rings: [UInt64] = []
     private var spent = SpentChallenges()
-    private var revoked: Set<KeyID> = []
     private var sweepPosition = 0
     /// Highest counters of forgotten entries, for the registry.
     private var forgotten: [(keyID: KeyID, counter: UInt32)] = []
@@ -46,13 +45,6 @@ struct CounterShard: Sendable {
 
     private var ringBitCount: Int { bounds.ringWordCount * 64 }
 
-    mutating func revoke(_ keyID: KeyID) { revoked.insert(keyID) }
-
-    /// The verdict on a challenge of another incarnation: revocation is named first.
-    func refusalOfOldChallenge(_ keyID: KeyID) -> CounterVerdict {
-        revoked.contains(keyID) ? .revoked : .incarnationChanged
-    }
-
     // MARK: advancing
 
     /// All or nothing; `now` in milliseconds of the store's clock.
@@ -63,7 +55,6 @@ struct CounterShard: Sendable {
         spent.rotate(now: clock, lifeMilliseconds: bounds.retention)
         // Last: the key that is asked for must not be forgotten just before it is looked up.
         defer { sweep(now: clock, stepCount: 4) }
-        if revoked.contains(advance.keyID) { return .revoked }
         // By the clock that forgets it once it is spent, so never in between.
         guard advance.challenge.expiresAt > clock else { return .challengeExpired }
         let fingerprint = SpentChallenges.fingerprint(

@@ -131,8 +131,7 @@ public final class EmbeddedCounters: Sendable {
         let isCurrent = advance.challenge.incarnation == incarnation
         let (verdict, floors) = shard(hash).withLock { shard in
             guard isCurrent else {
-                let verdict = shard.refusalOfOldChallenge(advance.keyID)
-                return (verdict, [(keyID: KeyID, counter: UInt32)]())
+                return (CounterVerdict.incarnationChanged, [(keyID: KeyID, counter: UInt32)]())
             }
             let verdict = shard.advance(
                 advance, keyHash: hash, now: nowMilliseconds + clock.base)
@@ -140,11 +139,6 @@ public final class EmbeddedCounters: Sendable {
         }
         if !floors.isEmpty { raiseFloors(floors) }
         return verdict
-    }
-
-    /// Refuses the key from now on, whatever the caches of the workers still say.
-    public func revoke(_ keyID: KeyID) {
-        shard(Self.hash(keyID)).withLock { $0.revoke(keyID) }
     }
 
     /// Forgets what has expired among `stepCount` entries of each shard: for a slow timer, so that
