@@ -186,7 +186,9 @@ let package = Package(
         tests(
             "RequestPathTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
-        tests("FaultTests", ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "JSON"]),
+        tests(
+            "FaultTests",
+            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "JSON", "SQLite"]),
         tests("ConformanceTests", ["GatewayTesting"]),
         tests("TidyTests", []),
     ],

@@ -9,8 +9,8 @@ struct CapturedCall: Sendable {
 
 /// What clients, attackers and operators of a fault run know, and what must never happen.
 final class FaultLedger: @unchecked Sendable {
-    /// How long other gateways may take to hear of a revocation; a busy machine takes longest.
-    private static let revocationGrace: TimeInterval = 5
+    /// How soon every gateway that runs refuses a revoked key: what is promised, and no more.
+    private static let revocationGrace: TimeInterval = 1
 
     private struct Books {
         var signed: Set<String> = []
@@ -21,6 +21,9 @@ final class FaultLedger: @unchecked Sendable {
         /// Keys whose revocation was ordered, and when it was acknowledged.
         var ordered: Set<String> = []
         var revoked: [String: Date] = [:]
+        /// A gateway stands still, or until when one did: it heard nothing meanwhile.
+        var isStill = false
+        var wentOnAt = Date.distantPast
         var violations: [String] = []
         var verdicts: [String: Int] = [:]
         var faults: [String: Int] = [:]
@@ -121,11 +124,21 @@ final class FaultLedger: @unchecked Sendable {
             if !books.accepted.insert(call.bodyText).inserted {
                 books.violations.append("answered with 200 twice: \(call.bodyText)")
             }
-            if let since = books.revoked[keyID],
-                start.timeIntervalSince(since) > Self.revocationGrace
+            if let since = books.revoked[keyID], !books.isStill,
+                start.timeIntervalSince(max(since, books.wentOnAt)) > Self.revocationGrace
             {
                 books.violations.append("accepted after its revocation: \(call.bodyText)")
             }
+        }
+    }
+
+    /// A gateway stands still during `body`: its second begins when it goes on.
+    func standingStill(_ body: () -> Void) {
+        changed.withLock { books.isStill = true }
+        body()
+        changed.withLock {
+            books.isStill = false
+            books.wentOnAt = Date()
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import GatewayTesting
 import JSON
+import SQLite
 import Testing
 
 /// Each scenario of `Tests/FaultTests` is one test; they take turns, since each fills the machine.
@@ -39,9 +40,21 @@ extension Fault {
     static func stopGateway() -> Fault {
         Fault("SIGSTOP of a gateway") { run in
             let process = run.anyGateway().current
-            process.stop()
+            run.ledger.standingStill {
+                process.stop()
+                run.hold()
+                process.resume()
+            }
+        }
+    }
+
+    /// Another process holds the write lock of the registry's file.
+    static func lockRegistry() -> Fault {
+        Fault("lock of the registry") { run in
+            let other = try Connection(path: run.site.directory.path(of: "registry.db"))
+            try other.begin(.immediate)
             run.hold()
-            process.resume()
+            other.rollback()
         }
     }
 }
@@ -49,7 +62,7 @@ extension Fault {
 extension FaultTests {
     @Suite("of gateways")
     struct Gateways {
-        @Test("with counters of its own, killed, stopped and reloaded")
+        @Test("with counters of its own, killed, stopped and reloaded, its registry locked")
         func embedded() throws {
             let site = try FaultSite()
             site.configuration.workers = 2
@@ -64,6 +77,7 @@ extension FaultTests {
             }
             try FaultRun("embedded counters", site, [gateway]).run([
                 .killGateway(), .terminateGateway(), .stopGateway(), .upgradeGateway(), reload,
+                .lockRegistry(),
             ])
         }
 
