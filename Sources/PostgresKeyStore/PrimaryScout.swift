@@ -13,6 +13,7 @@ final class PrimaryScout {
     private var session: PostgresSession?
     private var opening: RegistryOpening?
     private var timer: Timer?
+    private var isLooking = false
 
     init(loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin) {
         self.loop = loop
@@ -31,7 +32,10 @@ final class PrimaryScout {
     }
 
     private func lookAtNext() {
+        // A server that does not answer has its time (`connect_timeout`).
+        guard !isLooking else { return }
         end()
+        isLooking = true
         let host = hosts.removeFirst()
         hosts.append(host)
         var connection = configuration.connection
@@ -63,9 +67,17 @@ extension PrimaryScout: PostgresSessionOwner {
         return step
     }
 
-    func sessionBecameReady(_ session: PostgresSession) { session.close() }
+    func sessionBecameReady(_ session: PostgresSession) { hasLooked(session) }
 
-    func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) { session.close() }
+    /// Also where it was only looked at.
+    func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
+        hasLooked(session)
+    }
+
+    private func hasLooked(_ session: PostgresSession) {
+        session.close()
+        isLooking = false
+    }
 
     func sessionWasNotified(_ session: PostgresSession) {}
 }
