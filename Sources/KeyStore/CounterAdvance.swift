@@ -74,7 +74,8 @@ public struct CounterAdvance: Hashable, Sendable {
     }
 }
 
-/// What the counter store says. Everything but `accepted` leaves it unchanged.
+/// What the counter store says. Everything but `accepted` leaves it unchanged, and `stateHealed`,
+/// which only forbids more than before.
 public enum CounterVerdict: Hashable, Sendable {
     case accepted
     /// The challenge was spent before with this very counter: the same assertion again.
@@ -94,6 +95,9 @@ public enum CounterVerdict: Hashable, Sendable {
     case challengeExpired
     /// The challenge was sealed under another incarnation of the store.
     case incarnationChanged
+    /// What the store kept of the key was damaged. It goes on at this counter, and whether this one
+    /// was used cannot be known any more.
+    case stateHealed
     /// Not asked, or refused by the store: nothing was changed.
     case unavailable
     /// Not asked, since a bound of this process is reached: nothing was changed.

@@ -5,7 +5,8 @@ public import AppAttest
 public struct StoreMoment: Hashable, Sendable {
     /// Under which a challenge must be sealed to be accepted.
     public let incarnation: Incarnation
-    /// Never goes back while the incarnation is the same.
+    /// Goes back by no more than seconds while the incarnation is the same: Redis' clock may be
+    /// corrected.
     public let milliseconds: Int64
 
     public init(incarnation: Incarnation, milliseconds: Int64) {

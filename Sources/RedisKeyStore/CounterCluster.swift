@@ -63,9 +63,9 @@ final class CounterCluster {
 
     var isConnected: Bool { nodes.values.contains { $0.isConnected } }
 
-    func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
+    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
         let tag = keyID.map(layout.tag) ?? layout.tag(challenge)
-        return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }?.incarnation
+        return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }?.moment
     }
 
     /// Once in an interval: what may have changed without anybody's saying so.

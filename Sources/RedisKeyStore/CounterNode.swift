@@ -29,6 +29,11 @@ final class CounterNode {
     private var isChecking = false
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
     private let checkPatience: Duration
+    /// What was found last, and when its answer came.
+    private var look: ServerLook?
+    private var lookedAt = MonotonicInstant(nanoseconds: 0)
+    /// When a call of the counter script looks at the whole identity again.
+    private var lookDueAt = MonotonicInstant(nanoseconds: 0)
     private var command = RedisCommand()
     private lazy var confirmation = ReplicaConfirmation(loop: loop, wait: wait) { [weak self] in
         self?.connection
@@ -37,7 +42,15 @@ final class CounterNode {
     /// Name of the record of the incarnation, in a slot of this master.
     private(set) var record: [UInt8]
     /// Nil until the first connection; the last known one while there is none.
-    private(set) var incarnation: Incarnation?
+    var incarnation: Incarnation? { look?.incarnation }
+    /// That incarnation, and the server's clock as it goes on here since.
+    var moment: StoreMoment? {
+        look.map {
+            StoreMoment(
+                incarnation: $0.incarnation, milliseconds: $0.milliseconds + elapsedMilliseconds)
+        }
+    }
+    private var elapsedMilliseconds: Int64 { Int64((loop.now - lookedAt).wholeMilliseconds) }
     private(set) var isConnected = false
     /// Why there is no connection, or was none before the present one.
     private(set) var lastFailure: RedisFailure?
@@ -112,9 +125,16 @@ final class CounterNode {
         guard let connection, let scriptDigest, isConnected else {
             return reply(.verdict(.unavailable))
         }
-        // A worker that stood still may have missed that slots went away and came back.
-        if isCluster, loop.now >= checkDueAt { checkIncarnation(isForced: true) }
+        // A worker that stood still may have missed whatever came and went.
+        if loop.now >= checkDueAt { checkIncarnation(isForced: true) }
         if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
+        var call = call
+        call.notedMilliseconds = look?.notedMilliseconds ?? 0
+        // One of another incarnation is refused before the script would look.
+        if loop.now >= lookDueAt, call.incarnation == incarnation {
+            call.look = isCluster ? .cluster : .server
+            lookDueAt = loop.now + CounterScript.lookInterval
+        }
         call.write(
             digest: scriptDigest, record: record, isRecordKey: !isCluster, to: &command)
         connection.send(command) { [weak self] outcome in
@@ -130,6 +150,8 @@ final class CounterNode {
                     self?.dropForGarbage()
                     return reply(.verdict(.unknown))
                 }
+                // A revoked key as well.
+                if verdict == .revoked, call.look != .quick, let self { lookDueAt = loop.now }
                 self?.compareIncarnation(with: call, verdict)
                 guard verdict == .accepted, let self, wait != nil else {
                     return reply(.verdict(verdict))
@@ -172,6 +194,8 @@ final class CounterNode {
             return run(call, isAsking: isAsking, isAgain: true, reply: reply)
         case .refusedByConnection:
             connection?.retire(because: .refusedByServer(String(line.prefix(200))))
+        case .other where ServerLife.isRefusal(line):
+            connection?.retire(because: .refusedByServer(String(line.prefix(200))))
         case .noScript, .refused, .other: break
         }
         reply(.verdict(Self.verdict(ofError: line)))
@@ -181,7 +205,7 @@ final class CounterNode {
         switch RedisServerError(line) {
         case .noScript, .refused, .refusedByConnection: .unavailable
         // The script's own refusal, before it wrote anything.
-        case .other: line.hasPrefix("DAMAGED ") ? .unavailable : .unknown
+        case .other: ServerLife.isRefusal(line) ? .unavailable : .unknown
         }
     }
 
@@ -224,12 +248,11 @@ final class CounterNode {
     /// Asks again where a reply contradicts the incarnation last known. A client that brings a
     /// challenge older than that does not.
     private func compareIncarnation(with call: CounterScript.Call, _ verdict: CounterVerdict) {
-        guard call.part != .count else { return }
         switch verdict {
         case .incarnationChanged: if call.incarnation == incarnation { checkIncarnation() }
         case .accepted, .replayed, .challengeSpent, .counterUsed, .counterTooLow, .rateLimited:
             if call.incarnation != incarnation { checkIncarnation() }
-        case .challengeExpired, .revoked, .unavailable, .full, .unknown: break
+        case .challengeExpired, .stateHealed, .revoked, .unavailable, .full, .unknown: break
         }
     }
 
@@ -239,18 +262,24 @@ final class CounterNode {
         isChecking = true
         checkDueAt = loop.now + checkPatience
         let record = record
-        connection.send(IncarnationScript.command(record: record, isCluster: isCluster)) {
-            [weak self] outcome in
+        connection.send(lookCommand()) { [weak self] outcome in
             guard let self else { return }
             isChecking = false
             // The answer about another record, in a slot that has moved away.
             guard record == self.record, case .reply(let reply) = outcome else { return }
-            if let found = IncarnationScript.incarnation(reply) {
-                adopt(found)
-            } else {
-                giveUp(on: reply)
-            }
+            if let found = ServerLook(reply) { adopt(found) } else { giveUp(on: reply) }
         }
+    }
+
+    private func lookCommand() -> RedisCommand {
+        var earliest: Int64 = 0
+        if let look {
+            // The answer was under way for a moment, so that the server's clock is ahead of this.
+            earliest =
+                look.milliseconds + elapsedMilliseconds - Int64(ServerLife.stepMilliseconds)
+        }
+        return IncarnationScript.command(
+            record: record, isCluster: isCluster, since: look, earliestMilliseconds: earliest)
     }
 
     /// The master's slots have changed. Where the record stays, it is looked at again, because
@@ -258,15 +287,16 @@ final class CounterNode {
     func moveRecord(to name: [UInt8]) {
         if name != record {
             record = name
-            incarnation = nil
+            look = nil
         }
         checkIncarnation(isForced: true)
     }
 
-    private func adopt(_ found: Incarnation) {
-        guard found != incarnation else { return }
-        incarnation = found
-        if isConnected { onStateChange?() }
+    private func adopt(_ found: ServerLook) {
+        let isChanged = found.incarnation != incarnation
+        look = found
+        lookedAt = loop.now
+        if isChanged, isConnected { onStateChange?() }
     }
 }
 
@@ -274,10 +304,10 @@ extension CounterNode: RedisConnectionOwner {
     func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep {
         switch reply {
         case nil:
-            return .send(IncarnationScript.command(record: record, isCluster: isCluster))
+            return .send(lookCommand())
         case .error(let line): return .refused("handshake: \(line.prefix(200))")
         case .some(let reply):
-            if let found = IncarnationScript.incarnation(reply) {
+            if let found = ServerLook(reply) {
                 adopt(found)
                 return .send(RedisCommand("SCRIPT", "LOAD", CounterScript.source))
             }
@@ -292,6 +322,7 @@ extension CounterNode: RedisConnectionOwner {
     func connectionBecameReady() {
         isConnected = true
         checkDueAt = loop.now + checkPatience
+        lookDueAt = loop.now
         isChecking = false
         isLoadingScript = false
         onStateChange?()

@@ -8,10 +8,12 @@ import Redis
 /// is ever done in part and no two callers can both win. Three reads and two writes when all is
 /// well.
 ///
-/// The replication history is compared at every call, at a third of the script's cost: a server
-/// that is demoted, filled with older data and promoted again keeps its connections and its
-/// process, and the record of the incarnation comes back with the data.
-enum CounterScript {
+/// Role, replication history and time are compared at every call, at half of the script's cost: a
+/// server that is demoted, filled with older data and promoted again keeps its connections and its
+/// process, and the record of the incarnation comes back with the data. What else ``ServerLife``
+/// lists costs as much as the whole rest, and is compared at the first call of a worker after
+/// ``lookInterval``: at every call where there are few, and at few where there are many.
+package enum CounterScript {
     /// What the script answers. None of them is 0 or 1, which half of Redis' own commands answer.
     enum Code: Int64, CaseIterable {
         case accepted = 11
@@ -23,6 +25,9 @@ enum CounterScript {
         /// With the number of the rate, from 1, and the milliseconds until it has a token.
         case rateLimited = 17
         case counterTooLow = 18
+        /// The device's state was no state, and has been replaced.
+        case stateHealed = 19
+        case challengeExpired = 20
     }
 
     /// What one call does.
@@ -35,9 +40,21 @@ enum CounterScript {
         case count
     }
 
+    /// What the script looks at.
+    enum Look: String {
+        /// Role, history and time.
+        case quick = ""
+        /// The whole identity of a server by itself, or of a cluster's.
+        case server, cluster
+    }
+
     /// Bits of the ring: how far below the highest counter a device's past is remembered, and so
     /// the widest window.
     static let windowSizeMax = 1024
+    /// How long a worker's calls rely on what one of them has found the server to be.
+    static let lookInterval = Duration.milliseconds(50)
+    /// Milliseconds: far beyond any life of a challenge, far below what Redis takes for `PX`.
+    private static let lifeMax: Int64 = 100 * 366 * 24 * 3600 * 1000
     /// Buckets kept of one device. More limits than this cannot be told to the script.
     static let rateCountMax = 8
 
@@ -49,9 +66,13 @@ enum CounterScript {
         let counter: UInt32
         let windowSize: Int
         let floor: UInt32
-        let spentMilliseconds: Int
+        let expiresAt: Int64
+        let graceMilliseconds: Int
         let stateMilliseconds: Int
         var rates: [CounterRate] = []
+        /// The time of the record that the worker saw last.
+        var notedMilliseconds: Int64 = 0
+        var look = Look.quick
 
         /// Calls the script that the server knows under `digest`. `record` is the name of the
         /// incarnation's record; it is one of the script's keys where servers do not mind.
@@ -82,8 +103,11 @@ enum CounterScript {
             command.append(Int(counter))
             command.append(windowSize)
             command.append(Int(floor))
-            command.append(spentMilliseconds)
+            command.append(Int(expiresAt))
+            command.append(graceMilliseconds)
             command.append(stateMilliseconds)
+            command.append(Int(notedMilliseconds))
+            command.append(look.rawValue)
             guard part != .spend else { return }
             for rate in rates.prefix(CounterScript.rateCountMax) {
                 command.append(rate.identityBytes)
@@ -97,9 +121,12 @@ enum CounterScript {
     /// counter that it was spent with, 4 incarnation record. Only 3 to `spend`, only 1 and 2 to
     /// `count`; without 4 where a cluster would not take a name of another slot, which is read all
     /// the same.
-    /// ARGV: 1 part, 2 name of the incarnation record, 3 incarnation of the challenge, 4 counter,
-    /// 5 window size, 6 floor, 7 and 8 how long the spent mark and the device state live, in
-    /// milliseconds; then three for each rate: identity, interval, depth.
+    /// ARGV: 1 part, 2 name of the incarnation record, 3 incarnation of the challenge (to `count`:
+    /// that of the server, as its worker knows it), 4 counter, 5 window size, 6 floor, 7 end of the
+    /// challenge by the server's clock, 8 and 9 how long after it the spent mark is kept, and the
+    /// device state after this call, in milliseconds, 10 time of the record when it was seen last,
+    /// 11 `server` or `cluster` where the whole identity is looked at; then three for each rate:
+    /// identity, interval, depth.
     ///
     /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
     /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
@@ -109,8 +136,10 @@ enum CounterScript {
     /// mixed on one device. `strict` is a window of one: only the highest counter itself lies in
     /// it, and its bit is set.
     ///
-    /// A device without state begins at the floor with all bits set: what lies below was used.
-    static let source = """
+    /// A device without state begins at the floor with all bits set: what lies below was used. So
+    /// does one whose state is none, as nothing here writes it, at the floor or at the counter of
+    /// the request that found it, which was signed by the device and is refused.
+    package static let source = """
         local part = ARGV[1]
         local spentName = part == 'spend' and KEYS[1] or KEYS[3]
         local revoked, state = false, false
@@ -118,24 +147,48 @@ enum CounterScript {
           revoked, state = unpack(redis.call('MGET', KEYS[1], KEYS[2]), 1, 2)
           if revoked then return \(Code.revoked.rawValue) end
         end
+        local record = redis.call('GET', ARGV[2])
+        if not record or #record < \(ServerLife.recordByteCountMin)
+            or string.sub(record, 1, 16) ~= ARGV[3] then
+          return \(Code.incarnationChanged.rawValue)
+        end
+        local replication = redis.call('INFO', 'replication')
+        if not string.find(replication, '\\nrole:master\\r', 1, true) then
+          return redis.error_reply('READONLY this server is not a master')
+        end
+        local time = redis.call('TIME')
+        local now = time[1] * 1000 + math.floor(time[2] / 1000)
+        local noted = tonumber(string.sub(record, 59, 73)) or -1
+        local history = 'master_replid:' .. string.sub(record, 18, 57) .. '\\r'
+        local lives = string.find(replication, history, 1, true) and noted >= tonumber(ARGV[10])
+            and now >= noted - \(ServerLife.stepMilliseconds)
+            and now <= noted + \(ServerLife.lookMilliseconds)
+        if lives and ARGV[11] ~= '' then
+          \(ServerLife.functions)
+          local found, commands = identity(ARGV[11] == 'cluster')
+          if not found then return redis.error_reply(commands) end
+          local counted = tonumber(string.sub(record, 75, 89))
+          lives = string.sub(record, \(ServerLife.recordByteCountMin + 1)) == found and counted
+              and commands >= counted
+        end
+        if not lives then
+          -- Nobody else shall take it for a living one.
+          redis.pcall('SET', ARGV[2], '', 'KEEPTTL')
+          return \(Code.incarnationChanged.rawValue)
+        end
         if part ~= 'count' then
-          local record = redis.call('GET', ARGV[2])
-          if not record or string.sub(record, 1, 16) ~= ARGV[3] then
-            return \(Code.incarnationChanged.rawValue)
-          end
-          local replication = redis.call('INFO', 'replication')
-          local history = string.match(replication, 'master_replid:(%x+)') or ''
-          if not string.find(record, ' ' .. history, 17, true) then
-            return \(Code.incarnationChanged.rawValue)
-          end
           local spent = redis.call('GET', spentName)
           if spent then
             if spent == ARGV[4] then return \(Code.replayed.rawValue) end
             return \(Code.challengeSpent.rawValue)
           end
+          if tonumber(ARGV[7]) <= now then return \(Code.challengeExpired.rawValue) end
         end
+        local function milliseconds(count) return math.min(math.max(count, 1), \(lifeMax)) end
+        local spentFor = milliseconds(tonumber(ARGV[7]) - now + tonumber(ARGV[8]))
+        local keptFor = milliseconds(math.max(spentFor, tonumber(ARGV[9])))
         if part == 'spend' then
-          local written = redis.pcall('SET', spentName, ARGV[4], 'PX', ARGV[7])
+          local written = redis.pcall('SET', spentName, ARGV[4], 'PX', spentFor)
           if written.err then return written end
           return \(Code.accepted.rawValue)
         end
@@ -145,7 +198,10 @@ enum CounterScript {
         local highest, ring, buckets = floor, nil, ''
         if state then
           if #state < 132 or #state % 16 ~= 4 then
-            return redis.error_reply('DAMAGED state of a device')
+            local healed = struct.pack('>I4', counter) .. string.rep(string.char(255), 128)
+            local written = redis.pcall('SET', KEYS[2], healed, 'PX', keptFor)
+            if written.err then return written end
+            return \(Code.stateHealed.rawValue)
           end
           local kept = struct.unpack('>I4', state)
           if kept >= floor then highest, ring = kept, string.sub(state, 5, 132) end
@@ -186,11 +242,10 @@ enum CounterScript {
             .. string.char(bit.bor(string.byte(ring, place + 1), mask))
             .. string.sub(ring, place + 2)
 
-        if #ARGV > 8 then
-          local time = redis.call('TIME')
+        if #ARGV > 11 then
           local now = time[1] * 1000000 + time[2]
           local taken = {}
-          for index = 9, #ARGV, 3 do
+          for index = 12, #ARGV, 3 do
             local interval, depth = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
             local full = 0
             for at = 1, #buckets, 16 do
@@ -203,7 +258,7 @@ enum CounterScript {
             -- A clock that was set back must not empty a bucket for longer than it takes to fill.
             full = math.max(math.min(full, now + depth), now) + interval
             if full - now > depth then
-              return {\(Code.rateLimited.rawValue), (index - 6) / 3,
+              return {\(Code.rateLimited.rawValue), (index - 9) / 3,
                   math.ceil((full - now - depth) / 1000)}
             end
             taken[#taken + 1] = ARGV[index] .. struct.pack('>d', full)
@@ -218,9 +273,9 @@ enum CounterScript {
 
         -- A replica, a full memory or a failing disk refuse the first write, never a later one.
         local kept = struct.pack('>I4', highest) .. ring .. buckets
-        local written = redis.pcall('SET', KEYS[2], kept, 'PX', ARGV[8])
+        local written = redis.pcall('SET', KEYS[2], kept, 'PX', keptFor)
         if written.err then return written end
-        if part == 'whole' then redis.call('SET', spentName, ARGV[4], 'PX', ARGV[7]) end
+        if part == 'whole' then redis.call('SET', spentName, ARGV[4], 'PX', spentFor) end
         return \(Code.accepted.rawValue)
         """
 
@@ -236,6 +291,8 @@ enum CounterScript {
             case .revoked: .revoked
             case .incarnationChanged: .incarnationChanged
             case .replayed: .replayed
+            case .stateHealed: .stateHealed
+            case .challengeExpired: .challengeExpired
             case .rateLimited, nil: nil
             }
         case .array(let parts):

@@ -10,7 +10,6 @@ struct CounterTrial {
     private let recordName: [UInt8]
     private let keyID: KeyID
     private let isCluster: Bool
-    private let identity: String
 
     /// Accepted, seen again, and the same counter with another challenge.
     static let calls: [(counter: UInt32, challenge: UInt64, expected: CounterScript.Code)] = [
@@ -18,11 +17,10 @@ struct CounterTrial {
     ]
     private static let lifeMilliseconds = 60_000
 
-    init(prefix: String, identity: String, isCluster: Bool) {
+    init(prefix: String, isCluster: Bool) {
         let name = IncarnationScript.text(Incarnation(RandomBytes.word()))
         layout = RedisKeyLayout(prefix: "\(prefix)doctor:\(name):")
         keyID = KeyID(digest: RandomBytes.bytes32())
-        self.identity = identity
         self.isCluster = isCluster
         // In a cluster all that is tried lies in one slot.
         recordName = layout.record(tag: isCluster ? layout.tag(keyID) : nil)
@@ -31,27 +29,31 @@ struct CounterTrial {
     /// A name in the slot in which all is tried.
     var slot: RedisSlot { RedisSlot(ofKey: recordName) }
 
-    /// Writes the record that the incarnation script would write, but with an end: so the script
-    /// finds it and writes nothing that would stay.
+    /// Writes a record of nobody's with an end, which the incarnation script leaves to its own: so
+    /// that nothing would stay.
     var record: RedisCommand {
         var command = RedisCommand("SET")
         command.append(recordName)
-        command.append(IncarnationScript.text(incarnation) + identity)
+        command.append("none")
         command.append("PX")
         command.append(Self.lifeMilliseconds)
         return command
     }
 
     var incarnationCall: RedisCommand {
-        IncarnationScript.command(record: recordName, isCluster: isCluster)
+        IncarnationScript.command(record: recordName, fresh: incarnation, isCluster: isCluster)
     }
 
-    func counterCall(_ digest: String, counter: UInt32, challenge: UInt64) -> RedisCommand {
+    /// `now`: of the server's clock.
+    func counterCall(
+        _ digest: String, counter: UInt32, challenge: UInt64, now: Int64
+    ) -> RedisCommand {
         var command = RedisCommand()
         CounterScript.Call(
             part: .whole, names: names(challenge), incarnation: incarnation, counter: counter,
-            windowSize: 1, floor: 0, spentMilliseconds: Self.lifeMilliseconds,
-            stateMilliseconds: Self.lifeMilliseconds
+            windowSize: 1, floor: 0, expiresAt: now + Int64(Self.lifeMilliseconds),
+            graceMilliseconds: 0, stateMilliseconds: Self.lifeMilliseconds,
+            look: isCluster ? .cluster : .server
         ).write(digest: digest, record: recordName, isRecordKey: true, to: &command)
         return command
     }

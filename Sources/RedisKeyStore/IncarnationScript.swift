@@ -5,59 +5,84 @@ import Redis
 /// The script that finds the incarnation of a server, or begins a new one.
 ///
 /// The record names the process (`run_id`) and the replication history (`master_replid`) under
-/// which it was written. A restart changes the first, a promotion the second, also where a master
-/// was demoted, filled from a replica that lagged behind it, and promoted again without ever
-/// stopping. A record of another process or history was copied, restored or replicated from
-/// elsewhere, and counters may be missing beside it. The script reads both names itself, so that
-/// nothing can happen between looking and replacing.
+/// which it was written, and what else ``ServerLife`` lists. A restart changes the first, a
+/// promotion the second, also where a master was demoted, filled from a replica that lagged behind
+/// it, and promoted again without ever stopping. A record of another process or history was copied,
+/// restored or replicated from elsewhere, and counters may be missing beside it. The script reads
+/// all of it itself, so that nothing can happen between looking and replacing.
 ///
 /// The history also changes when a master gets its first replica, or gets one after an hour without
 /// any: then clients sign once more than was needed.
 ///
-///     <incarnation, 16 hexadecimal digits> <run_id> <master_replid>[ <configuration epoch>]
+/// Each look writes the record again with the server's time, and whoever looked remembers that
+/// time: a record that is older than what somebody has seen came back from a dump, and one that
+/// nobody has looked at for long may have come back with its whole machine.
 ///
 /// In a cluster each master has a record of its own, with its configuration epoch: a master that
 /// takes a slot back from another has a higher one than before, and what the other lost while it
 /// had the slot is refused here.
 ///
 /// A server that may evict keys is refused: it would forget a spent challenge together with its
-/// counter, and nothing would tell.
-enum IncarnationScript {
+/// counter. One that has evicted keys begins another incarnation.
+package enum IncarnationScript {
     static let digitCount = 16
+    static let historyByteCount = 40
 
-    /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation, 2 `cluster` or nothing. Answers with
-    /// the one that is valid.
-    static let source = """
-        local server = redis.call('INFO', 'server')
-        local replication = redis.call('INFO', 'replication')
-        local process = string.match(server, 'run_id:(%x+)')
-        local history = string.match(replication, 'master_replid:(%x+)') or ''
-        if not process then return redis.error_reply('NORUNID INFO names no run_id') end
-        if not string.find(replication, 'role:master', 1, true) then
-          return redis.error_reply('READONLY this server is not a master')
-        end
-        local memory = redis.call('INFO', 'memory')
-        local policy = string.match(memory, 'maxmemory_policy:(%S+)') or 'noeviction'
-        if policy ~= 'noeviction' and string.match(memory, 'maxmemory:(%d+)') ~= '0' then
-          return redis.error_reply('EVICTION maxmemory-policy ' .. policy
-              .. ' may throw counters away: set noeviction')
-        end
-        local identity = ' ' .. process .. ' ' .. history
-        if ARGV[2] == 'cluster' then
-          local cluster = redis.call('CLUSTER', 'INFO')
-          identity = identity .. ' ' .. (string.match(cluster, 'cluster_my_epoch:(%d+)') or '')
-        end
-        local record = redis.call('GET', KEYS[1])
-        if record and string.sub(record, 17) == identity then return string.sub(record, 1, 16) end
-        redis.call('SET', KEYS[1], ARGV[1] .. identity)
-        return ARGV[1]
-        """
+    /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation, 2 `cluster` or nothing; 3 the history
+    /// of a server that was looked at before, 4 the time that its record had then, 5 what its clock
+    /// shows at least by now. Answers with the valid incarnation, the history, the time that the
+    /// record has and what the clock shows.
+    package static let source =
+        ServerLife.functions + """
+            local replication = redis.call('INFO', 'replication')
+            if not string.find(replication, '\\nrole:master\\r', 1, true) then
+              return redis.error_reply('READONLY this server is not a master')
+            end
+            local history = value(replication, 'master_replid')
+            if not history or #history ~= \(historyByteCount) then
+              return redis.error_reply('NOIDENTITY INFO names no master_replid')
+            end
+            local identity, commands = identity(ARGV[2] == 'cluster')
+            if not identity then return redis.error_reply(commands) end
+            local now = clock()
+            local incarnation, noted = nil, now
+            local record = redis.pcall('GET', KEYS[1])
+            if type(record) == 'table' and not string.find(record.err, 'WRONGTYPE', 1, true) then
+              return record
+            end
+            if type(record) == 'string' and string.sub(record, 18, 57) == history
+                and string.sub(record, \(ServerLife.recordByteCountMin + 1)) == identity then
+              local last = tonumber(string.sub(record, 59, 73)) or -1
+              local counted = tonumber(string.sub(record, 75, 89)) or -1
+              local isAsSeen = ARGV[3] ~= history
+                  or last >= tonumber(ARGV[4]) and now >= tonumber(ARGV[5])
+              if isAsSeen and counted >= 0 and commands >= counted
+                  and now >= last - \(ServerLife.stepMilliseconds)
+                  and now <= last + \(ServerLife.lookMilliseconds) then
+                incarnation, noted = string.sub(record, 1, 16), math.max(last, now)
+              end
+            end
+            local written = redis.pcall('SET', KEYS[1], (incarnation or ARGV[1]) .. ' ' .. history
+                .. string.format(' %015d %015d ', noted, commands) .. identity, 'KEEPTTL')
+            if written.err then
+              if not incarnation then return written end
+              -- A full memory ends no incarnation; that somebody looked is not noted.
+              noted = tonumber(string.sub(record, 59, 73))
+            end
+            return {incarnation or ARGV[1], history, noted, now}
+            """
 
-    static func command(record: [UInt8], isCluster: Bool = false) -> RedisCommand {
+    static func command(
+        record: [UInt8], fresh: Incarnation = Incarnation(RandomBytes.word()),
+        isCluster: Bool = false, since last: ServerLook? = nil, earliestMilliseconds: Int64 = 0
+    ) -> RedisCommand {
         var command = RedisCommand("EVAL", source, "1")
         command.append(record)
-        command.append(text(Incarnation(RandomBytes.word())))
+        command.append(text(fresh))
         command.append(isCluster ? "cluster" : "")
+        command.append(last?.history ?? "")
+        command.append("\(last?.notedMilliseconds ?? 0)")
+        command.append("\(earliestMilliseconds)")
         return command
     }
 
@@ -67,12 +92,36 @@ enum IncarnationScript {
         return String(repeating: "0", count: digitCount - digits.utf8.count) + digits
     }
 
-    /// Nil where `reply` is anything but an incarnation as ``text(_:)`` writes it.
-    static func incarnation(_ reply: RedisReply) -> Incarnation? {
-        guard let text = reply.text, text.utf8.count == digitCount,
-            let value = UInt64(text, radix: 16)
-        else { return nil }
+    /// Nil for anything but an incarnation as ``text(_:)`` writes it.
+    static func incarnation(_ text: String) -> Incarnation? {
+        guard text.utf8.count == digitCount, let value = UInt64(text, radix: 16) else { return nil }
         let incarnation = Incarnation(value)
         return Self.text(incarnation) == text ? incarnation : nil
+    }
+}
+
+/// What a look at a server has found.
+struct ServerLook: Hashable {
+    let incarnation: Incarnation
+    /// `master_replid`.
+    let history: String
+    /// The time in the record: the highest that the server's clock has shown to anybody.
+    let notedMilliseconds: Int64
+    /// What the server's clock showed now.
+    let milliseconds: Int64
+
+    /// Nil where `reply` is anything but the script's answer.
+    init?(_ reply: RedisReply) {
+        guard case .array(let parts) = reply, parts.count == 4,
+            let incarnation = parts[0].text.flatMap(IncarnationScript.incarnation),
+            let history = parts[1].text,
+            history.utf8.count == IncarnationScript.historyByteCount,
+            case .integer(let noted) = parts[2], case .integer(let milliseconds) = parts[3],
+            noted > 0, milliseconds > 0
+        else { return nil }
+        self.incarnation = incarnation
+        self.history = history
+        notedMilliseconds = noted
+        self.milliseconds = milliseconds
     }
 }

@@ -19,9 +19,9 @@ public struct RedisCounterConfiguration: Hashable, Sendable {
     /// that tells a cloned key by a counter that stands still or goes back, down to the floor in
     /// the registry.
     public var deviceLifetime: Duration = .seconds(30 * 24 * 3600)
-    /// Added to the remaining life of a challenge, for which its spent mark is kept: gateways and
-    /// Redis may disagree about the time by this much.
-    public var clockSkew: Duration = .seconds(60)
+    /// For how long after a challenge's end its spent mark is kept: much longer than the server's
+    /// clock may go back without anybody's noticing.
+    public var grace: Duration = .seconds(60)
     /// How often the server is asked whether it still lives under the same incarnation, and a
     /// cluster who keeps what.
     public var checkInterval: Duration = .seconds(1)

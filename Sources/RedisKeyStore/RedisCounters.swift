@@ -9,7 +9,6 @@ public import Redis
 ///
 /// An answer that is lost on the way is `.unknown` and never asked for again.
 public final class RedisCounters {
-    private let loop: EventLoop
     private let configuration: RedisCounterConfiguration
     private let layout: RedisKeyLayout
     private let masters: Masters
@@ -30,7 +29,6 @@ public final class RedisCounters {
     /// Connects, and connects again whenever a connection is lost, until ``close()`` or until
     /// nobody holds this object any more. Call it, and everything else, on the loop's thread.
     public init(loop: EventLoop, configuration: RedisCounterConfiguration) {
-        self.loop = loop
         self.configuration = configuration
         let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
         self.layout = layout
@@ -65,18 +63,13 @@ public final class RedisCounters {
         checkTimer?.scheduleRepeating(every: configuration.checkInterval)
     }
 
-    /// By which a challenge with this id is sealed and judged, for this key or for any. Nil until
-    /// the master that will keep it was reached; by what was last known while it cannot be.
+    /// By which a challenge with this id is sealed and judged, for this key or for any: the clock
+    /// of the master that will keep it, as it goes on here since the last answer. Nil until that
+    /// master was reached; by what was last known while it cannot be.
     public func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
-        incarnation(keyID: keyID, challenge: challenge).map {
-            StoreMoment(incarnation: $0, milliseconds: loop.wallMilliseconds)
-        }
-    }
-
-    func incarnation(keyID: KeyID?, challenge: Bytes16) -> Incarnation? {
         switch masters {
-        case .one(let node): node.incarnation
-        case .cluster(let cluster): cluster.incarnation(keyID: keyID, challenge: challenge)
+        case .one(let node): node.moment
+        case .cluster(let cluster): cluster.moment(keyID: keyID, challenge: challenge)
         }
     }
 
@@ -120,7 +113,10 @@ public final class RedisCounters {
                 return cluster.run(call(request, .whole), in: keySlot, reply: reply)
             }
             let challengeSlot = RedisSlot(ofTag: layout.tag(request.challenge.id))
-            let count = call(request, .count)
+            guard
+                let moment = cluster.moment(keyID: request.keyID, challenge: request.challenge.id)
+            else { return reply(.unavailable) }
+            let count = call(request, .count, moment.incarnation)
             cluster.run(call(request, .spend), in: challengeSlot) { [weak cluster] verdict in
                 guard verdict == .accepted else { return reply(verdict) }
                 guard let cluster else { return reply(.unknown) }
@@ -161,13 +157,15 @@ public final class RedisCounters {
     public func spendToken(
         _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (CounterVerdict) -> Void
     ) {
-        guard let incarnation = incarnation(keyID: nil, challenge: id) else {
-            return reply(.unavailable)
-        }
+        guard let moment = moment(keyID: nil, challenge: id) else { return reply(.unavailable) }
+        // Of a clock that is corrected meanwhile the token knows nothing.
+        let expiresAt = moment.milliseconds.addingReportingOverflow(
+            Int64(max(life, 1) + ServerLife.stepMilliseconds))
         let call = CounterScript.Call(
-            part: .spend, names: layout.names(token: id), incarnation: incarnation, counter: 1,
-            windowSize: 1, floor: 0, spentMilliseconds: max(1, min(life, expiryMax)),
-            stateMilliseconds: 1)
+            part: .spend, names: layout.names(token: id), incarnation: moment.incarnation,
+            counter: 1, windowSize: 1, floor: 0,
+            expiresAt: expiresAt.overflow ? .max : expiresAt.partialValue,
+            graceMilliseconds: configuration.grace.wholeMilliseconds, stateMilliseconds: 1)
         switch masters {
         case .one(let node):
             node.run(call) { outcome in
@@ -191,25 +189,21 @@ public final class RedisCounters {
         }
     }
 
-    private func call(_ request: CounterAdvance, _ part: CounterScript.Part) -> CounterScript.Call {
-        let remaining = request.challenge.expiresAt.subtractingReportingOverflow(
-            loop.wallMilliseconds)
-        let spentFor = max(remaining.overflow ? expiryMax : Int(remaining.partialValue), 0)
-            .addingReportingOverflow(configuration.clockSkew.expiryMilliseconds)
-        let spentMilliseconds = max(
-            1, min(spentFor.overflow ? .max : spentFor.partialValue, expiryMax))
+    /// Under `incarnation`, where it is not that of the challenge.
+    private func call(
+        _ request: CounterAdvance, _ part: CounterScript.Part, _ incarnation: Incarnation? = nil
+    ) -> CounterScript.Call {
         let challenge = request.challenge.id
         return CounterScript.Call(
             part: part,
             names: part == .whole
                 ? layout.names(request.keyID, challenge: challenge)
                 : layout.names(request.keyID, freeChallenge: challenge),
-            incarnation: request.challenge.incarnation, counter: request.counter,
+            incarnation: incarnation ?? request.challenge.incarnation, counter: request.counter,
             windowSize: min(max(request.windowSize, 1), CounterScript.windowSizeMax),
-            floor: request.floor, spentMilliseconds: spentMilliseconds,
-            stateMilliseconds: max(
-                spentMilliseconds, configuration.deviceLifetime.expiryMilliseconds),
-            rates: request.rates)
+            floor: request.floor, expiresAt: request.challenge.expiresAt,
+            graceMilliseconds: configuration.grace.wholeMilliseconds,
+            stateMilliseconds: configuration.deviceLifetime.wholeMilliseconds, rates: request.rates)
     }
 
     /// Logs in anew from now on, wherever a connection is made; what stands stays. Only how servers
@@ -230,15 +224,5 @@ public final class RedisCounters {
         case .one(let node): node.close()
         case .cluster(let cluster): cluster.close()
         }
-    }
-}
-
-/// Far beyond any life of a challenge, far below what Redis takes for `PX`.
-private let expiryMax = 100 * 366 * 24 * 3600 * 1000
-
-extension Duration {
-    /// Whole milliseconds, at most as many as an expiry may have.
-    fileprivate var expiryMilliseconds: Int {
-        components.seconds < Int64(expiryMax / 1000) ? wholeMilliseconds : expiryMax
     }
 }

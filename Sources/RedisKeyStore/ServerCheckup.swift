@@ -8,7 +8,8 @@ struct ServerCheckup {
     private let mayWrite: Bool
     private let report: (RedisCheckupStep) -> Void
     private let dialogue: RedisDialogue
-    private var identity: String?
+    /// What a record names of this server's life; nil where no gateway would use it.
+    private var life: (process: String, history: String)?
     /// What a lost connection is told about.
     private var stepName = "connection"
 
@@ -52,7 +53,7 @@ struct ServerCheckup {
         do throws(RedisFailure) {
             guard try logIn() else { return }
             try checkServer()
-            if identity != nil {
+            if life != nil {
                 try checkEviction()
                 try checkPersistence()
                 try checkReplicas()
@@ -129,10 +130,15 @@ struct ServerCheckup {
         guard let process = server["run_id"], !process.isEmpty else {
             return tell(.failure, "Redis \(version) names no run_id: a restart cannot be noticed")
         }
-        identity = " \(process) \(replication["master_replid"] ?? "")"
-        if slots != nil, let reply = try ask(RedisCommand("CLUSTER", "INFO"), as: "CLUSTER INFO") {
-            let epoch = reply.text.flatMap { ServerInformation($0)["cluster_my_epoch"] }
-            identity? += " \(epoch ?? "")"
+        guard let history = replication["master_replid"],
+            history.utf8.count == IncarnationScript.historyByteCount
+        else {
+            return tell(
+                .failure, "Redis \(version) names no master_replid: a failover cannot be noticed")
+        }
+        life = (process, history)
+        if slots != nil, try ask(RedisCommand("CLUSTER", "INFO"), as: "CLUSTER INFO") == nil {
+            return
         }
         let text = "Redis \(version), \(server["redis_mode"] ?? "standalone"), master"
         let major = version.prefix { $0 != "." }
@@ -219,7 +225,8 @@ struct ServerCheckup {
         case .null: tell(.ok, "none yet: the first gateway begins one")
         case .some(let reply):
             guard let record = reply.text else { return tellUnexpected("GET") }
-            if let identity, record.dropFirst(IncarnationScript.digitCount) == identity {
+            let words = record.split(separator: " ").map(String.init)
+            if let life, words.count > 4, words[1] == life.history, words[4] == life.process {
                 tell(.ok, "\(record.prefix(IncarnationScript.digitCount)), of this server")
             } else {
                 tell(
@@ -240,18 +247,21 @@ struct ServerCheckup {
         } else if reply != nil {
             tellUnexpected("SCRIPT LOAD")
         }
-        guard let identity else { return }
-        let trial = trial(identity)
+        guard life != nil else { return }
+        let trial = trial()
         stepName = "writing"
         guard let reply = try ask(trial.record, as: "SET") else { return }
         guard reply == .simpleString("OK") else { return tellUnexpected("SET") }
         tell(.ok, "a name below \(configuration.keyPrefix)")
         stepName = "incarnation script"
         if let reply = try ask(trial.incarnationCall, as: "EVAL") {
-            let isRight = IncarnationScript.incarnation(reply) == trial.incarnation
-            if isRight { tell(.ok, "runs") } else { tellUnexpected("EVAL") }
+            if let look = ServerLook(reply), look.incarnation == trial.incarnation {
+                tell(.ok, "runs")
+                if let digest { try runCounterScript(digest, trial, now: look.milliseconds) }
+            } else {
+                tellUnexpected("EVAL")
+            }
         }
-        if let digest { try runCounterScript(digest, trial) }
         stepName = "clean-up"
         if case .error(let line) = try dialogue.ask(trial.removal) {
             tell(.warning, "DEL: \(line.prefix(200)): what was tried goes within a minute")
@@ -261,21 +271,22 @@ struct ServerCheckup {
     }
 
     /// In a cluster one whose names lie with this server.
-    private func trial(_ identity: String) -> CounterTrial {
+    private func trial() -> CounterTrial {
         let kept = slots.map { Set($0) }
         while true {
             let trial = CounterTrial(
-                prefix: configuration.keyPrefix, identity: identity, isCluster: kept != nil)
+                prefix: configuration.keyPrefix, isCluster: kept != nil)
             guard let kept, !kept.isEmpty, !kept.contains(trial.slot) else { return trial }
         }
     }
 
     private mutating func runCounterScript(
-        _ digest: String, _ trial: CounterTrial
+        _ digest: String, _ trial: CounterTrial, now: Int64
     ) throws(RedisFailure) {
         stepName = "counter script"
         for (counter, challenge, expected) in CounterTrial.calls {
-            let command = trial.counterCall(digest, counter: counter, challenge: challenge)
+            let command = trial.counterCall(
+                digest, counter: counter, challenge: challenge, now: now)
             guard let reply = try ask(command, as: "EVALSHA") else { return }
             guard reply == .integer(expected.rawValue) else {
                 return tell(.failure, "answers \(reply) instead of \(expected)")

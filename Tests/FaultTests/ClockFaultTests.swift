@@ -8,9 +8,14 @@ extension FaultTests {
         private let redis: RedisServer
         private let site: FaultSite
         private let clocks: [SteppedClock]
+        private let redisClock: SteppedClock
+        private let directory: ScratchDirectory
 
         init() throws {
-            let redis = try RedisServer()
+            let directory = try ScratchDirectory()
+            self.directory = directory
+            redisClock = try SteppedClock("redis", in: directory)
+            let redis = try RedisServer(launcher: redisClock.launcher)
             let site = try FaultSite(counters: impatient(redis.port))
             self.redis = redis
             self.site = site
@@ -24,6 +29,33 @@ extension FaultTests {
                 run.hold()
                 run.replayRecent()
                 try clocks[index].set(0)
+            }
+        }
+
+        /// Redis' own clock, by so much, and back again.
+        private func stepRedis(_ seconds: ClosedRange<Int>, _ name: String) -> Fault {
+            Fault(name) { run in
+                try redisClock.set(Int.random(in: seconds, using: &run.generator))
+                run.hold()
+                run.replayRecent()
+                try redisClock.set(0)
+                run.replayRecent()
+            }
+        }
+
+        /// Both clocks, the data and a gateway, all at once.
+        private var everything: Fault {
+            Fault("clocks, flush and kill -9 at once") { run in
+                let gateway = run.anyGateway()
+                try clocks[0].set(Int.random(in: -600...600, using: &run.generator))
+                try redisClock.set(Int.random(in: -600...600, using: &run.generator))
+                if Bool.random(using: &run.generator) { try redis.command("FLUSHALL") }
+                try gateway.kill()
+                run.replayRecent()
+                try redisClock.set(0)
+                try gateway.start()
+                try clocks[0].set(0)
+                run.replayRecent()
             }
         }
 
@@ -46,7 +78,10 @@ extension FaultTests {
                 step(-20 ... -1, "clock back by seconds"), step(1...20, "clock ahead by seconds"),
                 step(-600 ... -130, "clock back by minutes"),
                 step(130...600, "clock ahead by minutes"),
-                .flush(redis), .killGateway(),
+                stepRedis(-600 ... -10, "Redis' clock back"),
+                stepRedis(1...600, "Redis' clock ahead"),
+                stepRedis(2_764_800...2_764_900, "Redis' clock ahead by 32 days"),
+                everything, .flush(redis), .killGateway(),
             ])
         }
     }

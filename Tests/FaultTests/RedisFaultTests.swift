@@ -15,6 +15,20 @@ extension Fault {
         }
     }
 
+    /// Keys are thrown away while nobody looks, and the policy is right again. In a second, as long
+    /// as the server may still evict, gateways refuse it.
+    static func evict(_ redis: RedisServer) -> Fault {
+        Fault("eviction") { run in
+            try redis.command("CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
+            try redis.command("CONFIG", "SET", "maxmemory", "1")
+            try redis.command("SET", "filler", "x")
+            try redis.command("CONFIG", "SET", "maxmemory", "0")
+            try redis.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+            run.hold()
+            run.replayRecent()
+        }
+    }
+
     static func kill(_ redis: RedisServer, name: String = "kill -9 of Redis") -> Fault {
         Fault(name) { run in
             try redis.kill()
@@ -53,7 +67,7 @@ extension FaultTests {
                     try redis.start()
                     try gateway.start()
                 },
-                .flush(redis), .stop(redis), .killGateway(), .stopGateway(),
+                .flush(redis), .stop(redis), .evict(redis), .killGateway(), .stopGateway(),
             ])
         }
 

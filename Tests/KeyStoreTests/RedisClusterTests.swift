@@ -159,11 +159,14 @@ struct RedisClusterTests {
         for request in [first, second] { #expect(try bench.verdict(request) != .accepted) }
     }
 
-    @Test("refuse what a master accepted before its slot went away and lost its data elsewhere")
-    func lossElsewhere() throws {
+    @Test(
+        "refuse what a master accepted before its slot went away and lost its data elsewhere",
+        arguments: [.milliseconds(5), .seconds(1000)] as [Duration])
+    func lossElsewhere(checkInterval: Duration) throws {
         let cluster = try RedisCluster(replicasPerMaster: 0)
-        // No worker runs while the slot goes and comes: it notices that it has stood still.
-        let bench = try bench(cluster, checkInterval: .milliseconds(5))
+        // No worker runs while the slot goes and comes: it notices that it has stood still, or that
+        // it has not looked for a moment.
+        let bench = try bench(cluster, checkInterval: checkInterval)
         let slot = slot(7)
         let source = try #require(try cluster.master(ofSlot: slot.number))
         let target = try #require(cluster.servers.first { $0 !== source })

@@ -105,13 +105,13 @@ final class RedisCounterBench {
     }
 
     /// Lets the loop do what it has to do meanwhile.
-    func pause() {
+    func pause(_ duration: Duration = .milliseconds(20)) {
         var isOver = false
         let timer = Timer(loop: loop) { [loop] in
             isOver = true
             loop.stop()
         }
-        timer.schedule(after: .milliseconds(20))
+        timer.schedule(after: duration)
         // Others stop the loop as well.
         while !isOver { loop.run() }
     }

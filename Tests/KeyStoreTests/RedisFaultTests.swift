@@ -175,20 +175,40 @@ struct RedisFaultTests {
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
     }
 
-    @Test("refuse a device whose state is damaged, and nobody else")
+    @Test("heal a damaged state at the counter that found it, and accept no counter up to there")
     func damagedState() throws {
         let server = try RedisServer()
         let bench = try RedisCounterBench(server)
-        #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
+        #expect(try bench.verdict(bench.request(counter: 7, challenge: 1)) == .accepted)
         let key = try server.command("KEYS", "*:counter")
+        var counter: UInt32 = 10
+        for rubbish in ["rubbish", "", String(repeating: "x", count: 131)] {
+            try server.command("SET", key, rubbish)
+            func request(_ counter: UInt32, floor: UInt32 = 0) -> CounterAdvance {
+                bench.request(
+                    counter: counter, window: 1024, challenge: 1_000_000 + UInt64(counter),
+                    floor: floor)
+            }
+            // Whether it was used cannot be known, nor whether one below it was.
+            #expect(try bench.verdict(request(counter)) == .stateHealed)
+            #expect(try bench.verdict(request(counter)) == .counterUsed)
+            #expect(try bench.verdict(request(counter - 1)) == .counterUsed)
+            #expect(try bench.verdict(request(counter + 2)) == .accepted)
+            #expect(try bench.verdict(request(counter + 1)) == .accepted)
+            counter += 10
+        }
+        // One that lies below the floor heals nothing.
         try server.command("SET", key, "rubbish")
-        #expect(try bench.verdict(bench.request(counter: 2, challenge: 2)) == .unavailable)
+        #expect(
+            try bench.verdict(bench.request(counter: 50, challenge: 3, floor: 60))
+                == .counterTooLow)
+        #expect(try server.command("GET", key) == "rubbish")
         #expect(bench.worker.isConnected)
         #expect(try bench.verdict(bench.request(key: 2, counter: 2, challenge: 2)) == .accepted)
         // A state of another type counts as none, and is written over.
         try server.command("DEL", key)
         try server.command("LPUSH", key, "x")
-        #expect(try bench.verdict(bench.request(counter: 2, challenge: 2)) == .accepted)
+        #expect(try bench.verdict(bench.request(counter: 200, challenge: 2)) == .accepted)
     }
 
     @Test("know what may have happened when the server dies under load, and come back")
@@ -255,7 +275,7 @@ struct RedisFaultTests {
     func nonsense(answer: String) throws {
         let server = try ScriptedRedisServer { words, connection in
             switch words.first {
-            case "EVAL": .bytes("$16\r\n0123456789abcdef\r\n")
+            case "EVAL": .bytes(ScriptedLook.answer)
             case "SCRIPT": .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
             case "EVALSHA":
                 connection > 0 ? .bytes(":11\r\n") : answer == ":11" ? .last(":11") : .bytes(answer)
@@ -288,7 +308,7 @@ struct RedisFaultTests {
     func errors(line: String, verdict: CounterVerdict, isConnected: Bool) throws {
         let server = try ScriptedRedisServer { words, _ in
             switch words.first {
-            case "EVAL": .bytes("$16\r\n0123456789abcdef\r\n")
+            case "EVAL": .bytes(ScriptedLook.answer)
             case "SCRIPT": .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
             case "EVALSHA": .bytes(line + "\r\n")
             default: .bytes("+OK\r\n")
@@ -303,14 +323,16 @@ struct RedisFaultTests {
     @Test(
         "take no handshake that is not one",
         arguments: [
-            "+OK\r\n", "$16\r\n0123456789ABCDEF\r\n", "$15\r\n0123456789abcde\r\n",
-            "$16\r\n+123456789abcdef\r\n", "-LOADING Redis is loading\r\n", ":1\r\n", "$-1\r\n",
+            "+OK\r\n", ScriptedLook.text("0123456789ABCDEF"), ScriptedLook.text("0123456789abcde"),
+            ScriptedLook.text("+123456789abcdef"), ScriptedLook.text(history: "0"),
+            ScriptedLook.text(time: 0), "$16\r\n0123456789abcdef\r\n",
+            "-LOADING Redis is loading\r\n", ":1\r\n", "$-1\r\n",
             "-NOAUTH Authentication required.\r\n", "rubbish\r\n",
         ])
     func badHandshake(answer: String) throws {
         let server = try ScriptedRedisServer { words, connection in
             switch words.first {
-            case "EVAL": connection < 2 ? .bytes(answer) : .bytes("$16\r\n0123456789abcdef\r\n")
+            case "EVAL": .bytes(connection < 2 ? answer : ScriptedLook.answer)
             case "SCRIPT": .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
             default: .bytes("+OK\r\n")
             }
@@ -321,5 +343,18 @@ struct RedisFaultTests {
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .unavailable)
         try bench.connect()
         #expect(bench.worker.anyIncarnation == Incarnation(0x0123_4567_89ab_cdef))
+    }
+}
+
+/// What the incarnation script answers, where a scripted server says it.
+enum ScriptedLook {
+    static let answer = text("0123456789abcdef")
+
+    static func text(
+        _ incarnation: String = "0123456789abcdef",
+        history: String = String(repeating: "a", count: 40), time: Int = 1_800_000_000_000
+    ) -> String {
+        func bulk(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
+        return "*4\r\n" + bulk(incarnation) + bulk(history) + ":\(time)\r\n:\(time)\r\n"
     }
 }

@@ -61,8 +61,11 @@ final class StoreConnection {
         let words = commands.removeFirst()
         switch words[0] {
         case "EVAL" where words[1] == IncarnationScript.source:
-            if let incarnation = server.incarnation(fresh: words[4]) {
-                reply("$\(incarnation.utf8.count)\r\n\(incarnation)\r\n")
+            let seen = (history: words[6], time: Int64(words[7]) ?? 0)
+            if let look = server.look(fresh: words[4], seen: seen, now: now) {
+                reply(
+                    "*4\r\n$16\r\n\(look.incarnation)\r\n$40\r\n\(look.history)\r\n"
+                        + ":\(look.time)\r\n:\(now)\r\n")
             } else {
                 reply("-READONLY this server is not a master\r\n")
             }
@@ -109,7 +112,8 @@ final class StoreConnection {
         StoreProcess.Call(
             revocation: words[3], device: words[4], spent: words[5], incarnation: words[9],
             counter: UInt32(words[10]) ?? 0, windowSize: Int(words[11]) ?? 1,
-            floor: UInt32(words[12]) ?? 0, spentMilliseconds: Int64(words[13]) ?? 0)
+            floor: UInt32(words[12]) ?? 0, expiresAt: Int64(words[13]) ?? 0,
+            graceMilliseconds: Int64(words[14]) ?? 0, notedTime: Int64(words[16]) ?? 0)
     }
 
     private func reply(_ text: String) { replies += Array(text.utf8) }

@@ -13,8 +13,16 @@ struct StoreData {
         let endsAt: Int64
     }
 
-    /// `<incarnation> <process> <history>`, as the gateway's script writes it.
-    var record: String?
+    /// What the gateway's script writes.
+    struct Record {
+        let incarnation: String
+        let process: String
+        let history: String
+        /// When it was last looked at, in milliseconds of the store's clock.
+        var time: Int64
+    }
+
+    var record: Record?
     var devices: [String: Device] = [:]
     var spent: [String: Spent] = [:]
     var revoked: Set<String> = []
@@ -74,15 +82,29 @@ final class StoreProcess {
 
     // MARK: scripts
 
-    /// `IncarnationScript`: the valid incarnation, or `fresh`; nil where this is no master.
-    func incarnation(fresh: String) -> String? {
+    private static let stepMilliseconds: Int64 = 5_000
+    private static let lookMilliseconds: Int64 = 30_000
+
+    /// `IncarnationScript`: the record, or a new one under `fresh`; nil where this is no master.
+    func look(
+        fresh: String, seen: (history: String, time: Int64), now: Int64
+    ) -> StoreData.Record? {
         guard isMaster else { return nil }
-        let identity = " \(process) \(history)"
-        if let record = data.record, record.dropFirst(16) == identity {
-            return String(record.prefix(16))
+        if var record = data.record, record.process == process, record.history == history,
+            isInTime(record, now), seen.history != history || record.time >= seen.time
+        {
+            record.time = max(record.time, now)
+            data.record = record
+            return record
         }
-        data.record = fresh + identity
-        return fresh
+        let record = StoreData.Record(
+            incarnation: fresh, process: process, history: history, time: now)
+        data.record = record
+        return record
+    }
+
+    private func isInTime(_ record: StoreData.Record, _ now: Int64) -> Bool {
+        (record.time - Self.stepMilliseconds...record.time + Self.lookMilliseconds).contains(now)
     }
 
     /// What `CounterScript` is called with.
@@ -94,7 +116,9 @@ final class StoreProcess {
         let counter: UInt32
         let windowSize: Int
         let floor: UInt32
-        let spentMilliseconds: Int64
+        let expiresAt: Int64
+        let graceMilliseconds: Int64
+        let notedTime: Int64
     }
 
     /// What it has found out, and not written yet.
@@ -111,13 +135,15 @@ final class StoreProcess {
         func refused(_ code: Int) -> Finding { Finding(code: code, change: nil) }
         if data.revoked.contains(call.revocation) { return refused(14) }
         if lack != .incarnation {
-            guard let record = data.record, record.hasPrefix(call.incarnation),
-                record.hasSuffix(" " + history)
+            guard let record = data.record, record.incarnation == call.incarnation,
+                record.history == history, isInTime(record, now), record.time >= call.notedTime
             else { return refused(15) }
+            guard isMaster else { return nil }
         }
         if let spent = data.spent[call.spent], spent.endsAt > now {
             return refused(spent.counter == call.counter ? 16 : 12)
         }
+        if call.expiresAt <= now { return refused(20) }
         if call.counter <= call.floor { return refused(18) }
         var device =
             data.devices[call.device] ?? StoreData.Device(highest: call.floor, base: call.floor)
@@ -134,7 +160,7 @@ final class StoreProcess {
         device.highest = max(device.highest, call.counter)
         device.accepted.insert(call.counter)
         let spent = StoreData.Spent(
-            counter: call.counter, endsAt: now + max(call.spentMilliseconds, 1))
+            counter: call.counter, endsAt: call.expiresAt + call.graceMilliseconds)
         return Finding(code: Self.accepted, change: (device, spent))
     }
 

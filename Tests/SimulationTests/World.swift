@@ -253,8 +253,9 @@ final class World {
         func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
         let call = StoreProcess.Call(
             revocation: text(names.revoked), device: text(names.state),
-            spent: "forged \(counter)", incarnation: String(record.prefix(16)), counter: counter,
-            windowSize: 1, floor: 0, spentMilliseconds: 1000)
+            spent: "forged \(counter)", incarnation: record.incarnation, counter: counter,
+            windowSize: 1, floor: 0, expiresAt: storeNow + 1000, graceMilliseconds: 0,
+            notedTime: 0)
         if let finding = server.check(call, now: storeNow) { server.write(finding, of: call) }
     }
 
@@ -480,6 +481,7 @@ final class World {
     }
 
     private func calmly() {
+        storeNow += 700
         for clock in clocks { clock.now = clock.now.advanced(byNanoseconds: 700_000_000) }
         for _ in 0..<4 { catchUp() }
     }

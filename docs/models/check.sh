@@ -27,20 +27,41 @@ explore() {
 }
 
 failed=0
-for lacking in NO_INCARNATION NO_HISTORY HISTORY_AT_START NO_PROCESS; do
-    read -r violations states < <(explore -D$lacking -DFAULTS=3)
+# A part that is taken away, and the world in which that must be seen.
+while read -r lacking world; do
+    # shellcheck disable=SC2086
+    read -r violations states < <(explore "-D$lacking" $world)
     if [ "$violations" = 1 ]; then
         echo "incarnation, $lacking: accepts twice, as it must ($states states)"
     else
         echo "incarnation, $lacking: no violation found; the model proves nothing" >&2
         failed=1
     fi
-done
-read -r violations states < <(explore -DFAULTS="$faults")
-if [ "$violations" = 0 ]; then
-    echo "incarnation: nothing is accepted twice, with up to $faults faults ($states states)"
-else
-    echo "incarnation: something is accepted twice" >&2
-    failed=1
-fi
+done <<END
+NO_INCARNATION -DFAULTS=3
+NO_HISTORY -DFAULTS=3
+HISTORY_AT_START -DFAULTS=3
+NO_PROCESS -DFAULTS=3
+NO_STATISTICS -DSILENT -DSERVERS=1 -DFAULTS=1
+NO_NOTED -DSILENT -DSERVERS=1 -DFAULTS=1
+NO_CLOCK -DSILENT -DSERVERS=1 -DFAULTS=1
+NO_AGE -DSILENT -DSERVERS=1 -DFAULTS=1
+NO_FLOORS -DSTRICT -DSERVERS=1 -DFAULTS=2
+FLOOR_AT_REPLY -DSTRICT -DSERVERS=1 -DFAULTS=2
+END
+while IFS=: read -r name world; do
+    # shellcheck disable=SC2086
+    read -r violations states < <(explore $world)
+    if [ "$violations" = 0 ]; then
+        echo "incarnation, $name: nothing is accepted twice ($states states)"
+    else
+        echo "incarnation, $name: something is accepted twice" >&2
+        failed=1
+    fi
+done <<END
+two servers, $faults faults:-DFAULTS=$faults
+one server that also forgets in silence, $faults faults:-DSILENT -DSERVERS=1 -DFAULTS=$faults
+two servers that also forget in silence, $((faults - 1)) faults:-DSILENT -DFAULTS=$((faults - 1))
+one server, counters that only rise, $faults faults:-DSILENT -DSTRICT -DSERVERS=1 -DFAULTS=$faults
+END
 exit $failed

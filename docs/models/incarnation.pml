@@ -2,7 +2,9 @@
  * The incarnation protocol of the Redis counter store (Sources/RedisKeyStore: IncarnationScript,
  * CounterScript), against what a deployment of Redis may do to it: loss of all data, an old dump,
  * FLUSHALL, a replica that lags and is promoted, two masters at once, a master that is demoted,
- * filled with older data and promoted again while its connections stay open.
+ * filled with older data and promoted again while its connections stay open, keys evicted and the
+ * statistics that tell of it reset, a dump loaded into the same process (or a machine put back to a
+ * snapshot), and a clock that is set back after marks have ended by it.
  *
  * The model is for one device. It allows more than gateways do, so that nothing depends on how many
  * there are, which server each believes to be the master, or when a command arrives: anyone may
@@ -10,13 +12,28 @@
  * assertion ever signed; and a challenge may be sealed with any incarnation ever handed out. Each
  * script runs alone in its server, so each is one atomic step.
  *
- * Checked: no assertion is accepted twice, no challenge is accepted twice.
+ * Checked: no assertion is accepted twice, no challenge is accepted twice. With -DSTRICT, for a
+ * route on which counters only rise, also: no counter is accepted after a higher one.
+ *
+ * What the model takes for granted, because looks are so frequent: whoever calls has looked at the
+ * server since a dump was made that is loaded into its process (a second), somebody has looked at
+ * it since a challenge ended and before its mark goes (a minute), and a call compares what has been
+ * evicted (it does so every fiftieth of a second or at each call, whatever is less often).
+ *
+ * With -DSILENT a server also forgets without a sign: by eviction, by a dump loaded into the same
+ * process, by its clock.
  *
  * Built with one of these, the protocol lacks a part, and spin must find a violation:
  *   -DNO_INCARNATION    the script does not look at the incarnation of the challenge
  *   -DNO_HISTORY        the record names the process alone, not the replication history
  *   -DHISTORY_AT_START  the history is compared when a connection begins, not at every call
  *   -DNO_PROCESS        the record names the history alone, which comes back with a dump
+ *   -DNO_STATISTICS     the record does not say what was evicted
+ *   -DNO_NOTED          nobody compares the time of the record with that which was seen before
+ *   -DNO_CLOCK          nobody compares the time of the record with the server's clock
+ *   -DNO_AGE            the server's script does not judge the age of the challenge
+ *   -DNO_FLOORS         (STRICT) what was accepted under one incarnation is no floor under the next
+ *   -DFLOOR_AT_REPLY    (STRICT) it is only when its reply has come
  */
 
 #ifndef FAULTS
@@ -34,6 +51,9 @@ typedef Data {
     byte incarnation;
     byte process;   /* run_id and master_replid under which the record was written */
     byte history;
+    byte statistics;/* what was evicted, and that the count of it began anew */
+    bool noted;     /* whether it was looked at since the dump was made */
+    bool isLate;    /* whether all challenges had ended then */
     byte used;      /* bit n: counter n was accepted. The widest window, so the weakest policy. */
     byte spent;     /* bit n: challenge n was accepted */
 };
@@ -43,6 +63,8 @@ typedef Server {
     bool isGreeted; /* some connection to this process has begun */
     byte process;
     byte history;
+    byte statistics;
+    bool seen;      /* whether those who call have looked since the dump was made */
     Data data;
 };
 
@@ -50,10 +72,18 @@ Server servers[SERVERS];
 Data dump;
 
 byte sealed[CHALLENGES];    /* the incarnation in each challenge; 0: not issued */
-byte bound[ASSERTIONS];     /* the challenge of each assertion, NONE: not signed. Its counter is its index. */
+byte bound[ASSERTIONS];     /* of each assertion; NONE: not signed. Its counter is its index. */
 byte accepted[ASSERTIONS];
 byte answered[CHALLENGES];
 
+#ifdef STRICT
+#define INCARNATIONS 12
+byte floors[INCARNATIONS];  /* bit n: counter n was accepted before this one was known */
+byte known = 0;             /* bit n: the reply that counter n was accepted has come */
+#endif
+
+byte dumpedServer = 0;      /* whose dump it is */
+bool isLate = false;        /* by the clock: all challenges have ended, and marks may go */
 byte incarnations = 0;      /* so many were handed out: 1, 2, 3 ... */
 byte names = 0;             /* of processes and histories, likewise */
 byte faults = 0;
@@ -67,6 +97,9 @@ inline copy(to, from) {
     to.incarnation = from.incarnation;
     to.process = from.process;
     to.history = from.history;
+    to.statistics = from.statistics;
+    to.noted = from.noted;
+    to.isLate = from.isLate;
     to.used = from.used;
     to.spent = from.spent
 }
@@ -75,6 +108,9 @@ inline erase(kept) {
     kept.incarnation = 0;
     kept.process = 0;
     kept.history = 0;
+    kept.statistics = 0;
+    kept.noted = 0;
+    kept.isLate = false;
     kept.used = 0;
     kept.spent = 0
 }
@@ -91,6 +127,30 @@ inline erase(kept) {
 #define PROCESS_MATCHES(s) (servers[s].data.process == servers[s].process)
 #endif
 
+#ifdef NO_STATISTICS
+#define STATISTICS_MATCH(s) true
+#else
+#define STATISTICS_MATCH(s) (servers[s].data.statistics == servers[s].statistics)
+#endif
+
+#ifdef NO_NOTED
+#define IS_AS_SEEN(s) true
+#else
+#define IS_AS_SEEN(s) (servers[s].data.noted >= servers[s].seen)
+#endif
+
+#ifdef NO_CLOCK
+#define IS_IN_TIME(s) true
+#else
+#define IS_IN_TIME(s) (!servers[s].data.isLate || isLate)
+#endif
+
+#ifdef NO_AGE
+#define LIVES(s) true
+#else
+#define LIVES(s) (!isLate)
+#endif
+
 #ifdef HISTORY_AT_START
 #define IS_OF_THIS_LIFE(s) true
 #else
@@ -101,34 +161,66 @@ inline erase(kept) {
 #define IS_SEALED_FOR(s, c) true
 #else
 #define IS_SEALED_FOR(s, c) \
-    (servers[s].data.incarnation == sealed[c] && IS_OF_THIS_LIFE(s))
+    (servers[s].data.incarnation == sealed[c] && IS_OF_THIS_LIFE(s) && STATISTICS_MATCH(s) && \
+        IS_AS_SEEN(s) && IS_IN_TIME(s))
+#endif
+
+#ifdef STRICT
+#define RISES(s, a, c) \
+    ((servers[s].data.used >> (a)) == 0 && (floors[sealed[c]] >> (a)) == 0)
+#else
+#define RISES(s, a, c) true
+#endif
+
+/* Before an incarnation is used, a gateway takes what it has sent so far for the floor. */
+#ifdef STRICT
+#ifdef NO_FLOORS
+#define NOTE_FLOOR skip
+#else
+#ifdef FLOOR_AT_REPLY
+#define NOTE_FLOOR floors[incarnations] = known
+#else
+#define NOTE_FLOOR floors[incarnations] = (accepted[0] | (accepted[1] << 1))
+#endif
+#endif
+#else
+#define NOTE_FLOOR skip
 #endif
 
 /* IncarnationScript: the first step of every connection, repeated on it from time to time. */
 inline begin(s) {
     servers[s].isGreeted = true;
     if
-    :: servers[s].data.incarnation != 0 && PROCESS_MATCHES(s) && HISTORY_MATCHES(s) -> skip
+    :: servers[s].data.incarnation != 0 && PROCESS_MATCHES(s) && HISTORY_MATCHES(s) &&
+        STATISTICS_MATCH(s) && IS_AS_SEEN(s) && IS_IN_TIME(s) -> skip
     :: else ->
         incarnations++;
         servers[s].data.incarnation = incarnations;
         servers[s].data.process = servers[s].process;
-        servers[s].data.history = servers[s].history
-    fi
+        servers[s].data.history = servers[s].history;
+        servers[s].data.statistics = servers[s].statistics;
+        NOTE_FLOOR
+    fi;
+    servers[s].data.noted = true;
+    servers[s].seen = true;
+    servers[s].data.isLate = isLate
 }
 
 /* CounterScript: everything is checked, then everything is written. A replica refuses to write. */
 inline advance(s, a) {
     c = bound[a];
     if
-    :: IS_SEALED_FOR(s, c) && (servers[s].data.spent & (1 << c)) == 0 &&
-        (servers[s].data.used & (1 << a)) == 0 ->
+    :: IS_SEALED_FOR(s, c) && LIVES(s) && (servers[s].data.spent & (1 << c)) == 0 &&
+        (servers[s].data.used & (1 << a)) == 0 && RISES(s, a, c) ->
         servers[s].data.spent = servers[s].data.spent | (1 << c);
         servers[s].data.used = servers[s].data.used | (1 << a);
         accepted[a]++;
         answered[c]++;
         assert(accepted[a] == 1);
-        assert(answered[c] == 1)
+        assert(answered[c] == 1);
+#ifdef STRICT
+        assert(a == 1 || accepted[1] == 0);
+#endif
     :: else -> skip
     fi;
     c = 0
@@ -140,6 +232,8 @@ inline restart(s) {
     servers[s].isGreeted = false;
     rename(servers[s].process);
     rename(servers[s].history);
+    servers[s].statistics = 0;
+    servers[s].seen = false;
     if
     :: erase(servers[s].data)
     :: copy(servers[s].data, dump);
@@ -190,12 +284,17 @@ active proctype world() {
         fi;
         c = 0
     }
-    /* The device signs: each counter once, with a challenge that it may have used before. */
+    /* The device signs: each counter once, with a challenge that it may have used before. In any
+       order where counters must rise: somebody may have cloned its key. */
     :: atomic {
-        sealed[0] != 0 && bound[ASSERTIONS - 1] == NONE ->
+        sealed[0] != 0 && (bound[0] == NONE || bound[1] == NONE) ->
         if
         :: bound[0] == NONE -> a = 0
-        :: else -> a = 1
+#ifdef STRICT
+        :: bound[1] == NONE -> a = 1
+#else
+        :: bound[0] != NONE -> a = 1
+#endif
         fi;
         if
         :: bound[a] = 0
@@ -219,9 +318,33 @@ active proctype world() {
     /* Somebody keeps a dump. */
     :: atomic {
         select(s : 0 .. SERVERS - 1);
-        copy(dump, servers[s].data);
+        if
+        :: servers[s].data.noted || !servers[s].seen ->
+            servers[s].data.noted = false;
+            servers[s].seen = false;
+            copy(dump, servers[s].data);
+            dumpedServer = s
+        :: else -> skip
+        fi;
         s = 0
     }
+#ifdef SILENT
+    /* Challenges end; their marks go when somebody has looked at the server since. */
+    :: isLate = true
+    :: atomic {
+        isLate ->
+        select(s : 0 .. SERVERS - 1);
+        if
+        :: servers[s].isMaster && servers[s].data.isLate -> servers[s].data.spent = 0
+        :: else -> skip
+        fi;
+        s = 0
+    }
+#endif
+#ifdef FLOOR_AT_REPLY
+    :: known = known | accepted[0]
+    :: known = known | (accepted[1] << 1)
+#endif
     :: atomic {
         faults < FAULTS ->
         faults++;
@@ -230,6 +353,18 @@ active proctype world() {
         :: restart(s)
         /* FLUSHALL. */
         :: servers[s].isMaster -> erase(servers[s].data)
+#ifdef SILENT
+        /* Keys evicted, or lost in another way that is counted, and the count perhaps reset. */
+        :: servers[s].isMaster ->
+            servers[s].data.used = 0;
+            servers[s].data.spent = 0;
+            servers[s].statistics++
+        /* An older dump loaded into the same process. */
+        :: servers[s].isMaster && servers[s].seen && dumpedServer == s ->
+            copy(servers[s].data, dump)
+        /* The clock set back. */
+        :: isLate -> isLate = false
+#endif
         /* Promoted, whether or not its old master still serves. */
         :: !servers[s].isMaster ->
             servers[s].isMaster = true;

@@ -76,6 +76,11 @@ extension Exchange {
             throw Refusal(.keyRevoked)
         case .challengeExpired: throw Refusal(.challengeExpired, detail: "age")
         case .incarnationChanged: throw Refusal(.challengeExpired, detail: "incarnation")
+        case .stateHealed:
+            reportHealing()
+            throw Refusal(
+                .storeUnavailable, detail: "counter_state",
+                explanation: "the assertion may have been used: sign again", action: .signAgain)
         case .unavailable: throw Refusal(.storeUnavailable, detail: "counters")
         case .full: throw Refusal(.gatewayBusy, detail: "counters_full")
         case .unknown:
@@ -95,6 +100,15 @@ extension Exchange {
             "counter_conflict",
             "\(site.logName(of: evidence.keyID)): a counter came again with another challenge;"
                 + " two devices may hold the key, or one was set back")
+    }
+
+    /// Somebody else writes where only gateways should.
+    private func reportHealing() {
+        guard let evidence else { return }
+        worker.log.event(
+            "counter_state_healed",
+            "\(site.logName(of: evidence.keyID)): what the counter store kept of this key was"
+                + " damaged; it goes on at the counter that came now")
     }
 
     private func check(_ outcome: Result<DurableOutcome, StoreError>) throws(Refusal) {

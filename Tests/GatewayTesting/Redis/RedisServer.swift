@@ -11,6 +11,7 @@ public final class RedisServer: @unchecked Sendable {
     public let tlsPort: UInt16?
     private let directory: ScratchDirectory
     private let arguments: [String]
+    private let launcher: [String]
     private let lock = NSLock()
     private var process: ChildProcess
 
@@ -18,9 +19,11 @@ public final class RedisServer: @unchecked Sendable {
         (try? ChildProcess.run("redis-server", ["--version"]))?.status == .exited(0)
 
     /// Starts the server and waits until it takes connections. `arguments` are options of the
-    /// server's command line, e.g. `["--requirepass", "secret"]`, `["--appendonly", "yes"]`.
-    public init(_ arguments: [String] = []) throws {
+    /// server's command line, e.g. `["--requirepass", "secret"]`, `["--appendonly", "yes"]`;
+    /// `launcher` is a command that becomes the server.
+    public init(_ arguments: [String] = [], launcher: [String] = []) throws {
         directory = try ScratchDirectory()
+        self.launcher = launcher
         port = FreePort.find()
         tlsPort = nil
         socketPath = directory.path(of: "redis.sock")
@@ -30,7 +33,7 @@ public final class RedisServer: @unchecked Sendable {
                 "--unixsocket", socketPath, "--save", "", "--appendonly", "no",
                 "--daemonize", "no", "--repl-diskless-sync-delay", "0",
             ] + arguments
-        process = try Self.start(self.arguments)
+        process = try Self.start(launcher, self.arguments)
     }
 
     /// A server that also takes TLS, with this certificate, from clients that `authority` vouches
@@ -39,6 +42,7 @@ public final class RedisServer: @unchecked Sendable {
         certificate: TestCertificate, authority: TestCertificate? = nil, _ arguments: [String] = []
     ) throws {
         directory = try ScratchDirectory()
+        launcher = []
         port = FreePort.find()
         let tlsPort = FreePort.find()
         self.tlsPort = tlsPort
@@ -52,12 +56,13 @@ public final class RedisServer: @unchecked Sendable {
                 (authority ?? certificate).certificatePath, "--tls-auth-clients",
                 authority == nil ? "no" : "yes",
             ] + arguments
-        process = try Self.start(self.arguments)
+        process = try Self.start(launcher, self.arguments)
     }
 
     /// A Sentinel with the configuration at `path`, which it rewrites.
     init(sentinel path: String) throws {
         directory = try ScratchDirectory()
+        launcher = []
         port = FreePort.find()
         tlsPort = nil
         socketPath = directory.path(of: "redis.sock")
@@ -65,11 +70,14 @@ public final class RedisServer: @unchecked Sendable {
             path, "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory.path,
             "--unixsocket", socketPath, "--daemonize", "no", "--sentinel",
         ]
-        process = try Self.start(arguments)
+        process = try Self.start(launcher, arguments)
     }
 
-    private static func start(_ arguments: [String]) throws -> ChildProcess {
-        let process = try ChildProcess("redis-server", arguments)
+    private static func start(
+        _ launcher: [String], _ arguments: [String]
+    ) throws -> ChildProcess {
+        let words = launcher + ["redis-server"] + arguments
+        let process = try ChildProcess(words[0], Array(words.dropFirst()))
         let sign =
             arguments.contains("--sentinel") ? "+monitor master" : "Ready to accept connections"
         try process.waitForLine(on: .standardOutput, containing: sign)
@@ -88,7 +96,7 @@ public final class RedisServer: @unchecked Sendable {
 
     /// Starts the server again on the same port, after ``kill()``.
     public func start() throws {
-        let fresh = try Self.start(arguments)
+        let fresh = try Self.start(launcher, arguments)
         lock.withLock { process = fresh }
     }
 

@@ -1,11 +1,10 @@
 import Foundation
-import GatewayTesting
 
 /// A time of day that a test sets for one process.
 ///
 /// A library that the process loads first adds the seconds that stand in a file to what the clocks
 /// of the wall say; others go on as they do.
-final class SteppedClock: Sendable {
+public final class SteppedClock: Sendable {
     private static let program = """
         #include <fcntl.h>
         #include <stdlib.h>
@@ -51,27 +50,30 @@ final class SteppedClock: Sendable {
 
         """
 
-    static let isPossible = (try? ChildProcess.run("cc", ["--version"]))?.status == .exited(0)
+    public static let isPossible =
+        (try? ChildProcess.run("cc", ["--version"]))?.status == .exited(0)
 
-    /// What a gateway is started with.
-    let launcher: [String]
+    /// What a gateway or a server is started with.
+    public let launcher: [String]
     private let path: String
 
     /// The files lie in `directory`.
-    init(_ name: String, in directory: ScratchDirectory) throws {
+    public init(_ name: String, in directory: ScratchDirectory) throws {
         let source = try directory.write(Self.program, to: "clock.c")
         let library = directory.path(of: "clock.so")
         let outcome = try ChildProcess.run(
             "cc", ["-shared", "-fPIC", "-O1", "-o", library, source], within: .seconds(60))
-        guard outcome.status == .exited(0) else { throw FaultSiteError(outcome.standardError) }
+        guard outcome.status == .exited(0) else {
+            throw ChildProcessError(description: outcome.standardError)
+        }
         path = try directory.write([UInt8](repeating: 0, count: 8), to: "clock-\(name)")
         launcher = ["env", "LD_PRELOAD=\(library)", "STEPPED_CLOCK=\(path)"]
     }
 
     /// How many seconds the process is ahead of everybody else from now on.
-    func set(_ seconds: Int) throws {
+    public func set(_ seconds: Int) throws {
         guard let file = FileHandle(forUpdatingAtPath: path) else {
-            throw FaultSiteError("no \(path)")
+            throw ChildProcessError(description: "no \(path)")
         }
         try file.write(contentsOf: withUnsafeBytes(of: Int64(seconds)) { Data($0) })
         try file.close()
