@@ -117,7 +117,8 @@ public final class HTTPSCall {
         let response = HTTPSResponse(
             status: unsafe sallyport_curl_fact(transfer, CURLINFO_RESPONSE_CODE),
             fields: head.fields, body: body,
-            retryAfter: head.hasRetryAfter ? .seconds(seconds) : nil,
+            // A date that has passed is less than nothing.
+            retryAfter: head.hasRetryAfter ? .seconds(max(0, seconds)) : nil,
             isHTTP2: unsafe sallyport_curl_fact(transfer, CURLINFO_HTTP_VERSION)
                 == CURL_HTTP_VERSION_2_0)
         // libcurl takes any end of a connection for that of such an answer, also one without the

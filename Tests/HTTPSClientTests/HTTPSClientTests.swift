@@ -16,6 +16,10 @@ struct HTTPSClientTests {
         location = /dated {
             return 503; add_header Retry-After "Fri, 01 Jan 2100 00:00:00 GMT" always;
         }
+        location = /passed {
+            return 503; add_header Retry-After "Sat, 01 Jan 2000 00:00:00 GMT" always;
+        }
+        location = /negative { return 503; add_header Retry-After -5 always; }
         # Reads the body, as the servers do that are meant.
         location = /request {
             proxy_pass https://127.0.0.1:$server_port/seen?as=$server_protocol&expect=$http_expect;
@@ -53,5 +57,9 @@ struct HTTPSClientTests {
         #expect(throttled.retryAfter == .seconds(17))
         let later = try bench.outcome(client, .get(server.port, "/dated")).get()
         #expect(try #require(later.retryAfter) > .seconds(365 * 24 * 3600))
+        for path in ["/passed", "/negative"] {
+            let now = try bench.outcome(client, .get(server.port, path)).get()
+            #expect(now.retryAfter == .zero)
+        }
     }
 }

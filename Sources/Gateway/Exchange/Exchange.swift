@@ -209,6 +209,7 @@ final class Exchange {
         body.reset()
         bodyHash = nil
         if bodyScan != nil { bodyScan = nil }
+        bodyDigest = .zero
         isBodyComplete = false
         if trailers != nil { trailers = nil }
         if isStreaming {
@@ -223,6 +224,33 @@ final class Exchange {
         routeIndex = nil
         treatment = nil
         endpoint = nil
+        forgetProof()
+        downstream = nil
+        upstreamHead.clear(keepingAtMost: Self.keptByteCountMax)
+        upstream = nil
+        upstreamAttempts = 0
+        if !triedServers.isEmpty { triedServers = [] }
+        waitingPool = nil
+        isCalled = false
+        keepsUpstreamWaitingSince = nil
+        isHealthCheck = false
+        isUpgrading = false
+        isTunnelling = false
+        tunnelByteCount = 0
+        requestDeadline?.clear()
+        isAnswerStarted = false
+        decision = .undecided
+        reason = .ok
+        bucket = nil
+        detail = nil
+        responseStatus = 0
+        responseByteCount = 0
+        upstreamAddress = nil
+        number = 0
+    }
+
+    /// What was demanded of the last request, and what it brought.
+    private func forgetProof() {
         policy = AttestPolicy()
         standard = nil
         evidence = nil
@@ -251,28 +279,6 @@ final class Exchange {
         durableOutcome = nil
         isHotCounterAdvanced = false
         enrolment = nil
-        downstream = nil
-        upstreamHead.clear(keepingAtMost: Self.keptByteCountMax)
-        upstream = nil
-        upstreamAttempts = 0
-        if !triedServers.isEmpty { triedServers = [] }
-        waitingPool = nil
-        isCalled = false
-        keepsUpstreamWaitingSince = nil
-        isHealthCheck = false
-        isUpgrading = false
-        isTunnelling = false
-        tunnelByteCount = 0
-        requestDeadline?.clear()
-        isAnswerStarted = false
-        decision = .undecided
-        reason = .ok
-        bucket = nil
-        detail = nil
-        responseStatus = 0
-        responseByteCount = 0
-        upstreamAddress = nil
-        number = 0
     }
 
     /// Runs stages until one must wait. Read it top to bottom: it is the life of a request.

@@ -9,6 +9,8 @@ extension Exchange {
     /// Takes a connection to the route's upstream: an idle one, or a new one that is being made.
     /// Where all are busy it waits in the upstream's line.
     func leaseUpstream() throws(Refusal) -> Step {
+        // The border: nothing crosses it that nobody decided about, whatever went wrong before.
+        guard decision.forwards else { throw Refusal(.internalFailure, detail: "undecided") }
         guard let pool else { throw Refusal(.internalFailure, detail: "no_route") }
         switch pool.lease(for: self) {
         case .connection(let connection):

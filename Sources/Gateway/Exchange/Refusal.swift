@@ -58,6 +58,14 @@ enum Decision: UInt8, CaseIterable, Sendable {
     /// Answered by one of the gateway's own endpoints.
     case answered
 
+    /// Whether a request about which that was decided goes to an upstream.
+    var forwards: Bool {
+        switch self {
+        case .passed, .verified, .observed, .developer, .tolerated, .limited, .unjudged: true
+        case .undecided, .refused, .answered: false
+        }
+    }
+
     var name: StaticString {
         switch self {
         case .undecided: "undecided"
