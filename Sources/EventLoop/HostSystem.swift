@@ -27,6 +27,15 @@ public enum HostSystem {
         return environment(name)
     }
 
+    /// How many descriptors the process may have open (RLIMIT_NOFILE); each is below that number.
+    public static var descriptorLimit: Int {
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+            return 0
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+
     /// Raises the number of descriptors to the hard limit; returns the number in force.
     public static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()

@@ -54,7 +54,7 @@ public enum Socket {
             let code = sallyport_errno()
             switch code {
             case EAGAIN: return .wouldBlock
-            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .outOfDescriptors
+            case _ where isOwnShortage(errno: code): return .outOfDescriptors
             // accept(2): errors of the new connection, which is gone; the next may be well.
             case EINTR, ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET,
                 EHOSTUNREACH, ENETUNREACH, EOPNOTSUPP:
@@ -64,6 +64,21 @@ public enum Socket {
                 return .failed(errno: code)
             }
         }
+    }
+
+    /// Whether the process or the machine has run out of what a socket needs: the other side has
+    /// nothing to do with it.
+    public static func isOwnShortage(errno code: Int32) -> Bool {
+        [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code)
+    }
+
+    /// The number that the next descriptor will have: the system gives the lowest that is free, so
+    /// that every one below it is in use. Nil where none is free.
+    public static func nextDescriptor() -> Int32? {
+        let next = eventfd(0, Int32(EFD_CLOEXEC))
+        guard next >= 0 else { return nil }
+        close(next)
+        return next
     }
 
     /// Starts connecting; the descriptor is non-blocking, closed on exec, without Nagle's delay.

@@ -12,9 +12,13 @@ public struct TemporaryFile: ~Copyable {
     /// Bytes appended so far.
     public private(set) var byteCount = 0
 
-    public init(directory: String) throws(IOError) {
+    /// Throws ``IOError/Reason/outOfDescriptors`` also where its descriptor would not be below
+    /// `descriptorMax`.
+    public init(directory: String, descriptorMax: Int32 = .max) throws(IOError) {
         self.directory = directory
-        owned = try Self.open(in: directory)
+        let opened = try Self.open(in: directory)
+        guard opened.raw < descriptorMax else { throw IOError(directory, .outOfDescriptors) }
+        owned = opened
     }
 
     var descriptor: Int32 { owned.raw }

@@ -1,5 +1,6 @@
 import EventLoop
 import GatewayTesting
+import Policy
 import Settings
 import Testing
 
@@ -185,6 +186,88 @@ struct UpstreamServerTests {
         gateway.names.fail(name)
         #expect(!gateway.hub.refresh(settings))
         for _ in 0..<4 { #expect(try client.exchange("GET", "/3").status == 200) }
+    }
+}
+
+@Suite("Servers that are not up")
+struct ServersDownTests {
+    private func metrics(_ gateway: GatewayUnderTest) throws -> String {
+        try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
+    }
+
+    private func up(_ gateway: GatewayUnderTest, _ server: String) throws -> Bool? {
+        let sample = "sallyport_upstream_server_up{upstream=\"api\",server=\"\(server)\"} "
+        let line = try metrics(gateway).split(separator: "\n").first { $0.hasPrefix(sample) }
+        return line.map { $0.hasSuffix(" 1") }
+    }
+
+    @Test("a server that fails every request is not shown as up, also where it is the only one")
+    func onlyServer() throws {
+        let gateway = try GatewayUnderTest(upstream: { _ in UpstreamAnswer([], then: .close) })
+        let server = "127.0.0.1:\(gateway.upstream.port)"
+        let client = try gateway.client()
+        #expect(try up(gateway, server) == true)
+        for _ in 0..<3 { #expect(try client.exchange("POST", "/x").status == 502) }
+        #expect(try up(gateway, server) == false)
+        let page = try RawClient(port: gateway.adminPort).exchange("GET", "/").bodyText
+        #expect(page.contains("<td>\(server)</td><td>failing</td>"))
+        gateway.upstream.answer { _ in .response() }
+        #expect(try client.exchange("POST", "/x").status == 200)
+        #expect(try up(gateway, server) == true)
+    }
+
+    @Test("a name without an address: its server is down, the others go on, until it has one")
+    func unresolved() throws {
+        let names = ScriptedNames()
+        let name = Endpoint.tcp(host: "api.internal", port: 80)
+        names.fail(name)
+        let gateway = try GatewayUnderTest(upstream: { _ in .response() }, names: names) {
+            $0.upstreams[0].servers.append(UpstreamServer(name))
+            $0.upstreams.append(UpstreamSettings(name: "lone", servers: [name]))
+            $0.routes.insert(GatewayUnderTest.route("lone", "/lone/") { _ in }, at: 0)
+            $0.routes[0].upstream = 1
+        }
+        let client = try gateway.client()
+        for _ in 0..<4 { #expect(try client.exchange("GET", "/x").status == 200) }
+        let refused = try client.exchange("GET", "/lone/x")
+        #expect(refused.status == 503)
+        #expect(refused["Retry-After"] == "1")
+        #expect(try up(gateway, "api.internal:80") == false)
+        // A reload waits for no name either.
+        try gateway.reload { $0.limits.bodyMemoryByteCountMax = 4096 }
+        let other = try RecordingUpstream()
+        names.set(name, ports: [other.port])
+        for settings in gateway.settings.upstreams { #expect(gateway.hub.refresh(settings)) }
+        gateway.post(.serversChanged)
+        #expect(try client.exchange("GET", "/lone/x").status == 200)
+        #expect(try up(gateway, "api.internal:80") == nil)
+        #expect(try up(gateway, "127.0.0.1:\(other.port)") == true)
+    }
+
+    @Test("a lack of descriptors is no failure of a server, and the admin listener answers")
+    func noDescriptors() throws {
+        // Every descriptor of a client or an upstream is one of those that are held back.
+        let gateway = try GatewayUnderTest(
+            upstream: { _ in .response() }, descriptors: DescriptorReserve(limit: 1)
+        ) { $0.upstreams[0].ejection.failureCount = 1 }
+        let client = try gateway.client()
+        for _ in 0..<3 {
+            let refused = try client.exchange("GET", "/x")
+            #expect(refused.status == 503)
+            #expect(refused["Retry-After"] == "1")
+        }
+        let waiting = try gateway.client()
+        try waiting.send("GET", "/waits")
+        for _ in 0..<3 {
+            let admin = try RawClient(port: gateway.adminPort)
+            #expect(try admin.exchange("GET", "/livez").status == 200)
+        }
+        let server = "127.0.0.1:\(gateway.upstream.port)"
+        #expect(try up(gateway, server) == true)
+        let page = try metrics(gateway)
+        let label = "{upstream=\"api\",server=\"\(server)\"}"
+        #expect(page.contains("sallyport_upstream_failures_total\(label) 0\n"))
+        #expect(gateway.outcomes(of: "open") == ["refused upstream_busy": 3])
     }
 }
 

@@ -57,8 +57,8 @@ final class SimulatedGateway {
             settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)], generation: 0)
         let hub = Hub(
             registry: registry, embeddedCounters: embedded, meters: [WorkerMeter()],
-            logs: try LogWriters(settings.log))
-        try hub.resolve(settings.upstreams)
+            logs: try LogWriters(settings.log), descriptors: DescriptorReserve(limit: 0))
+        hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 12)
         worker = try Worker(index: 0, site: site, hub: hub, mailbox: mailbox, clock: clock)
         worker.attachMailbox()

@@ -4,7 +4,7 @@ import Telemetry
 /// One server of an upstream, summed over the workers.
 struct ServerFigures {
     let label: ServerLabel
-    /// `up`, `ejected` or `down`.
+    /// `up`, `failing`, `ejected`, `down` or `unresolved`.
     let state: String
     var requestCount: UInt64 = 0
     var failureCount: UInt64 = 0
@@ -12,7 +12,9 @@ struct ServerFigures {
 
     init(_ state: ServerState, upstream: String, hub: Hub) {
         label = ServerLabel(upstream: upstream, server: state.text)
-        self.state = state.isDown ? "down" : state.isEjected ? "ejected" : "up"
+        self.state =
+            state.isDown
+            ? "down" : state.isEjected ? "ejected" : state.isFailing ? "failing" : "up"
         for meter in hub.meters {
             guard let meter = meter.serverMeter(label) else { continue }
             requestCount &+= meter.requestCount
@@ -21,10 +23,17 @@ struct ServerFigures {
         }
     }
 
-    /// In the order of the configuration.
+    private init(unresolved endpoint: Endpoint, upstream: String) {
+        label = ServerLabel(upstream: upstream, server: "\(endpoint)")
+        state = "unresolved"
+    }
+
+    /// In the order of the configuration; names without an address behind the others.
     static func all(_ hub: Hub) -> [ServerFigures] {
         hub.currentGroups.flatMap { group in
-            group.servers.map { ServerFigures($0, upstream: group.settings.name, hub: hub) }
+            let upstream = group.settings.name
+            return group.servers.map { ServerFigures($0, upstream: upstream, hub: hub) }
+                + group.unresolved.map { ServerFigures(unresolved: $0, upstream: upstream) }
         }
     }
 }
@@ -57,7 +66,7 @@ extension MetricsPage {
         ) { UInt64(max(0, $0.connectionCount)) }
         family(
             "sallyport_upstream_server_up", .gauge,
-            help: "0 where failed requests or health checks keep a server out."
+            help: "0 where a server fails its requests or health checks, or has no address."
         ) { $0.state == "up" ? 1 : 0 }
     }
 }

@@ -25,9 +25,9 @@ public struct LoadedConfiguration: Sendable {
 /// The running gateway: worker threads, and the control thread that starts, reloads and stops them.
 public final class Gateway {
     let hub: Hub
-    private var site: Site
+    var site: Site
     private let workerCount: Int
-    private let mailboxes: [Mailbox<WorkerMessage>]
+    let mailboxes: [Mailbox<WorkerMessage>]
     private var threads: [Thread] = []
     private(set) var control: Worker?
     let reports: Mailbox<WorkerReport>
@@ -46,24 +46,32 @@ public final class Gateway {
     private var signals: [SignalWatch] = []
     private var probe: Timer?
     private var userSweep: Timer?
-    private var nameRefresher: NameRefresher?
+    var nameRefresher: NameRefresher?
+    /// Until every name has been asked for once.
+    var whenNamesAreAsked: (() -> Void)?
     private(set) var apple: AppleDesk?
-    private var receipts: ReceiptRenewal?
-    private var devices: DeviceDesk?
-    private let listeners: Listeners
+    private(set) var receipts: ReceiptRenewal?
+    private(set) var devices: DeviceDesk?
+    let listeners: Listeners
     private let version: String
-    private let ticketKeys = TicketKeyRings()
-    private let rolloutRegister = RolloutRegister()
+    let ticketKeys = TicketKeyRings()
+    let rolloutRegister = RolloutRegister()
     var director: RolloutDirector?
-    private let reload: () -> Result<LoadedConfiguration, ConfigurationFailure>
+    /// Blocks.
+    let readConfiguration: @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+    /// Under way on a thread of its own.
+    var reloadCall: BlockingCall<Result<PreparedReload, ConfigurationFailure>>?
+    /// Asked for once more meanwhile.
+    var isReloadDue = false
 
     /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
-    /// `version` is for the log. `reload` reads the configuration again. `checkUpgrade` blocks, and
-    /// says why the program that would replace this one cannot; nil where it can.
+    /// `version` is for the log. `reload` reads the configuration again, and blocks.
+    /// `checkUpgrade` blocks, and says why the program that would replace this one cannot; nil
+    /// where it can.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
         embeddedCounters: EmbeddedCounters?, version: String, supervisor: Supervisor,
-        reload: @escaping () -> Result<LoadedConfiguration, ConfigurationFailure>,
+        reload: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
         checkUpgrade: (@Sendable () -> String?)? = nil
     ) throws {
         self.supervisor = supervisor
@@ -72,7 +80,7 @@ public final class Gateway {
         workerCount = settings.workerCount
         self.listeners = listeners
         self.version = version
-        self.reload = reload
+        readConfiguration = reload
         generations = Array(repeating: 0, count: workerCount + 1)
         hub = Hub(
             registry: registry, embeddedCounters: embeddedCounters,
@@ -85,11 +93,13 @@ public final class Gateway {
             ticketKeys: ticketKeys, rollouts: rolloutRegister)
         reports = try Mailbox(countMax: Self.reportCountMax)
         mailboxes = try (0...workerCount).map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
-        try hub.resolve(settings.upstreams)
         // Before any worker has a key in its cache: none keeps one that has changed unheard.
         registry.onChange { [mailboxes] change in
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
+        // Names are resolved once the gateway runs.
+        hub.take(
+            settings.upstreams, try hub.addresses(of: settings.upstreams, names: false))
     }
 
     /// Serves until it is told to stop (SIGTERM, SIGINT) and has drained. Blocks. Returns the open
@@ -112,6 +122,8 @@ public final class Gateway {
         self.devices = devices
         try startWorkers()
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
+        try startNameRefresher(for: site.settings)
+        awaitNames(on: control.loop)
         startRollouts(on: control.loop)
         for (mailbox, listeners) in zip(mailboxes, listeners.takeInitial()) {
             _ = mailbox.post(.listen(listeners))
@@ -123,7 +135,6 @@ public final class Gateway {
             loop: control.loop, hub: hub, site: site,
             exchange: AppleReceipts(apple, site.settings.apple))
         control.startHealthChecks()
-        try startNameRefresher()
         announce(control)
         let supervision = Supervision(
             supervisor, hub: hub, workers: workerMailboxes, reports: reports)
@@ -150,7 +161,7 @@ public final class Gateway {
     var currentSite: Site { site }
     var logs: LogWriters { hub.logs }
 
-    private var servingText: String {
+    var servingText: String {
         "serving with \(Self.count(workerCount, "worker")), generation \(site.generation)"
     }
 
@@ -164,6 +175,7 @@ public final class Gateway {
             listeners.closed(upTo: generations.min() ?? 0)
         case .upgradeChecked(let problem): upgradeChecked(problem: problem)
         case .rollout(let answer): director?.take(answer)
+        case .namesAsked: namesWereAsked()
         }
     }
 
@@ -191,15 +203,6 @@ public final class Gateway {
         runningCount = workerCount
     }
 
-    private func startNameRefresher() throws {
-        guard nameRefresher == nil,
-            site.settings.upstreams.contains(where: NameRefresher.isNeeded)
-        else { return }
-        nameRefresher = try NameRefresher(hub: hub) { [mailboxes] in
-            for mailbox in mailboxes { _ = mailbox.post(.serversChanged) }
-        }
-    }
-
     private func announce(_ control: Worker) {
         let listenerCount = site.settings.listeners.count
         control.log.event(
@@ -221,6 +224,7 @@ public final class Gateway {
                     + " which prove nothing of an app or a device")
         }
         examineRedis()
+        examineDescriptors()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
     }
@@ -236,7 +240,7 @@ public final class Gateway {
             signals.append(SignalWatch(loop: loop, signal: signal) { [unowned self] in drain() })
         }
         signals.append(
-            SignalWatch(loop: loop, signal: SignalWatch.hangUp) { [unowned self] in reloadAll() })
+            SignalWatch(loop: loop, signal: SignalWatch.hangUp) { [unowned self] in beginReload() })
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.user2) { [unowned self] in beginUpgrade() })
         // Held where this program has replaced another.
@@ -262,71 +266,6 @@ public final class Gateway {
             if upgradeStep == .handingOver { return handOverControl() }
             control?.log.event(level: "info", "stopped", "every worker has drained")
             control?.loop.stop()
-        }
-    }
-
-    /// Takes the new configuration whole, or keeps the old one and says why.
-    private func reloadAll() {
-        guard let control else { return }
-        do {
-            guard !hub.health.isDraining else {
-                throw ConfigurationFailure("the gateway is stopping")
-            }
-            guard upgradeStep == .none || upgradeStep == .checking else {
-                throw ConfigurationFailure("another program is taking over, and reads it anyway")
-            }
-            supervision?.changeBegins("reloading")
-            let loaded = try reload().get()
-            try refuseFixedChanges(loaded.settings)
-            let next = try Site(
-                settings: loaded.settings, challengeKeys: loaded.challengeKeys,
-                pseudonymKeys: loaded.pseudonymKeys,
-                generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister)
-            try hub.resolve(loaded.settings.upstreams)
-            let appleChange = try apple?.change(to: loaded.settings.apple)
-            let bound = try listeners.bind(loaded.settings, generation: next.generation)
-            // Not before all is bound: a configuration is taken whole or not at all.
-            apple?.use(appleChange)
-            devices?.use(loaded.settings.deviceCheck)
-            keepShares(of: site, in: next)
-            site = next
-            for (index, mailbox) in mailboxes.enumerated() {
-                _ = mailbox.post(
-                    .reload(WorkerUpdate(site: next, listeners: bound[index], reports: reports)))
-            }
-            director?.follow(next)
-            try startNameRefresher()
-            if let apple {
-                receipts?.replace(next, exchange: AppleReceipts(apple, next.settings.apple))
-            }
-            supervision?.workersChange(status: servingText)
-            hub.logs.reopen()
-            control.log.event(level: "info", "reloaded", "generation \(next.generation)")
-        } catch {
-            if !hub.health.isDraining, upgradeStep == .none {
-                supervision?.changeEnded("\(servingText); the last reload failed: \(error)")
-            }
-            control.log.event(
-                level: "error", "reload_failed", "the old configuration stays: \(error)")
-        }
-    }
-
-    /// What a process cannot change under its feet.
-    private func refuseFixedChanges(_ next: Settings) throws(ConfigurationFailure) {
-        let current = site.settings
-        let fixed = [
-            ("workers", next.workerCount == current.workerCount),
-            ("registry", next.registry == current.registry),
-            ("counters", current.counters.mayBecome(next.counters)),
-            ("log", next.log == current.log),
-            ("key_cache", next.keyCache == current.keyCache),
-            (
-                "limits.registry_queue",
-                next.limits.registryQueueCountMax == current.limits.registryQueueCountMax
-            ),
-        ]
-        for (key, isSame) in fixed where !isSame {
-            throw ConfigurationFailure("\(key) cannot change without a restart")
         }
     }
 

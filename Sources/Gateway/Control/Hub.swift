@@ -17,17 +17,21 @@ final class Hub: Sendable {
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()
     let unknownKeys = UnknownKeys()
+    let descriptors: DescriptorReserve
     let signals: SignalBook
     /// What this process calls itself in `Via`.
     let viaName = Via.makeName()
     private let upstreams: UpstreamRegister
+    private let unresolved = Locked(RepeatedEvents())
 
     init(
         registry: any Registry, embeddedCounters: EmbeddedCounters?, meters: [WorkerMeter],
         logs: LogWriters, signals: SignalBook = SignalBook(),
+        descriptors: DescriptorReserve = DescriptorReserve(limit: HostSystem.descriptorLimit),
         resolver: @escaping NameResolver = Endpoint.allAddresses
     ) {
         self.signals = signals
+        self.descriptors = descriptors
         self.registry = registry
         self.embeddedCounters = embeddedCounters
         self.meters = meters
@@ -35,16 +39,31 @@ final class Hub: Sendable {
         upstreams = UpstreamRegister(resolver: resolver)
     }
 
-    /// Resolves every server of `settings`; blocks, so only the control thread calls it.
-    func resolve(_ settings: [UpstreamSettings]) throws(ConfigurationFailure) {
-        try upstreams.resolve(settings)
+    /// What the servers of `settings` stand for. With `names` it asks the system's resolver, and
+    /// blocks, perhaps for long: never to be called on a thread with a loop.
+    func addresses(
+        of settings: [UpstreamSettings], names: Bool = true
+    ) throws(ConfigurationFailure) -> ResolvedServers {
+        try upstreams.addresses(of: settings, names: names)
+    }
+
+    /// Takes the upstreams of a configuration; from now on they are the current ones.
+    func take(_ settings: [UpstreamSettings], _ resolved: ResolvedServers) {
+        upstreams.take(settings, resolved)
+        for failure in resolved.failures { tellUnresolved(failure.upstream, failure.error) }
     }
 
     /// Resolves the names of one upstream again; blocks. True where its servers changed.
     func refresh(_ settings: UpstreamSettings) -> Bool {
-        upstreams.refresh(settings) { name, error in
-            logs.event(level: "warning", "resolve_failed", "upstreams.\(name): \(error)")
+        upstreams.refresh(settings, failed: tellUnresolved)
+    }
+
+    /// A name is asked for again and again: the same failure is told once a minute.
+    private func tellUnresolved(_ upstream: String, _ error: IOError) {
+        let text = unresolved.withLock {
+            $0.text("upstreams.\(upstream): \(error)", at: MonotonicInstant.now())
         }
+        if let text { logs.event(level: "warning", "resolve_failed", text) }
     }
 
     /// The servers of an upstream as they were last resolved.
@@ -52,6 +71,9 @@ final class Hub: Sendable {
 
     /// Of the configuration that was resolved last.
     var currentGroups: [ServerGroup] { upstreams.current }
+
+    /// Whether the worker of this index is the control thread's.
+    func isControl(_ index: Int) -> Bool { index == meters.count - 1 }
 
     /// Whether any worker carries one.
     var hasTunnels: Bool { meters.contains { $0.tunnelCount > 0 } }

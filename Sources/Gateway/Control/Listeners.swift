@@ -68,7 +68,13 @@ public final class Listeners {
     /// One socket for each worker and app listener, the control thread's for the admin listener;
     /// none where the address is served already. Either all are opened or none. The workers are to
     /// be told, and ``closed(upTo:)`` called when they have done as told.
-    func bind(_ settings: Settings, generation: Int) throws -> [[BoundListener]] {
+    ///
+    /// `names`: what those of `settings` stand for, so that nothing has to be resolved here; left
+    /// out at the start, which may block.
+    func bind(
+        _ settings: Settings, generation: Int,
+        names: [Endpoint: Result<SocketAddress, IOError>] = [:]
+    ) throws -> [[BoundListener]] {
         var bound = [[BoundListener]](repeating: [], count: workerCount + 1)
         var fresh: Set<Place> = []
         var all: Set<Place> = []
@@ -78,7 +84,8 @@ public final class Listeners {
             // Of an address that another number of workers served there are more, or duplicates.
             var descriptors = [Int32](repeating: -1, count: workers.count)
             if !self.open.contains(place) {
-                descriptors = try listen(at: place, count: workers.count)
+                let address = try names[place.bind]?.get() ?? place.bind.socketAddress()
+                descriptors = try listen(at: place, address, count: workers.count)
                 fresh.insert(place)
             }
             for (index, descriptor) in descriptors.enumerated() {
@@ -113,7 +120,9 @@ public final class Listeners {
     /// Every worker has closed what the reloads up to `generation` have dropped.
     func closed(upTo generation: Int) { closing = closing.filter { $0.value > generation } }
 
-    private func listen(at place: Place, count: Int) throws -> [Int32] {
+    private func listen(
+        at place: Place, _ address: SocketAddress, count: Int
+    ) throws -> [Int32] {
         // Whoever serves it now closes its sockets when it gets to know that it has moved.
         let isMoving = open.contains(Place(bind: place.bind, isAdmin: !place.isAdmin))
         let isOwn = isMoving || closing[place.bind] != nil
@@ -121,7 +130,6 @@ public final class Listeners {
             throw ConfigurationFailure(
                 "\(place.bind) cannot move between listeners and admin without a restart")
         }
-        let address = try place.bind.socketAddress()
         let open = try inherited.take(at: address, count: count)
         guard open.isEmpty else {
             if let file = file(at: place.bind), inherited.owns(file) { files[place.bind] = file }

@@ -32,19 +32,32 @@ final class Acceptor: ReadinessHandler {
         for _ in 0..<count {
             guard worker.mayAccept else { return pause() }
             switch Socket.accept(descriptor) {
-            case .accepted(let client, let peer): worker.accepted(client, peer, context)
+            case .accepted(let client, let peer):
+                worker.accepted(client, peer, context)
+                if client >= descriptorMax { return awaitDescriptors() }
             case .wouldBlock: return
-            case .outOfDescriptors:
-                worker.log.repeatedEvent(
-                    "out_of_descriptors", "no descriptor left for a new connection")
-                pause()
-                let timer = Timer(loop: worker.loop) { [unowned self] in resume() }
-                timer.schedule(after: Self.retryDelay)
-                retry = timer
-                return
+            case .outOfDescriptors: return awaitDescriptors()
             case .failed: return
             }
         }
+    }
+
+    /// What is held back is not for clients; those who look after the gateway get it all.
+    private var descriptorMax: Int32 {
+        context.isAdmin ? .max : worker.hub.descriptors.clientMax
+    }
+
+    private func awaitDescriptors() {
+        worker.log.repeatedEvent(
+            "out_of_descriptors", "new connections wait: too many files are open")
+        pause()
+        retryLater()
+    }
+
+    private func retryLater() {
+        let timer = Timer(loop: worker.loop) { [unowned self] in resume() }
+        timer.schedule(after: Self.retryDelay)
+        retry = timer
     }
 
     private func pause() {
@@ -52,9 +65,12 @@ final class Acceptor: ReadinessHandler {
         watch?.disableReading()
     }
 
-    /// There is room again.
+    /// There is room again, as far as the worker knows.
     func resume() {
         guard isPaused, !isClosed else { return }
+        guard let next = Socket.nextDescriptor(), next < descriptorMax else {
+            return retryLater()
+        }
         isPaused = false
         watch?.enableReading()
     }

@@ -35,7 +35,8 @@ extension Exchange {
                 bytes,
                 memoryByteCountMax: treatment?.bodyMemoryByteCountMax
                     ?? limits.bodyMemoryByteCountMax,
-                directory: limits.temporaryDirectory)
+                directory: limits.temporaryDirectory,
+                descriptorMax: worker.hub.descriptors.requestMax)
         } catch {
             worker.log.repeatedEvent("body_file_failed", error.description)
             return Refusal(.gatewayBusy, detail: "body_file")

@@ -19,12 +19,14 @@ struct HeldBody: ~Copyable {
 
     init() {}
 
-    /// Keeps `bytes`; beyond `memoryByteCountMax` they go to a file in `directory`.
+    /// Keeps `bytes`; beyond `memoryByteCountMax` they go to a file in `directory`, where that gets
+    /// a descriptor below `descriptorMax`.
     mutating func append(
-        _ bytes: Span<UInt8>, memoryByteCountMax: Int, directory: String
+        _ bytes: Span<UInt8>, memoryByteCountMax: Int, directory: String,
+        descriptorMax: Int32 = .max
     ) throws(IOError) {
         if isInMemory, memory.count + bytes.count > memoryByteCountMax {
-            var fresh = try TemporaryFile(directory: directory)
+            var fresh = try TemporaryFile(directory: directory, descriptorMax: descriptorMax)
             try fresh.append(memory.readable)
             memory.clear(keepingAtMost: Self.writeByteCount)
             fileByteCount = fresh.byteCount

@@ -15,6 +15,8 @@ enum UpstreamFailure: Equatable {
     /// What came is not HTTP as RFC 9112 or 9113 has it.
     case malformed(code: String)
     case connectTimeout
+    /// The gateway has no descriptor left for a connection: the server has nothing to do with it.
+    case exhausted
     /// The server did not take more of the request.
     case sendTimeout
     case responseTimeout
@@ -24,6 +26,7 @@ enum UpstreamFailure: Equatable {
     var reason: Reason {
         switch self {
         case .connect, .broken, .refused, .malformed: .upstreamFailed
+        case .exhausted: .upstreamBusy
         case .connectTimeout, .sendTimeout, .responseTimeout, .readTimeout: .upstreamTimeout
         }
     }
@@ -35,6 +38,7 @@ enum UpstreamFailure: Equatable {
         case .refused(let description): "refused: " + description
         case .malformed(let code): "malformed: " + code
         case .connectTimeout: "connect_timeout"
+        case .exhausted: "out_of_descriptors"
         case .sendTimeout: "send_timeout"
         case .responseTimeout: "response_timeout"
         case .readTimeout: "read_timeout"
@@ -108,7 +112,8 @@ extension Exchange {
         case .connect, .connectTimeout, .refused: return true
         case .broken: return isUnsent || mayRepeat
         case .sendTimeout, .responseTimeout: return pool.timeouts.attempt != nil && mayRepeat
-        case .malformed, .readTimeout: return false
+        // Another server would need a descriptor too.
+        case .malformed, .readTimeout, .exhausted: return false
         }
     }
 

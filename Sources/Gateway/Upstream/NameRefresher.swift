@@ -10,49 +10,73 @@ final class NameRefresher {
 
     private enum Command { case stop }
 
-    /// `changed` is called on the thread, after the hub has the new addresses.
-    init(hub: Hub, changed: @escaping @Sendable () -> Void) throws {
+    /// Called on the thread: `changed` after the hub has new addresses, `begun` when every name was
+    /// asked for that had no address at the start.
+    init(
+        hub: Hub, changed: @escaping @Sendable () -> Void, begun: @escaping @Sendable () -> Void
+    ) throws {
         let commands = try Mailbox<Command>(countMax: 1)
         self.commands = commands
         thread = try Thread.spawn(name: "resolver") {
             guard let loop = try? EventLoop() else { return }
             let receiver = commands.attach(to: loop) { _ in loop.stop() }
             defer { receiver.close() }
-            var due: [String: MonotonicInstant] = [:]
-            let timer = Timer(loop: loop) {
-                var isChanged = false
-                for group in hub.currentGroups where NameRefresher.isNeeded(by: group.settings) {
-                    let settings = group.settings
-                    let now = MonotonicInstant.now()
-                    guard let instant = due[settings.name] else {
-                        // Resolved a moment ago, when the configuration was loaded.
-                        due[settings.name] = now + settings.resolveInterval
-                        continue
-                    }
-                    guard now >= instant else { continue }
-                    if hub.refresh(settings) {
-                        isChanged = true
-                        let servers = hub.servers(of: settings).servers.map(\.text)
-                        hub.logs.event(
-                            level: "info", "servers_changed",
-                            "\(settings.name): \(servers.joined(separator: ", "))")
-                    }
-                    due[settings.name] = MonotonicInstant.now() + settings.resolveInterval
-                }
-                if isChanged { changed() }
+            var asked: [String: MonotonicInstant] = [:]
+            for group in hub.currentGroups where group.unresolved.isEmpty {
+                // Resolved a moment ago.
+                asked[group.settings.name] = MonotonicInstant.now()
             }
-            timer.scheduleRepeating(every: NameRefresher.tick)
+            func refresh() {
+                if Self.refresh(hub, &asked) { changed() }
+            }
+            refresh()
+            begun()
+            let timer = Timer(loop: loop, handler: refresh)
+            timer.scheduleRepeating(every: Self.tick)
             loop.run()
         }
+    }
+
+    /// Resolves what is due. True where that changed anything.
+    private static func refresh(_ hub: Hub, _ asked: inout [String: MonotonicInstant]) -> Bool {
+        var isChanged = false
+        for group in hub.currentGroups {
+            guard let interval = interval(of: group) else { continue }
+            let settings = group.settings
+            if let last = asked[settings.name], MonotonicInstant.now() < last + interval {
+                continue
+            }
+            if hub.refresh(settings) {
+                isChanged = true
+                let servers = hub.servers(of: settings).servers.map(\.text)
+                hub.logs.event(
+                    level: "info", "servers_changed",
+                    "\(settings.name): \(servers.joined(separator: ", "))")
+            }
+            asked[settings.name] = MonotonicInstant.now()
+        }
+        return isChanged
+    }
+
+    /// How often the names of an upstream are asked for; nil where they stay what they are.
+    private static func interval(of group: ServerGroup) -> Duration? {
+        let configured = group.settings.resolveInterval
+        if !group.unresolved.isEmpty {
+            return configured == .zero ? retryDelay : min(configured, retryDelay)
+        }
+        return isNeeded(by: group.settings) ? configured : nil
     }
 
     /// Its thread ends with what it is at.
     func stop() { _ = commands.post(.stop) }
 
     /// Whether a name of the upstream may come to stand for other addresses.
-    static func isNeeded(by settings: UpstreamSettings) -> Bool {
+    private static func isNeeded(by settings: UpstreamSettings) -> Bool {
         settings.resolveInterval != .zero && settings.servers.contains { $0.endpoint.isName }
     }
+
+    /// For a name without an address: its server is down meanwhile.
+    private static let retryDelay = Duration.seconds(5)
 
     /// The shortest interval that can be set.
     static let tick = Duration.seconds(1)

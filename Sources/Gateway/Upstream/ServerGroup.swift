@@ -14,6 +14,8 @@ final class ServerState: Sendable {
     /// Whether a success would change something.
     fileprivate let hasFailed = Atomic<Bool>(false)
     private let isDownByCheck = Atomic<Bool>(false)
+    private let failuresInARow = Atomic<Int>(0)
+    private let isKnownToFail = Atomic<Bool>(false)
     /// When it came back, in nanoseconds; 0 where it was never out.
     private let returnedAt = Atomic<UInt64>(0)
 
@@ -28,6 +30,27 @@ final class ServerState: Sendable {
     var isDown: Bool {
         get { isDownByCheck.load(ordering: .relaxed) }
         set { isDownByCheck.store(newValue, ordering: .relaxed) }
+    }
+
+    /// Whether the last requests failed, one after the other, be it left out for that or not.
+    var isFailing: Bool { isKnownToFail.load(ordering: .relaxed) }
+
+    /// A request failed. True where it is the last of `count` in a row, which makes the server
+    /// a failing one; 0 stands for the default.
+    func failed(atLeast count: Int) -> Bool {
+        let enough = count > 0 ? count : EjectionSettings().failureCount
+        guard failuresInARow.wrappingAdd(1, ordering: .relaxed).newValue >= enough else {
+            return false
+        }
+        return !isKnownToFail.exchange(true, ordering: .relaxed)
+    }
+
+    /// A request was answered. True where none was for a while.
+    func answered() -> Bool {
+        // Read first: nearly always there is nothing to write.
+        guard failuresInARow.load(ordering: .relaxed) > 0 else { return false }
+        failuresInARow.store(0, ordering: .relaxed)
+        return isKnownToFail.exchange(false, ordering: .relaxed)
     }
 
     /// Requests go to it again from `now` on.
@@ -62,6 +85,8 @@ final class ServerState: Sendable {
 final class ServerGroup: Sendable {
     let settings: UpstreamSettings
     let servers: [ServerState]
+    /// Those without an address so far.
+    let unresolved: [Endpoint]
     private let ejection: Locked<Ejection>
 
     /// Addresses by entry of `settings.servers`. What `old` knows of the same addresses is kept.
@@ -75,6 +100,7 @@ final class ServerGroup: Sendable {
             }
         }
         self.servers = servers
+        unresolved = zip(settings.servers, addresses).filter(\.1.isEmpty).map(\.0.endpoint)
         let indexes = servers.map { server in old?.servers.firstIndex { $0 === server } }
         if let old, old.settings.ejection == settings.ejection {
             ejection = Locked(old.ejection.withLock { $0.carried(to: indexes) })
@@ -86,7 +112,7 @@ final class ServerGroup: Sendable {
 
     /// Whether the group has the same servers, in any order: name servers shuffle.
     func hasSameServers(as other: ServerGroup) -> Bool {
-        servers.count == other.servers.count
+        servers.count == other.servers.count && unresolved == other.unresolved
             && servers.allSatisfy { server in other.servers.contains { $0 === server } }
     }
 

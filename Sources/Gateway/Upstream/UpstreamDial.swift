@@ -30,17 +30,27 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
         deadline?.set(afterNanoseconds: pool.timeouts.connect)
         switch Socket.connect(to: server.state.address) {
         case .connected(let descriptor):
-            watch(descriptor)
+            guard watch(descriptor) else { return }
             connected()
         case .inProgress(let descriptor):
-            watch(descriptor)
+            guard watch(descriptor) else { return }
             watch?.enableWriting()
+        case .failed(let code) where Socket.isOwnShortage(errno: code): fail(.exhausted)
         case .failed(let code): fail(.connect(description: IOError.text(errno: code)))
         }
     }
 
-    private func watch(_ descriptor: Int32) {
-        watch = Watch(loop: pool.worker.loop, descriptor: descriptor, handler: self)
+    /// False where the descriptor is one of those that are held back.
+    private func watch(_ descriptor: Int32) -> Bool {
+        let worker = pool.worker
+        // The control thread's are health checks.
+        if descriptor >= worker.hub.descriptors.requestMax, !worker.hub.isControl(worker.index) {
+            Socket.close(descriptor)
+            fail(.exhausted)
+            return false
+        }
+        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        return true
     }
 
     /// Nobody wants the connection any more.

@@ -99,6 +99,7 @@ final class UpstreamPool {
 
     /// A connection for `exchange`: an idle one of the server whose turn it is, or a new one.
     func lease(for exchange: Exchange) -> Lease {
+        if servers.isEmpty { return .refused(detail: "unresolved") }
         // Who waits was here before.
         if exchange.upstreamAttempts == 0, !exchange.isCalled, let line, line.count > 0 {
             return wait(exchange)
@@ -320,21 +321,32 @@ final class UpstreamPool {
 
     /// A server failed a request; the events tell what follows from that.
     func serverFailed(_ server: PooledServer, _ failure: UpstreamFailure) {
+        if failure == .exhausted {
+            worker.log.event("out_of_descriptors", "no connection to \(settings.name) can be made")
+            return
+        }
         server.meter.countFailure()
-        let change = group.failed(server.state, now: worker.loop.now.nanoseconds)
-        guard case .ejected(let nanoseconds) = change else { return }
-        worker.log.event(
-            "server_ejected",
-            "\(settings.name) \(server.state.text): left out for "
-                + "\(nanoseconds / 1_000_000) ms: \(failure.detail)")
+        let name = "\(settings.name) \(server.state.text)"
+        let isFailing = server.state.failed(atLeast: settings.ejection.failureCount)
+        switch group.failed(server.state, now: worker.loop.now.nanoseconds) {
+        case .ejected(let nanoseconds):
+            worker.log.event(
+                "server_ejected",
+                "\(name): left out for \(nanoseconds / 1_000_000) ms: \(failure.detail)")
+        case .returned: break
+        case nil:
+            guard isFailing, !server.state.isEjected else { return }
+            worker.log.event("server_failing", "\(name): asked all the same: \(failure.detail)")
+        }
     }
 
     func serverAnswered(_ server: PooledServer) {
-        guard group.succeeded(server.state, now: worker.loop.now.nanoseconds) == .returned else {
-            return
-        }
+        let wasFailing = server.state.answered()
+        let change = group.succeeded(server.state, now: worker.loop.now.nanoseconds)
+        guard wasFailing || change == .returned, !server.state.isEjected else { return }
+        let what = change == .returned ? "used again" : "answers again"
         worker.log.event(
-            level: "info", "server_returned", "\(settings.name) \(server.state.text): used again")
+            level: "info", "server_returned", "\(settings.name) \(server.state.text): \(what)")
     }
 }
 

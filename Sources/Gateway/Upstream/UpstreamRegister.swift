@@ -4,6 +4,25 @@ import Settings
 /// Every address of an endpoint. Blocks.
 typealias NameResolver = @Sendable (Endpoint) throws(IOError) -> [SocketAddress]
 
+/// What servers stand for, and which of them could not be resolved.
+struct ResolvedServers: Sendable {
+    private(set) var addresses: [Endpoint: [SocketAddress]] = [:]
+    private(set) var failures: [(upstream: String, endpoint: Endpoint, error: IOError)] = []
+
+    fileprivate mutating func resolve(
+        _ endpoint: Endpoint, of upstream: UpstreamSettings, by resolver: NameResolver
+    ) {
+        // One name server may be asked for long: each name once.
+        guard addresses[endpoint] == nil, !failures.contains(where: { $0.endpoint == endpoint })
+        else { return }
+        do throws(IOError) {
+            addresses[endpoint] = try resolver(endpoint)
+        } catch {
+            failures.append((upstream.name, endpoint, error))
+        }
+    }
+}
+
 /// The servers of every upstream, resolved: the control thread and the resolver's thread write,
 /// workers read when they are told to.
 final class UpstreamRegister: Sendable {
@@ -21,25 +40,33 @@ final class UpstreamRegister: Sendable {
 
     var current: [ServerGroup] { contents.withLock { $0.groups } }
 
-    /// Takes the upstreams of a configuration, or none where a name of theirs is unknown.
-    func resolve(_ upstreams: [UpstreamSettings]) throws(ConfigurationFailure) {
-        var addresses: [Endpoint: [SocketAddress]] = [:]
+    /// What the servers of a configuration stand for, with `names` also those that have to be
+    /// resolved; changes nothing.
+    func addresses(
+        of upstreams: [UpstreamSettings], names: Bool
+    ) throws(ConfigurationFailure) -> ResolvedServers {
+        var resolved = ResolvedServers()
         for upstream in upstreams {
-            for server in upstream.servers where addresses[server.endpoint] == nil {
-                do throws(IOError) {
-                    addresses[server.endpoint] = try resolver(server.endpoint)
-                } catch {
-                    throw ConfigurationFailure("upstreams.\(upstream.name): \(error)")
-                }
+            for server in upstream.servers where names || !server.endpoint.isName {
+                resolved.resolve(server.endpoint, of: upstream, by: resolver)
             }
         }
-        let resolved = addresses
+        // What is no name will never be an address.
+        if let failure = resolved.failures.first(where: { !$0.endpoint.isName }) {
+            throw ConfigurationFailure("upstreams.\(failure.upstream): \(failure.error)")
+        }
+        return resolved
+    }
+
+    /// Takes the upstreams of a configuration. A name that is not among the resolved keeps the
+    /// addresses that it had; without any its servers are down until it is resolved.
+    func take(_ upstreams: [UpstreamSettings], _ resolved: ResolvedServers) {
         contents.withLock { contents in
-            contents.addresses.merge(resolved) { $1 }
-            let old = contents.groups
+            contents.addresses.merge(resolved.addresses) { $1 }
+            let (old, addresses) = (contents.groups, contents.addresses)
             contents.groups = upstreams.map { settings in
                 Self.group(
-                    settings, resolved, old: old.first { $0.settings.name == settings.name })
+                    settings, addresses, old: old.first { $0.settings.name == settings.name })
             }
         }
     }
@@ -49,15 +76,12 @@ final class UpstreamRegister: Sendable {
     func refresh(
         _ settings: UpstreamSettings, failed: (String, IOError) -> Void
     ) -> Bool {
-        var fresh: [Endpoint: [SocketAddress]] = [:]
+        var fresh = ResolvedServers()
         for server in settings.servers where server.endpoint.isName {
-            do throws(IOError) {
-                fresh[server.endpoint] = try resolver(server.endpoint)
-            } catch {
-                failed(settings.name, error)
-            }
+            fresh.resolve(server.endpoint, of: settings, by: resolver)
         }
-        let resolved = fresh
+        for failure in fresh.failures { failed(failure.upstream, failure.error) }
+        let resolved = fresh.addresses
         return contents.withLock { contents in
             contents.addresses.merge(resolved) { $1 }
             guard let index = contents.groups.firstIndex(where: { $0.settings == settings }) else {

@@ -49,6 +49,8 @@ enum WorkerReport: Sendable {
     /// Why the next program cannot take over; nil where it can.
     case upgradeChecked(problem: String?)
     case rollout(RolloutAnswer)
+    /// Every name of an upstream's server was asked for, and answered or not.
+    case namesAsked
 }
 
 /// The listening sockets of all workers, on their way to the next program.

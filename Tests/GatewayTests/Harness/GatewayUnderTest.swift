@@ -32,7 +32,7 @@ final class GatewayUnderTest {
     let counters: EmbeddedCounters
     let hub: Hub
     /// What the gateway takes for the system's resolver.
-    let names = ScriptedNames()
+    let names: ScriptedNames
     /// Where the shares of rollouts stand that move by themselves; nobody else writes there.
     let rollouts = RolloutRegister()
     /// Of the data listener, of one whose peers are trusted proxies, of the admin listener, and of
@@ -69,8 +69,10 @@ final class GatewayUnderTest {
         registry: ScriptedRegistry = ScriptedRegistry(),
         macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest,
         counters options: EmbeddedCounters.Options = EmbeddedCounters.Options(),
-        _ configure: (inout Settings) -> Void = { _ in }
+        descriptors: DescriptorReserve = DescriptorReserve(limit: 0),
+        names: ScriptedNames = ScriptedNames(), _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
+        self.names = names
         let apple = try Self.sharedApple.get()
         let upstream = try RecordingUpstream(script)
         let logPath = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).log"
@@ -90,8 +92,8 @@ final class GatewayUnderTest {
         let hub = Hub(
             registry: registry, embeddedCounters: counters,
             meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log),
-            resolver: names.resolver)
-        try hub.resolve(settings.upstreams)
+            descriptors: descriptors, resolver: names.resolver)
+        hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         self.hub = hub
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 16)
         self.mailbox = mailbox
@@ -205,7 +207,7 @@ final class GatewayUnderTest {
         let site = try Site(
             settings: settings, challengeKeys: [Self.challengeKey], generation: generation,
             rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
-        try hub.resolve(settings.upstreams)
+        hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         let kept = listeners.map { BoundListener(context: $0) }
         let reports = try Mailbox<WorkerReport>(countMax: 1)
         try #require(

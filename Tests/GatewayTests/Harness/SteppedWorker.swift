@@ -37,8 +37,9 @@ final class SteppedWorker {
         let hub = Hub(
             registry: ScriptedRegistry(),
             embeddedCounters: EmbeddedCounters(clock: .now(), raiseFloors: { _ in }),
-            meters: [WorkerMeter()], logs: try LogWriters(settings.log))
-        try hub.resolve(settings.upstreams)
+            meters: [WorkerMeter()], logs: try LogWriters(settings.log),
+            descriptors: DescriptorReserve(limit: 0))
+        hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         worker = try Worker(index: 0, site: site, hub: hub, mailbox: try Mailbox(countMax: 16))
         let (ours, clients) = try Socket.pair()
         client = clients

@@ -123,6 +123,13 @@ final class HealthProbe: ResponseSink {
 
     func exchangeEnded() {
         guard let exchange else { return }
+        // That the gateway has no descriptor left says nothing of the server.
+        guard exchange.reason != .upstreamBusy else {
+            self.exchange = nil
+            worker.giveBack(exchange)
+            limit?.cancel()
+            return scheduleNext(after: 0.9...1.1)
+        }
         let fault: String?
         if settings.status.contains(Int(status)) {
             fault = nil

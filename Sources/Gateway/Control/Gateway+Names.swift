@@ -1,0 +1,34 @@
+import EventLoop
+import Settings
+
+/// Names of upstream servers are resolved on a thread of their own, at the start too.
+extension Gateway {
+    /// How long a start waits for names. Servers without an address are down until they have one.
+    private static let patience = Duration.seconds(5)
+
+    /// Asks for names from now on, where `settings` have any.
+    func startNameRefresher(for settings: Settings) throws {
+        guard nameRefresher == nil,
+            settings.upstreams.contains(where: { $0.servers.contains(where: \.endpoint.isName) })
+        else { return }
+        nameRefresher = try NameRefresher(hub: hub) { [mailboxes] in
+            for mailbox in mailboxes { _ = mailbox.post(.serversChanged) }
+        } begun: { [reports] in
+            _ = reports.post(.namesAsked)
+        }
+    }
+
+    /// Waits until every name was asked for, before anybody is served, but not for long: the
+    /// servers whose names are known go on.
+    func awaitNames(on loop: EventLoop) {
+        guard nameRefresher != nil else { return }
+        let timer = Timer(loop: loop) { loop.stop() }
+        timer.schedule(after: Self.patience)
+        whenNamesAreAsked = { loop.stop() }
+        loop.run()
+        timer.cancel()
+        whenNamesAreAsked = nil
+    }
+
+    func namesWereAsked() { whenNamesAreAsked?() }
+}

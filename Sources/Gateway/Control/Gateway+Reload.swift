@@ -1,0 +1,129 @@
+import EventLoop
+import Settings
+
+/// What another thread has made ready for a reload, so that the control thread waits for no disk
+/// and no name server.
+struct PreparedReload: Sendable {
+    let configuration: LoadedConfiguration
+    let servers: ResolvedServers
+    /// The names that listeners are bound to.
+    let binds: [Endpoint: Result<SocketAddress, IOError>]
+
+    init(_ configuration: LoadedConfiguration, hub: Hub) throws(ConfigurationFailure) {
+        let settings = configuration.settings
+        self.configuration = configuration
+        servers = try hub.addresses(of: settings.upstreams)
+        var binds: [Endpoint: Result<SocketAddress, IOError>] = [:]
+        let all = settings.listeners.map(\.bind) + (settings.admin.map { [$0.bind] } ?? [])
+        for bind in all where bind.isName {
+            binds[bind] = Result { () throws(IOError) in try bind.socketAddress() }
+        }
+        self.binds = binds
+    }
+}
+
+/// SIGHUP: everything is prepared, then everything is put in force, or nothing.
+extension Gateway {
+    func beginReload() {
+        guard let control else { return }
+        guard reloadCall == nil else {
+            isReloadDue = true
+            return
+        }
+        do {
+            try refuseUntimelyReload()
+            supervision?.changeBegins("reloading")
+            let (read, hub) = (readConfiguration, hub)
+            reloadCall = try BlockingCall(name: "reload", loop: control.loop) {
+                read().flatMap { configuration in
+                    Result { () throws(ConfigurationFailure) in
+                        try PreparedReload(configuration, hub: hub)
+                    }
+                }
+            } handler: { [unowned self] in
+                endReload($0)
+            }
+        } catch {
+            tellFailedReload("\(error)")
+        }
+    }
+
+    private func endReload(_ prepared: Result<PreparedReload, ConfigurationFailure>) {
+        reloadCall = nil
+        do {
+            try refuseUntimelyReload()
+            try take(try prepared.get())
+        } catch {
+            tellFailedReload("\(error)")
+        }
+        guard isReloadDue else { return }
+        isReloadDue = false
+        beginReload()
+    }
+
+    private func refuseUntimelyReload() throws(ConfigurationFailure) {
+        guard !isDraining else { throw ConfigurationFailure("the gateway is stopping") }
+        guard upgradeStep == .none || upgradeStep == .checking else {
+            throw ConfigurationFailure("another program is taking over, and reads it anyway")
+        }
+    }
+
+    private func tellFailedReload(_ reason: String) {
+        if !isDraining, upgradeStep == .none {
+            supervision?.changeEnded("\(servingText); the last reload failed: \(reason)")
+        }
+        control?.log.event(
+            level: "error", "reload_failed", "the old configuration stays: \(reason)")
+    }
+
+    /// Takes the new configuration whole, or throws why not and has changed nothing.
+    private func take(_ prepared: PreparedReload) throws {
+        let settings = prepared.configuration.settings
+        try refuseFixedChanges(settings)
+        let next = try Site(
+            settings: settings, challengeKeys: prepared.configuration.challengeKeys,
+            pseudonymKeys: prepared.configuration.pseudonymKeys,
+            generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister)
+        let appleChange = try apple?.change(to: settings.apple)
+        try startNameRefresher(for: settings)
+        let bound = try listeners.bind(
+            settings, generation: next.generation, names: prepared.binds)
+        // Nothing below can fail.
+        hub.take(settings.upstreams, prepared.servers)
+        apple?.use(appleChange)
+        devices?.use(settings.deviceCheck)
+        keepShares(of: site, in: next)
+        site = next
+        for (index, mailbox) in mailboxes.enumerated() {
+            _ = mailbox.post(
+                .reload(WorkerUpdate(site: next, listeners: bound[index], reports: reports)))
+        }
+        director?.follow(next)
+        if let apple {
+            receipts?.replace(next, exchange: AppleReceipts(apple, next.settings.apple))
+        }
+        supervision?.workersChange(status: servingText)
+        hub.logs.reopen()
+        examineDescriptors()
+        control?.log.event(level: "info", "reloaded", "generation \(next.generation)")
+    }
+
+    /// What a process cannot change under its feet.
+    private func refuseFixedChanges(_ next: Settings) throws(ConfigurationFailure) {
+        let current = site.settings
+        let fixed = [
+            ("workers", next.workerCount == current.workerCount),
+            ("registry", next.registry == current.registry),
+            ("counters", current.counters.mayBecome(next.counters)),
+            ("log", next.log == current.log),
+            ("key_cache", next.keyCache == current.keyCache),
+            (
+                "limits.registry_queue",
+                next.limits.registryQueueCountMax == current.limits.registryQueueCountMax
+            ),
+        ]
+        for (key, isSame) in fixed where !isSame {
+            throw ConfigurationFailure("\(key) cannot change without a restart")
+        }
+    }
+}
