@@ -93,8 +93,9 @@ public final class Certificate: @unchecked Sendable {
             throw .malformed(ErrorQueue.drain("certificate"))
         }
         guard readCount == der.count else { throw .malformed("certificate: bytes behind it") }
-        // The reader takes BER; only DER comes out as it went in.
-        guard try unsafe encode(owned.pointer) == der else {
+        // The reader takes BER, and gives what the issuer has signed back as it came, so that to
+        // compare what it writes finds BER around that alone.
+        guard DERForm.isStrict(der.span), try unsafe encode(owned.pointer) == der else {
             throw .malformed("certificate: not DER")
         }
         return owned

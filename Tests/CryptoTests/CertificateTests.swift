@@ -56,6 +56,31 @@ struct CertificateTests {
         }
     }
 
+    @Test("refuses BER inside what the issuer signs, which OpenSSL gives back as it came")
+    func innerBER() throws {
+        let der = try Authority().leaf().der
+        // Another TRUE than DER's.
+        var boolean = der
+        let critical = try #require(
+            der.indices.dropLast(2).first { der[$0..<$0 + 3] == [0x01, 0x01, 0xFF] })
+        boolean[critical + 2] = 0x01
+        // A longer length than it takes, of the INTEGER behind `[0] { 2 }`.
+        try #require(der[0..<2] == [0x30, 0x82] && der[4..<6] == [0x30, 0x82])
+        try #require(der[8..<14] == [0xA0, 3, 2, 1, 2, 2])
+        var length = der
+        length.insert(0x81, at: 14)
+        for position in [2, 6] {
+            let grown = UInt16(length[position]) << 8 + UInt16(length[position + 1]) + 1
+            length[position] = UInt8(grown >> 8)
+            length[position + 1] = UInt8(grown & 0xFF)
+        }
+        for bytes in [boolean, length] {
+            #expect(throws: CryptoError.malformed("certificate: not DER")) {
+                try Certificate(der: bytes)
+            }
+        }
+    }
+
     @Test("refuses an extension that comes twice or is malformed")
     func extensions() throws {
         let key = try P256PrivateKey.generate()
