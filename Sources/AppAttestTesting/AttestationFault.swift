@@ -16,6 +16,10 @@ public enum AttestationFault: String, Sendable, CaseIterable {
     case leafSignedWithSHA1
     case leafIsCA
     case leafOnP384
+    /// Named by another key's id, for another app, or for another purpose.
+    case leafNameOther
+    case leafAppOther
+    case leafPurposeOther
     case leafIsGarbage
     case byteAfterLeaf
     case chainEmpty
@@ -76,7 +80,8 @@ public enum AttestationFault: String, Sendable, CaseIterable {
         case .intermediateNotCA, .pathTooLong, .otherRoot, .issuerByNameOnly,
             .intermediateMissing, .leafSelfSigned, .leafSignedWithSHA1:
             "certificate_chain"
-        case .leafIsCA, .leafOnP384: "certificate_profile"
+        case .leafIsCA, .leafOnP384, .leafNameOther, .leafAppOther, .leafPurposeOther:
+            "certificate_profile"
         case .otherNonce: "nonce_mismatch"
         case .nonceMissing: "nonce_missing"
         case .nonceTooShort, .nonceTrailingByte, .nonceUnderOtherTag, .nonceAfterAnother:

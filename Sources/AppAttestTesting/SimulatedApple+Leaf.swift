@@ -97,8 +97,9 @@ extension SimulatedApple {
             case .leafNotYetValid: 4 * Self.day
             default: Int64(0)
             }
+        let named = fault == .leafNameOther ? SHA256.hash([0]) : request.keyID.digest
         let name: DistinguishedName = [
-            "CN": Hex.encode(request.keyID.digest.array), "OU": "AAA Certification",
+            "CN": Hex.encode(named.array), "OU": "AAA Certification",
             "O": "Simulated", "ST": "California",
         ]
         return try SimulationError.wrap { () throws(CryptoError) in
@@ -123,13 +124,32 @@ extension SimulatedApple {
     ) -> [CertificateExtension] {
         let nonce = nonceExtension(request.nonce, fault)
         guard fault == .leafIsCA else {
-            return [.basicConstraints(isCA: false)] + request.extensions + nonce
+            let extensions = changed(request.extensions, fault)
+            return [.basicConstraints(isCA: false)] + extensions + nonce
         }
         // A CA whose key usage does not let it sign certificates is none.
         let others = request.extensions.filter {
             $0.oid != CertificateExtension.certificateSigning.oid
         }
         return [.basicConstraints(isCA: true), .certificateSigning] + others + nonce
+    }
+
+    /// Has the leaf name another app or purpose, where `fault` says so.
+    private static func changed(
+        _ extensions: [CertificateExtension], _ fault: AttestationFault?
+    ) -> [CertificateExtension] {
+        let (oid, value): (String, [UInt8])
+        switch fault {
+        case .leafAppOther:
+            let app = DERWriter.octetString(Array("ABCDE12345.com.example.none".utf8))
+            (oid, value) = ("1.2.840.113635.100.8.5", DERWriter.context(1204, app))
+        case .leafPurposeOther:
+            // That of TLS servers.
+            (oid, value) = ("2.5.29.37", [6, 8, 0x2B, 6, 1, 5, 5, 7, 3, 1])
+        default: return extensions
+        }
+        return extensions.filter { $0.oid != oid }
+            + [CertificateExtension(oid: oid, value: DERWriter.sequence([value]))]
     }
 
     private static func nonceExtension(

@@ -65,7 +65,7 @@ struct ExplanationVectorTests {
         let explanation = explain(vector, expected)
         #expect(explanation.code == "certificate_expired")
         let failed = explanation.steps.filter { $0.outcome == .failed }.map(\.name)
-        #expect(failed == ["certificate_chain", "key_id", "app", "credential_id"])
+        #expect(failed == ["certificate_chain", "key_id", "app", "credential_id", "leaf_profile"])
         #expect(explanation["os_version"] == .text("27.0"))
         #expect(explanation["validation_category_name"] == .text("os"))
         #expect(explanation["app_id"] == nil)

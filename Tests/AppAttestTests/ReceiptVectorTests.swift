@@ -87,6 +87,13 @@ struct ReceiptVectorTests {
         let failure = failure(
             receipt, verifier, appID: vector.appID, publicKey: attestation.publicKey)
         #expect((failure == nil) == (vector.receiptExpected == "accept"))
+        // Made within the life of the leaf that it came with, up to the moment of the capture.
+        guard failure == nil else { return }
+        #expect(throws: Never.self) {
+            try verifier.verify(
+                receipt, appID: vector.appID, publicKey: attestation.publicKey,
+                creation: attestation.receiptCreation(upTo: vector.seconds, skewSeconds: 0))
+        }
     }
 
     @Test("never trap and never change their meaning when damaged", arguments: accepted)

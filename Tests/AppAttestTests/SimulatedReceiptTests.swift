@@ -48,6 +48,32 @@ struct SimulatedReceiptTests {
         #expect(try verify(receipt(.attest)).get().riskMetric == nil)
     }
 
+    @Test("are of the time of the leaf that they came with, and not of one that is to come")
+    func creation() throws {
+        let object = try device.attest(
+            clientDataHash: [1], by: apple, at: simulatedNow, fault: nil)
+        let attestation = try AttestationVerifier(
+            roots: [apple.root],
+            apps: [AppIdentity(id: simulatedAppID, environments: [.production])],
+            clockSkewSeconds: 0
+        ).verify(object.span, clientDataHash: [1], keyID: device.keyID, at: simulatedNow)
+        let range = attestation.receiptCreation(upTo: simulatedNow, skewSeconds: 60)
+        #expect(range == (attestation.leafNotBefore - 60)...(simulatedNow + 60))
+        let verifier = ReceiptVerifier(roots: [apple.receiptRoot])
+        for (createdAt, isRight) in [
+            (simulatedNow, true), (range.lowerBound, true), (range.upperBound, true),
+            (range.lowerBound - 1, false), (range.upperBound + 1, false),
+        ] {
+            let bytes = try apple.receipt(receipt(.attest, createdAt: createdAt))
+            let verified = try? verifier.verify(
+                bytes, appID: simulatedAppID, publicKey: device.publicKey, creation: range)
+            #expect((verified != nil) == isRight)
+        }
+        // A leaf is long dead: what came with it is no younger.
+        let late = attestation.receiptCreation(upTo: .max - 60, skewSeconds: 60)
+        #expect(late.upperBound == attestation.leafNotAfter + 60)
+    }
+
     @Test("with fields that nobody knows are read all the same")
     func unknownFields() throws {
         var receipt = receipt(.attest)

@@ -81,6 +81,27 @@ enum AttestationChecks {
         return environment
     }
 
+    /// After Apple's checks: the leaf says nothing else of itself than what they found. What older
+    /// systems' leaves do not say is not missed; what is nil is not compared.
+    static func leafProfile(
+        _ leaf: Certificate, keyID: KeyID?, appID: String?
+    ) throws(AttestationFailure) {
+        if let keyID, let name = leaf.commonName, name != Hex.encode(keyID.digest.array) {
+            throw .certificateProfile("its name is not the key id")
+        }
+        if let appID, let value = leaf.extensionValue(oid: LeafCertificate.appInformationOID),
+            let certified = LeafCertificate.text(in: value, tag: LeafCertificate.appIDTag),
+            certified != appID
+        {
+            throw .certificateProfile("it is for another app")
+        }
+        if let value = leaf.extensionValue(oid: LeafCertificate.extendedKeyUsageOID),
+            !LeafCertificate.isForAppAttest(value)
+        {
+            throw .certificateProfile("its extended key usage is not App Attest's")
+        }
+    }
+
     /// After Apple's checks: a Mac is as secure as the app demands.
     static func macSecurity(
         _ security: MacSecurity, of app: AppIdentity

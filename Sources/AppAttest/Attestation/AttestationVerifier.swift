@@ -75,6 +75,7 @@ public struct AttestationVerifier: Sendable {
         try AttestationChecks.credentialID(of: data, equals: keyID)
         // Check 9: the key itself.
         try AttestationChecks.credentialPublicKey(of: data, equals: publicKey)
+        try AttestationChecks.leafProfile(leaf, keyID: keyID, appID: app.id)
         // Not Apple's, but the operator's: what kind of Mac it may be.
         let macSecurity = MacSecurity(of: leaf, full: macFullSecurityDigest)
         try AttestationChecks.macSecurity(macSecurity, of: app)
@@ -125,6 +126,13 @@ public struct VerifiedAttestation: Hashable, Sendable {
     public let macSecurity: MacSecurity
     /// The leaf's extension 1.2.840.113635.100.8.7, empty on the oldest systems.
     public let systemVersion: SystemVersion
+
+    /// When the receipt that came with it can have been made: with the leaf, whose life had begun,
+    /// and not after `now`.
+    public func receiptCreation(upTo now: Int64, skewSeconds: Int64) -> ClosedRange<Int64> {
+        let first = leafNotBefore - skewSeconds
+        return first...max(first, min(leafNotAfter, now) + skewSeconds)
+    }
 
     fileprivate init(
         keyID: KeyID, publicKey: P256PublicKey, app: AppIdentity, environment: AttestEnvironment,

@@ -7,6 +7,25 @@ package enum LeafCertificate {
     static let appInformationOID = "1.2.840.113635.100.8.5"
     static let accessControlOID = "1.2.840.113635.100.8.6"
     static let systemVersionOID = "1.2.840.113635.100.8.7"
+    static let extendedKeyUsageOID = "2.5.29.37"
+    /// Of the App ID in the extension of ``appInformationOID``.
+    static let appIDTag: UInt32 = 1204
+    /// 1.2.840.113635.100.4.24, in the leaves of iOS 26.3 and later.
+    private static let appAttestUsage: [UInt8] = [
+        0x2A, 0x86, 0x48, 0x86, 0xF7, 0x63, 0x64, 0x04, 0x18,
+    ]
+
+    /// Whether an extended key usage (RFC 5280 section 4.2.1.12) names App Attest.
+    static func isForAppAttest(_ extensionValue: [UInt8]) -> Bool {
+        var outer = DERReader(extensionValue.span)
+        guard let sequence = outer.read(.sequence), outer.isAtEnd else { return false }
+        var purposes = DERReader(sequence)
+        while !purposes.isAtEnd {
+            guard let purpose = purposes.read(.objectIdentifier) else { return false }
+            if purpose.array == appAttestUsage { return true }
+        }
+        return false
+    }
 
     /// The 32 bytes in `SEQUENCE { [1] { OCTET STRING } }`; nil for anything but exactly that.
     static func nonce(in extensionValue: [UInt8]) -> Bytes32? {

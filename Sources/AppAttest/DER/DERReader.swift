@@ -8,6 +8,7 @@ struct DERTag: Hashable {
 
     static let integer = DERTag(form: 0x00, number: 2)
     static let octetString = DERTag(form: 0x00, number: 4)
+    static let objectIdentifier = DERTag(form: 0x00, number: 6)
     static let utf8String = DERTag(form: 0x00, number: 12)
     static let sequence = DERTag(form: 0x20, number: 16)
     static let set = DERTag(form: 0x20, number: 17)

@@ -29,6 +29,12 @@ extension Explanation {
         }
         let keyID = expected.keyID ?? publicKey.map { KeyID(of: $0) }
         explainCredential(data, publicKey: publicKey, keyID: keyID, expected)
+        check("leaf_profile", "the certificate names no other key, app or purpose") {
+            () throws(AttestationFailure) in
+            guard let leaf else { return "the certificate is not known" }
+            try AttestationChecks.leafProfile(leaf, keyID: keyID, appID: expected.appID)
+            return nil
+        }
         addReceipt(attestation, data: data, publicKey: publicKey, expected)
     }
 

@@ -12,6 +12,8 @@ public enum ReceiptFailure: Error, Hashable, Sendable {
     case keyMismatch
     /// Issued in another environment.
     case environmentMismatch
+    /// Says of itself that it was made at another time than it can have been.
+    case timeMismatch
 
     /// The reason as one word for logs and metrics; a closed set.
     public var code: String {
@@ -22,13 +24,14 @@ public enum ReceiptFailure: Error, Hashable, Sendable {
         case .appMismatch: "app_mismatch"
         case .keyMismatch: "key_mismatch"
         case .environmentMismatch: "environment_mismatch"
+        case .timeMismatch: "time_mismatch"
         }
     }
 
     /// Every value that ``code`` can have, for registering metrics.
     public static let allCodes = [
         "malformed", "cms_invalid", "certificate_chain", "app_mismatch", "key_mismatch",
-        "environment_mismatch",
+        "environment_mismatch", "time_mismatch",
     ]
 }
 
@@ -41,6 +44,7 @@ extension ReceiptFailure: CustomStringConvertible {
         case .appMismatch: "the receipt is for another app"
         case .keyMismatch: "the receipt is for another key"
         case .environmentMismatch: "the receipt is of another environment"
+        case .timeMismatch: "the receipt was not made when it can have been"
         }
     }
 }

@@ -28,10 +28,12 @@ public struct ReceiptVerifier: Sendable {
 
     /// Verifies signature, chain and fields, and that the receipt is for this app and key.
     ///
-    /// What is nil is not compared: a gateway always gives app, key and environment.
+    /// What is nil is not compared: a gateway always gives app, key, environment and `creation`:
+    /// the seconds since 1970 between which the receipt may say that it was made. It says so
+    /// itself, and that moment is the one at which its signer has to be valid.
     public func verify(
         _ receipt: [UInt8], appID: String?, publicKey: P256PublicKey?,
-        environment: AttestEnvironment? = nil
+        environment: AttestEnvironment? = nil, creation: ClosedRange<Int64>? = nil
     ) throws(ReceiptFailure) -> VerifiedReceipt {
         let message = try Self.parse(receipt)
         try verifySignature(of: message)
@@ -39,6 +41,7 @@ public struct ReceiptVerifier: Sendable {
         if let appID { try Self.checkApp(fields, appID: appID) }
         if let publicKey { try Self.checkKey(fields, keyID: KeyID(of: publicKey)) }
         if let environment { try Self.checkEnvironment(fields, environment: environment) }
+        if let creation, !creation.contains(fields.createdAt.seconds) { throw .timeMismatch }
         return VerifiedReceipt(fields: fields)
     }
 

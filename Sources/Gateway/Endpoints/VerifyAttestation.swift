@@ -53,7 +53,10 @@ extension Exchange {
         do {
             let verified = try site.receipts.verify(
                 receipt, appID: attestation.app.id, publicKey: attestation.publicKey,
-                environment: attestation.environment)
+                environment: attestation.environment,
+                creation: attestation.receiptCreation(
+                    upTo: worker.wallMilliseconds / 1000,
+                    skewSeconds: site.settings.trust.clockSkew.components.seconds))
             guard verified.fields.kind == .attest else {
                 detail = "receipt_type"
                 return nil

@@ -20,6 +20,7 @@ final class ReceiptRenewal {
     private let hub: Hub
     private let meter: RenewalMeter
     private var verifier: ReceiptVerifier
+    private var skewSeconds: Int64
     private var exchange: (any ReceiptExchange)?
     private var planner: RenewalPlanner
     private let replies: Mailbox<Reply>
@@ -46,6 +47,7 @@ final class ReceiptRenewal {
         self.exchange = exchange
         meter = hub.renewalMeter
         verifier = site.receipts
+        skewSeconds = site.settings.trust.clockSkew.components.seconds
         planner = RenewalPlanner(Self.rules(site, exchange), holder: RandomBytes.bytes(16))
         replies = try Mailbox(countMax: Self.replyCountMax)
         receiver = replies.attach(to: loop) { [unowned self] in take($0) }
@@ -84,6 +86,7 @@ final class ReceiptRenewal {
     func replace(_ site: Site, exchange: (any ReceiptExchange)?) {
         guard !isStopped else { return }
         verifier = site.receipts
+        skewSeconds = site.settings.trust.clockSkew.components.seconds
         self.exchange = exchange
         planner.replace(Self.rules(site, exchange), at: loop.now)
         run()
@@ -173,7 +176,7 @@ final class ReceiptRenewal {
         do {
             let fields = try verifier.verify(
                 receipt, appID: due.group.appID, publicKey: due.publicKey,
-                environment: due.group.environment
+                environment: due.group.environment, creation: .min...(now.seconds + skewSeconds)
             ).fields
             guard fields.kind == .receipt else { return .invalid("type") }
             guard fields.createdAt.seconds >= due.state.createdAt ?? .min else {

@@ -132,6 +132,7 @@ final class ReceiptRenewalTests {
         case noSignature
         case oneOfAttestation
         case older
+        case ofTomorrow
     }
 
     @Test(
@@ -147,6 +148,7 @@ final class ReceiptRenewalTests {
             case .noSignature: [0x30, 0x80] as [UInt8]
             case .oneOfAttestation: try receipt(.attest, metric: nil)
             case .older: try receipt(age: 3600)
+            case .ofTomorrow: try receipt(age: -86_400)
             }
         let (record, meter) = try renew(.receipt(receipt))
         #expect(record.receipt == [1] && record.riskMetric == nil)
