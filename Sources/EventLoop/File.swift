@@ -131,6 +131,18 @@ public enum File {
 
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
+    /// Whether this process may make files in `directory`.
+    public static func canWrite(inDirectory directory: String) -> Bool {
+        var status = stat()
+        guard unsafe stat(directory, &status) == 0, isDirectory(status) else { return false }
+        return unsafe access(directory, W_OK | X_OK) == 0
+    }
+
+    /// Whether this process may read and change the file.
+    public static func canChange(_ path: String) -> Bool {
+        unsafe access(path, R_OK | W_OK) == 0
+    }
+
     /// Whether users that neither own the file nor are in its group may read or change it.
     public static func isOpenToOthers(_ path: String) -> Bool {
         var status = stat()

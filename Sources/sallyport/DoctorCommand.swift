@@ -18,7 +18,14 @@ enum DoctorCommand {
         let settings = ConfigurationFile.loadOrExit(path).settings
         let report = DoctorReport()
         report.tell(.ok, "configuration", path)
-        secretFiles(settings, report)
+        let requirements = StartRequirements(settings: settings)
+        // Whoever can read them on this machine can be the gateway, or whom it speaks to.
+        for fault in requirements.openSecrets(configurationPath: path) {
+            report.tell(.warning, fault.setting, fault.text)
+        }
+        for fault in requirements.placeFaults() {
+            report.tell(.failure, fault.setting, fault.text)
+        }
         if !settings.trust.extraRoots.isEmpty {
             report.tell(
                 .warning, "trust.extra_roots", "keys of these roots pass for Apple's; tests only")
@@ -50,15 +57,6 @@ enum DoctorCommand {
             report.check("upstream \(upstream.name)") { try reach(upstream) }
         }
         if report.hasFailures { Exit.with(.failed) }
-    }
-
-    /// Whoever can read them on this machine can be the gateway, or whom it speaks to.
-    private static func secretFiles(_ settings: Settings, _ report: DoctorReport) {
-        for file in settings.secretFiles where File.isOpenToOthers(file.path) {
-            report.tell(
-                .warning, file.setting,
-                "\(file.path) is open to all users: chmod o-rwx \(file.path)")
-        }
     }
 
     private static func certificates(_ tls: ListenerTLSSettings) throws -> String {
@@ -114,6 +112,7 @@ enum DoctorCommand {
 
     private static func challengeKeys(_ settings: Settings) throws -> String {
         guard let path = settings.secrets.challengeKeyFile else {
+            try SecretKeyFiles.readChallengeKeys(for: settings)
             return "kept beside the registry; several gateways need secrets.challenge_key_file"
         }
         return "\(path), keys: \(try SecretKeyFiles.challengeKeys(for: settings).count)"
@@ -126,6 +125,7 @@ enum DoctorCommand {
         guard case .sqlite = settings.registry else {
             return "derived from the challenge keys, and changing with them"
         }
+        try SecretKeyFiles.readPseudonymKeys(for: settings)
         return "kept beside the registry"
     }
 

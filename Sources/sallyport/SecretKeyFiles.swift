@@ -24,6 +24,28 @@ enum SecretKeyFiles {
         return try readOrMake(path)
     }
 
+    /// Reads the secret that seals challenges, where it is there or has to be; makes nothing.
+    static func readChallengeKeys(for settings: Settings) throws {
+        if let path = settings.secrets.challengeKeyFile {
+            _ = try read(path)
+        } else if case .sqlite(let path) = settings.registry {
+            try readIfPresent(path + ".challenge-key")
+        }
+    }
+
+    /// The same for the secret behind pseudonyms.
+    static func readPseudonymKeys(for settings: Settings) throws {
+        if let path = settings.secrets.pseudonymKeyFile {
+            _ = try read(path)
+        } else if let path = pseudonymPath(settings) {
+            try readIfPresent(path)
+        }
+    }
+
+    private static func readIfPresent(_ path: String) throws {
+        if File.exists(path) { _ = try read(path) }
+    }
+
     /// For commands: nothing is made, which the gateway's user might not be able to read.
     static func pseudonyms(for settings: Settings) throws -> Pseudonyms {
         let path = settings.secrets.pseudonymKeyFile ?? pseudonymPath(settings)

@@ -6,6 +6,19 @@ public struct SecretFile: Hashable, Sendable {
 }
 
 extension Settings {
+    /// Those of stores, wherever they came from.
+    public var passwords: [String] {
+        var passwords: [String?] = []
+        if case .postgres(let postgres) = registry { passwords.append(postgres.password) }
+        if case .redis(let redis) = counters {
+            passwords.append(redis.login.password)
+            if case .sentinel(let sentinel) = redis.place {
+                passwords.append(sentinel.login.password)
+            }
+        }
+        return passwords.compactMap(\.self)
+    }
+
     /// Private keys, passwords and keys of codes, in files that the configuration names.
     public var secretFiles: [SecretFile] {
         var files: [SecretFile] = []
