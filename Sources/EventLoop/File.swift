@@ -129,6 +129,18 @@ public enum File {
         status.st_mode & mode_t(S_IFMT) == mode_t(S_IFDIR)
     }
 
+    /// Tells this very file from a copy that was put in its place, also over it: its inode, and
+    /// when the system has last changed it, which nobody can set. Nil where there is none.
+    public static func identity(_ path: String) -> [UInt64]? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        let changed = status.st_ctim
+        return [
+            UInt64(status.st_ino),
+            UInt64(bitPattern: Int64(changed.tv_sec)) &* 1_000_000_000 &+ UInt64(changed.tv_nsec),
+        ]
+    }
+
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }
 
     /// Whether this process may make files in `directory`.

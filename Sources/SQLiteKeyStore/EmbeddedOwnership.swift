@@ -27,8 +27,9 @@ public enum EmbeddedOwnershipError: Error, Hashable, Sendable, CustomStringConve
 /// survive a clean stop. Held for as long as the value lives; a killed process lets go.
 ///
 /// Beside the registry lie `.lock`, locked while a gateway runs, and `.owner`: who runs, or a token
-/// of the last clean stop. A state counts only together with its token, and both are used up by a
-/// start: a registry restored from a backup brings back no counters, but a new incarnation.
+/// of the last clean stop. A state counts only together with its token, in the very file that it
+/// was written to, and both are used up by a start: a registry restored from a backup, with that
+/// file or without it, brings back no counters, but a new incarnation.
 public struct EmbeddedOwnership: ~Copyable {
     private let path: String
     private let lock: FileLock
@@ -63,6 +64,7 @@ public struct EmbeddedOwnership: ~Copyable {
                 return parts
             }
         }
+        let identity = File.identity(ownerPath)
         let owner = (try? File.read(ownerPath, byteCountMax: 256)) ?? []
         do throws(IOError) {
             try File.write(
@@ -79,6 +81,8 @@ public struct EmbeddedOwnership: ~Copyable {
             let stoppedAt = reader.readInteger(byteCount: 8),
             let boot0 = reader.readInteger(byteCount: 8),
             let boot1 = reader.readInteger(byteCount: 8),
+            let inode = reader.readInteger(byteCount: 8),
+            let changedAt = reader.readInteger(byteCount: 8), [inode, changedAt] == identity,
             reader.isAtEnd, partCount == UInt64(stored.count - 1), owner == Self.mark(token)
         else { return nil }
         let clock = EmbeddedClock(
@@ -94,23 +98,25 @@ public struct EmbeddedOwnership: ~Copyable {
         // Without it nobody could tell whether the clock goes on.
         guard let boot = snapshot.clock.boot else { return }
         let token = RandomBytes.bytes(Self.tokenByteCount)
+        do throws(IOError) {
+            try File.write(ownerPath, Self.mark(token), mode: 0o644)
+        } catch {
+            throw StoreError("registry: \(error)")
+        }
+        guard let identity = File.identity(ownerPath) else { return }
         var header = token
-        let words = [
-            snapshot.incarnation.value, UInt64(snapshot.parts.count),
-            UInt64(bitPattern: snapshot.clock.base),
-            UInt64(bitPattern: snapshot.clock.nowMilliseconds), boot.word0, boot.word1,
-        ]
+        let words =
+            [
+                snapshot.incarnation.value, UInt64(snapshot.parts.count),
+                UInt64(bitPattern: snapshot.clock.base),
+                UInt64(bitPattern: snapshot.clock.nowMilliseconds), boot.word0, boot.word1,
+            ] + identity
         for word in words {
             for shift in stride(from: UInt64(56), through: 0, by: -8) {
                 header.append(UInt8(truncatingIfNeeded: word >> shift))
             }
         }
         let parts = [header] + snapshot.parts
-        do throws(IOError) {
-            try File.write(ownerPath, Self.mark(token), mode: 0o644)
-        } catch {
-            throw StoreError("registry: \(error)")
-        }
         try withTables { tables throws(SQLiteError) in
             try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
                 try tables.deleteEmbeddedState()
