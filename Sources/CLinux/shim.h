@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
@@ -54,6 +55,11 @@ static inline int sallyport_bind_to_processor(unsigned processor) {
     if (processor >= 1024) return EINVAL;
     mask[processor / bits] = 1ul << (processor % bits);
     return syscall(SYS_sched_setaffinity, 0, sizeof mask, mask) < 0 ? errno : 0;
+}
+// MAP_FAILED is a cast, which Swift cannot import: NULL here.
+static inline void *sallyport_map_shared(int fd, size_t length) {
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    return memory == MAP_FAILED ? NULL : memory;
 }
 // SIG_IGN is a cast, which Swift cannot import.
 static inline int sallyport_ignore_signal(int number) {

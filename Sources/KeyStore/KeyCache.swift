@@ -139,6 +139,16 @@ public struct KeyCache: ~Copyable {
         return cachedKey(at: position)
     }
 
+    /// What ``insert(_:)`` answers, with nothing kept.
+    public func view(of record: KeyRecord) -> CachedKey {
+        CachedKey(
+            publicKey: record.publicKey, appIndex: appIndexes[record.appID].map(Int.init),
+            environment: record.environment, status: record.status,
+            counterFloor: record.counterFloor, bundleVersion: record.bundleVersion,
+            validationCategory: record.validationCategory, riskMetric: record.riskMetric,
+            deviceBits: record.deviceBits)
+    }
+
     /// No counter of these keys up to the given one is accepted any more.
     public mutating func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
         for floor in floors {

@@ -40,9 +40,10 @@ extension QueuedRegistry {
         queue.post(.forgetUsers(before: milliseconds))
     }
 
-    public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
-        queue.raiseFloors(floors)
-    }
+    public func raiseFloors(
+        _ floors: [(keyID: KeyID, counter: UInt32)],
+        reply: @escaping @Sendable (Result<Void, StoreError>) -> Void
+    ) { queue.post(.raiseFloors(floors, reply: reply)) }
 
     public func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
         queue.post(.probe(reply: reply))

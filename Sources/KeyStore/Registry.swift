@@ -109,8 +109,10 @@ public protocol Registry: RenewalStore, SharedState {
     /// Forgets, lazily, for whom keys were used before `milliseconds` since 1970 and not since.
     func forgetUsers(before milliseconds: Int64)
 
-    /// Raises counter floors, lazily: may be lost in a crash.
-    func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)])
+    /// Raises counter floors, those of keys that it knows. Replies after the commit.
+    func raiseFloors(
+        _ floors: [(keyID: KeyID, counter: UInt32)],
+        reply: @escaping @Sendable (Result<Void, StoreError>) -> Void)
 
     /// Asks whether the store answers, for readiness.
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void)

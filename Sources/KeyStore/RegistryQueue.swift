@@ -25,6 +25,8 @@ public enum RegistryOperation: Sendable {
     case keepBits(
         DeviceBits, of: KeyID, reply: @Sendable (Result<Bool, StoreError>) -> Void)
     case forgetUsers(before: Int64)
+    case raiseFloors(
+        [(keyID: KeyID, counter: UInt32)], reply: @Sendable (Result<Void, StoreError>) -> Void)
     case probe(reply: @Sendable (Result<Void, StoreError>) -> Void)
     case readShared(String, reply: @Sendable (Result<SharedReading, StoreError>) -> Void)
     case writeShared(
@@ -33,7 +35,7 @@ public enum RegistryOperation: Sendable {
     public var isWrite: Bool {
         switch self {
         case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
-            .writeShared:
+            .raiseFloors, .writeShared:
             true
         case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared: false
         }
@@ -61,6 +63,7 @@ public enum RegistryOperation: Sendable {
         case .note(_, let reply): reply(.failure(error))
         case .keepBits(_, _, let reply): reply(.failure(error))
         case .forgetUsers: break
+        case .raiseFloors(_, let reply): reply(.failure(error))
         case .probe(let reply): reply(.failure(error))
         case .readShared(_, let reply): reply(.failure(error))
         case .writeShared(_, let reply): reply(.failure(error))
@@ -82,21 +85,17 @@ public final class RegistryQueue: Sendable {
         var reads: [RegistryOperation] = []
         var writes: [RegistryOperation] = []
         var isClosing = false
-        var floors: [KeyID: UInt32] = [:]
         /// Why nothing is taken any more.
         var refusal: StoreError?
         var changeHandlers: [@Sendable (RegistryChange) -> Void] = []
     }
-
-    /// Floors may be lost, so more than this are.
-    private static let floorCountMax = 100_000
 
     public let operationCountMax: Int
     private let writesApart: Bool
     private let contents = Locked(Contents())
     /// Rung for what waits; where writes are taken apart, for look-ups.
     public let bell: Mailbox<Wake>
-    /// Rung for writes and floors.
+    /// Rung for writes.
     public let writeBell: Mailbox<Wake>
 
     /// `writesApart`: another thread takes the writes, and of them as many may wait as of look-ups.
@@ -124,21 +123,6 @@ public final class RegistryQueue: Sendable {
         if let refusal { return operation.fail(refusal) }
         // A full mailbox has been rung already.
         _ = (isWrite ? writeBell : bell).post(Wake())
-    }
-
-    public func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {
-        let wasEmpty = contents.withLock { contents in
-            let wasEmpty = contents.floors.isEmpty
-            for floor in floors {
-                if let known = contents.floors[floor.keyID] {
-                    contents.floors[floor.keyID] = max(known, floor.counter)
-                } else if contents.floors.count < Self.floorCountMax {
-                    contents.floors[floor.keyID] = floor.counter
-                }
-            }
-            return wasEmpty
-        }
-        if wasEmpty { _ = writeBell.post(Wake()) }
     }
 
     public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {
@@ -189,15 +173,6 @@ public final class RegistryQueue: Sendable {
         contents.withLock { contents in
             defer { contents.writes = [] }
             return Batch(operations: contents.writes, isClosing: contents.isClosing)
-        }
-    }
-
-    public var hasFloors: Bool { contents.withLock { !$0.floors.isEmpty } }
-
-    public func takeFloors() -> [KeyID: UInt32] {
-        contents.withLock { contents in
-            defer { contents.floors = [:] }
-            return contents.floors
         }
     }
 }

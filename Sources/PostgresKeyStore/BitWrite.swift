@@ -38,7 +38,7 @@ extension RegistryOperation {
     /// of it, as commands do; with other writes between them two gateways could wait in a circle.
     var isAlone: Bool {
         switch self {
-        case .adoptReceipts, .storeRenewals, .keepBits: true
+        case .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors: true
         default: false
         }
     }

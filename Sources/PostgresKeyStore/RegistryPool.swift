@@ -11,8 +11,6 @@ import Postgres
 final class RegistryPool {
     /// Look-ups of one round trip.
     private static let readCountMax = 256
-    private static let floorCountMax = 500
-    private static let floorDelay = Duration.seconds(1)
 
     private let configuration: PostgresRegistryConfiguration
     private let pin: LineagePin
@@ -21,8 +19,6 @@ final class RegistryPool {
     private var reads: [RegistryOperation] = []
     private var writes: [WriteBatch] = []
     private var waitingWrites: [RegistryOperation] = []
-    private var floors: [(keyID: KeyID, counter: UInt32)] = []
-    private var floorTimer: Timer?
     private var isClosing = false
     private let ended: () -> Void
 
@@ -50,7 +46,6 @@ final class RegistryPool {
         self.pin = pin
         self.queue = queue
         self.ended = ended
-        floorTimer = Timer(loop: loop) { [unowned self] in takeFloors() }
         for _ in 0..<max(1, configuration.poolCount) {
             let member = Member()
             let session = PostgresSession(
@@ -66,12 +61,7 @@ final class RegistryPool {
     func work() {
         let batch = queue.takeBatch()
         for operation in batch.operations { add(operation) }
-        if batch.isClosing {
-            isClosing = true
-            takeFloors()
-        } else if let floorTimer, !floorTimer.isScheduled, queue.hasFloors {
-            floorTimer.schedule(after: Self.floorDelay)
-        }
+        if batch.isClosing { isClosing = true }
         dispatch()
     }
 
@@ -82,17 +72,6 @@ final class RegistryPool {
             return operation.fail(.queueFull)
         }
         if operation.isWrite { waitingWrites.append(operation) } else { reads.append(operation) }
-    }
-
-    private func takeFloors() {
-        // What waits here already waits for a connection; the queue holds no more than it may.
-        guard floors.isEmpty || isClosing else {
-            floorTimer?.schedule(after: Self.floorDelay)
-            return
-        }
-        floors += queue.takeFloors().map { ($0.key, $0.value) }
-        floors.sort { $0.keyID.digest < $1.keyID.digest }
-        dispatch()
     }
 
     /// Why nothing can be asked; nil where a connection is there or may be in a moment.
@@ -115,7 +94,7 @@ final class RegistryPool {
         if outage != nil || (reads.isEmpty && !hasWrites) { ended() }
     }
 
-    private var hasWrites: Bool { !writes.isEmpty || !waitingWrites.isEmpty || !floors.isEmpty }
+    private var hasWrites: Bool { !writes.isEmpty || !waitingWrites.isEmpty }
 
     /// The one that has been idle for longest, so that a dead one is noticed.
     private func idleMember(for work: Member.Work) -> Member? {
@@ -151,7 +130,7 @@ final class RegistryPool {
             case .readShared(let name, _):
                 return .prepared(PostgresSchema.shared, .text(name))
             case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
-                .writeShared:
+                .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         }
@@ -224,7 +203,7 @@ final class RegistryPool {
         case .readShared(let name, let reply):
             reply(Result { () throws(StoreError) in try RegistryRows.shared(name, rows) })
         case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
-            .writeShared:
+            .raiseFloors, .writeShared:
             break
         }
     }
@@ -239,11 +218,6 @@ final class RegistryPool {
 
     private func nextBatch() -> WriteBatch {
         if !writes.isEmpty { return writes.removeFirst() }
-        guard !waitingWrites.isEmpty else {
-            let part = Array(floors.prefix(Self.floorCountMax))
-            floors.removeFirst(part.count)
-            return WriteBatch([], floors: part)
-        }
         if let first = waitingWrites.first, first.isAlone {
             waitingWrites.removeFirst()
             return WriteBatch(alone: first, schema: PostgresSchema(name: configuration.schema))
@@ -311,7 +285,6 @@ final class RegistryPool {
         reads = []
         waitingWrites = []
         writes = []
-        floorTimer = nil
     }
 }
 

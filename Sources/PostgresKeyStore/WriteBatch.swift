@@ -43,7 +43,7 @@ struct WriteBatch {
     /// So many at once, so that nobody waits for them.
     static let dropCountMax = 10_000
 
-    init(_ operations: [RegistryOperation], floors: [(keyID: KeyID, counter: UInt32)] = []) {
+    init(_ operations: [RegistryOperation]) {
         self.operations = operations
         var keyWrites: [(index: Int, write: KeyWrite)] = []
         var shared: [(index: Int, write: SharedWrite)] = []
@@ -56,7 +56,7 @@ struct WriteBatch {
                 keyWrites.append((index, .advance(keyID, counter: counter)))
             case .note(let sighting, _): keyWrites.append((index, .note(sighting)))
             case .writeShared(let write, _): shared.append((index, write))
-            case .adoptReceipts, .storeRenewals, .keepBits:
+            case .adoptReceipts, .storeRenewals, .keepBits, .raiseFloors:
                 preconditionFailure("a write that goes alone among others")
             case .forgetUsers(let milliseconds): usersForgottenBefore = milliseconds
             case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
@@ -67,7 +67,7 @@ struct WriteBatch {
             ($0.write.keyID.digest, $0.index) < ($1.write.keyID.digest, $1.index)
         }
         self.shared = shared.sorted { $0.write.name < $1.write.name }
-        self.floors = floors.sorted { $0.keyID.digest < $1.keyID.digest }
+        floors = []
         self.usersForgottenBefore = usersForgottenBefore
         renewals = nil
         bits = nil
@@ -79,7 +79,11 @@ struct WriteBatch {
         keyWrites = []
         shared = []
         usersForgottenBefore = nil
-        floors = []
+        if case .raiseFloors(let raised, _) = operation {
+            floors = raised.sorted { $0.keyID.digest < $1.keyID.digest }
+        } else {
+            floors = []
+        }
         renewals = RenewalBatch(operation, schema: schema)
         bits = BitWrite(operation, schema: schema)
     }
@@ -142,6 +146,7 @@ struct WriteBatch {
     func answer(_ outcomes: [PostgresOutcome]) {
         renewals?.answer(outcomes.dropFirst())
         bits?.answer(outcomes.dropFirst())
+        if case .raiseFloors(_, let reply) = operations.first { reply(.success(())) }
         var rest = outcomes.dropFirst(1 + keyWrites.count { $0.write.isEnrolment })
         func take(_ count: Int) -> [PostgresOutcome] {
             defer { rest = rest.dropFirst(count) }

@@ -25,6 +25,8 @@ final class CounterCluster {
     private var isClosed = false
     private(set) var lastFailure: RedisFailure?
     var onStateChange: (() -> Void)?
+    /// Called when a master may have lost what was accepted there.
+    var onLoss: (() -> Void)?
     var onUnconfirmed: ((Int) -> Void)?
 
     init(loop: EventLoop, configuration: RedisCounterConfiguration, layout: RedisKeyLayout) {
@@ -197,6 +199,7 @@ final class CounterCluster {
             onStateChange?()
         }
         node.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
+        node.onLoss = { [weak self] in self?.onLoss?() }
         nodes[endpoint] = node
         node.open()
         return node

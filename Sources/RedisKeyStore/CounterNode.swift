@@ -63,6 +63,9 @@ final class CounterNode {
         get { confirmation.onUnconfirmed }
         set { confirmation.onUnconfirmed = newValue }
     }
+    /// Called when the master may have lost what was accepted there.
+    var onLoss: (() -> Void)?
+    private var hadIncarnation = false
     private var isLeaving = false
 
     init(
@@ -294,6 +297,9 @@ final class CounterNode {
 
     private func adopt(_ found: ServerLook) {
         let isChanged = found.incarnation != incarnation
+        // Before anything is sealed under the new one.
+        if isChanged, hadIncarnation { onLoss?() }
+        hadIncarnation = true
         look = found
         lookedAt = loop.now
         if isChanged, isConnected { onStateChange?() }

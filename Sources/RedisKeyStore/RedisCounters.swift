@@ -23,6 +23,9 @@ public final class RedisCounters {
 
     /// Called when ``isConnected`` or an incarnation has changed, and for each failed attempt.
     public var onStateChange: (() -> Void)?
+    /// Called when a master comes back under another incarnation, before anything is sealed under
+    /// it: it may have lost what was accepted there.
+    public var onLoss: (() -> Void)?
     /// Called with the number of accepted requests that too few replicas had in time.
     public var onUnconfirmed: ((Int) -> Void)?
 
@@ -37,6 +40,7 @@ public final class RedisCounters {
             masters = .cluster(cluster)
             cluster.onStateChange = { [weak self] in self?.onStateChange?() }
             cluster.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
+            cluster.onLoss = { [weak self] in self?.onLoss?() }
             checkTimer = Timer(loop: loop) { [weak cluster] in cluster?.check() }
             cluster.open()
         } else {
@@ -49,6 +53,7 @@ public final class RedisCounters {
             self.sentinel = sentinel
             masters = .one(node)
             node.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
+            node.onLoss = { [weak self] in self?.onLoss?() }
             node.onStateChange = { [weak self, weak node, weak sentinel] in
                 if node?.isConnected == true { sentinel?.confirm() }
                 self?.onStateChange?()

@@ -81,7 +81,7 @@ final class RegistryReader {
             case .findUser(let keyID, let since, let reply):
                 reply(.success(try tables.users.find(keyID, countedSince: since)))
             case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
-                .writeShared:
+                .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {

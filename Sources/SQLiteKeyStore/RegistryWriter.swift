@@ -7,12 +7,9 @@ import SQLite
 ///
 /// It may wait for the lock of another process; nobody waits with it who only wants to read.
 final class RegistryWriter {
-    private static let floorDelay = Duration.seconds(1)
-
     private let queue: RegistryQueue
     private let loop: EventLoop
     private let access: RegistryAccess
-    private var floorTimer: Timer?
 
     init(path: String, options: Connection.Options, queue: RegistryQueue) throws(EventLoopError) {
         self.queue = queue
@@ -23,35 +20,26 @@ final class RegistryWriter {
 
     /// Runs until the queue is closed.
     func run() {
-        let floors = Timer(loop: loop) { [unowned self] in write([]) }
-        floorTimer = floors
         let receiver = queue.writeBell.attach(to: loop) { [unowned self] _ in work() }
         loop.run()
         receiver.close()
-        floorTimer = nil
         access.close()
     }
 
     private func work() {
         let batch = queue.takeWrites()
-        if !batch.operations.isEmpty || batch.isClosing {
-            write(batch.operations)
-        } else if let floorTimer, !floorTimer.isScheduled, queue.hasFloors {
-            floorTimer.schedule(after: Self.floorDelay)
-        }
+        write(batch.operations)
         if batch.isClosing { loop.stop() }
     }
 
     private func write(_ operations: [RegistryOperation]) {
-        floorTimer?.cancel()
-        let floors = queue.takeFloors()
-        guard !operations.isEmpty || !floors.isEmpty else { return }
+        guard !operations.isEmpty else { return }
         switch access.tables() {
         case .failure(let error):
             for operation in operations { operation.fail(error) }
         case .success(let tables):
             let writes = RegistryWrites(tables: tables) { [queue] in queue.notify($0) }
-            if let error = writes.run(operations, floors: floors) { access.note(error) }
+            if let error = writes.run(operations) { access.note(error) }
         }
     }
 }

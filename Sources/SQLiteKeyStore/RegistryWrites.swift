@@ -17,9 +17,9 @@ struct RegistryWrites {
     let notify: (RegistryChange) -> Void
 
     /// Writes and answers all of `operations`. Returns the last failure of the database itself.
-    func run(_ operations: [RegistryOperation], floors: [KeyID: UInt32]) -> SQLiteError? {
+    func run(_ operations: [RegistryOperation]) -> SQLiteError? {
         do throws(SQLiteError) {
-            for answer in try commit(operations, floors: floors) { answer() }
+            for answer in try commit(operations) { answer() }
             return nil
         } catch {
             tables.rollback()
@@ -42,7 +42,7 @@ struct RegistryWrites {
                 continue
             }
             do throws(SQLiteError) {
-                for answer in try commit([operation], floors: [:]) { answer() }
+                for answer in try commit([operation]) { answer() }
                 failureCount = 0
             } catch {
                 tables.rollback()
@@ -54,9 +54,7 @@ struct RegistryWrites {
         return lastError
     }
 
-    private func commit(
-        _ operations: [RegistryOperation], floors: [KeyID: UInt32]
-    ) throws(SQLiteError) -> [Answer] {
+    private func commit(_ operations: [RegistryOperation]) throws(SQLiteError) -> [Answer] {
         try tables.connection.begin(.immediate)
         var answers: [Answer] = []
         answers.reserveCapacity(operations.count)
@@ -69,23 +67,8 @@ struct RegistryWrites {
                 answers.append { operation.fail(StoreError(error)) }
             }
         }
-        try raise(floors)
         try tables.connection.commit()
         return answers
-    }
-
-    /// Floors are worth nothing beside an enrolment: a failure drops them.
-    private func raise(_ floors: [KeyID: UInt32]) throws(SQLiteError) {
-        guard !floors.isEmpty else { return }
-        // In the order of the table, so that neighbours share a page.
-        let ordered = floors.sorted { $0.key.digest < $1.key.digest }
-        do throws(SQLiteError) {
-            try tables.nested { () throws(SQLiteError) in
-                for floor in ordered { _ = try tables.raiseFloor(floor.key, to: floor.value) }
-            }
-        } catch {
-            guard tables.connection.isInTransaction else { throw error }
-        }
     }
 
     private func apply(_ operation: RegistryOperation) throws(SQLiteError) -> Answer {
@@ -121,6 +104,12 @@ struct RegistryWrites {
         case .forgetUsers(let milliseconds):
             try tables.users.forget(before: milliseconds)
             return {}
+        case .raiseFloors(let floors, let reply):
+            // In the order of the table, so that neighbours share a page.
+            for floor in floors.sorted(by: { $0.keyID.digest < $1.keyID.digest }) {
+                _ = try tables.raiseFloor(floor.keyID, to: floor.counter)
+            }
+            return { reply(.success(())) }
         case .find, .findUser, .probe, .dueReceipts, .receiptBacklog, .readShared:
             preconditionFailure("a read among the writes")
         }

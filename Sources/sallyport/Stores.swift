@@ -10,6 +10,7 @@ import Settings
 final class Stores {
     let registry: any Registry
     let embeddedCounters: EmbeddedCounters?
+    let floors: FloorTable
     private let ownership: Ownership?
 
     /// A box: what is owned once cannot stand in an optional of a class that is taken apart.
@@ -27,18 +28,49 @@ final class Stores {
         guard case .embedded = settings.counters else {
             embeddedCounters = nil
             ownership = nil
+            floors = FloorTable(lifeMilliseconds: Self.floorLife(settings))
             return
         }
         // Beside a database there is no place for them: each start has another incarnation.
-        var ownership: Ownership?
-        if case .sqlite(let path) = settings.registry {
-            ownership = try Ownership(registryPath: path)
+        guard case .sqlite(let path) = settings.registry else {
+            ownership = nil
+            embeddedCounters = EmbeddedCounters(options: Self.options(for: settings), clock: .now())
+            floors = FloorTable(lifeMilliseconds: Self.floorLife(settings))
+            return
         }
+        let ownership = try Ownership(registryPath: path)
         self.ownership = ownership
-        embeddedCounters = EmbeddedCounters(
-            options: Self.options(for: settings), resuming: try ownership?.value.takeState(),
-            clock: .now(),
-            raiseFloors: { registry.raiseFloors($0) })
+        let counters = EmbeddedCounters(
+            options: Self.options(for: settings), resuming: try ownership.value.takeState(),
+            clock: .now())
+        embeddedCounters = counters
+        floors = try Self.floors(settings, beside: path, for: counters)
+    }
+
+    /// What the last process has accepted, however it ended.
+    private static func floors(
+        _ settings: Settings, beside registryPath: String, for counters: EmbeddedCounters
+    ) throws -> FloorTable {
+        let path = registryPath + ".floors"
+        let file = try FloorFile(path: path)
+        let floors = FloorTable(lifeMilliseconds: floorLife(settings), file: file)
+        for (keyID, counter) in FloorFile.read(path) {
+            // Of a key that the counters go on with they know themselves what may still come late.
+            floors.note(
+                keyID, counter, isSettled: !counters.holds(keyID), now: monotonicMilliseconds)
+        }
+        try file.publish()
+        return floors
+    }
+
+    /// Whoever comes with a lower counter after that is not only late: the counters are forgotten
+    /// later than this.
+    private static func floorLife(_ settings: Settings) -> Int64 {
+        settings.challenge.timeToLive.components.seconds * 1000 + 5000
+    }
+
+    private static var monotonicMilliseconds: Int64 {
+        Int64(MonotonicInstant.now().nanoseconds / 1_000_000)
     }
 
     private static func registry(_ settings: Settings) throws -> any Registry {
@@ -79,8 +111,10 @@ final class Stores {
 
     /// After the last request: what the embedded counters know is kept for the next start.
     func close() {
-        let state = embeddedCounters?.snapshot(
-            nowMilliseconds: Int64(MonotonicInstant.now().nanoseconds / 1_000_000))
+        let state = embeddedCounters?.snapshot(nowMilliseconds: Self.monotonicMilliseconds)
+        // What is kept nowhere else: the registry does what it was asked before it ends.
+        if ownership == nil { floors.settleAll() }
+        floors.raise(in: registry, isWhole: true, now: Self.monotonicMilliseconds)
         registry.close()
         if let state, let ownership {
             // Where it fails, the next start begins another incarnation, which is safe.

@@ -68,6 +68,40 @@ extension FaultTests {
             #expect(seconds < Date().timeIntervalSince1970 - 1800)
         }
 
+        @Test("set back again and again makes no challenge young")
+        func setBack() throws {
+            let site = try FaultSite()
+            let gateway = try GatewayProcess(
+                site.configuration, directory: site.directory, launcher: clocks[0].launcher)
+            let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+            try (text + "challenge: { ttl: 5s }\n").write(
+                toFile: gateway.configurationPath, atomically: true, encoding: .utf8)
+            try gateway.terminate()
+            try gateway.start()
+            let device = try site.enrolledDevice(at: gateway)
+            let call = try device.call("strict", at: gateway)
+            #expect(try call.exchange(with: gateway).status == 200)
+            for step in 1...3 {
+                try clocks[0].set(-140 * step)
+                #expect(try call.exchange(with: gateway).status == 401)
+            }
+            let next = try device.call("strict", at: gateway)
+            #expect(try next.exchange(with: gateway).status == 200)
+        }
+
+        @Test("of a gateway with counters of its own, set forward and back, stopped and killed")
+        func embedded() throws {
+            let site = try FaultSite()
+            let gateway = try GatewayProcess(
+                site.configuration, directory: site.directory, launcher: clocks[0].launcher)
+            try FaultRun("clocks, embedded counters", site, [gateway]).run([
+                step(-20 ... -1, "clock back by seconds"), step(1...20, "clock ahead by seconds"),
+                step(-3600 ... -130, "clock back by minutes"),
+                step(130...3600, "clock ahead by minutes"),
+                .killGateway(), .terminateGateway(), .upgradeGateway(),
+            ])
+        }
+
         @Test("set forward and back, by seconds and by more than a challenge lives")
         func steps() throws {
             let gateways = try clocks.map { clock in

@@ -127,7 +127,7 @@ final class DeviceBitStoreTests {
                 [stores.registry, stores.other].map { registry in
                     let reply = Reply<Result<Bool, StoreError>>()
                     registry.keep(bits, of: record.keyID) { reply.give($0) }
-                    registry.raiseFloors([(record.keyID, 7)])
+                    registry.raiseFloors([(record.keyID, 7)]) { _ in }
                     return reply
                 }
             }

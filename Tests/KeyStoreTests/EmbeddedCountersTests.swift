@@ -12,7 +12,6 @@ struct EmbeddedBench {
     var now: Int64 = 1_000_000
     static let base: Int64 = 1_700_000_000_000
     static let boot = Bytes16(word0: 1, word1: 2)
-    let floors = Locked<[KeyID: UInt32]>([:])
 
     init(
         seed: UInt64 = 1, resuming snapshot: EmbeddedSnapshot? = nil,
@@ -21,16 +20,8 @@ struct EmbeddedBench {
         var options = EmbeddedCounters.Options()
         change(&options)
         generator = SeededGenerator(seed: seed)
-        let floors = floors
         counters = EmbeddedCounters(
-            options: options, resuming: snapshot, clock: Self.clock(now)
-        ) { raised in
-            floors.withLock { floors in
-                for floor in raised {
-                    floors[floor.keyID] = max(floors[floor.keyID] ?? 0, floor.counter)
-                }
-            }
-        }
+            options: options, resuming: snapshot, clock: Self.clock(now))
     }
 
     static func clock(_ now: Int64, boot: Bytes16? = boot) -> EmbeddedClock {
@@ -141,7 +132,7 @@ struct EmbeddedCountersTests {
 
     @Test("eight threads with the same assertion: exactly one is accepted", arguments: [1, 64])
     func race(_ window: Int) throws {
-        let counters = EmbeddedCounters(clock: EmbeddedBench.clock(0)) { _ in }
+        let counters = EmbeddedCounters(clock: EmbeddedBench.clock(0))
         var generator = SeededGenerator(seed: 5)
         let keys = (0..<4).map { _ in generator.keyID() }
         let rounds = (1...500).map { round in
@@ -166,7 +157,7 @@ struct EmbeddedCountersTests {
         #expect(accepted.withLock { $0.allSatisfy { $0 == 1 } })
     }
 
-    @Test("idle keys are forgotten after every challenge has expired, their counters handed over")
+    @Test("idle keys are forgotten after every challenge has expired")
     func eviction() {
         var bench = EmbeddedBench {
             $0.challengeLifeMilliseconds = 1000; $0.graceMilliseconds = 500
@@ -184,9 +175,6 @@ struct EmbeddedCountersTests {
         bench.now += 1
         bench.counters.sweep(nowMilliseconds: bench.now)
         #expect(bench.counters.keyCount == 1)
-        let floors = bench.floors.withLock { $0 }
-        #expect(floors.count == 999)
-        #expect(floors[keys[999]] == 1000)
         #expect(bench.advance(keys[999], 1000, floor: 1000) == .counterTooLow)
         #expect(bench.advance(keys[999], 1001, floor: 1000) == .accepted)
     }

@@ -99,7 +99,7 @@ struct EmbeddedModelTests {
     func restarts(_ seed: UInt64) {
         var bench = EmbeddedBench(seed: seed) { $0.graceMilliseconds = 0 }
         let keys = (0..<5).map { _ in bench.generator.keyID() }
-        var floors: [KeyID: UInt32] = [:]
+        let floors = FloorTable()
         var sealed: [(advance: CounterAdvance, expiresAt: Int64)] = []
         var acceptedCounters: [KeyID: Set<UInt32>] = [:]
         var acceptedChallenges: [KeyID: Set<Bytes16>] = [:]
@@ -113,22 +113,27 @@ struct EmbeddedModelTests {
                 (
                     CounterAdvance(
                         keyID: keyID, counter: counter, windowSize: 64, challenge: use,
-                        floor: floors[keyID] ?? 0), bench.now + 120_000
+                        floor: 0), bench.now + 120_000
                 ))
             for _ in 0..<2 {
                 let index = Int.random(
                     in: max(0, sealed.count - 60)..<sealed.count, using: &bench.generator)
-                let (advance, expiresAt) = sealed[index]
+                let (captured, expiresAt) = sealed[index]
                 guard expiresAt > bench.now else { continue }
+                let floor = floors.floor(
+                    of: captured.keyID, known: captured.floor, asOf: 0, now: bench.now)
+                let advance = CounterAdvance(
+                    keyID: captured.keyID, counter: captured.counter, windowSize: 64,
+                    challenge: captured.challenge, floor: floor ?? .max)
                 let verdict = bench.counters.advance(advance, nowMilliseconds: bench.now)
                 guard verdict == .accepted else { continue }
+                floors.note(advance.keyID, advance.counter, now: bench.now)
                 let id = advance.challenge.id
                 #expect(
                     acceptedCounters[advance.keyID, default: []].insert(advance.counter).inserted)
                 #expect(acceptedChallenges[advance.keyID, default: []].insert(id).inserted)
             }
             bench.now += Int64.random(in: 0...4000, using: &bench.generator)
-            floors.merge(bench.floors.withLock { $0 }) { max($0, $1) }
             restart(&bench)
         }
         #expect(acceptedCounters.values.reduce(0) { $0 + $1.count } > 200)
@@ -142,8 +147,7 @@ struct EmbeddedModelTests {
         var options = EmbeddedCounters.Options()
         options.graceMilliseconds = 0
         bench.counters = EmbeddedCounters(
-            options: options, resuming: snapshot, clock: EmbeddedBench.clock(bench.now)
-        ) { _ in }
+            options: options, resuming: snapshot, clock: EmbeddedBench.clock(bench.now))
         #expect((bench.counters.incarnation == before) == (snapshot != nil))
         #expect(bench.counters.isResumed == (snapshot != nil))
     }

@@ -93,6 +93,36 @@ final class EmbeddedOwnershipTests {
         #expect(restored.advance(key, 1, challenge: challenge) == .incarnationChanged)
     }
 
+    @Test("nor does a whole directory that is rolled back", arguments: [true, false])
+    func rolledBack(_ isWrittenOver: Bool) throws {
+        var bench = EmbeddedBench()
+        let key = bench.generator.keyID()
+        let challenge = bench.use(bench.generator.bytes16())
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            try ownership.storeState(try #require(bench.snapshot()))
+        }
+        let copies = try directory.names.map {
+            let url = URL(fileURLWithPath: directory.path + "/" + $0)
+            return (url, try Data(contentsOf: url))
+        }
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            bench = EmbeddedBench(seed: 3, resuming: try ownership.takeState())
+            #expect(bench.counters.isResumed)
+            #expect(bench.advance(key, 1, challenge: challenge) == .accepted)
+            try ownership.storeState(try #require(bench.snapshot()))
+        }
+        for (url, bytes) in copies {
+            if !isWrittenOver { try FileManager.default.removeItem(at: url) }
+            try bytes.write(to: url)
+        }
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        var restored = EmbeddedBench(seed: 4, resuming: try ownership.takeState())
+        #expect(restored.advance(key, 1, challenge: challenge) == .incarnationChanged)
+    }
+
     @Test("another boot, or an earlier time of the same, means another incarnation")
     func otherBoot() throws {
         var bench = EmbeddedBench()
@@ -103,13 +133,13 @@ final class EmbeddedOwnershipTests {
             EmbeddedBench.clock(bench.now, boot: nil), EmbeddedBench.clock(bench.now - 1),
         ]
         for clock in clocks {
-            let next = EmbeddedCounters(resuming: snapshot, clock: clock) { _ in }
+            let next = EmbeddedCounters(resuming: snapshot, clock: clock)
             #expect(!next.isResumed && next.incarnation != snapshot.incarnation)
         }
         // The time of day does not matter: the clock goes on where it was.
         let later = EmbeddedClock(
             base: 5, boot: EmbeddedBench.boot, nowMilliseconds: bench.now + 1000)
-        let next = EmbeddedCounters(resuming: snapshot, clock: later) { _ in }
+        let next = EmbeddedCounters(resuming: snapshot, clock: later)
         #expect(next.isResumed)
         let moment = next.moment(nowMilliseconds: bench.now + 1000)
         let stopped = bench.counters.moment(nowMilliseconds: bench.now)
@@ -167,24 +197,5 @@ final class EmbeddedOwnershipTests {
         #expect(small.advance(small.generator.keyID(), 1) == .accepted)
         #expect(small.snapshot() == nil)
         #expect(small.advance(small.generator.keyID(), 1) == .unavailable)
-    }
-
-    @Test("forgotten counters reach the registry as floors")
-    func floorsReachRegistry() throws {
-        let registry = try SQLiteRegistry(path: path)
-        var generator = SeededGenerator(seed: 9)
-        let record = generator.record()
-        #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-        let counters = EmbeddedCounters(clock: EmbeddedBench.clock(0)) { registry.raiseFloors($0) }
-        let use = ChallengeUse(
-            id: generator.bytes16(), incarnation: counters.incarnation,
-            expiresAt: EmbeddedBench.base + 1000)
-        let advance = CounterAdvance(
-            keyID: record.keyID, counter: 41, windowSize: 1, challenge: use, floor: 0)
-        #expect(counters.advance(advance, nowMilliseconds: 1) == .accepted)
-        counters.sweep(nowMilliseconds: 10_000_000)
-        registry.close()
-        let administration = try SQLiteAdministration(path: path)
-        #expect(try administration.find(record.keyID)?.counterFloor == 41)
     }
 }

@@ -129,8 +129,8 @@ final class PostgresRegistryTests {
             return reply
         }
         for reply in replies { #expect(reply.wait() == .success(.enrolled)) }
-        registry.raiseFloors(records.map { ($0.keyID, 7) })
-        registry.raiseFloors([(records[0].keyID, 3)])
+        registry.raiseFloors(records.map { ($0.keyID, 7) }) { _ in }
+        registry.raiseFloors([(records[0].keyID, 3)]) { _ in }
         registry.close()
         #expect(
             try fixture.query("SELECT counter, count(*) FROM sallyport.keys GROUP BY 1") == "7|700")

@@ -250,8 +250,8 @@ final class SQLiteRegistryTests {
         let registry = try registry()
         let record = generator.record()
         _ = try registry.enrol(record, challenge: generator.bytes16())
-        registry.raiseFloors([(record.keyID, 9), (generator.keyID(), 4)])
-        registry.raiseFloors([(record.keyID, 7)])
+        registry.raiseFloors([(record.keyID, 9), (generator.keyID(), 4)]) { _ in }
+        registry.raiseFloors([(record.keyID, 7)]) { _ in }
         // Closing writes what waits.
         registry.close()
         let administration = try SQLiteAdministration(path: directory.registryPath)

@@ -12,7 +12,7 @@ struct SpentTokenTests {
     private func counters(
         resuming snapshot: EmbeddedSnapshot? = nil, at now: Int64 = 0
     ) -> EmbeddedCounters {
-        EmbeddedCounters(resuming: snapshot, clock: EmbeddedBench.clock(now)) { _ in }
+        EmbeddedCounters(resuming: snapshot, clock: EmbeddedBench.clock(now))
     }
 
     private func spend(

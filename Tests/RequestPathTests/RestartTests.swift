@@ -102,7 +102,7 @@ struct RestartTests {
         try scene.expectServiceGoesOn()
     }
 
-    @Test("after a clean stop, and with a longer life of challenges, refuses those from before")
+    @Test("after a clean stop, and with a longer life of challenges, refuses what it accepted")
     func longerLife() throws {
         let scene = try Scene(FaultSite())
         try scene.gateway.terminate()
@@ -110,8 +110,31 @@ struct RestartTests {
         try (text + "challenge: { ttl: 1h }\n").write(
             toFile: scene.gateway.configurationPath, atomically: true, encoding: .utf8)
         try scene.gateway.start()
-        #expect(try scene.replay()["/window/it"] == Self.expired)
+        #expect(try scene.replay()["/window/it"] == Self.replayed)
         try scene.expectServiceGoesOn()
+    }
+
+    @Test("after any end accepts no counter from before, under whichever challenge")
+    func countersRise() throws {
+        let site = try FaultSite()
+        site.configuration.workers = 2
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        for _ in 0..<4 {
+            let call = try device.call("strict", at: gateway)
+            #expect(try call.exchange(with: gateway).verdict == "200")
+        }
+        for isKilled in [true, true, false, true] {
+            if isKilled { try gateway.kill() } else { try gateway.terminate() }
+            try gateway.start()
+            for counter: UInt32 in 0..<4 {
+                device.counter = counter
+                let call = try device.call("strict", at: gateway)
+                #expect(try call.exchange(with: gateway).verdict == "401 assertion_replayed")
+            }
+        }
+        let next = try device.call("strict", at: gateway)
+        #expect(try next.exchange(with: gateway).verdict == "200")
     }
 
     @Test("after a clean stop and a kill refuses everything from before either")

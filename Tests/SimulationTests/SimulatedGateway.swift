@@ -21,6 +21,7 @@ final class SimulatedGateway {
     let clock: ManualClock
     let worker: Worker
     let counters: EmbeddedCounters?
+    let floors: FloorTable
     private let storeListener: Int32
     private let upstreamListener: Int32
     private(set) var storeConnections: [StoreConnection] = []
@@ -31,10 +32,11 @@ final class SimulatedGateway {
     /// - `embedded`: the counters inside, nil for those of a simulated Redis.
     init(
         clock: ManualClock, registry: SimulatedRegistry, directory: String,
-        embedded: EmbeddedCounters?
+        embedded: EmbeddedCounters?, floors: FloorTable = FloorTable()
     ) throws {
         self.clock = clock
         counters = embedded
+        self.floors = floors
         let storePath = directory + "/store"
         let upstreamPath = directory + "/upstream"
         storeListener = try Socket.listen(on: try #require(SocketAddress.unix(storePath)))
@@ -56,13 +58,15 @@ final class SimulatedGateway {
         let site = try Site(
             settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)], generation: 0)
         let hub = Hub(
-            registry: registry, embeddedCounters: embedded, meters: [WorkerMeter()],
-            logs: try LogWriters(settings.log), descriptors: DescriptorReserve(limit: 0))
+            registry: registry, embeddedCounters: embedded, floors: floors,
+            meters: [WorkerMeter()], logs: try LogWriters(settings.log),
+            descriptors: DescriptorReserve(limit: 0))
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 12)
         worker = try Worker(index: 0, site: site, hub: hub, mailbox: mailbox, clock: clock)
         worker.attachMailbox()
         registry.onChange { _ = mailbox.post(.keysChanged($0)) }
+        floors.onNews { _ = mailbox.post(.floorsRaised($0)) }
         idle = worker.idleListener
     }
 

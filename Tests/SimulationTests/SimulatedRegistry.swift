@@ -100,7 +100,17 @@ final class SimulatedRegistry: Registry, Sendable {
 
     func forgetUsers(before milliseconds: Int64) {}
 
-    func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}
+    func raiseFloors(
+        _ floors: [(keyID: KeyID, counter: UInt32)],
+        reply: @escaping @Sendable (Result<Void, StoreError>) -> Void
+    ) {
+        ask(reply) { state in
+            for floor in floors {
+                let known = state.records[floor.keyID]?.counterFloor ?? .max
+                state.records[floor.keyID]?.counterFloor = max(known, floor.counter)
+            }
+        }
+    }
 
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
         ask(reply) { _ in }

@@ -15,7 +15,7 @@ struct StaleLookupTests {
         let clock = ManualClock(
             now: MonotonicInstant(nanoseconds: 1_000_000_000), wallMilliseconds: 1_800_000_000_000)
         let counters = EmbeddedCounters(
-            clock: EmbeddedClock(base: 0, boot: nil, nowMilliseconds: 1000), raiseFloors: { _ in })
+            clock: EmbeddedClock(base: 0, boot: nil, nowMilliseconds: 1000))
         let gateway = try SimulatedGateway(
             clock: clock, registry: registry, directory: scratch.path, embedded: counters)
         let device = try SimulatedDevice(appID: SimulatedGateway.appID)

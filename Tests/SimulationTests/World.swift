@@ -126,8 +126,7 @@ final class World {
         let kept = snapshot
         if canary != .oldSnapshot { snapshot = nil }
         return EmbeddedCounters(
-            resuming: kept, clock: Self.embeddedClock(clock),
-            raiseFloors: { _ in })
+            resuming: kept, clock: Self.embeddedClock(clock))
     }
 
     /// Of a machine that never boots.

@@ -65,12 +65,14 @@ public final class Gateway {
     var isReloadDue = false
 
     /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
+    /// `floors`: what was accepted before and may not be in the registry yet.
     /// `version` is for the log. `reload` reads the configuration again, and blocks.
     /// `checkUpgrade` blocks, and says why the program that would replace this one cannot; nil
     /// where it can.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
-        embeddedCounters: EmbeddedCounters?, version: String, supervisor: Supervisor,
+        embeddedCounters: EmbeddedCounters?, floors: FloorTable, version: String,
+        supervisor: Supervisor,
         reload: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
         checkUpgrade: (@Sendable () -> String?)? = nil
     ) throws {
@@ -83,7 +85,7 @@ public final class Gateway {
         readConfiguration = reload
         generations = Array(repeating: 0, count: workerCount + 1)
         hub = Hub(
-            registry: registry, embeddedCounters: embeddedCounters,
+            registry: registry, embeddedCounters: embeddedCounters, floors: floors,
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log),
             signals: SignalBook(subjectCountMax: settings.signals.subjectCountMax))
@@ -96,6 +98,9 @@ public final class Gateway {
         // Before any worker has a key in its cache: none keeps one that has changed unheard.
         registry.onChange { [mailboxes] change in
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
+        }
+        hub.floors.onNews { [mailboxes] news in
+            for mailbox in mailboxes { _ = mailbox.post(.floorsRaised(news)) }
         }
         // Names are resolved once the gateway runs.
         hub.take(
@@ -281,6 +286,7 @@ public final class Gateway {
             }
             hub.embeddedCounters?.sweep(
                 nowMilliseconds: control.monotonicMilliseconds)
+            hub.floors.raise(in: hub.registry, now: control.monotonicMilliseconds)
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)
             supervision?.reportReadiness(site: site)

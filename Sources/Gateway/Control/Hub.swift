@@ -7,6 +7,7 @@ import Settings
 final class Hub: Sendable {
     let registry: any Registry
     let embeddedCounters: EmbeddedCounters?
+    let floors: FloorTable
     /// One for each worker, then the control thread's own.
     let meters: [WorkerMeter]
     let logs: LogWriters
@@ -25,7 +26,8 @@ final class Hub: Sendable {
     private let unresolved = Locked(RepeatedEvents())
 
     init(
-        registry: any Registry, embeddedCounters: EmbeddedCounters?, meters: [WorkerMeter],
+        registry: any Registry, embeddedCounters: EmbeddedCounters?,
+        floors: FloorTable = FloorTable(), meters: [WorkerMeter],
         logs: LogWriters, signals: SignalBook = SignalBook(),
         descriptors: DescriptorReserve = DescriptorReserve(limit: HostSystem.descriptorLimit),
         resolver: @escaping NameResolver = Endpoint.allAddresses
@@ -34,6 +36,7 @@ final class Hub: Sendable {
         self.descriptors = descriptors
         self.registry = registry
         self.embeddedCounters = embeddedCounters
+        self.floors = floors
         self.meters = meters
         self.logs = logs
         upstreams = UpstreamRegister(resolver: resolver)

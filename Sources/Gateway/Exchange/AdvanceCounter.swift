@@ -8,7 +8,7 @@ extension Exchange {
     /// signature, once.
     func advanceCounter() throws(Refusal) -> Step {
         if device != nil, tier == .deviceCheck { return try spendDeviceToken() }
-        guard let verified, let evidence, let key else { return .next }
+        guard let verified, let evidence else { return .next }
         // With a store that all gateways share, the counter script keeps the buckets of a key.
         let isLimitedHere = evidence.challenge == nil || !worker.counters.isShared
         if isLimitedHere, !isHotCounterAdvanced, counterVerdict == nil, durableOutcome == nil {
@@ -16,6 +16,8 @@ extension Exchange {
         }
         do throws(Refusal) {
             if !isHotCounterAdvanced, let challenge = evidence.challenge {
+                // Perhaps looked up again meanwhile.
+                let (key, _) = try usableKey()
                 guard try advanceHotCounter(verified, evidence, challenge, key) else {
                     return .wait
                 }
@@ -26,6 +28,12 @@ extension Exchange {
                     return .wait
                 }
                 try check(durableOutcome)
+                if evidence.challenge == nil {
+                    // No counter store has heard of it; a cached record has an older floor.
+                    worker.hub.floors.note(
+                        evidence.keyID, verified.counter, isSettled: true,
+                        now: worker.monotonicMilliseconds)
+                }
             }
             conclude()
             if isLimitedHere { countKeyRate() }
@@ -45,12 +53,20 @@ extension Exchange {
         _ key: CachedKey
     ) throws(Refusal) -> Bool {
         guard let counterVerdict else {
+            let floor = worker.hub.floors.floor(
+                of: evidence.keyID, known: key.counterFloor, asOf: floorNewsNumber,
+                now: worker.monotonicMilliseconds)
+            guard let floor else {
+                worker.keyCache.invalidate([evidence.keyID])
+                try worker.lookUpKey(for: self, evidence.keyID)
+                return false
+            }
             let request = CounterAdvance(
                 verified, of: evidence.keyID, windowSize: policy.replay.windowSize,
                 challenge: ChallengeUse(
                     id: challenge.id, incarnation: challenge.incarnation,
                     expiresAt: challenge.expiresAt, isBound: challenge.keyID != nil),
-                floor: key.counterFloor, rates: keyRates)
+                floor: floor, rates: keyRates)
             guard let verdict = worker.advanceCounter(for: self, request) else { return false }
             try check(verdict)
             isHotCounterAdvanced = true

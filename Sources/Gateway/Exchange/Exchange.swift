@@ -84,6 +84,8 @@ final class Exchange {
     /// The configured app that the key was enrolled for.
     var app: AppIdentity?
     var isKeyLookedUp = false
+    /// How new the floor in ``key`` is: it holds what the news of floors said up to this number.
+    var floorNewsNumber: UInt64 = 0
     /// What the configured signals say; nil before that, and where there are none.
     var signals: SignalFacts?
     var isUserLookedUp = false

@@ -93,9 +93,9 @@ extension Exchange {
     func findKey(_ keyID: KeyID) throws(Refusal) -> Bool {
         guard !isKeyLookedUp else { return true }
         if let known = worker.keyCache.find(keyID) {
-            use(known)
+            use(known, asOf: worker.floorNewsNumber)
         } else if worker.isUnknown(keyID) {
-            use(nil)
+            use(nil, asOf: 0)
         } else {
             try worker.lookUpKey(for: self, keyID)
             return false
@@ -118,9 +118,10 @@ extension Exchange {
     }
 
     /// Takes the key's record, nil where there is none, and the app that it was enrolled for.
-    func use(_ found: CachedKey?) {
+    func use(_ found: CachedKey?, asOf newsNumber: UInt64) {
         isKeyLookedUp = true
         key = found
+        floorNewsNumber = newsNumber
         // By the worker's table, as the record is: a reload may have put in another than ours.
         let apps = worker.site.settings.apps
         guard let index = found?.appIndex, index < apps.count else { return }
@@ -128,10 +129,10 @@ extension Exchange {
     }
 
     /// The registry's answer to ``Worker/lookUpKey(for:_:)``.
-    func keyWasLookedUp(_ result: Result<CachedKey?, StoreError>) {
+    func keyWasLookedUp(_ result: Result<CachedKey?, StoreError>, asOf newsNumber: UInt64) {
         switch result {
         case .success(let found):
-            use(found)
+            use(found, asOf: newsNumber)
             resume()
         case .failure(let error):
             if inquiry != nil { return registryFailed() }

@@ -32,10 +32,11 @@ extension Worker {
         let mailbox = mailbox
         let changeCount = changeCount
         let newsCount = hub.unknownKeys.newsCount
+        let floorNewsNumber = hub.floors.newsNumber
         registry.find(keyID) { result in
             let lookup = KeyLookup(
                 number: number, keyID: keyID, changeCount: changeCount, newsCount: newsCount,
-                result: result)
+                floorNewsNumber: floorNewsNumber, result: result)
             _ = mailbox.post(.keyLookedUp(lookup))
         }
     }
@@ -55,17 +56,20 @@ extension Worker {
             registryAnsweredAt = loop.now
         case .failure(let error):
             log.repeatedEvent("registry_failed", error.description)
-            waiting.take(number)?.keyWasLookedUp(.failure(error))
+            waiting.take(number)?.keyWasLookedUp(.failure(error), asOf: 0)
             return
         }
         // Unknown keys are not cached: strangers must not push out the known.
         var cached: CachedKey?
         if let record {
-            cached = keyCache.insert(record)
+            // A record whose floor was raised meanwhile is good for this request, which says how
+            // old it is, and not for those to come.
+            let isCurrent = lookup.floorNewsNumber >= floorNewsNumber
+            cached = isCurrent ? keyCache.insert(record) : keyCache.view(of: record)
         } else if remembersUnknownKeys {
             hub.unknownKeys.note(lookup.keyID, newsCount: lookup.newsCount, at: loop.now)
         }
-        waiting.take(number)?.keyWasLookedUp(.success(cached))
+        waiting.take(number)?.keyWasLookedUp(.success(cached), asOf: lookup.floorNewsNumber)
     }
 
     func advanceDurably(

@@ -31,8 +31,8 @@ final class Worker {
     var verifier: AssertionVerifier
     let registry: any Registry
     let counters: WorkerCounters
-    private var floors = FloorBook()
-    private var floorTimer: Timer?
+    /// Of the last news of floors that the cache has taken up.
+    private(set) var floorNewsNumber: UInt64 = 0
     let waiting: WaitingExchanges
     /// When the registry has last answered a look-up.
     var registryAnsweredAt = MonotonicInstant(nanoseconds: 0)
@@ -100,6 +100,11 @@ final class Worker {
     }
 
     func attachMailbox() {
+        counters.onLoss { [unowned self] in
+            hub.floors.settleAll()
+            // Other gateways have accepted counters that only the registry knows.
+            keyCache.clear()
+        }
         receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
     }
 
@@ -129,6 +134,7 @@ final class Worker {
             case .keys(let keyIDs): keyCache.invalidate(keyIDs)
             case .everything: keyCache.clear()
             }
+        case .floorsRaised(let news): floorsWereRaised(news)
         case .listen(let listeners): open(listeners)
         case .reload(let update): apply(update)
         case .serversChanged: takeServers()
@@ -151,7 +157,9 @@ final class Worker {
         var verdict: CounterVerdict?
         counters.advance(request, now: monotonicMilliseconds) {
             [unowned self] answer in
-            if answer == .accepted { noteFloor(request) }
+            if answer == .accepted {
+                hub.floors.note(request.keyID, request.counter, now: monotonicMilliseconds)
+            }
             if isInline {
                 verdict = answer
             } else if let exchange = waiting.take(number) {
@@ -164,18 +172,11 @@ final class Worker {
         return verdict
     }
 
-    /// The embedded store raises floors itself, when it forgets a key.
-    private func noteFloor(_ request: CounterAdvance) {
-        guard counters.isShared else { return }
-        floors.note(request.keyID, request.counter)
-        guard floorTimer == nil else { return }
-        let timer = Timer(loop: loop) { [unowned self] in
-            let raised = floors.turn()
-            if !raised.isEmpty { registry.raiseFloors(raised) }
-            keyCache.raiseFloors(raised)
-        }
-        timer.scheduleRepeating(every: site.settings.challenge.timeToLive + .seconds(5))
-        floorTimer = timer
+    private func floorsWereRaised(_ news: FloorTable.News) {
+        // A full mailbox has lost some.
+        if news.number != floorNewsNumber + 1 { keyCache.clear() }
+        floorNewsNumber = news.number
+        keyCache.raiseFloors(news.floors)
     }
 
     // MARK: ids and times

@@ -32,6 +32,12 @@ enum WorkerCounters {
         }
     }
 
+    /// `lost` is called when the store may have forgotten what it accepted, while this process goes
+    /// on. The embedded one forgets only together with its process.
+    func onLoss(_ lost: @escaping () -> Void) {
+        if case .redis(let counters) = self { counters.onLoss = lost }
+    }
+
     /// Whether other gateways use the same store.
     var isShared: Bool {
         switch self {

@@ -11,6 +11,8 @@ enum WorkerMessage: Sendable {
     case userLookedUp(UInt64?, KeyID, Result<UserKeys?, StoreError>)
     case userNoted(KeySighting, Result<UserKeys?, StoreError>)
     case keysChanged(RegistryChange)
+    /// The registry has these floors now.
+    case floorsRaised(FloorTable.News)
     /// Apple's word on the device of a waiting exchange.
     case deviceReplied(UInt64, DeviceReply)
     /// The registry's word on what was to be kept of the device of a key.
@@ -37,6 +39,8 @@ struct KeyLookup: Sendable {
     /// Of how many changes the worker had heard when it asked, and all workers of how many keys.
     let changeCount: UInt64
     let newsCount: UInt64
+    /// Of the last news of floors when it asked: the record holds what they said.
+    let floorNewsNumber: UInt64
     let result: Result<KeyRecord?, StoreError>
 }
 

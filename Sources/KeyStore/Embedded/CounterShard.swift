@@ -32,8 +32,6 @@ struct CounterShard: Sendable {
     private var rings: [UInt64] = []
     private var spent = SpentChallenges()
     private var sweepPosition = 0
-    /// Highest counters of forgotten entries, for the registry.
-    private var forgotten: [(keyID: KeyID, counter: UInt32)] = []
 
     /// The latest that was ever heard: threads come with times a little apart.
     private var clock = Int64.min
@@ -44,6 +42,8 @@ struct CounterShard: Sendable {
     var spentCount: Int { spent.count }
 
     private var ringBitCount: Int { bounds.ringWordCount * 64 }
+
+    func holds(_ keyID: KeyID) -> Bool { index.position(of: keyID, in: keys) != nil }
 
     // MARK: advancing
 
@@ -160,7 +160,6 @@ struct CounterShard: Sendable {
 
     /// The last entry moves into the gap, so that the arrays stay dense.
     private mutating func forget(_ entry: Int) {
-        forgotten.append((keys[entry], highest[entry]))
         index.remove(entry, in: keys)
         let last = keys.count - 1
         if entry != last {
@@ -183,13 +182,6 @@ struct CounterShard: Sendable {
         spentCounts.removeLast()
         spentEpochs.removeLast()
         rings.removeLast(bounds.ringWordCount)
-    }
-
-    /// The floors collected so far, once there are `countMin` of them.
-    mutating func takeForgotten(countMin: Int) -> [(keyID: KeyID, counter: UInt32)] {
-        guard forgotten.count >= max(1, countMin) else { return [] }
-        defer { forgotten = [] }
-        return forgotten
     }
 
     // MARK: snapshot

@@ -30,8 +30,6 @@ public final class EmbeddedCounters: Sendable {
     }
 
     static let shardCount = 32
-    /// Forgotten counters go to the registry in batches of this many.
-    private static let floorBatchCount = 64
 
     /// Challenges must be sealed under this one to be accepted.
     public let incarnation: Incarnation
@@ -42,17 +40,14 @@ public final class EmbeddedCounters: Sendable {
     private let options: Options
     private let shards: [Locked<CounterShard>]
     private let tokens: Locked<SpentTokens>
-    private let raiseFloors: @Sendable ([(keyID: KeyID, counter: UInt32)]) -> Void
 
     /// - Parameters:
     ///   - snapshot: of the last clean stop, nil after any other end. One that does not fit (other
     ///     bounds, another boot, damage) is ignored.
     ///   - clock: as it stands now; every later call goes on with its monotonic part.
-    ///   - raiseFloors: the registry's: takes the highest counters of keys that are forgotten.
     public init(
         options: Options = Options(), resuming snapshot: EmbeddedSnapshot? = nil,
-        clock: EmbeddedClock,
-        raiseFloors: @escaping @Sendable ([(keyID: KeyID, counter: UInt32)]) -> Void
+        clock: EmbeddedClock
     ) {
         let kept = snapshot.flatMap { clock.continues($0.clock) ? $0 : nil }
         let base = kept?.clock.base ?? clock.base
@@ -79,7 +74,6 @@ public final class EmbeddedCounters: Sendable {
         self.clock = EmbeddedClock(
             base: base, boot: clock.boot, nowMilliseconds: clock.nowMilliseconds)
         self.options = options
-        self.raiseFloors = raiseFloors
     }
 
     private static func shards(
@@ -129,27 +123,22 @@ public final class EmbeddedCounters: Sendable {
     public func advance(_ advance: CounterAdvance, nowMilliseconds: Int64) -> CounterVerdict {
         let hash = Self.hash(advance.keyID)
         let isCurrent = advance.challenge.incarnation == incarnation
-        let (verdict, floors) = shard(hash).withLock { shard in
-            guard isCurrent else {
-                return (CounterVerdict.incarnationChanged, [(keyID: KeyID, counter: UInt32)]())
-            }
-            let verdict = shard.advance(
-                advance, keyHash: hash, now: nowMilliseconds + clock.base)
-            return (verdict, shard.takeForgotten(countMin: Self.floorBatchCount))
+        guard isCurrent else { return .incarnationChanged }
+        return shard(hash).withLock { shard in
+            shard.advance(advance, keyHash: hash, now: nowMilliseconds + clock.base)
         }
-        if !floors.isEmpty { raiseFloors(floors) }
-        return verdict
+    }
+
+    /// Whether it knows by itself which counters of the key were used.
+    public func holds(_ keyID: KeyID) -> Bool {
+        shard(Self.hash(keyID)).withLock { $0.holds(keyID) }
     }
 
     /// Forgets what has expired among `stepCount` entries of each shard: for a slow timer, so that
-    /// an idle store shrinks too.
+    /// an idle store shrinks too. What it forgets ``FloorTable`` knows.
     public func sweep(nowMilliseconds: Int64, stepCount: Int = 4096) {
         for shard in shards {
-            let floors = shard.withLock { shard in
-                shard.sweep(now: nowMilliseconds + clock.base, stepCount: stepCount)
-                return shard.takeForgotten(countMin: 1)
-            }
-            if !floors.isEmpty { raiseFloors(floors) }
+            shard.withLock { $0.sweep(now: nowMilliseconds + clock.base, stepCount: stepCount) }
         }
     }
 
@@ -164,12 +153,10 @@ public final class EmbeddedCounters: Sendable {
     public func snapshot(nowMilliseconds: Int64) -> EmbeddedSnapshot? {
         var byteCount = 0
         for shard in shards {
-            let (size, floors) = shard.withLock { shard in
+            byteCount += shard.withLock { shard in
                 shard.close()
-                return (shard.snapshotByteCount, shard.takeForgotten(countMin: 1))
+                return shard.snapshotByteCount
             }
-            byteCount += size
-            if !floors.isEmpty { raiseFloors(floors) }
         }
         let keptTokens = tokens.withLock { tokens in
             tokens.close()

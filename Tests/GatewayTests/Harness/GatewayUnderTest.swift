@@ -85,12 +85,11 @@ final class GatewayUnderTest {
         self.logPath = logPath
         self.macFullSecurityDigest = macFullSecurityDigest
         self.settings = settings
-        counters = EmbeddedCounters(
-            options: options,
-            clock: .now(),
-            raiseFloors: { _ in })
+        counters = EmbeddedCounters(options: options, clock: .now())
         let hub = Hub(
             registry: registry, embeddedCounters: counters,
+            floors: FloorTable(
+                lifeMilliseconds: Int64(options.challengeLifeMilliseconds)),
             meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log),
             descriptors: descriptors, resolver: names.resolver)
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
@@ -98,6 +97,7 @@ final class GatewayUnderTest {
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 16)
         self.mailbox = mailbox
         registry.onChange { _ = mailbox.post(.keysChanged($0)) }
+        hub.floors.onNews { _ = mailbox.post(.floorsRaised($0)) }
         let rateLimits = settings.rateLimits
         let bound = try (0..<4).map { try Self.listen(index: $0, rateLimits) }
         let opened = bound.map(\.listener)

@@ -184,7 +184,17 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     func forgetUsers(before milliseconds: Int64) {}
 
-    func raiseFloors(_ floors: [(keyID: KeyID, counter: UInt32)]) {}
+    func raiseFloors(
+        _ floors: [(keyID: KeyID, counter: UInt32)],
+        reply: @escaping @Sendable (Result<Void, StoreError>) -> Void
+    ) {
+        answer(nil, reply) { registry in
+            for floor in floors {
+                let known = registry.records[floor.keyID]?.counterFloor ?? .max
+                registry.records[floor.keyID]?.counterFloor = max(known, floor.counter)
+            }
+        }
+    }
 
     func probe(reply: @escaping @Sendable (Result<Void, StoreError>) -> Void) {
         answer(nil, reply) { _ in }

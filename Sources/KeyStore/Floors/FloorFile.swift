@@ -1,0 +1,119 @@
+public import AppAttest
+import Bytes
+public import EventLoop
+
+/// The highest counters of a ``FloorTable`` in a file beside the registry that is memory, too: they
+/// outlive the process, however it ends, and cost a request one store into memory.
+///
+/// After the magic word come places of eight words: the key id, then counter and check, then
+/// nothing. What a power cut left torn fails its check and is left out.
+public final class FloorFile: Sendable {
+    private static let magic: UInt64 = 0x7370_666C_6F6F_7231
+    private static let placeWordCount = 8
+    private static let counterWord = 4
+    /// The file grows by so many keys at least: 64 KiB.
+    private static let growthCount = 1024
+    /// A GiB of addresses, not of memory. Keys beyond it are kept in memory alone.
+    private static let placeCountMax = 1 << 24
+
+    private struct Places: Sendable {
+        var free: [Int32] = []
+        var count = 1
+        var capacity = 1
+        /// The file cannot grow.
+        var isFull = false
+    }
+
+    private let path: String
+    private let temporaryPath: String
+    private let memory: MappedFile
+    private let places = Locked(Places())
+
+    /// Begins another file beside the one at `path`, which ``publish()`` puts in its place: so a
+    /// start that is killed loses nothing.
+    public init(path: String) throws(IOError) {
+        self.path = path
+        temporaryPath = path + ".new"
+        memory = try MappedFile(
+            replacing: temporaryPath,
+            byteCountMax: Self.placeCountMax * Self.placeWordCount * 8)
+        try memory.grow(fromByteCount: 0, to: Self.placeWordCount * 8)
+        memory.store(Self.magic, atWord: 0)
+    }
+
+    /// From now on this is the file at `path`.
+    public func publish() throws(IOError) { try memory.rename(temporaryPath, to: path) }
+
+    /// What a file holds; nothing where there is none, or another.
+    public static func read(_ path: String) -> [(keyID: KeyID, counter: UInt32)] {
+        let byteCountMax = placeCountMax * placeWordCount * 8
+        guard let bytes = try? File.read(path, byteCountMax: byteCountMax) else { return [] }
+        var floors: [(keyID: KeyID, counter: UInt32)] = []
+        let words = bytes.count / 8
+        let span = bytes.span
+        func word(_ index: Int) -> UInt64 { span.bigEndianWord(at: index * 8).byteSwapped }
+        guard words >= placeWordCount, word(0) == magic else { return [] }
+        for place in 1..<max(1, words / placeWordCount) {
+            let first = place * placeWordCount
+            let mark = word(first + counterWord)
+            guard mark != 0 else { continue }
+            let keyID = KeyID(
+                digest: Bytes32(
+                    word0: word(first), word1: word(first + 1), word2: word(first + 2),
+                    word3: word(first + 3)))
+            let counter = UInt32(mark >> 32)
+            if mark == Self.mark(counter, of: keyID) { floors.append((keyID, counter)) }
+        }
+        return floors
+    }
+
+    /// -1 where there is no room for another.
+    func takePlace() -> Int32 {
+        places.withLock { places in
+            if let place = places.free.popLast() { return place }
+            if places.count == places.capacity { grow(&places) }
+            guard places.count < places.capacity else { return -1 }
+            places.count += 1
+            return Int32(places.count - 1)
+        }
+    }
+
+    private func grow(_ places: inout Places) {
+        let growth = max(Self.growthCount, places.capacity / 8)
+        let next = min(places.capacity + growth, Self.placeCountMax)
+        guard !places.isFull, next > places.capacity else { return }
+        do throws(IOError) {
+            try memory.grow(
+                fromByteCount: places.capacity * Self.placeWordCount * 8,
+                to: next * Self.placeWordCount * 8)
+            places.capacity = next
+        } catch {
+            places.isFull = true
+        }
+    }
+
+    func store(_ counter: UInt32, of keyID: KeyID, at place: Int32) {
+        guard place > 0 else { return }
+        let first = Int(place) * Self.placeWordCount
+        let digest = keyID.digest
+        memory.store(digest.word0, atWord: first)
+        memory.store(digest.word1, atWord: first + 1)
+        memory.store(digest.word2, atWord: first + 2)
+        memory.store(digest.word3, atWord: first + 3)
+        memory.store(Self.mark(counter, of: keyID), atWord: first + Self.counterWord)
+    }
+
+    func clear(_ place: Int32) {
+        guard place > 0 else { return }
+        memory.store(0, atWord: Int(place) * Self.placeWordCount + Self.counterWord)
+        places.withLock { $0.free.append(place) }
+    }
+
+    private static func mark(_ counter: UInt32, of keyID: KeyID) -> UInt64 {
+        let digest = keyID.digest
+        var mixed = digest.word0 ^ digest.word1 &* 3 ^ digest.word2 &* 5 ^ digest.word3 &* 7
+        mixed = (mixed ^ UInt64(counter)) &* 0x9E37_79B9_7F4A_7C15
+        // Never 0, which marks an empty place.
+        return UInt64(counter) << 32 | (mixed >> 32) | 1
+    }
+}

@@ -1,0 +1,163 @@
+import AppAttest
+import Bytes
+
+/// The highest accepted counters of a share of the keys; only ever touched under its lock.
+struct FloorShard: Sendable {
+    /// In which news a key of each of so many groups left, last.
+    private static let groupCount = 256
+
+    private let life: Int64
+    private let file: FloorFile?
+    private var index = KeyIndex()
+    private var keys: [KeyID] = []
+    private var highest: [UInt32] = []
+    /// Up to here a lower counter is refused: nobody who signed one is only late any more.
+    private var settled: [UInt32] = []
+    /// The highest counter as it was at ``pendingAt``: it settles when it is a life old.
+    private var pending: [UInt32] = []
+    private var pendingAt: [Int64] = []
+    private var raisedAt: [Int64] = []
+    /// What the registry has, as far as this table has told it.
+    private var raised: [UInt32] = []
+    /// On its way to the registry.
+    private var isOffered: [Bool] = []
+    private var places: [Int32] = []
+    private var leftIn = [UInt64](repeating: 0, count: groupCount)
+    private var sweepPosition = 0
+    /// The latest that was ever heard: threads come with times a little apart.
+    private var clock = Int64.min
+
+    init(life: Int64, file: FloorFile?) {
+        self.life = life
+        self.file = file
+    }
+
+    var keyCount: Int { keys.count }
+
+    var contents: [(keyID: KeyID, counter: UInt32)] {
+        keys.indices.map { (keys[$0], highest[$0]) }
+    }
+
+    func highest(of keyID: KeyID) -> UInt32? {
+        index.position(of: keyID, in: keys).map { highest[$0] }
+    }
+
+    /// The floor of a key whose record says `known`, and was read after news `number`. Nil where
+    /// the key may have left since: the registry knows more than the record.
+    mutating func floor(
+        of keyID: KeyID, known: UInt32, asOf number: UInt64, now: Int64
+    ) -> UInt32? {
+        clock = max(clock, now)
+        guard leftIn[Self.group(keyID)] <= number else { return nil }
+        guard let entry = index.position(of: keyID, in: keys) else { return known }
+        settle(entry)
+        return max(known, settled[entry])
+    }
+
+    mutating func note(_ keyID: KeyID, _ counter: UInt32, isSettled: Bool, now: Int64) {
+        clock = max(clock, now)
+        let entry = index.position(of: keyID, in: keys) ?? add(keyID)
+        settle(entry)
+        if counter > highest[entry] {
+            if pending[entry] <= settled[entry] {
+                pending[entry] = counter
+                pendingAt[entry] = clock
+            }
+            highest[entry] = counter
+            raisedAt[entry] = clock
+            file?.store(counter, of: keyID, at: places[entry])
+        }
+        if isSettled { settled[entry] = max(settled[entry], counter) }
+    }
+
+    /// Whatever was accepted is refused from now on, also inside a window.
+    mutating func settleAll() {
+        for entry in keys.indices { settled[entry] = highest[entry] }
+    }
+
+    /// Floors that the registry does not have, of the next `stepCount` entries.
+    mutating func due(stepCount: Int, now: Int64) -> [(keyID: KeyID, counter: UInt32)] {
+        clock = max(clock, now)
+        var floors: [(keyID: KeyID, counter: UInt32)] = []
+        for _ in 0..<min(stepCount, keys.count) {
+            if sweepPosition >= keys.count { sweepPosition = 0 }
+            settle(sweepPosition)
+            if !isOffered[sweepPosition], settled[sweepPosition] > raised[sweepPosition] {
+                isOffered[sweepPosition] = true
+                floors.append((keys[sweepPosition], settled[sweepPosition]))
+            }
+            sweepPosition += 1
+        }
+        return floors
+    }
+
+    /// The registry has it, or has not been able to take it. A key without anything newer leaves.
+    mutating func offerEnded(
+        _ floor: (keyID: KeyID, counter: UInt32), isRaised: Bool, in number: UInt64
+    ) {
+        guard let entry = index.position(of: floor.keyID, in: keys) else { return }
+        isOffered[entry] = false
+        guard isRaised else { return }
+        raised[entry] = max(raised[entry], floor.counter)
+        guard highest[entry] <= raised[entry] else { return }
+        leftIn[Self.group(floor.keyID)] = number
+        remove(entry)
+    }
+
+    private static func group(_ keyID: KeyID) -> Int {
+        Int(truncatingIfNeeded: keyID.digest.word2) & (groupCount - 1)
+    }
+
+    private mutating func settle(_ entry: Int) {
+        if clock - raisedAt[entry] >= life {
+            settled[entry] = highest[entry]
+            pending[entry] = highest[entry]
+        } else if pending[entry] > settled[entry], clock - pendingAt[entry] >= life {
+            settled[entry] = pending[entry]
+            pending[entry] = highest[entry]
+            pendingAt[entry] = clock
+        }
+    }
+
+    private mutating func add(_ keyID: KeyID) -> Int {
+        keys.append(keyID)
+        highest.append(0)
+        settled.append(0)
+        pending.append(0)
+        pendingAt.append(clock)
+        raisedAt.append(clock)
+        raised.append(0)
+        isOffered.append(false)
+        places.append(file?.takePlace() ?? -1)
+        index.insert(keys.count - 1, in: keys)
+        return keys.count - 1
+    }
+
+    /// The last entry moves into the gap, so that the arrays stay dense.
+    private mutating func remove(_ entry: Int) {
+        file?.clear(places[entry])
+        index.remove(entry, in: keys)
+        let last = keys.count - 1
+        if entry != last {
+            index.move(last, to: entry, in: keys)
+            keys[entry] = keys[last]
+            highest[entry] = highest[last]
+            settled[entry] = settled[last]
+            pending[entry] = pending[last]
+            pendingAt[entry] = pendingAt[last]
+            raisedAt[entry] = raisedAt[last]
+            raised[entry] = raised[last]
+            isOffered[entry] = isOffered[last]
+            places[entry] = places[last]
+        }
+        keys.removeLast()
+        highest.removeLast()
+        settled.removeLast()
+        pending.removeLast()
+        pendingAt.removeLast()
+        raisedAt.removeLast()
+        raised.removeLast()
+        isOffered.removeLast()
+        places.removeLast()
+    }
+}

@@ -1,0 +1,63 @@
+import AppAttestTesting
+import EventLoop
+import GatewayTesting
+import KeyStore
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("A key that was idle")
+struct IdleKeyTests {
+    private var now: Int64 { Int64(MonotonicInstant.now().nanoseconds / 1_000_000) }
+
+    @Test("has no counter accepted again, though the counter store has forgotten it")
+    func idle() throws {
+        var options = EmbeddedCounters.Options()
+        options.challengeLifeMilliseconds = 1
+        options.graceMilliseconds = 0
+        let gateway = try GatewayUnderTest(counters: options) {
+            $0.challenge.timeToLive = .seconds(3)
+        }
+        let device = try EnrolledDevice(gateway)
+        func verdict(_ path: String, _ counter: UInt32) throws -> String? {
+            let token = try device.fetchChallenge()
+            device.device.counter = counter - 1
+            let answer = try device.request("GET", path, challenge: token)
+            return answer.status == 200 ? "accepted" : answer.code
+        }
+        for counter: UInt32 in 1...4 {
+            #expect(try verdict("/attested/x", counter) == "accepted")
+        }
+        func expectAllRefused() throws {
+            for path in ["/attested/x", "/window/x"] {
+                for counter: UInt32 in 1...4 {
+                    #expect(try verdict(path, counter) == "assertion_replayed", "\(counter)")
+                }
+            }
+        }
+        while gateway.counters.keyCount > 0 { gateway.counters.sweep(nowMilliseconds: now) }
+        try expectAllRefused()
+        // The registry takes the floor, and the cache, which has an older record, hears of it.
+        while gateway.hub.floors.keyCount > 0 {
+            gateway.hub.floors.raise(in: gateway.registry, isWhole: true, now: now)
+        }
+        try expectAllRefused()
+        #expect(try verdict("/attested/x", 5) == "accepted")
+    }
+
+    @Test("counts as used where a route without challenges has accepted it")
+    func unchallenged() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
+        #expect(try device.request("GET", "/attested/x").status == 200)
+        device.device.counter = 20
+        let fields = try device.device.sign(method: "GET", path: "/unchallenged/x", challenge: nil)
+            .headers.map { ($0.name, $0.value) }
+        #expect(try device.send("GET", "/unchallenged/x", fields: fields).status == 200)
+        let token = try device.fetchChallenge()
+        device.device.counter = 9
+        let refused = try device.request("GET", "/attested/x", challenge: token)
+        #expect(refused.code == "assertion_replayed")
+    }
+}
