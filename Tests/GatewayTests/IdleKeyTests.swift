@@ -46,9 +46,11 @@ struct IdleKeyTests {
         #expect(try verdict("/attested/x", 5) == "accepted")
     }
 
-    @Test("counts as used where a route without challenges has accepted it")
+    @Test("has a counter refused that a route without challenges has passed long ago")
     func unchallenged() throws {
-        let gateway = try GatewayUnderTest()
+        var options = EmbeddedCounters.Options()
+        options.challengeLifeMilliseconds = 0
+        let gateway = try GatewayUnderTest(counterOptions: options)
         let device = try EnrolledDevice(gateway)
         #expect(try device.request("GET", "/attested/x").status == 200)
         device.device.counter = 20

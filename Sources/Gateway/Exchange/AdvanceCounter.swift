@@ -31,8 +31,7 @@ extension Exchange {
                 if evidence.challenge == nil {
                     // No counter store has heard of it; a cached record has an older floor.
                     worker.hub.floors.note(
-                        evidence.keyID, verified.counter, isSettled: true,
-                        now: worker.monotonicMilliseconds)
+                        evidence.keyID, verified.counter, now: worker.monotonicMilliseconds)
                 }
             }
             conclude()
