@@ -57,7 +57,8 @@ final class Stores {
         for (keyID, counter) in FloorFile.read(path) {
             // Of a key that the counters go on with they know themselves what may still come late.
             floors.note(
-                keyID, counter, isSettled: !counters.holds(keyID), now: monotonicMilliseconds)
+                keyID, counter, as: counters.holds(keyID) ? .heard : .settled,
+                now: monotonicMilliseconds)
         }
         try file.publish()
         return floors

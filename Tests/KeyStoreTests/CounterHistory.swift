@@ -111,7 +111,7 @@ struct CounterHistory<Store: HistoricStore> {
         let file = Store.isInProcess ? try FloorFile(path: floorPath) : nil
         table = FloorTable(file: file)
         for (keyID, counter) in FloorFile.read(floorPath) {
-            table.note(keyID, counter, isSettled: !store.holds(keyID), now: now)
+            table.note(keyID, counter, as: store.holds(keyID) ? .heard : .settled, now: now)
         }
         try file?.publish()
         workers = (0..<2).map { _ in HistoricWorker(apps: [app], cacheCount: 2) }
@@ -251,10 +251,12 @@ struct CounterHistory<Store: HistoricStore> {
             workers[request.worker].cache.invalidate([signed.keyID])
             return try lookUp(signed, by: request.worker)
         }
+        if signed.isStrict, signed.counter <= floor.strict { return }
         let verdict = try store.advance(
             CounterAdvance(
                 keyID: signed.keyID, counter: signed.counter,
-                windowSize: signed.isStrict ? 1 : 64, challenge: signed.challenge, floor: floor),
+                windowSize: signed.isStrict ? 1 : 64, challenge: signed.challenge,
+                floor: floor.settled),
             now: now)
         trace.append("\(keys.firstIndex(of: signed.keyID) ?? -1): \(signed.counter) \(verdict)")
         guard verdict == .accepted else { return }

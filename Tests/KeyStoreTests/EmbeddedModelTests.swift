@@ -124,7 +124,7 @@ struct EmbeddedModelTests {
                     of: captured.keyID, known: captured.floor, asOf: 0, now: bench.now)
                 let advance = CounterAdvance(
                     keyID: captured.keyID, counter: captured.counter, windowSize: 64,
-                    challenge: captured.challenge, floor: floor ?? .max)
+                    challenge: captured.challenge, floor: floor?.settled ?? .max)
                 let verdict = bench.counters.advance(advance, nowMilliseconds: bench.now)
                 guard verdict == .accepted else { continue }
                 floors.note(advance.keyID, advance.counter, now: bench.now)

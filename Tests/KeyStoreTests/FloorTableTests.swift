@@ -46,11 +46,11 @@ final class FloorTableTests {
         let key = try enrolled()
         table.note(key, 7, now: 0)
         table.note(key, 5, now: 1)
-        #expect(table.floor(of: key, known: 2, asOf: 0, now: 999) == 2)
+        #expect(table.floor(of: key, known: 2, asOf: 0, now: 999)?.settled == 2)
         raise(table, in: registry, now: 999)
         #expect(try registry.find(key)?.counterFloor == 0)
-        #expect(table.floor(of: key, known: 2, asOf: 0, now: 1000) == 7)
-        #expect(table.floor(of: key, known: 9, asOf: 0, now: 1000) == 9)
+        #expect(table.floor(of: key, known: 2, asOf: 0, now: 1000)?.settled == 7)
+        #expect(table.floor(of: key, known: 9, asOf: 0, now: 1000)?.settled == 9)
         #expect(table.keyCount == 1)
         raise(table, in: registry, now: 1000)
         #expect(try registry.find(key)?.counterFloor == 7)
@@ -67,9 +67,9 @@ final class FloorTableTests {
         raise(table, in: registry, now: 1000)
         #expect(table.floor(of: key, known: 0, asOf: number, now: 1000) == nil)
         let fresh = table.newsNumber
-        #expect(table.floor(of: key, known: 7, asOf: fresh, now: 1000) == 7)
+        #expect(table.floor(of: key, known: 7, asOf: fresh, now: 1000)?.settled == 7)
         // A worker that has heard the news, and has raised what it holds.
-        #expect(table.floor(of: key, known: 7, asOf: 1, now: 1000) == 7)
+        #expect(table.floor(of: key, known: 7, asOf: 1, now: 1000)?.settled == 7)
     }
 
     @Test("a device that never pauses has its floor raised as well")
@@ -94,12 +94,26 @@ final class FloorTableTests {
         let key = try enrolled()
         table.note(key, 7, now: 0)
         table.settleAll()
-        #expect(table.floor(of: key, known: 0, asOf: 0, now: 0) == 7)
+        #expect(table.floor(of: key, known: 0, asOf: 0, now: 0)?.settled == 7)
         table.note(key, 8, now: 1)
-        #expect(table.floor(of: key, known: 0, asOf: 0, now: 1) == 7)
+        #expect(table.floor(of: key, known: 0, asOf: 0, now: 1)?.settled == 7)
         raise(table, in: registry, now: 1)
         #expect(try registry.find(key)?.counterFloor == 7)
         #expect(table.keyCount == 1)
+    }
+
+    @Test("what no counter store has heard of is a floor at once, where there is no window")
+    func unheard() throws {
+        let table = table()
+        let key = try enrolled()
+        table.note(key, 7, as: .unheard, now: 0)
+        table.note(key, 9, now: 1)
+        table.note(key, 5, as: .unheard, now: 2)
+        #expect(
+            table.floor(of: key, known: 2, asOf: 0, now: 2) == CounterFloor(settled: 2, strict: 7))
+        #expect(
+            table.floor(of: key, known: 8, asOf: 0, now: 2) == CounterFloor(settled: 8, strict: 8))
+        #expect(table.floor(of: key, known: 2, asOf: 0, now: 1000)?.settled == 7)
     }
 
     @Test("what the registry does not take stays, and is offered again")

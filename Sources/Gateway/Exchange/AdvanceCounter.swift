@@ -29,9 +29,10 @@ extension Exchange {
                 }
                 try check(durableOutcome)
                 if evidence.challenge == nil {
-                    // No counter store has heard of it; a cached record has an older floor.
+                    // A cached record has an older floor.
                     worker.hub.floors.note(
-                        evidence.keyID, verified.counter, now: worker.monotonicMilliseconds)
+                        evidence.keyID, verified.counter, as: .unheard,
+                        now: worker.monotonicMilliseconds)
                 }
             }
             conclude()
@@ -60,12 +61,14 @@ extension Exchange {
                 try worker.lookUpKey(for: self, evidence.keyID)
                 return false
             }
+            let windowSize = policy.replay.windowSize
+            if windowSize == 1, verified.counter <= floor.strict { try check(.counterTooLow) }
             let request = CounterAdvance(
-                verified, of: evidence.keyID, windowSize: policy.replay.windowSize,
+                verified, of: evidence.keyID, windowSize: windowSize,
                 challenge: ChallengeUse(
                     id: challenge.id, incarnation: challenge.incarnation,
                     expiresAt: challenge.expiresAt, isBound: challenge.keyID != nil),
-                floor: floor, rates: keyRates)
+                floor: floor.settled, rates: keyRates)
             guard let verdict = worker.advanceCounter(for: self, request) else { return false }
             try check(verdict)
             isHotCounterAdvanced = true

@@ -17,6 +17,8 @@ struct FloorShard: Sendable {
     private var pending: [UInt32] = []
     private var pendingAt: [Int64] = []
     private var raisedAt: [Int64] = []
+    /// The highest counter that the registry has accepted and no counter store has heard of.
+    private var unheard: [UInt32] = []
     /// What the registry has, as far as this table has told it.
     private var raised: [UInt32] = []
     /// On its way to the registry.
@@ -46,15 +48,18 @@ struct FloorShard: Sendable {
     /// the key may have left since: the registry knows more than the record.
     mutating func floor(
         of keyID: KeyID, known: UInt32, asOf number: UInt64, now: Int64
-    ) -> UInt32? {
+    ) -> CounterFloor? {
         clock = max(clock, now)
         guard leftIn[Self.group(keyID)] <= number else { return nil }
-        guard let entry = index.position(of: keyID, in: keys) else { return known }
+        guard let entry = index.position(of: keyID, in: keys) else {
+            return CounterFloor(settled: known, strict: known)
+        }
         settle(entry)
-        return max(known, settled[entry])
+        let floor = max(known, settled[entry])
+        return CounterFloor(settled: floor, strict: max(floor, unheard[entry]))
     }
 
-    mutating func note(_ keyID: KeyID, _ counter: UInt32, isSettled: Bool, now: Int64) {
+    mutating func note(_ keyID: KeyID, _ counter: UInt32, as kind: AcceptedCounter, now: Int64) {
         clock = max(clock, now)
         let entry = index.position(of: keyID, in: keys) ?? add(keyID)
         settle(entry)
@@ -67,7 +72,11 @@ struct FloorShard: Sendable {
             raisedAt[entry] = clock
             file?.store(counter, of: keyID, at: places[entry])
         }
-        if isSettled { settled[entry] = max(settled[entry], counter) }
+        switch kind {
+        case .heard: break
+        case .unheard: unheard[entry] = max(unheard[entry], counter)
+        case .settled: settled[entry] = max(settled[entry], counter)
+        }
     }
 
     /// Whatever was accepted is refused from now on, also inside a window.
@@ -126,6 +135,7 @@ struct FloorShard: Sendable {
         pending.append(0)
         pendingAt.append(clock)
         raisedAt.append(clock)
+        unheard.append(0)
         raised.append(0)
         isOffered.append(false)
         places.append(file?.takePlace() ?? -1)
@@ -146,6 +156,7 @@ struct FloorShard: Sendable {
             pending[entry] = pending[last]
             pendingAt[entry] = pendingAt[last]
             raisedAt[entry] = raisedAt[last]
+            unheard[entry] = unheard[last]
             raised[entry] = raised[last]
             isOffered[entry] = isOffered[last]
             places[entry] = places[last]
@@ -156,6 +167,7 @@ struct FloorShard: Sendable {
         pending.removeLast()
         pendingAt.removeLast()
         raisedAt.removeLast()
+        unheard.removeLast()
         raised.removeLast()
         isOffered.removeLast()
         places.removeLast()

@@ -56,13 +56,15 @@ public final class FloorTable: Sendable {
     /// must be looked up anew. `now`: milliseconds of the monotonic clock.
     public func floor(
         of keyID: KeyID, known: UInt32, asOf number: UInt64, now: Int64
-    ) -> UInt32? {
+    ) -> CounterFloor? {
         shard(keyID).withLock { $0.floor(of: keyID, known: known, asOf: number, now: now) }
     }
 
-    /// A counter was accepted. With `isSettled` no lower one is, from now on.
-    public func note(_ keyID: KeyID, _ counter: UInt32, isSettled: Bool = false, now: Int64) {
-        shard(keyID).withLock { $0.note(keyID, counter, isSettled: isSettled, now: now) }
+    /// A counter was accepted.
+    public func note(
+        _ keyID: KeyID, _ counter: UInt32, as kind: AcceptedCounter = .heard, now: Int64
+    ) {
+        shard(keyID).withLock { $0.note(keyID, counter, as: kind, now: now) }
     }
 
     /// The counter store has lost what it knew: nothing that was accepted comes again, inside a
