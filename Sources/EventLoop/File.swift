@@ -49,7 +49,7 @@ public enum File {
             unsafe unlink(temporary)
             throw IOError(path, error.reason)
         }
-        guard unsafe rename(temporary, path) == 0 else {
+        guard unsafe CLinux.rename(temporary, path) == 0 else {
             let code = sallyport_errno()
             unsafe unlink(temporary)
             throw IOError(path, errno: code)
@@ -163,6 +163,13 @@ public enum File {
 
     public static func remove(_ path: String) throws(IOError) {
         guard unsafe unlink(path) == 0 else { throw IOError(path, errno: sallyport_errno()) }
+    }
+
+    /// Gives a file or directory another name, in place of a file that has it.
+    public static func rename(_ from: String, to path: String) throws(IOError) {
+        guard unsafe CLinux.rename(from, path) == 0 else {
+            throw IOError(path, errno: sallyport_errno())
+        }
     }
 
     static func open(

@@ -3,6 +3,8 @@ import CLinux
 
 /// A file that is memory (mmap, shared): what is stored is the kernel's at once and outlives the
 /// process, however it ends. The kernel writes it to the disk in the background.
+///
+/// Whoever cuts the file short under the process ends it with SIGBUS.
 @safe
 public final class MappedFile: @unchecked Sendable {
     private let path: String
@@ -10,8 +12,8 @@ public final class MappedFile: @unchecked Sendable {
     private let memory: UnsafeMutableRawPointer
     private let byteCountMax: Int
 
-    /// An empty file in place of any that is there, for at most so many bytes: addresses for them
-    /// are taken at once, memory and disk as it grows.
+    /// An empty file in place of any that is there, for its owner alone, and for at most so many
+    /// bytes: addresses for them are taken at once, memory and disk as it grows.
     public init(replacing path: String, byteCountMax: Int) throws(IOError) {
         unsafe unlink(path)
         let opened = try File.open(path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
@@ -45,5 +47,10 @@ public final class MappedFile: @unchecked Sendable {
         guard fsync(file.raw) == 0, unsafe CLinux.rename(from, path) == 0 else {
             throw IOError(path, errno: sallyport_errno())
         }
+    }
+
+    /// Brings what was stored so far to the disk. Blocks.
+    public func sync() throws(IOError) {
+        guard fdatasync(file.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
     }
 }

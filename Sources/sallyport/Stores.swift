@@ -1,3 +1,4 @@
+import AppAttest
 import EventLoop
 import Gateway
 import KeyStore
@@ -44,24 +45,45 @@ final class Stores {
             options: Self.options(for: settings), resuming: try ownership.value.takeState(),
             clock: .now())
         embeddedCounters = counters
-        floors = try Self.floors(settings, beside: path, for: counters)
+        floors = Self.floors(settings, beside: path, for: counters)
     }
 
-    /// What the last process has accepted, however it ended.
+    /// What the last process has accepted, however it ended. No file keeps the gateway from its
+    /// start: floors of the registry hold without it.
     private static func floors(
         _ settings: Settings, beside registryPath: String, for counters: EmbeddedCounters
-    ) throws -> FloorTable {
+    ) -> FloorTable {
         let path = registryPath + ".floors"
-        let file = try FloorFile(path: path)
-        let floors = FloorTable(lifeMilliseconds: floorLife(settings), file: file)
-        for (keyID, counter) in FloorFile.read(path) {
-            // Of a key that the counters go on with they know themselves what may still come late.
-            floors.note(
-                keyID, counter, as: counters.holds(keyID) ? .heard : .settled,
-                now: monotonicMilliseconds)
+        var known: [(keyID: KeyID, counter: UInt32)] = []
+        var loss: FloorFileError?
+        do throws(FloorFileError) {
+            known = try FloorFile.read(path)
+        } catch {
+            loss = error
+            // Kept for whoever knows what it is. Where that fails the new file finds no place.
+            try? File.rename(path, to: path + ".unread")
         }
-        try file.publish()
-        return floors
+        func table(_ file: FloorFile?, _ failure: IOError?) -> FloorTable {
+            let floors = FloorTable(
+                lifeMilliseconds: floorLife(settings), file: file, fileFailure: failure,
+                loss: loss)
+            for (keyID, counter) in known {
+                // Of a key that the counters go on with they know themselves what may still come
+                // late.
+                floors.note(
+                    keyID, counter, as: counters.holds(keyID) ? .heard : .settled,
+                    now: monotonicMilliseconds)
+            }
+            return floors
+        }
+        do throws(IOError) {
+            let file = try FloorFile(path: path)
+            let floors = table(file, nil)
+            try file.publish()
+            return floors
+        } catch {
+            return table(nil, error)
+        }
     }
 
     /// Whoever comes with a lower counter after that is not only late: the counters are forgotten

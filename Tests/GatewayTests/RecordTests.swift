@@ -102,7 +102,7 @@ struct RecordTests {
             #"sallyport_request_duration_seconds_count{route="attested"} 2"#,
             #"sallyport_waits_total{phase="verify_assertion"} 1"#,
             "sallyport_trust_extra_roots 1", "sallyport_config_generation 0",
-            #"sallyport_store_up{store="registry"} 1"#,
+            #"sallyport_store_up{store="registry"} 1"#, "sallyport_floor_keys 1",
         ] { #expect(lines.contains(line), "\(line)") }
         for line in lines where !line.hasPrefix("#") {
             let value = line.split(separator: " ").last.map(String.init) ?? ""

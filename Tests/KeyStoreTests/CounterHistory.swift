@@ -110,7 +110,7 @@ struct CounterHistory<Store: HistoricStore> {
     private mutating func start() throws {
         let file = Store.isInProcess ? try FloorFile(path: floorPath) : nil
         table = FloorTable(file: file)
-        for (keyID, counter) in FloorFile.read(floorPath) {
+        for (keyID, counter) in try FloorFile.read(floorPath) {
             table.note(keyID, counter, as: store.holds(keyID) ? .heard : .settled, now: now)
         }
         try file?.publish()

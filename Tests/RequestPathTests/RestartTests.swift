@@ -137,6 +137,69 @@ struct RestartTests {
         #expect(try next.exchange(with: gateway).verdict == "200")
     }
 
+    /// What may lie where a gateway expects its floors.
+    private enum Stranger: CaseIterable {
+        case garbage, otherVersion, directory, loop
+
+        func take(_ path: String) throws {
+            let files = FileManager.default
+            var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            try files.removeItem(atPath: path)
+            switch self {
+            case .garbage: bytes = Data(repeating: 0x5A, count: 1000)
+            case .otherVersion: bytes[0] ^= 1
+            case .directory:
+                return try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+            case .loop:
+                return try files.createSymbolicLink(
+                    atPath: path, withDestinationPath: path)
+            }
+            try bytes.write(to: URL(fileURLWithPath: path))
+        }
+    }
+
+    @Test("starts where its floors are no floors, and says so", arguments: Stranger.allCases)
+    private func strangeFloors(_ stranger: Stranger) throws {
+        let site = try FaultSite()
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        try gateway.kill()
+        let path = site.directory.path(of: "registry.db.floors")
+        try stranger.take(path)
+        try gateway.start()
+        try gateway.waitForEvent("floors_unread")
+        #expect((try? FileManager.default.attributesOfItem(atPath: path + ".unread")) != nil)
+        device.counter = 9
+        let call = try device.call("strict", at: gateway)
+        #expect(try call.exchange(with: gateway).verdict == "200")
+        // The new file holds it.
+        try gateway.kill()
+        try gateway.start()
+        device.counter = 9
+        let again = try device.call("strict", at: gateway)
+        #expect(try again.exchange(with: gateway).verdict == "401 assertion_replayed")
+    }
+
+    @Test("starts where it cannot keep its floors, says so, and leaves the old ones as they are")
+    func unkeptFloors() throws {
+        let site = try FaultSite()
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        let first = try device.call("strict", at: gateway)
+        #expect(try first.exchange(with: gateway).verdict == "200")
+        let path = site.directory.path(of: "registry.db.floors")
+        try FileManager.default.createDirectory(
+            atPath: path + ".new", withIntermediateDirectories: false)
+        for _ in 0..<2 {
+            try gateway.kill()
+            try gateway.start()
+            try gateway.waitForEvent("floors_unkept")
+            device.counter = 0
+            let again = try device.call("strict", at: gateway)
+            #expect(try again.exchange(with: gateway).verdict == "401 assertion_replayed")
+        }
+    }
+
     @Test("after a clean stop and a kill refuses everything from before either")
     func terminatedThenKilled() throws {
         let scene = try Scene(FaultSite())

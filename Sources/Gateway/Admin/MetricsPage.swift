@@ -1,5 +1,6 @@
 import AppAttest
 import Bytes
+import KeyStore
 import Policy
 import Settings
 import Synchronization
@@ -179,6 +180,10 @@ enum MetricsPage {
         page.family("sallyport_store_up", .gauge, help: "1 where the store answered last.")
         page.sample([("store", "registry")], UInt64(hub.health.isRegistryReady ? 1 : 0))
         page.sample([("store", "counters")], UInt64(hub.health.areCountersReady ? 1 : 0))
+        page.family(
+            "sallyport_floor_keys", .gauge,
+            help: "Keys with counters that the registry does not have yet.")
+        page.sample([], UInt64(hub.floors.keyCount))
         page.family(
             "sallyport_trust_extra_roots", .gauge,
             help: "Roots trusted beside Apple's: must be 0 in production.")

@@ -278,6 +278,8 @@ public final class Gateway {
     /// the embedded counters forget what has expired.
     private func watchStores(_ control: Worker) {
         let registryProbe = RegistryProbe(hub: hub)
+        let floorKeeper = FloorKeeper(loop: control.loop, hub: hub)
+        floorKeeper.announce()
         let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)
             let isAvailable = control.counters.isAvailable
@@ -286,7 +288,7 @@ public final class Gateway {
             }
             hub.embeddedCounters?.sweep(
                 nowMilliseconds: control.monotonicMilliseconds)
-            hub.floors.raise(in: hub.registry, now: control.monotonicMilliseconds)
+            floorKeeper.tend(now: control.monotonicMilliseconds)
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)
             supervision?.reportReadiness(site: site)

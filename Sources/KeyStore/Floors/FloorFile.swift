@@ -8,10 +8,11 @@ public import EventLoop
 /// After the magic word come places of eight words: the key id, then counter and check, then
 /// nothing. What a power cut left torn fails its check and is left out.
 public final class FloorFile: Sendable {
+    /// Another word for another layout, so that no version reads what it does not understand.
     private static let magic: UInt64 = 0x7370_666C_6F6F_7231
     private static let placeWordCount = 8
     private static let counterWord = 4
-    /// The file grows by so many keys at least: 64 KiB.
+    /// The file grows by so many keys: 64 KiB, which a request can wait for.
     private static let growthCount = 1024
     /// A GiB of addresses, not of memory. Keys beyond it are kept in memory alone.
     private static let placeCountMax = 1 << 24
@@ -20,39 +21,56 @@ public final class FloorFile: Sendable {
         var free: [Int32] = []
         var count = 1
         var capacity = 1
-        /// The file cannot grow.
-        var isFull = false
+        /// Why the file did not grow when it was tried last.
+        var failure: IOError?
     }
 
     private let path: String
     private let temporaryPath: String
+    private let placeCountMax: Int
     private let memory: MappedFile
     private let places = Locked(Places())
 
     /// Begins another file beside the one at `path`, which ``publish()`` puts in its place: so a
     /// start that is killed loses nothing.
-    public init(path: String) throws(IOError) {
+    public convenience init(path: String) throws(IOError) {
+        try self.init(path: path, placeCountMax: Self.placeCountMax)
+    }
+
+    package init(path: String, placeCountMax: Int) throws(IOError) {
         self.path = path
+        self.placeCountMax = placeCountMax
         temporaryPath = path + ".new"
         memory = try MappedFile(
-            replacing: temporaryPath,
-            byteCountMax: Self.placeCountMax * Self.placeWordCount * 8)
+            replacing: temporaryPath, byteCountMax: placeCountMax * Self.placeWordCount * 8)
         try memory.grow(fromByteCount: 0, to: Self.placeWordCount * 8)
         memory.store(Self.magic, atWord: 0)
     }
 
-    /// From now on this is the file at `path`.
-    public func publish() throws(IOError) { try memory.rename(temporaryPath, to: path) }
+    /// From now on this is the file at `path`. Throws, and leaves that one as it is, where not all
+    /// keys have found room.
+    public func publish() throws(IOError) {
+        if let failure = places.withLock({ $0.failure }) { throw failure }
+        try memory.rename(temporaryPath, to: path)
+    }
 
-    /// What a file holds; nothing where there is none, or another.
-    public static func read(_ path: String) -> [(keyID: KeyID, counter: UInt32)] {
-        let byteCountMax = placeCountMax * placeWordCount * 8
-        guard let bytes = try? File.read(path, byteCountMax: byteCountMax) else { return [] }
+    /// What a file holds; nothing where there is none. Throws where there is something else.
+    public static func read(
+        _ path: String
+    ) throws(FloorFileError) -> [(keyID: KeyID, counter: UInt32)] {
+        let bytes: [UInt8]
+        do throws(IOError) {
+            bytes = try File.read(path, byteCountMax: placeCountMax * placeWordCount * 8)
+        } catch {
+            if error.reason == .notFound { return [] }
+            throw .unreadable(error)
+        }
+        if bytes.isEmpty { return [] }
         var floors: [(keyID: KeyID, counter: UInt32)] = []
         let words = bytes.count / 8
         let span = bytes.span
         func word(_ index: Int) -> UInt64 { span.bigEndianWord(at: index * 8).byteSwapped }
-        guard words >= placeWordCount, word(0) == magic else { return [] }
+        guard words >= placeWordCount, word(0) == magic else { throw .foreign(path: path) }
         for place in 1..<max(1, words / placeWordCount) {
             let first = place * placeWordCount
             let mark = word(first + counterWord)
@@ -67,11 +85,25 @@ public final class FloorFile: Sendable {
         return floors
     }
 
+    /// Makes room ahead of keys to come, so that requests need not, and tries again where there was
+    /// none: for a slow timer. What it returns keeps the file from growing.
+    func makeRoom() -> IOError? {
+        places.withLock { places in
+            places.failure = nil
+            let room = places.capacity - places.count + places.free.count
+            if room < Self.growthCount { grow(&places) }
+            return places.failure
+        }
+    }
+
+    /// Brings to the disk what was stored so far. Blocks.
+    func sync() throws(IOError) { try memory.sync() }
+
     /// -1 where there is no room for another.
     func takePlace() -> Int32 {
         places.withLock { places in
             if let place = places.free.popLast() { return place }
-            if places.count == places.capacity { grow(&places) }
+            if places.count == places.capacity, places.failure == nil { grow(&places) }
             guard places.count < places.capacity else { return -1 }
             places.count += 1
             return Int32(places.count - 1)
@@ -79,16 +111,19 @@ public final class FloorFile: Sendable {
     }
 
     private func grow(_ places: inout Places) {
-        let growth = max(Self.growthCount, places.capacity / 8)
-        let next = min(places.capacity + growth, Self.placeCountMax)
-        guard !places.isFull, next > places.capacity else { return }
+        let next = min(places.capacity + Self.growthCount, placeCountMax)
+        guard next > places.capacity else {
+            places.failure = IOError(
+                path, .tooLarge(byteCountMax: placeCountMax * Self.placeWordCount * 8))
+            return
+        }
         do throws(IOError) {
             try memory.grow(
                 fromByteCount: places.capacity * Self.placeWordCount * 8,
                 to: next * Self.placeWordCount * 8)
             places.capacity = next
         } catch {
-            places.isFull = true
+            places.failure = error
         }
     }
 
@@ -115,5 +150,19 @@ public final class FloorFile: Sendable {
         mixed = (mixed ^ UInt64(counter)) &* 0x9E37_79B9_7F4A_7C15
         // Never 0, which marks an empty place.
         return UInt64(counter) << 32 | (mixed >> 32) | 1
+    }
+}
+
+/// Why what lies at a path is not taken for floors.
+public enum FloorFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    case unreadable(IOError)
+    /// No file of this gateway, or that of another version.
+    case foreign(path: String)
+
+    public var description: String {
+        switch self {
+        case .unreadable(let error): error.description
+        case .foreign(let path): "\(path): holds something else, or comes from another version"
+        }
     }
 }

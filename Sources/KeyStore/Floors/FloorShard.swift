@@ -26,6 +26,8 @@ struct FloorShard: Sendable {
     private var places: [Int32] = []
     private var leftIn = [UInt64](repeating: 0, count: groupCount)
     private var sweepPosition = 0
+    /// Since ``takeStored()``.
+    private var hasStored = false
     /// The latest that was ever heard: threads come with times a little apart.
     private var clock = Int64.min
 
@@ -70,7 +72,7 @@ struct FloorShard: Sendable {
             }
             highest[entry] = counter
             raisedAt[entry] = clock
-            file?.store(counter, of: keyID, at: places[entry])
+            store(entry)
         }
         switch kind {
         case .heard: break
@@ -91,6 +93,8 @@ struct FloorShard: Sendable {
         for _ in 0..<min(stepCount, keys.count) {
             if sweepPosition >= keys.count { sweepPosition = 0 }
             settle(sweepPosition)
+            // There was no room for it when it was accepted.
+            if places[sweepPosition] < 0 { store(sweepPosition) }
             if !isOffered[sweepPosition], settled[sweepPosition] > raised[sweepPosition] {
                 isOffered[sweepPosition] = true
                 floors.append((keys[sweepPosition], settled[sweepPosition]))
@@ -128,6 +132,19 @@ struct FloorShard: Sendable {
         }
     }
 
+    /// Whether anything was stored in the file since this was asked last.
+    mutating func takeStored() -> Bool {
+        defer { hasStored = false }
+        return hasStored
+    }
+
+    private mutating func store(_ entry: Int) {
+        guard let file else { return }
+        if places[entry] < 0 { places[entry] = file.takePlace() }
+        file.store(highest[entry], of: keys[entry], at: places[entry])
+        hasStored = true
+    }
+
     private mutating func add(_ keyID: KeyID) -> Int {
         keys.append(keyID)
         highest.append(0)
@@ -138,7 +155,7 @@ struct FloorShard: Sendable {
         unheard.append(0)
         raised.append(0)
         isOffered.append(false)
-        places.append(file?.takePlace() ?? -1)
+        places.append(-1)
         index.insert(keys.count - 1, in: keys)
         return keys.count - 1
     }

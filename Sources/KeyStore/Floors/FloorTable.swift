@@ -1,6 +1,6 @@
 public import AppAttest
 import Bytes
-import EventLoop
+public import EventLoop
 
 /// The highest counters that this process has seen accepted lately, of every key: what must never
 /// be accepted again, on its way to the registry.
@@ -27,6 +27,10 @@ public final class FloorTable: Sendable {
     /// All keys are looked at in so many looks.
     private static let lookCount = 16
 
+    /// Why what the last process had accepted could not be read; nil where it was.
+    public let loss: FloorFileError?
+    private let file: FloorFile?
+    private let fileFailure: IOError?
     private let shards: [Locked<FloorShard>]
     private let teller = Locked(Teller())
 
@@ -36,8 +40,15 @@ public final class FloorTable: Sendable {
     }
 
     /// `lifeMilliseconds`: of a challenge, after which whoever comes with a lower counter is not
-    /// only late. `file`: where it survives the process; nil for memory alone.
-    public init(lifeMilliseconds: Int64 = 125_000, file: FloorFile? = nil) {
+    /// only late. `file`: where it survives the process; nil for memory alone, with a
+    /// `fileFailure` where there should be one.
+    public init(
+        lifeMilliseconds: Int64 = 125_000, file: FloorFile? = nil, fileFailure: IOError? = nil,
+        loss: FloorFileError? = nil
+    ) {
+        self.file = file
+        self.fileFailure = fileFailure
+        self.loss = loss
         shards = (0..<Self.shardCount).map { _ in
             Locked(FloorShard(life: max(0, lifeMilliseconds), file: file))
         }
@@ -88,6 +99,24 @@ public final class FloorTable: Sendable {
                 if case .success = result { settle(batch) } else { takeBack(batch) }
             }
         }
+    }
+
+    /// Makes room in the file for keys to come; for a slow timer. What it returns keeps counters of
+    /// further keys in memory alone.
+    public func makeRoom() -> IOError? {
+        guard let file else { return fileFailure }
+        return file.makeRoom()
+    }
+
+    /// Whether there is anything to ``sync()`` since this was asked last.
+    public func takeUnsynced() -> Bool {
+        shards.reduce(false) { $1.withLock { $0.takeStored() } || $0 }
+    }
+
+    /// Brings to the disk what was accepted so far. Blocks. Returns why it failed.
+    public func sync() -> IOError? {
+        do throws(IOError) { try file?.sync() } catch { return error }
+        return nil
     }
 
     /// The registry has them: first the caches are told, then keys may leave.
