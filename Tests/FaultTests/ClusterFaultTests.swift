@@ -36,15 +36,6 @@ extension FaultTests {
             }
         }
 
-        private func waitUntilWhole() throws {
-            try redis.waitUntilWhole()
-            try wait("replicas that have caught up") {
-                let roles = try redis.servers.map { try $0.command("ROLE") }
-                return roles.count { $0.hasPrefix("master") } == redis.masterCount
-                    && roles.allSatisfy { $0.hasPrefix("master") || $0.contains("connected") }
-            }
-        }
-
         private func killMaster(_ run: FaultRun) throws {
             let old = try anyMaster(run)
             let heirs = try replicas(of: old)
@@ -53,7 +44,7 @@ extension FaultTests {
                 try heirs.contains { try $0.command("ROLE").hasPrefix("master") }
             }
             try old.start()
-            try waitUntilWhole()
+            try redis.waitUntilFollowed()
         }
 
         /// A replica takes over without asking anybody, and without the last that was written.
@@ -63,7 +54,7 @@ extension FaultTests {
             run.ledger.wait(actions: 30, until: Date(timeIntervalSinceNow: 1))
             heir.resume()
             try heir.command("CLUSTER", "FAILOVER", "TAKEOVER")
-            try waitUntilWhole()
+            try redis.waitUntilFollowed()
         }
 
         /// Slots in which devices have their counters go to another master, key by key.
@@ -102,7 +93,7 @@ extension FaultTests {
                     master.stop()
                     run.hold()
                     master.resume()
-                    try waitUntilWhole()
+                    try redis.waitUntilFollowed()
                 },
                 Fault("FLUSHALL of a master") { try anyMaster($0).command("FLUSHALL") },
             ])

@@ -35,24 +35,10 @@ extension FaultTests {
             for replica in replicas { replica.resume() }
         }
 
-        /// Makes the set whole; the Sentinels would do so in some ten seconds.
+        /// Makes the set whole.
         private func rejoin(_ run: FaultRun) throws {
             run.hold()
-            let master = try master()
-            let limit = Date(timeIntervalSinceNow: 60)
-            for server in redis.servers where server !== master {
-                while try !follows(server, master) {
-                    guard Date() < limit else { throw FaultSiteError("a set that is not whole") }
-                    try server.command("REPLICAOF", "127.0.0.1", "\(master.port)")
-                    _ = poll(nil, 0, 100)
-                }
-            }
-        }
-
-        private func follows(_ replica: RedisServer, _ master: RedisServer) throws -> Bool {
-            let text = try replica.command("INFO", "replication")
-            return text.contains("master_port:\(master.port)\r")
-                && text.contains("master_link_status:up")
+            try redis.rejoin(try master())
         }
 
         private func killMaster(_ run: FaultRun, lagging: Bool) throws {

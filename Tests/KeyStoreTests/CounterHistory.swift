@@ -8,8 +8,10 @@ import Testing
 
 /// A counter store as a history drives it.
 protocol HistoricStore {
-    /// How many ways there are to disturb it.
+    /// How many ways there are to disturb it; each is tried once before any comes again.
     static var faultCount: Int { get }
+    /// Steps between two faults, at least.
+    static var calmStepCount: Int { get }
     /// Whether it ends with the gateway, which then keeps its floors in a file.
     static var isInProcess: Bool { get }
 
@@ -18,8 +20,10 @@ protocol HistoricStore {
     func advance(_ request: CounterAdvance, now: Int64) throws -> CounterVerdict
     /// Time has passed.
     func sweep(now: Int64)
-    /// True where it says that it may have lost something.
-    mutating func disturb(_ fault: Int, now: Int64) throws -> Bool
+    /// `isAlone`: it serves again before this returns, and before another fault comes.
+    func disturb(_ fault: Int, isAlone: Bool) throws
+    /// Whether it has said, since this was last asked, that it may have lost something.
+    func takeLoss() -> Bool
     /// The gateway stops, in good order or not, and starts again; `wallStep` is how far the time of
     /// day was set meanwhile.
     mutating func restart(isClean: Bool, wallStep: Int64, now: Int64) throws
@@ -83,6 +87,9 @@ struct CounterHistory<Store: HistoricStore> {
     private var captured: [Signed] = []
     private var next: [KeyID: UInt32] = [:]
     private var accepted: [KeyID: Set<UInt32>] = [:]
+    private var highest: [KeyID: UInt32] = [:]
+    private var deck: [Int] = []
+    private var calm = 0
     private var spent: Set<[UInt64]> = []
     private(set) var acceptedCount = 0
     private(set) var violations: [String] = []
@@ -121,12 +128,25 @@ struct CounterHistory<Store: HistoricStore> {
         held = []
     }
 
+    /// So many steps, or as long as ``HistoryLength`` says.
     mutating func run(stepCount: Int) throws {
-        for _ in 0..<stepCount where violations.isEmpty { try step() }
+        let end = HistoryLength.seconds.map { ContinuousClock.now + .seconds($0) }
+        var count = 0
+        while violations.isEmpty, end.map({ ContinuousClock.now < $0 }) ?? (count < stepCount) {
+            try step()
+            count += 1
+            if trace.count > 1000 { trace.removeFirst(900) }
+            guard store.takeLoss() else { continue }
+            // The gateway's answer.
+            table.settleAll()
+            for worker in workers { worker.cache.clear() }
+            trace.append("loss")
+        }
         registry.close()
     }
 
     private mutating func step() throws {
+        calm += 1
         let worker = workers[pick(workers.count)]
         switch pick(100) {
         case 0..<36: try begin()
@@ -139,15 +159,18 @@ struct CounterHistory<Store: HistoricStore> {
         case 92..<93: worker.cache.replaceApps([app])
         case 93..<95: try restart(isClean: true)
         case 95..<97: try restart(isClean: false)
-        default:
-            guard Store.faultCount > 0 else { return }
-            let fault = pick(Store.faultCount)
-            trace.append("fault \(fault)")
-            guard try store.disturb(fault, now: now) else { return }
-            // The gateway's answer.
-            table.settleAll()
-            for worker in workers { worker.cache.clear() }
+        default: try disturb()
         }
+    }
+
+    private mutating func disturb() throws {
+        guard Store.faultCount > 0, calm >= Store.calmStepCount else { return }
+        calm = 0
+        if deck.isEmpty { deck = (0..<Store.faultCount).shuffled(using: &generator) }
+        let fault = deck.removeLast()
+        let isAlone = pick(3) > 0
+        trace.append("fault \(fault)\(isAlone ? "" : ", and the next")")
+        try store.disturb(fault, isAlone: isAlone)
     }
 
     private mutating func pick(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
@@ -267,12 +290,13 @@ struct CounterHistory<Store: HistoricStore> {
     private mutating func check(_ signed: Signed) {
         acceptedCount += 1
         let counters = accepted[signed.keyID, default: []]
-        let top = counters.max() ?? 0
+        let top = highest[signed.keyID] ?? 0
         if signed.isStrict, signed.counter <= top {
             violations.append("strict: \(signed.counter) after \(top)")
         }
         if counters.contains(signed.counter) { violations.append("\(signed.counter) twice") }
         accepted[signed.keyID, default: []].insert(signed.counter)
+        highest[signed.keyID] = max(top, signed.counter)
         let id = signed.challenge.id
         if !spent.insert([signed.keyID.digest.word0, id.word0, id.word1]).inserted {
             violations.append("a challenge twice")

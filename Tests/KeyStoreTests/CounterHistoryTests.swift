@@ -6,6 +6,7 @@ import Testing
 /// The counters inside a gateway: whatever happens to them happens to the whole process.
 private struct EmbeddedHistoricStore: HistoricStore {
     static let faultCount = 0
+    static let calmStepCount = 0
     static let isInProcess = true
 
     private var counters: EmbeddedCounters
@@ -26,7 +27,10 @@ private struct EmbeddedHistoricStore: HistoricStore {
 
     func sweep(now: Int64) { counters.sweep(nowMilliseconds: now) }
 
-    mutating func disturb(_ fault: Int, now: Int64) -> Bool { false }
+    func disturb(_ fault: Int, isAlone: Bool) {}
+
+    /// It forgets together with its process alone.
+    func takeLoss() -> Bool { false }
 
     func holds(_ keyID: KeyID) -> Bool { counters.holds(keyID) }
 
@@ -39,9 +43,11 @@ private struct EmbeddedHistoricStore: HistoricStore {
     }
 }
 
-@Suite("Counters through years of gateways")
+@Suite("Counters through years of gateways", .timeLimit(HistoryLength.limit))
 struct CounterHistoryTests {
-    @Test("in memory: rise strictly, and no challenge twice, whatever happens", arguments: 0..<16)
+    @Test(
+        "in memory: rise strictly, and no challenge twice, whatever happens",
+        arguments: HistoryLength.seeds(16))
     func embedded(_ seed: UInt64) throws {
         var history = try CounterHistory(
             seed: seed, store: EmbeddedHistoricStore(), directory: TemporaryDirectory())

@@ -10,30 +10,16 @@ import Testing
     "Counters in a cluster", .enabled(if: RedisServer.isInstalled), .serialized,
     .timeLimit(.minutes(10)))
 struct RedisClusterTests {
-    private func configuration(_ cluster: RedisCluster) -> RedisCounterConfiguration {
-        var configuration = RedisCounterBench.configuration(port: cluster.servers[0].port)
-        configuration.isCluster = true
-        configuration.connection.commandTimeout = .seconds(2)
-        configuration.connection.connectTimeout = .seconds(1)
-        configuration.checkInterval = .milliseconds(100)
-        return configuration
-    }
-
     /// Workers that reach every master.
     private func bench(
         _ cluster: RedisCluster, workerCount: Int = 2,
         checkInterval: Duration = .milliseconds(100)
     ) throws -> RedisCounterBench {
-        var configuration = configuration(cluster)
+        var configuration = RedisCounterBench.configuration(cluster)
         configuration.checkInterval = checkInterval
         let bench = try RedisCounterBench(configuration, workerCount: workerCount)
         try bench.run { bench.workers.allSatisfy(\.isWhole) }
         return bench
-    }
-
-    private func slot(_ key: UInt64) -> RedisSlot {
-        let tag = Base64.encodeURLBytes(RedisCounterBench.key(key).digest.array)
-        return RedisSlot(ofTag: tag)
     }
 
     /// Sends new requests of a key until one is accepted; a moment without a master must pass.
@@ -123,7 +109,7 @@ struct RedisClusterTests {
         let cluster = try RedisCluster(replicasPerMaster: 0)
         let bench = try bench(cluster)
         let keys = (0..<300).map { RedisCounterBench.key($0) }
-        try RedisRevocations.mark(keys, configuration: configuration(cluster))
+        try RedisRevocations.mark(keys, configuration: RedisCounterBench.configuration(cluster))
         let requests = (0..<300).map { key in
             bench.request(key: key, counter: 1, challenge: 1, isBound: key % 2 == 0)
         }
@@ -134,7 +120,7 @@ struct RedisClusterTests {
     func migration() throws {
         let cluster = try RedisCluster(replicasPerMaster: 0)
         let bench = try bench(cluster)
-        let slot = slot(7)
+        let slot = RedisCounterBench.key(7).slot
         let source = try #require(try cluster.master(ofSlot: slot.number))
         let target = try #require(cluster.servers.first { $0 !== source })
         let first = bench.request(key: 7, counter: 1, challenge: 1)
@@ -167,7 +153,7 @@ struct RedisClusterTests {
         // No worker runs while the slot goes and comes: it notices that it has stood still, or that
         // it has not looked for a moment.
         let bench = try bench(cluster, checkInterval: checkInterval)
-        let slot = slot(7)
+        let slot = RedisCounterBench.key(7).slot
         let source = try #require(try cluster.master(ofSlot: slot.number))
         let target = try #require(cluster.servers.first { $0 !== source })
         let accepted = [true, false].map { isBound in
@@ -196,7 +182,7 @@ struct RedisClusterTests {
                 try resume(bench, key: key, from: isBound ? 0 : 500, isBound: isBound)
             }
         }
-        let dying = try #require(try cluster.master(ofSlot: slot(7).number))
+        let dying = try #require(try cluster.master(ofSlot: RedisCounterBench.key(7).slot.number))
         try dying.kill()
         for key in keys {
             for isBound in [true, false] {

@@ -26,6 +26,31 @@ final class RedisCounterBench {
         return configuration
     }
 
+    /// Nobody but the Sentinels says where the master is.
+    static func configuration(
+        _ set: RedisSentinelSet, master: String = RedisSentinelSet.masterName
+    ) -> RedisCounterConfiguration {
+        var configuration = configuration(port: 1)
+        var sentinels = configuration.connection
+        sentinels.endpoints = set.sentinels.map { .tcp(host: "127.0.0.1", port: $0.port) }
+        sentinels.connectTimeout = .seconds(1)
+        sentinels.commandTimeout = .seconds(1)
+        configuration.sentinel = RedisSentinelConfiguration(
+            connection: sentinels, masterName: master)
+        configuration.connection.commandTimeout = .seconds(2)
+        configuration.checkInterval = .milliseconds(100)
+        return configuration
+    }
+
+    static func configuration(_ cluster: RedisCluster) -> RedisCounterConfiguration {
+        var configuration = configuration(port: cluster.servers[0].port)
+        configuration.isCluster = true
+        configuration.connection.commandTimeout = .seconds(2)
+        configuration.connection.connectTimeout = .seconds(1)
+        configuration.checkInterval = .milliseconds(100)
+        return configuration
+    }
+
     init(
         _ configuration: RedisCounterConfiguration, workerCount: Int = 1,
         server: RedisServer? = nil
@@ -134,4 +159,9 @@ extension RedisCounters {
     var anyIncarnation: Incarnation? {
         moment(keyID: nil, challenge: Bytes16(word0: 0, word1: 0))?.incarnation
     }
+}
+
+extension KeyID {
+    /// In which a cluster keeps the key's counter.
+    var slot: RedisSlot { RedisSlot(ofTag: Base64.encodeURLBytes(digest.array)) }
 }

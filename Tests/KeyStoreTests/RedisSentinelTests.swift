@@ -8,23 +8,6 @@ import Testing
 @Suite(
     "Counters behind Sentinels", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
 struct RedisSentinelTests {
-    private func configuration(
-        _ set: RedisSentinelSet, master: String = RedisSentinelSet.masterName
-    ) -> RedisCounterConfiguration {
-        var configuration = RedisCounterBench.configuration(port: set.servers[0].port)
-        var sentinels = configuration.connection
-        sentinels.endpoints = set.sentinels.map { .tcp(host: "127.0.0.1", port: $0.port) }
-        sentinels.connectTimeout = .seconds(1)
-        sentinels.commandTimeout = .seconds(1)
-        configuration.sentinel = RedisSentinelConfiguration(
-            connection: sentinels, masterName: master)
-        // Nobody else says where the master is.
-        configuration.connection.endpoints = [.tcp(host: "127.0.0.1", port: 1)]
-        configuration.connection.commandTimeout = .seconds(2)
-        configuration.checkInterval = .milliseconds(100)
-        return configuration
-    }
-
     /// Sends what was accepted again, and new requests, until a new one is accepted.
     private func resume(
         _ bench: RedisCounterBench, accepted: [CounterAdvance], counter: UInt32
@@ -51,7 +34,7 @@ struct RedisSentinelTests {
     @Test("follow the master through failovers, and accept nothing twice")
     func failover() throws {
         let set = try RedisSentinelSet()
-        let bench = try RedisCounterBench(configuration(set), workerCount: 2)
+        let bench = try RedisCounterBench(RedisCounterBench.configuration(set), workerCount: 2)
         try bench.connect()
         let accepted = (1...20).map { bench.request(counter: $0, challenge: UInt64($0)) }
         for request in accepted { #expect(try bench.verdict(request) == .accepted) }
@@ -69,7 +52,7 @@ struct RedisSentinelTests {
     @Test("accept nothing twice though the promoted replica lags")
     func lag() throws {
         let set = try RedisSentinelSet(replicaCount: 1)
-        let bench = try RedisCounterBench(configuration(set))
+        let bench = try RedisCounterBench(RedisCounterBench.configuration(set))
         try bench.connect()
         let before = bench.request(counter: 1, challenge: 1)
         #expect(try bench.verdict(before) == .accepted)
@@ -89,7 +72,7 @@ struct RedisSentinelTests {
         let set = try RedisSentinelSet(replicaCount: 1)
         try set.sentinels[0].kill()
         set.sentinels[1].stop()
-        let bench = try RedisCounterBench(configuration(set), workerCount: 3)
+        let bench = try RedisCounterBench(RedisCounterBench.configuration(set), workerCount: 3)
         try bench.connect()
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
         set.sentinels[1].resume()
@@ -98,7 +81,7 @@ struct RedisSentinelTests {
     @Test("use no replica, whatever Sentinels say, and say which name is not known")
     func wrongAnswers() throws {
         let set = try RedisSentinelSet(replicaCount: 1)
-        let bench = try RedisCounterBench(configuration(set, master: "other"))
+        let bench = try RedisCounterBench(RedisCounterBench.configuration(set, master: "other"))
         try bench.run { bench.worker.lastFailure?.description.contains("\"other\"") == true }
         let replica = set.servers[1].port
         let liar = try ScriptedRedisServer { words, _ in
@@ -107,7 +90,7 @@ struct RedisSentinelTests {
             default: .bytes("+OK\r\n")
             }
         }
-        var misled = configuration(set)
+        var misled = RedisCounterBench.configuration(set)
         misled.sentinel?.connection.endpoints = [.tcp(host: "127.0.0.1", port: liar.port)]
         let second = try RedisCounterBench(misled)
         try second.run { second.worker.lastFailure?.description.contains("master") == true }

@@ -90,6 +90,36 @@ public final class RedisCluster: Sendable {
         return nil
     }
 
+    /// The server that keeps `slot` by its own account.
+    public func keeper(ofSlot slot: Int) throws -> RedisServer {
+        var found: RedisServer?
+        try RedisSentinelSet.wait("a master of slot \(slot)") {
+            found = try servers.first { try master(ofSlot: slot, asking: $0) === $0 }
+            return found != nil
+        }
+        guard let found else { throw ChildProcessError(description: "no master") }
+        return found
+    }
+
+    /// One that follows `master`.
+    public func replica(of master: RedisServer) throws -> RedisServer {
+        let found = try servers.first {
+            try $0.command("ROLE").split(separator: "\n").dropFirst(2).first == "\(master.port)"
+        }
+        guard let found else { throw ChildProcessError(description: "no replica") }
+        return found
+    }
+
+    /// Waits until each master has its replicas, and they have what it has.
+    public func waitUntilFollowed() throws {
+        try waitUntilWhole()
+        try RedisSentinelSet.wait("replicas that have caught up") {
+            let roles = try servers.map { try $0.command("ROLE") }
+            return roles.count { $0.hasPrefix("master") } == masterCount
+                && roles.allSatisfy { $0.hasPrefix("master") || $0.contains("connected") }
+        }
+    }
+
     // MARK: moving slots
 
     /// Opens a slot on both sides, as resharding begins.

@@ -69,6 +69,22 @@ public final class RedisSentinelSet: Sendable {
         return try waitForMaster(other: before)
     }
 
+    /// Has all others follow `master`; the Sentinels would see to it in some ten seconds.
+    public func rejoin(_ master: RedisServer) throws {
+        for server in servers where server !== master {
+            try Self.wait("a replica that follows") {
+                let text = try server.command("INFO", "replication")
+                if text.contains("master_port:\(master.port)\r"),
+                    text.contains("master_link_status:up")
+                {
+                    return true
+                }
+                try server.command("REPLICAOF", "127.0.0.1", "\(master.port)")
+                return false
+            }
+        }
+    }
+
     /// Waits until every Sentinel that answers names another server than `before`.
     @discardableResult
     public func waitForMaster(other before: RedisServer?) throws -> RedisServer {

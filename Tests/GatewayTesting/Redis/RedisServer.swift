@@ -138,6 +138,13 @@ public final class RedisServer: @unchecked Sendable {
         }
     }
 
+    /// Leaves replicas that stand still behind: what is written from now on never reaches them,
+    /// not even by what is on its way.
+    public func leaveBehind(_ replicas: [RedisServer]) throws {
+        for replica in replicas { replica.stop() }
+        try command("CLIENT", "KILL", "TYPE", "replica")
+    }
+
     /// Waits until a replica has all that was written so far.
     public func waitForReplica() throws {
         // WAIT counts from the last write of its own connection.
