@@ -27,14 +27,14 @@ public struct PathEquivalence: Hashable, Sendable {
     /// The representative of `path`, which is in normal form.
     ///
     /// - Parameter keepsEnding: whether what follows a period in the last segment stays.
-    /// - Throws: why a path that is decoded a second time would be refused as it is then. There no
-    ///   spelling can be allowed.
+    /// - Throws: why a path that is decoded a second time, or stripped of its suffixes, would be
+    ///   refused as it is then. There no spelling can be allowed.
     public func representative(
         of path: [UInt8], keepsEnding: Bool = false
     ) throws(HTTPFault) -> [UInt8] {
         guard self != .exact else { return path }
         var path = decodesTwice ? try Self.decodedAgain(path) : path
-        if ignoresSuffixes { path = Self.withoutSuffixes(path, keepsEnding: keepsEnding) }
+        if ignoresSuffixes { path = try Self.withoutSuffixes(path, keepsEnding: keepsEnding) }
         return ignoresCase ? Self.folded(path) : path
     }
 
@@ -89,16 +89,18 @@ public struct PathEquivalence: Hashable, Sendable {
 
     // MARK: suffixes
 
-    private static func withoutSuffixes(_ path: [UInt8], keepsEnding: Bool) -> [UInt8] {
-        let segments = path.split(separator: 0x2F, omittingEmptySubsequences: false)
+    private static func withoutSuffixes(
+        _ path: [UInt8], keepsEnding: Bool
+    ) throws(HTTPFault) -> [UInt8] {
+        var segments = path.split(separator: 0x2F, omittingEmptySubsequences: false)
         let last = segments.lastIndex { !$0.isEmpty }
-        return Array(
-            segments.enumerated().map { index, segment in
-                let cutsEnding = index == last && !keepsEnding
-                let short = withoutSuffix(segment, cutsEnding: cutsEnding)
-                return short.isEmpty ? segment : short
-            }
-            .joined(separator: [UInt8(ascii: "/")]))
+        for (index, segment) in segments.enumerated() where segment.first != UInt8(ascii: ";") {
+            let cutsEnding = index == last && !keepsEnding
+            segments[index] = withoutSuffix(segment, cutsEnding: cutsEnding)
+            // Periods and spaces alone: `..%20` is `..` for a server that strips the space.
+            guard segment.isEmpty || !segments[index].isEmpty else { throw .dotSegment }
+        }
+        return Array(segments.joined(separator: [UInt8(ascii: "/")]))
     }
 
     private static func withoutSuffix(
@@ -110,9 +112,10 @@ public struct PathEquivalence: Hashable, Sendable {
             rest = rest[..<period]
         }
         while true {
+            let tail = rest.suffix(3)
             if rest.last == UInt8(ascii: ".") {
                 rest.removeLast()
-            } else if isBlank(rest.suffix(3)) {
+            } else if blankByteCount(tail.span, at: 0) > 0 {
                 rest.removeLast(3)
             } else {
                 return rest
@@ -120,12 +123,13 @@ public struct PathEquivalence: Hashable, Sendable {
         }
     }
 
-    /// Whether it is the encoding of a space or a control character.
-    private static func isBlank(_ encoded: ArraySlice<UInt8>) -> Bool {
-        guard encoded.count == 3, encoded.first == 0x25 else { return false }
-        let digits = encoded.dropFirst().map { Hex.value($0) ?? 0xFF }
-        let byte = digits[0] << 4 | digits[1]
-        return digits[0] < 16 && digits[1] < 16 && (byte <= 0x20 || byte == 0x7F)
+    /// The length of the encoding of a space or a control character at `index`; 0 for another byte.
+    static func blankByteCount(_ path: Span<UInt8>, at index: Int) -> Int {
+        guard index + 2 < path.count, path[index] == 0x25, let high = Hex.value(path[index + 1]),
+            let low = Hex.value(path[index + 2])
+        else { return 0 }
+        let byte = high << 4 | low
+        return byte <= 0x20 || byte == 0x7F ? 3 : 0
     }
 
     // MARK: case

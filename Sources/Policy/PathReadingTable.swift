@@ -23,18 +23,29 @@ final class PathReadingTable: Sendable {
     func match(
         method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits, _ demands: DemandOrder
     ) -> RouteMatch {
-        if isLiteral { return result(route(method, path, traits, demands)) }
+        let table = table(traits.hostClass)
+        if isLiteral {
+            return result(route(table.find(method: method, path: path), traits, demands))
+        }
         let normal = path.array
         do throws(HTTPFault) {
             let read = try equivalence.representative(of: normal)
-            let found = route(method, read.span, traits, demands)
-            guard let named = try name(normal, read) else { return result(found) }
+            let found = table.find(method: method, path: read.span)
+            var routes = found.isCovered ? [route(found, traits, demands)] : []
             // Of a prefix such as `/v1.2/*` the name has a period of its own.
-            let answer = table(traits.hostClass).findName(method: method, path: named.span)
-            let other = route(answer, held: traits.heldConditions)
-            guard let found else { return result(other) }
-            return result(demands.stricter(found, other))
+            if let named = try name(normal, read) {
+                routes += table.findNames(method: method, path: named.span)
+                    .map { route($0, held: traits.heldConditions) }
+            }
+            return result(strictest(routes, demands))
         } catch { return .refused(error) }
+    }
+
+    /// The one that demands most of what all patterns that cover a path lead to: where one of them
+    /// takes no such request, none does.
+    private func strictest(_ routes: [Int?], _ demands: DemandOrder) -> Int? {
+        guard let first = routes.first, !routes.contains(nil) else { return nil }
+        return routes.dropFirst().reduce(first) { demands.stricter($0, $1) }
     }
 
     /// `path` with the ending of its last segment; nil where `read` has that too.
@@ -51,10 +62,8 @@ final class PathReadingTable: Sendable {
 
     @inline(__always)
     private func route(
-        _ method: Span<UInt8>, _ path: Span<UInt8>, _ traits: RequestTraits,
-        _ demands: DemandOrder
+        _ found: PathTable.Found, _ traits: RequestTraits, _ demands: DemandOrder
     ) -> Int? {
-        let found = table(traits.hostClass).find(method: method, path: path)
         let first = route(found.answer, held: traits.heldConditions)
         guard let beside = found.beside else { return first }
         return demands.stricter(first, route(beside, held: traits.heldConditions))
@@ -80,20 +89,22 @@ final class PathReadingTable: Sendable {
         guard let read = try? equivalence.representative(of: normal) else { return [] }
         let table = table(hostClass)
         let found = table.find(method: method, path: read.span)
-        var routes = candidates(found.answer)
+        var lists: [[Int]] = found.isCovered ? [candidates(found.answer)] : []
         if found.beside != nil {
-            routes = stricter(routes, candidates(found.beside), demands)
+            let beside = candidates(found.beside)
+            lists[0] = beside.isEmpty ? lists[0] : stricter(lists[0], beside, demands)
         }
         if let named = (try? name(normal, read)) ?? nil {
-            let others = candidates(table.findName(method: method, path: named.span))
-            routes = routes.isEmpty ? others : stricter(routes, others, demands)
+            lists += table.findNames(method: method, path: named.span)
+                .map { candidates($0) }
         }
-        return routes
+        guard let first = lists.first else { return [] }
+        return lists.dropFirst().reduce(first) { stricter($0, $1, demands) }
     }
 
+    /// What two patterns that cover a path lead to: nothing where one leads nowhere.
     private func stricter(_ routes: [Int], _ others: [Int], _ demands: DemandOrder) -> [Int] {
-        guard !others.isEmpty else { return routes }
-        return routes.flatMap { route in others.compactMap { demands.stricter(route, $0) } }
+        routes.flatMap { route in others.compactMap { demands.stricter(route, $0) } }
     }
 
     private func candidates(_ answer: Int?) -> [Int] {

@@ -20,6 +20,8 @@ struct PathTable: Sendable {
         var answer: Int?
         /// Of the prefix that also covers the path where the deciding one does by its slash only.
         var beside: Int?
+        /// Whether a pattern covers the path: without an answer it takes no such method.
+        var isCovered = true
     }
 
     func find(method: Span<UInt8>, path: Span<UInt8>) -> Found {
@@ -44,20 +46,56 @@ struct PathTable: Sendable {
                 answer: exactTables[table].answer(method: method),
                 beside: slash.prefix.flatMap { prefixTables[$0].answer(method: method) })
         }
-        guard let table = slash.prefix ?? longestPrefix else { return Found() }
+        guard let table = slash.prefix ?? longestPrefix else { return Found(isCovered: false) }
         return Found(answer: prefixTables[table].answer(method: method))
     }
 
-    /// What a prefix leads to that covers `path` as its own name, with or without its slash.
-    func findName(method: Span<UInt8>, path: Span<UInt8>) -> Int? {
+    /// What each prefix leads to that covers `path`, less an ending of its last segment, as its own
+    /// name, with or without its slash; nil for one that takes no such method.
+    ///
+    /// Exact patterns have lost their endings, as the path that ``find(method:path:)`` gets.
+    func findNames(method: Span<UInt8>, path: Span<UInt8>) -> [Int?] {
+        var answers: [Int?] = []
         var hash = PathIndex.hashStart
-        var hashBefore = hash
-        for index in 0..<path.count {
-            hashBefore = hash
-            hash = PathIndex.hash(hash, path[index])
+        // The name up to here, less periods and spaces at its end, and whether that is news.
+        var name = (byteCount: 0, hash: hash)
+        var isNew = false
+        var isLonger = false
+        let end = Self.endOfSegments(path)
+        var start = 0
+        for index in 0..<end where path[index] == 0x2F { start = index + 1 }
+        var index = 0
+        while true {
+            let isPeriod = index < end && index >= start && path[index] == UInt8(ascii: ".")
+            if isNew, isPeriod || index == end {
+                let slashed = PathIndex.hash(name.hash, 0x2F)
+                // Up to its first period it is what ``find(method:path:)`` gets.
+                if isLonger,
+                    let table = prefix.value(
+                        hash: slashed, path: path, byteCount: name.byteCount, addingSlash: true)
+                {
+                    answers.append(prefixTables[table].answer(method: method))
+                }
+                isNew = false
+                isLonger = true
+            }
+            guard index < end else { return answers }
+            let blankCount = PathEquivalence.blankByteCount(path, at: index)
+            let next = index + max(1, blankCount)
+            for byte in index..<next { hash = PathIndex.hash(hash, path[byte]) }
+            index = next
+            if index > start, !isPeriod, blankCount == 0 {
+                name = (index, hash)
+                isNew = true
+            }
         }
-        let table = slashTables(path, hash: hash, hashBefore: hashBefore).prefix
-        return table.flatMap { prefixTables[$0].answer(method: method) }
+    }
+
+    /// Where the slashes at the end of `path` begin.
+    private static func endOfSegments(_ path: Span<UInt8>) -> Int {
+        var end = path.count
+        while end > 0, path[end - 1] == 0x2F { end -= 1 }
+        return end
     }
 
     /// The patterns that cover `path` when its trailing slash is taken away or one is added.

@@ -39,7 +39,6 @@ struct PathEquivalenceTests {
         }
         #expect(read("/a./b%20/c;d/x", short) == "/a/b/c/x")
         #expect(read("/.env.bak", short) == "/.env")
-        #expect(read("/...", short) == "/...")
         #expect(read("/", short) == "/")
         let decoding = Self.equivalence(twice: true)
         #expect(read("/api/%2574ransfer", decoding) == "/api/transfer")
@@ -56,6 +55,30 @@ struct PathEquivalenceTests {
             #expect(read(path, decoding) == nil, "\(path)")
             #expect(read(path, Self.equivalence(case: true)) != nil, "\(path)")
         }
+    }
+
+    @Test("a segment of periods and spaces alone is refused, for what is stripped of it")
+    func nothingButSuffixes() {
+        let short = Self.equivalence(suffixes: true)
+        let both = Self.equivalence(suffixes: true, twice: true)
+        for hidden in ["..%20", ".%20", "...", "%20", "%20..", "..%09.", "..json", "..%20;a=b"] {
+            for path in ["/\(hidden)", "/\(hidden)/x", "/a/\(hidden)/x", "/a/\(hidden)/"]
+            where hidden != "..json" || path.hasSuffix(hidden) {
+                #expect(read(path, short) == nil, "\(path)")
+                #expect(read(path, .exact) == path)
+            }
+        }
+        #expect(read("/a/..%2520/x", both) == nil && read("/a/..%2520/x", short) != nil)
+        #expect(read("/;a=b/x", short) == "/;a=b/x" && read("/.a/..b/c", short) == "/.a/..b/c")
+        let reading = table(
+            short,
+            [route(.prefix("/api/"), [], .enforce), route(.prefix("/pub/")), route(.prefix("/"))])
+        for target in ["/pub/..%20/api/transfer", "/.%20/api/transfer", "/.../api/transfer"] {
+            #expect(find(reading, target) == .refused(.dotSegment), "\(target)")
+        }
+        #expect(
+            table(short, [route(.prefix("/.../"))]).problems
+                == [RouteProblem(routeIndex: 0, kind: .pathInvalid(.dotSegment))])
     }
 
     // MARK: routes
@@ -185,6 +208,76 @@ struct PathEquivalenceTests {
         let other = table(
             Self.all, [route(.prefix("/v1.2/")), route(.exact("/v1"), [], .enforce)])
         #expect(find(other, "/v1.2") == .route(1) && find(other, "/v1.2/x") == .route(0))
+    }
+
+    @Test("an ending behind a name with periods leads nowhere else than the name")
+    func endingsOfNames() {
+        let open = [route(.prefix("/v1.2/"), [], .enforce), route(.prefix("/"))]
+        let reading = table(Self.all, open)
+        for ending in ["", ".json", ".", "..json", ".tar.gz", "%20.json", ".%2520.x"] {
+            for slash in ["", "/"] {
+                let target = "/V1.2\(ending)\(slash)"
+                #expect(find(reading, target) == .route(0), "\(target)")
+            }
+        }
+        #expect(find(reading, "/v1.2.json//", allowing: .emptySegments) == .route(0))
+        for target in ["/v1.20.json", "/v1.json", "/v1.2.json/x", "/v1.2%20x"] {
+            #expect(find(reading, target) == .route(1), "\(target)")
+        }
+        // Of several names each counts.
+        let nested = table(
+            Self.all,
+            [
+                route(.prefix("/v1.2/")), route(.prefix("/v1.2.3/"), [], .enforce),
+                route(.prefix("/v1.2.3.4/")), route(.prefix("/"), [], .observe),
+            ])
+        #expect(find(nested, "/v1.2.json") == .route(3))
+        for target in ["/v1.2.3", "/v1.2.3.4", "/v1.2.3.4.json"] {
+            #expect(find(nested, target) == .route(1), "\(target)")
+        }
+        #expect(nested.problems.isEmpty)
+    }
+
+    @Test("a path that a pattern covers takes no other reading's route")
+    func covered() {
+        let routes = [
+            route(.exact("/pay"), ["POST"], .enforce), route(.prefix("/pay.v2/")),
+            route(.prefix("/old.v1/"), ["POST"], .enforce), route(.prefix("/")),
+            route(.exact("/info"), headers: [.present("x-a")]), route(.prefix("/info.v2/")),
+        ]
+        let reading = table(Self.all, routes)
+        for target in ["/pay", "/pay.v2", "/pay.x", "/info", "/info.v2"] {
+            #expect(find(reading, target) == .none, "\(target)")
+        }
+        #expect(find(reading, "/pay.v2/x") == .route(1) && find(reading, "/pays") == .route(3))
+        // Nor does the name's own prefix leave what it does not take to a shorter one.
+        #expect(find(reading, "/old.v1") == .none && find(reading, "/old.v1.x") == .none)
+        #expect(find(reading, "/old.v2") == .route(3))
+    }
+
+    @Test("no random ending leads around a prefix whose name has periods")
+    func randomEndings() {
+        var state: UInt64 = 0x5A11_0033
+        func random(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        let names = ["/a.b", "/a.b.c", "/a", "/d/a.b", "/.x.y", "/d"]
+        let pieces = [".json", ".", "%20", ".b", ".c", ".%2520"]
+        for _ in 0..<300 {
+            let guarded = names[random(names.count)]
+            var routes = [route(.prefix(guarded + "/"), [], .enforce), route(.prefix("/"))]
+            for name in names where name != guarded && random(2) == 0 {
+                routes.append(route(.prefix(name + "/")))
+            }
+            let reading = table(Self.all, routes)
+            #expect(reading.problems.isEmpty)
+            for _ in 0..<4 {
+                let ending = (0..<random(4)).map { _ in pieces[random(pieces.count)] }.joined()
+                let target = guarded + (ending.hasPrefix("%") ? ".x" : "") + ending
+                #expect(find(reading, target) == .route(0), "\(target) of \(routes.map(\.path))")
+            }
+        }
     }
 
     @Test("two patterns that the upstream reads alike are one, and a rewritten path is read too")
