@@ -108,6 +108,53 @@ struct OwnBoundTests {
         #expect(gateway.outcomes(of: "lax") == ["refused gateway_busy": 1])
     }
 
+    @Test("a write that hangs is a store's failure, however many look-ups are answered meanwhile")
+    func hangingWrite() throws {
+        let gateway = try Self.gateway { $0.timeouts.registry = .milliseconds(200) }
+        let writer = try EnrolledDevice(gateway)
+        let stranger = try EnrolledDevice(gateway, isKnown: false)
+        let others = try (0..<2).map { _ in try EnrolledDevice(gateway) }
+        #expect(try writer.request("GET", "/lax/x").status == 200)
+        let fields = try writer.signedFields("GET", "/durable/x")
+        let otherFields = try others.map { try $0.signedFields("GET", "/attested/x") }
+        let token = try stranger.fetchChallenge("/attest/challenge")
+        let (body, gate) = (try stranger.attestation(challenge: token), Gate())
+        gateway.registry.holdWrites(until: gate)
+        try writer.client.send("GET", "/durable/x", fields: fields)
+        try gateway.registry.waitForCalls(2)
+        #expect(
+            try others[0].send("GET", "/attested/x", fields: otherFields[0]).status == 200)
+        let refused = try writer.client.receive()
+        #expect(refused.code == "store_unavailable" && refused.member("assertion") == "spent")
+        try stranger.client.send("POST", "/attest/verify", body: body)
+        try gateway.registry.waitForCalls(4)
+        #expect(
+            try others[1].send("GET", "/attested/x", fields: otherFields[1]).status == 200)
+        #expect(try stranger.client.receive().code == "store_unavailable")
+        gate.open()
+        gateway.stop()
+        #expect(gateway.outcomes(of: "durable") == ["refused store_unavailable": 1])
+        let unknown = #""detail":"registry_unknown""#
+        #expect(try gateway.logLines().count { $0.contains(unknown) } == 2)
+    }
+
+    @Test("a look-up that is asked again because of a change was answered all the same")
+    func answeredBeforeChange() throws {
+        let worker = try SteppedWorker().worker
+        let device = try SimulatedDevice(appID: GatewayUnderTest.appID)
+        func answer(_ result: Result<KeyRecord?, StoreError>) {
+            worker.keyWasLookedUp(
+                KeyLookup(
+                    number: 1, keyID: device.keyID, changeCount: worker.changeCount &- 1,
+                    newsCount: 0, floorNewsNumber: 0, result: result))
+        }
+        let start = worker.registryAnsweredAt
+        answer(.failure(StoreError("down")))
+        #expect(worker.registryAnsweredAt == start)
+        answer(.success(nil))
+        #expect(worker.registryAnsweredAt > start)
+    }
+
     @Test("a memory of counters that is full lets nothing pass")
     func fullCounters() throws {
         var options = EmbeddedCounters.Options()

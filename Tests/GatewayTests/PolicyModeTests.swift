@@ -391,7 +391,21 @@ struct PolicyModeTests {
         #expect(
             try send([String](repeating: foreign, count: 8) + [own]).code == "assertion_malformed")
         #expect(
-            try send([own] + [String](repeating: foreign, count: 9)).code == "challenge_expired")
+            try send([own] + [String](repeating: foreign, count: 9)).code == "assertion_malformed")
+        // One of two could be sent again with the other.
+        let two = [try device.fetchChallenge(), try device.fetchChallenge()]
+        for strings in [two, [two[1], Base64.encode(Array(two[1].utf8))]] {
+            let refused = try send(strings)
+            #expect(refused.code == "assertion_malformed")
+        }
+        #expect(try send([two[0], two[0]]).status == 200)
+        #expect(try send([two[1]]).status == 200)
+        let repeated = try send(["\(foreign)\",\"challenge\":\"a\",\"challenge\":\"b"])
+        #expect(repeated.code == "assertion_malformed")
+        let lines = try gateway.logLines()
+        for (detail, count) in [("challenges_too_many", 4), ("challenge_repeated", 1)] {
+            #expect(lines.count { $0.contains(#""detail":"\#(detail)""#) } == count, "\(detail)")
+        }
     }
 
     // MARK: what every answer of an attested route has

@@ -1,6 +1,8 @@
 import AppAttest
+import AppAttestTesting
 import EventLoop
 import GatewayTesting
+import Policy
 import Settings
 import Testing
 
@@ -104,6 +106,40 @@ struct ReloadTests {
                     listeners: [BoundListener(context: context, descriptor: descriptor)],
                     reports: try Mailbox(countMax: 1))))
         #expect(throws: RawSocketError.self) { try RawClient(port: port) }
+    }
+
+    @Test("a key of an app that a reload adds passes no route of the configuration before it")
+    func appOfNewerConfiguration() throws {
+        let gateway = try GatewayUnderTest { settings in
+            settings.apps.removeAll { $0.id == GatewayUnderTest.otherAppID }
+            settings.routes.insert(
+                GatewayUnderTest.route("lax", "/lax/") {
+                    $0.mode = .enforce
+                    $0.onInvalid = .pass
+                    $0.onStoreFailure = .pass
+                }, at: 0)
+        }
+        let added = try EnrolledDevice(gateway, appID: GatewayUnderTest.otherAppID)
+        for path in ["/attested/x", "/lax/x"] {
+            try gateway.reload { $0.apps.removeAll { $0.id == GatewayUnderTest.otherAppID } }
+            let gate = Gate()
+            let fields = try added.signedFields("GET", path)
+            let callCount = gateway.registry.calls.count
+            gateway.registry.hold(added.device.keyID, until: gate)
+            try added.client.send("GET", path, fields: fields)
+            try gateway.registry.waitForCalls(callCount + 1)
+            try gateway.reload {
+                $0.apps.append(
+                    AppIdentity(id: GatewayUnderTest.otherAppID, environments: [.production]))
+            }
+            gate.open()
+            let refused = try added.client.receive()
+            #expect(refused.status == 503 && refused.member("action") == "retry_later", "\(path)")
+            #expect(refused.member("assertion") == "unspent")
+            #expect(gateway.upstream.requests.isEmpty)
+        }
+        // By the configuration that knows the app the same key passes.
+        #expect(try added.request("GET", "/attested/x").status == 200)
     }
 
     @Test("a request that began before a reload ends by the configuration it began with")

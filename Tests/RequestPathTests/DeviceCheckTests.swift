@@ -298,6 +298,18 @@ struct DeviceCheckTests {
         #expect(upstream.requests.isEmpty)
     }
 
+    @Test(
+        "are not let pass where Apple takes no such question, for strangers choose what is in it",
+        arguments: [(400, "bad_request"), (418, "unexpected")])
+    func unfitQuestion(status: Int, label: String) throws {
+        let gateway = try start("mode: enforce, accept: [device_check], on_store_failure: pass")
+        try apple.fail(status: status, count: 0)
+        let answer = try request(gateway, try token())
+        #expect(answer.outcome == "503 gateway_busy")
+        #expect(try detail(gateway, answer) == "device_check_" + label)
+        #expect(upstream.requests.isEmpty)
+    }
+
     @Test("a configuration that takes their tokens says whom to ask")
     func configurationErrors() throws {
         var configuration = GatewayConfiguration.enforcing(

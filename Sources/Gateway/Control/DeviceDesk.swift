@@ -100,17 +100,22 @@ final class DeviceDesk {
         }
     }
 
-    /// Apple's bound is a bound, too: whoever sends junk can use it up.
+    /// Apple's bound is a bound, too: whoever sends junk can use it up. And where Apple takes no
+    /// such question that may be because of the token, the one part that strangers choose.
     private static func verdict(without answer: DeviceCheck.Answer) -> DeviceVerdict {
+        if case .badRequest = answer { return busy(answer) }
         switch answer.failure {
         case .throttled(let retryAfter):
             var refusal = Refusal(.gatewayBusy, detail: "device_check_" + answer.label)
             refusal.retryAfterSeconds = retryAfter.map { UInt64(max(1, $0.components.seconds)) }
             return .refused(refusal)
-        case .unanswered(.tooManyInFlight):
-            return .refused(Refusal(.gatewayBusy, detail: "device_check_" + answer.label))
+        case .unexpected, .unanswered(.tooManyInFlight): return busy(answer)
         default: return .unjudged(answer.label)
         }
+    }
+
+    private static func busy(_ answer: DeviceCheck.Answer) -> DeviceVerdict {
+        .refused(Refusal(.gatewayBusy, detail: "device_check_" + answer.label))
     }
 
     private func end(_ question: DeviceQuestion, _ verdict: DeviceVerdict) {

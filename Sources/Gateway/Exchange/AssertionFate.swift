@@ -21,7 +21,6 @@ extension Exchange {
             // Where the counters were not asked at all nothing happened.
             return counterVerdict == .unavailable || refusal.detail == "counters"
                 ? .unspent : .unknown
-        case .gatewayBusy where refusal.detail == Refusal.unknownWriteDetail: return .unknown
         default: return .unspent
         }
     }

@@ -90,6 +90,8 @@ final class Exchange {
     var signals: SignalFacts?
     var isUserLookedUp = false
     var isUserAwaited = false
+    /// What it last waited for at the registry is a write.
+    var isWriteAwaited = false
     var verified: VerifiedAssertion?
     /// What its proof is worth, once that holds.
     var tier = TrustTier.none

@@ -8,15 +8,16 @@ extension Exchange {
     /// A look-up has changed nothing. A write may still be done: as with a lost reply of the
     /// counter store its outcome is unknown, so the app signs (or attests) again.
     ///
-    /// One that has answered others meanwhile is no failed store: strangers can keep it busy.
+    /// One that has answered other look-ups meanwhile is no failed store: strangers can keep it
+    /// busy. Of writes that says nothing: a disk that takes none may be read.
     func registryTimedOut(waitingSince start: MonotonicInstant) {
         worker.log.repeatedEvent("registry_failed", "registry: no answer within timeouts.registry")
         if isUserAwaited { return userWasLookedUp() }
         if inquiry != nil { return registryFailed() }
-        let isWrite = endpoint != nil || phase == .advanceCounter
+        let isBusy = !isWriteAwaited && worker.registryAnsweredAt > start
         let refusal = Refusal(
-            worker.registryAnsweredAt > start ? .gatewayBusy : .storeUnavailable,
-            detail: isWrite ? Refusal.unknownWriteDetail : "registry_timeout")
+            isBusy ? .gatewayBusy : .storeUnavailable,
+            detail: isWriteAwaited ? "registry_unknown" : "registry_timeout")
         do throws(Refusal) {
             guard endpoint == nil else { throw refusal }
             try refuseOrObserve(refusal)
@@ -26,9 +27,4 @@ extension Exchange {
             refuse(error)
         }
     }
-}
-
-extension Refusal {
-    /// Of a write that may yet be done.
-    static let unknownWriteDetail = "registry_unknown"
 }

@@ -76,18 +76,18 @@ extension Exchange {
         case .absent, .other: break
         case .string(let text): named = text
         case .repeated:
-            guard policy.challenge == .off else {
-                throw Refusal(.challengeRequired, detail: "challenge_repeated")
-            }
+            throw Refusal(
+                policy.challenge == .off ? .assertionMalformed : .challengeRequired,
+                detail: "challenge_repeated")
         }
         guard policy.challenge == .off else { return named }
         // A route that names another member may have accepted this body: under whatever name, a
-        // challenge of ours must be spent.
-        if let ours = findings.candidates.first(where: { isOurs($0) }) { return ours }
-        guard !findings.hasMoreCandidates else {
+        // challenge of ours must be spent. One is: with two the body would be good twice.
+        let ours = Set(findings.candidates.filter { isOurs($0) })
+        guard !findings.hasMoreCandidates, ours.count < 2 else {
             throw Refusal(.assertionMalformed, detail: "challenges_too_many")
         }
-        return named
+        return ours.first ?? named
     }
 
     private func isOurs(_ text: [UInt8]) -> Bool { Self.open(text.span, site.sealer) != nil }

@@ -114,7 +114,20 @@ extension Exchange {
         guard let app, app.environments.contains(key.environment) else {
             throw Refusal(.keyUnknown, detail: "app_not_configured")
         }
+        guard isOfOwnSite(app, key.environment) else {
+            throw Refusal(.gatewayBusy, detail: "app_newer")
+        }
         return (key, app)
+    }
+
+    /// Whether this exchange's own configuration takes such keys: one that a reload has added since
+    /// is another's, and no route here says whether it is for its app. Sent again it is judged by
+    /// the new one, so that no key is given up for it.
+    private func isOfOwnSite(_ app: AppIdentity, _ environment: AttestEnvironment) -> Bool {
+        site === worker.site
+            || site.settings.apps.contains {
+                $0.id == app.id && $0.environments.contains(environment)
+            }
     }
 
     /// Takes the key's record, nil where there is none, and the app that it was enrolled for.

@@ -23,7 +23,7 @@ extension Worker {
     func keep(
         _ bits: DeviceBits, of keyID: KeyID, for exchange: Exchange
     ) throws(Refusal) {
-        try waitForRegistry(exchange)
+        try waitForRegistry(exchange, isWrite: true)
         let number = exchange.number
         let mailbox = mailbox
         registry.keep(bits, of: keyID) { result in _ = mailbox.post(.bitsKept(number, result)) }

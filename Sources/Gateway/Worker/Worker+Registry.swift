@@ -6,10 +6,12 @@ import Settings
 
 /// What is asked of the registry, and what comes back.
 extension Worker {
-    func waitForRegistry(_ exchange: Exchange) throws(Refusal) {
+    /// - Parameter isWrite: whether what it waits for may be done though no answer comes.
+    func waitForRegistry(_ exchange: Exchange, isWrite: Bool = false) throws(Refusal) {
         guard waiting.count < site.settings.limits.registryQueueCountMax else {
             throw Refusal(.gatewayBusy, detail: "registry_queue")
         }
+        exchange.isWriteAwaited = isWrite
         waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
     }
 
@@ -43,6 +45,8 @@ extension Worker {
 
     func keyWasLookedUp(_ lookup: KeyLookup) {
         let number = lookup.number
+        // Whatever becomes of the answer: the registry is there.
+        if case .success = lookup.result { registryAnsweredAt = loop.now }
         // A record read before a change that was heard of meanwhile may be that key's old one, and
         // nothing would ever drop it from the cache.
         guard lookup.changeCount == changeCount else {
@@ -53,7 +57,6 @@ extension Worker {
         switch lookup.result {
         case .success(let found):
             record = found
-            registryAnsweredAt = loop.now
         case .failure(let error):
             log.repeatedEvent("registry_failed", error.description)
             waiting.take(number)?.keyWasLookedUp(.failure(error), asOf: 0)
@@ -75,7 +78,7 @@ extension Worker {
     func advanceDurably(
         for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
     ) throws(Refusal) {
-        try waitForRegistry(exchange)
+        try waitForRegistry(exchange, isWrite: true)
         let number = exchange.number
         let mailbox = mailbox
         registry.advanceDurably(keyID, counter: assertion.counter) { result in
@@ -84,7 +87,7 @@ extension Worker {
     }
 
     func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
-        try waitForRegistry(exchange)
+        try waitForRegistry(exchange, isWrite: true)
         let number = exchange.number
         let mailbox = mailbox
         registry.enrol(record, challenge: challenge) { result in

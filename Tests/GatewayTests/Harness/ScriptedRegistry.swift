@@ -26,6 +26,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var failure: StoreError?
     private var gate: Gate?
     private var keyGate: (keyID: KeyID, gate: Gate)?
+    private var writeGate: Gate?
     private var made: [Call] = []
     private var handlers: [@Sendable (RegistryChange) -> Void] = []
 
@@ -46,6 +47,9 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     /// Calls made from now on wait until the gate opens.
     func hold(until gate: Gate) { lock.withLock { self.gate = gate } }
+
+    /// Enrolments and durable counters alone wait until the gate opens.
+    func holdWrites(until gate: Gate) { lock.withLock { writeGate = gate } }
 
     /// Waits until `count` calls have been made.
     func waitForCalls(_ count: Int) throws {
@@ -92,12 +96,15 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         _ call: Call?, _ reply: @escaping @Sendable (Result<Value, StoreError>) -> Void,
         _ work: @escaping @Sendable (ScriptedRegistry) -> Value
     ) {
-        let gate = lock.withLock {
+        let (gate, isAside) = lock.withLock {
             if let call { made.append(call) }
             lock.broadcast()
-            return self.gate
+            switch call {
+            case .enrol, .advance: return (writeGate ?? self.gate, writeGate != nil)
+            default: return (self.gate, false)
+            }
         }
-        thread.async { [self] in
+        (isAside ? DispatchQueue.global() : thread).async { [self] in
             gate?.wait()
             let result: Result<Value, StoreError> = lock.withLock {
                 failure.map { .failure($0) } ?? .success(work(self))
