@@ -226,7 +226,11 @@ struct StoreRedisTests {
         let calls = CallCount()
         let server = try ScriptedRedisServer { words, _ in
             switch words.first {
-            case "EVAL": return .bytes("$16\r\n00000000000000ab\r\n")
+            case "EVAL":
+                let history = String(repeating: "a", count: 40)
+                let time = ":1800000000000\r\n"
+                return .bytes(
+                    "*4\r\n$16\r\n00000000000000ab\r\n$40\r\n\(history)\r\n\(time)\(time)")
             case "SCRIPT":
                 let digest = String(repeating: "0", count: 40)
                 return .bytes("$40\r\n\(digest)\r\n")
