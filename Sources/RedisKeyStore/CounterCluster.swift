@@ -18,6 +18,8 @@ final class CounterCluster {
     private let layout: RedisKeyLayout
     private let scout: ClusterScout
     private var map = RedisSlotMap()
+    /// A master that appears later may be a replica that took another's place.
+    private var hadMap = false
     private var nodes: [RedisEndpoint: CounterNode] = [:]
     private var leaving: [ObjectIdentifier: CounterNode] = [:]
     /// Calls that wait until a slot has moved as a whole.
@@ -192,7 +194,7 @@ final class CounterCluster {
         if let known = nodes[endpoint] { return known }
         let node = CounterNode(
             loop: loop, configuration: configuration, connection: configuration(of: endpoint),
-            record: record(of: endpoint))
+            record: record(of: endpoint), succeedsAnother: hadMap)
         node.onStateChange = { [weak self, weak node] in
             guard let self, let node else { return }
             if !node.isConnected { lastFailure = node.lastFailure }
@@ -232,6 +234,7 @@ final class CounterCluster {
             }
             node.leave()
         }
+        hadMap = true
         scout.update(connection, beside: next.masters)
         onStateChange?()
     }

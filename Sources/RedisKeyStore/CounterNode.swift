@@ -65,13 +65,15 @@ final class CounterNode {
     }
     /// Called when the master may have lost what was accepted there.
     var onLoss: (() -> Void)?
-    private var hadIncarnation = false
+    private var hadIncarnation: Bool
     private var isLeaving = false
 
+    /// `succeedsAnother`: what this master holds, another one may have held before it, and more.
     init(
         loop: EventLoop, configuration: RedisCounterConfiguration, connection: RedisConfiguration,
-        record: [UInt8], locator: (any RedisLocator)? = nil
+        record: [UInt8], locator: (any RedisLocator)? = nil, succeedsAnother: Bool = false
     ) {
+        hadIncarnation = succeedsAnother
         self.loop = loop
         self.record = record
         isCluster = configuration.isCluster

@@ -183,6 +183,10 @@ struct RedisClusterTests {
             }
         }
         let dying = try #require(try cluster.master(ofSlot: RedisCounterBench.key(7).slot.number))
+        var losers: Set<Int> = []
+        for (index, worker) in bench.workers.enumerated() {
+            worker.onLoss = { losers.insert(index) }
+        }
         try dying.kill()
         for key in keys {
             for isBound in [true, false] {
@@ -190,6 +194,8 @@ struct RedisClusterTests {
             }
         }
         #expect(try bench.verdicts(accepted).allSatisfy { $0 != .accepted })
+        // The replica may lack what its master accepted last: each worker is told.
+        try bench.run { losers.count == bench.workers.count }
         // It comes back without its data, as a replica.
         try dying.start()
         for key in keys { _ = try resume(bench, key: key, from: 30_000) }
