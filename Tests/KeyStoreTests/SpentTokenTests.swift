@@ -57,6 +57,21 @@ struct SpentTokenTests {
         #expect(!self.counters(resuming: older).isResumed)
     }
 
+    @Test("are forgotten after their life, however often the process is replaced")
+    func restarts() throws {
+        var counters = counters()
+        #expect(spend(counters, first) == .accepted)
+        for now in stride(from: Int64(400), through: 4800, by: 400) {
+            let snapshot = try #require(counters.snapshot(nowMilliseconds: now))
+            counters = self.counters(resuming: snapshot, at: now)
+            #expect(counters.isResumed)
+            if now < 1000 { #expect(spend(counters, first, at: now) == .replayed) }
+            #expect(spend(counters, Bytes16(word0: 9, word1: UInt64(now)), at: now) == .accepted)
+        }
+        #expect(spend(counters, first, at: 4801) == .accepted)
+        #expect(spend(counters, Bytes16(word0: 9, word1: 4800), at: 4801) == .replayed)
+    }
+
     @Test("are accepted by one of many who try at once")
     func race() throws {
         let counters = counters()

@@ -64,6 +64,33 @@ struct SpentChallenges: Sendable {
         epoch &+= 1
     }
 
+    /// As it stood when it had these generations; `beganAt` is of the current one.
+    init(
+        current: some Sequence<UInt64>, until currentForgetAt: Int64, beganAt: Int64,
+        previous: some Sequence<UInt64>, until previousForgetAt: Int64
+    ) {
+        for word in current { self.current.fingerprints.insert(word) }
+        for word in previous { self.previous.fingerprints.insert(word) }
+        self.current.forgetAt = currentForgetAt
+        self.previous.forgetAt = previousForgetAt
+        currentBeganAt = beganAt
+    }
+
+    init() {}
+
+    /// What ``init(current:until:beganAt:previous:until:)`` is given.
+    var generations:
+        (
+            current: [UInt64], currentForgetAt: Int64, beganAt: Int64, previous: [UInt64],
+            previousForgetAt: Int64
+        )
+    {
+        (
+            current.fingerprints.all, current.forgetAt, currentBeganAt, previous.fingerprints.all,
+            previous.forgetAt
+        )
+    }
+
     var all: [UInt64] { current.fingerprints.all + previous.fingerprints.all }
 
     static func fingerprint(keyHash: UInt64, challenge: Bytes16) -> UInt64 {

@@ -35,10 +35,14 @@ struct SpentTokens: Sendable {
 
     // MARK: snapshot
 
-    /// The words; when each is forgotten is left out, since the clock may begin anew.
+    /// When the current generation began, when each is forgotten, how many words the current one
+    /// has, and the words of both.
     func encoded() -> [UInt8] {
+        let kept = spent.generations
+        let times = [kept.beganAt, kept.currentForgetAt, kept.previousForgetAt]
         var bytes: [UInt8] = []
-        for word in spent.all {
+        let head = times.map { UInt64(bitPattern: $0) } + [UInt64(kept.current.count)]
+        for word in head + kept.current + kept.previous {
             for shift in stride(from: UInt64(56), through: 0, by: -8) {
                 bytes.append(UInt8(truncatingIfNeeded: word >> shift))
             }
@@ -48,14 +52,29 @@ struct SpentTokens: Sendable {
 
     init() {}
 
-    /// All of them count as accepted just now, for the longest time that may be configured.
+    /// `now` is of the clock that went on since. Nothing is remembered for longer than the longest
+    /// time that may be configured.
     init?(encoded bytes: [UInt8], now: Int64) {
-        guard bytes.count.isMultiple(of: 8), bytes.count / 8 <= Self.countMax else { return nil }
         var reader = ByteReader(bytes.span)
+        guard bytes.count.isMultiple(of: 8), let began = reader.readInteger(byteCount: 8),
+            let currentEnd = reader.readInteger(byteCount: 8),
+            let previousEnd = reader.readInteger(byteCount: 8),
+            let currentCount = reader.readInteger(byteCount: 8)
+        else { return nil }
+        var words: [UInt64] = []
         while let word = reader.readInteger(byteCount: 8) {
             guard word & FingerprintSet.fingerprintMask != 0 else { return nil }
-            spent.insert(word: word, until: now + Self.lifeMillisecondsMax)
+            words.append(word)
         }
+        guard words.count <= Self.countMax, currentCount <= words.count else { return nil }
+        let latest = now + Self.lifeMillisecondsMax
+        let beganAt = Int64(bitPattern: began)
+        let isPast = beganAt <= now && beganAt >= now - Self.lifeMillisecondsMax
+        spent = SpentChallenges(
+            current: words.prefix(Int(currentCount)),
+            until: min(Int64(bitPattern: currentEnd), latest),
+            beganAt: isPast ? beganAt : now, previous: words.dropFirst(Int(currentCount)),
+            until: min(Int64(bitPattern: previousEnd), latest))
     }
 
     private static let lifeMillisecondsMax: Int64 = 24 * 3600 * 1000
