@@ -41,6 +41,9 @@ public enum RegistryOperation: Sendable {
         }
     }
 
+    /// Whether it is a write that lets all others go first.
+    package var isFloors: Bool { if case .raiseFloors = self { true } else { false } }
+
     /// Whether a queue for `countMax` look-ups, `count` long by now, takes it.
     ///
     /// Anybody can have keys looked up. What comes after a proof, or from the gateway itself, has
@@ -84,6 +87,8 @@ public final class RegistryQueue: Sendable {
     private struct Contents {
         var reads: [RegistryOperation] = []
         var writes: [RegistryOperation] = []
+        /// Writes that nobody waits for.
+        var floors: [RegistryOperation] = []
         var isClosing = false
         /// Why nothing is taken any more.
         var refusal: StoreError?
@@ -111,9 +116,13 @@ public final class RegistryQueue: Sendable {
         let refusal = contents.withLock { contents -> StoreError? in
             if let refusal = contents.refusal { return refusal }
             let ownCount = isWrite ? contents.writes.count : contents.reads.count
-            let count = writesApart ? ownCount : contents.reads.count + contents.writes.count
+            let allCount = contents.reads.count + contents.writes.count
+            let count =
+                operation.isFloors ? contents.floors.count : writesApart ? ownCount : allCount
             guard operation.fits(behind: count, of: operationCountMax) else { return .queueFull }
-            if isWrite {
+            if operation.isFloors {
+                contents.floors.append(operation)
+            } else if isWrite {
                 contents.writes.append(operation)
             } else {
                 contents.reads.append(operation)
@@ -154,9 +163,10 @@ public final class RegistryQueue: Sendable {
 
     public func takeBatch() -> Batch {
         contents.withLock { contents in
-            defer { (contents.reads, contents.writes) = ([], []) }
+            defer { (contents.reads, contents.writes, contents.floors) = ([], [], []) }
             return Batch(
-                operations: contents.reads + contents.writes, isClosing: contents.isClosing)
+                operations: contents.reads + contents.writes + contents.floors,
+                isClosing: contents.isClosing)
         }
     }
 
@@ -168,11 +178,23 @@ public final class RegistryQueue: Sendable {
         }
     }
 
-    /// For the thread that takes nothing else.
+    /// Floors go to so many writes of a thread's turn, so that the next one who waits for a write
+    /// does not wait for all of them.
+    private static let floorsPerTurn = 4
+
+    /// For the thread that takes nothing else: floors last, and some of them at a time, but for a
+    /// close.
     public func takeWrites() -> Batch {
-        contents.withLock { contents in
-            defer { contents.writes = [] }
-            return Batch(operations: contents.writes, isClosing: contents.isClosing)
+        let (batch, isMore) = contents.withLock { contents -> (Batch, Bool) in
+            let limit = contents.isClosing ? contents.floors.count : Self.floorsPerTurn
+            let floors = contents.floors.prefix(limit)
+            let operations = contents.writes + floors
+            contents.writes = []
+            contents.floors.removeFirst(floors.count)
+            let batch = Batch(operations: operations, isClosing: contents.isClosing)
+            return (batch, !contents.floors.isEmpty)
         }
+        if isMore { _ = writeBell.post(Wake()) }
+        return batch
     }
 }

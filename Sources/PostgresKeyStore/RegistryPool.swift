@@ -11,6 +11,8 @@ import Postgres
 final class RegistryPool {
     /// Look-ups of one round trip.
     private static let readCountMax = 256
+    /// So many batches of other writes go before the next floors, at most.
+    private static let batchesBeforeFloorsMax = 16
 
     private let configuration: PostgresRegistryConfiguration
     private let pin: LineagePin
@@ -19,6 +21,9 @@ final class RegistryPool {
     private var reads: [RegistryOperation] = []
     private var writes: [WriteBatch] = []
     private var waitingWrites: [RegistryOperation] = []
+    /// Writes that nobody waits for: they let the others go first.
+    private var waitingFloors: [RegistryOperation] = []
+    private var batchesBeforeFloors = 0
     private var isClosing = false
     private let ended: () -> Void
 
@@ -67,6 +72,8 @@ final class RegistryPool {
 
     private func add(_ operation: RegistryOperation) {
         if let reason = outage { return operation.fail(reason) }
+        // As many as the table of floors gives: it waits for their answers.
+        if operation.isFloors { return waitingFloors.append(operation) }
         let count = reads.count + waitingWrites.count
         guard operation.fits(behind: count, of: configuration.queueCountMax) else {
             return operation.fail(.queueFull)
@@ -94,7 +101,9 @@ final class RegistryPool {
         if outage != nil || (reads.isEmpty && !hasWrites) { ended() }
     }
 
-    private var hasWrites: Bool { !writes.isEmpty || !waitingWrites.isEmpty }
+    private var hasWrites: Bool {
+        !writes.isEmpty || !waitingWrites.isEmpty || !waitingFloors.isEmpty
+    }
 
     /// The one that has been idle for longest, so that a dead one is noticed.
     private func idleMember(for work: Member.Work) -> Member? {
@@ -218,6 +227,15 @@ final class RegistryPool {
 
     private func nextBatch() -> WriteBatch {
         if !writes.isEmpty { return writes.removeFirst() }
+        if !waitingFloors.isEmpty {
+            if waitingWrites.isEmpty || batchesBeforeFloors >= Self.batchesBeforeFloorsMax {
+                batchesBeforeFloors = 0
+                return WriteBatch(
+                    alone: waitingFloors.removeFirst(),
+                    schema: PostgresSchema(name: configuration.schema))
+            }
+            batchesBeforeFloors += 1
+        }
         if let first = waitingWrites.first, first.isAlone {
             waitingWrites.removeFirst()
             return WriteBatch(alone: first, schema: PostgresSchema(name: configuration.schema))
@@ -280,10 +298,13 @@ final class RegistryPool {
 
     func close() {
         for member in members { member.session?.close() }
-        for operation in reads + waitingWrites { operation.fail(StoreError("registry: closed")) }
+        for operation in reads + waitingWrites + waitingFloors {
+            operation.fail(StoreError("registry: closed"))
+        }
         for batch in writes { batch.fail(StoreError("registry: closed")) }
         reads = []
         waitingWrites = []
+        waitingFloors = []
         writes = []
     }
 }
@@ -313,12 +334,13 @@ extension RegistryPool: PostgresSessionOwner {
     func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
         member(of: session)?.opening = nil
         if let reason = outage {
-            let left = reads + waitingWrites
+            let left = reads + waitingWrites + waitingFloors
             let batches = writes
             reads = []
             waitingWrites = []
+            waitingFloors = []
             writes = []
-            // Floors may be lost, but need not be: they wait for a connection.
+            // The table of floors keeps what fails, and gives it again.
             for operation in left { operation.fail(reason) }
             for batch in batches { batch.fail(reason) }
         }

@@ -94,9 +94,10 @@ final class FloorTableTests {
         let key = try enrolled()
         table.note(key, 7, now: 0)
         table.settleAll()
-        #expect(table.floor(of: key, known: 0, asOf: 0, now: 0)?.settled == 7)
+        let number = table.newsNumber
+        #expect(table.floor(of: key, known: 0, asOf: number, now: 0)?.settled == 7)
         table.note(key, 8, now: 1)
-        #expect(table.floor(of: key, known: 0, asOf: 0, now: 1)?.settled == 7)
+        #expect(table.floor(of: key, known: 0, asOf: number, now: 1)?.settled == 7)
         raise(table, in: registry, now: 1)
         #expect(try registry.find(key)?.counterFloor == 7)
         #expect(table.keyCount == 1)
@@ -114,6 +115,40 @@ final class FloorTableTests {
         #expect(
             table.floor(of: key, known: 8, asOf: 0, now: 2) == CounterFloor(settled: 8, strict: 8))
         #expect(table.floor(of: key, known: 2, asOf: 0, now: 1000)?.settled == 7)
+    }
+
+    @Test("a loss makes every record older than it out of date, whoever holds it")
+    func lossOutdates() throws {
+        let table = table()
+        let before = table.newsNumber
+        table.settleAll()
+        // Nobody here has seen this key; another gateway may have accepted counters of it.
+        let key = generator.keyID()
+        #expect(table.floor(of: key, known: 3, asOf: before, now: 0) == nil)
+        #expect(table.floor(of: key, known: 9, asOf: table.newsNumber, now: 0)?.settled == 9)
+        // The gap tells caches that what they hold is too old.
+        let heard = try #require(news.withLock { $0.first })
+        #expect(heard.floors.isEmpty)
+        #expect(heard.number == table.newsNumber && heard.number > before + 1)
+    }
+
+    @Test("so many floors at once leave the registry room for others, and all get there")
+    func bounded() throws {
+        let table = table()
+        for _ in 0..<20_000 { table.note(generator.keyID(), 1, now: 0) }
+        let slow = try HeldRegistry()
+        for _ in 0..<3 { table.raise(in: slow, now: 1000) }
+        #expect(slow.takeFloors() == 32 * 256)
+        #expect(table.keyCount == 20_000 - 32 * 256)
+        var count = 32 * 256
+        while table.keyCount > 0 {
+            table.raise(in: slow, now: 1000)
+            count += slow.takeFloors()
+        }
+        #expect(count == 20_000)
+        for _ in 0..<20_000 { table.note(generator.keyID(), 1, now: 1000) }
+        table.raise(in: slow, isWhole: true, now: 2000)
+        #expect(slow.takeFloors() == 20_000)
     }
 
     @Test("what the registry does not take stays, and is offered again")

@@ -1,5 +1,6 @@
 import AppAttest
 import Bytes
+import EventLoop
 import Foundation
 import GatewayTesting
 import KeyStore
@@ -25,6 +26,34 @@ final class PostgresLockTests {
 
     private func isWaiting(_ count: Int) throws {
         try fixture.waitForSessions(count, "wait_event_type = 'Lock'")
+    }
+
+    @Test("an enrolment is answered before floors that were asked for earlier")
+    func floorsLast() throws {
+        let registry = try fixture.registry { $0.connection.commandTimeout = .seconds(60) }
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
+        let holder = try hold(record)
+        let ended = Locked<[Int]>([])
+        let last = Reply<Int>()
+        for number in 1...5 {
+            registry.raiseFloors([(record.keyID, UInt32(number))]) { _ in
+                ended.withLock { $0.append(number) }
+                if number == 5 { last.give(5) }
+            }
+        }
+        try isWaiting(1)
+        let other = generator.record()
+        registry.enrol(other, challenge: generator.bytes16()) { _ in
+            ended.withLock { $0.append(0) }
+        }
+        // What waits behind the first floors is on its way to the pool before this is answered.
+        #expect(try registry.find(record.keyID) != nil)
+        try fixture.letGo()
+        withExtendedLifetime(holder) {}
+        #expect(last.wait() == 5)
+        #expect(ended.withLock { $0 } == [1, 0, 2, 3, 4, 5])
+        registry.close()
     }
 
     @Test("a group commit that touches keys in two ways and a revocation never wait in a circle")

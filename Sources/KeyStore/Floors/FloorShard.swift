@@ -23,6 +23,7 @@ struct FloorShard: Sendable {
     private var raised: [UInt32] = []
     /// On its way to the registry.
     private var isOffered: [Bool] = []
+    private var offeredCount = 0
     private var places: [Int32] = []
     private var leftIn = [UInt64](repeating: 0, count: groupCount)
     private var sweepPosition = 0
@@ -81,22 +82,29 @@ struct FloorShard: Sendable {
         }
     }
 
-    /// Whatever was accepted is refused from now on, also inside a window.
-    mutating func settleAll() {
+    /// Whatever was accepted is refused from now on, also inside a window, and no record that is
+    /// older than news `number` is good any more.
+    mutating func settleAll(in number: UInt64) {
         for entry in keys.indices { settled[entry] = highest[entry] }
+        for group in leftIn.indices { leftIn[group] = max(leftIn[group], number) }
     }
 
-    /// Floors that the registry does not have, of the next `stepCount` entries.
-    mutating func due(stepCount: Int, now: Int64) -> [(keyID: KeyID, counter: UInt32)] {
+    /// Floors that the registry does not have, of the next `stepCount` entries, as long as fewer
+    /// than `offeredCountMax` are on their way.
+    mutating func due(
+        stepCount: Int, offeredCountMax: Int, now: Int64
+    ) -> [(keyID: KeyID, counter: UInt32)] {
         clock = max(clock, now)
         var floors: [(keyID: KeyID, counter: UInt32)] = []
         for _ in 0..<min(stepCount, keys.count) {
+            guard offeredCount < offeredCountMax else { break }
             if sweepPosition >= keys.count { sweepPosition = 0 }
             settle(sweepPosition)
             // There was no room for it when it was accepted.
             if places[sweepPosition] < 0 { store(sweepPosition) }
             if !isOffered[sweepPosition], settled[sweepPosition] > raised[sweepPosition] {
                 isOffered[sweepPosition] = true
+                offeredCount += 1
                 floors.append((keys[sweepPosition], settled[sweepPosition]))
             }
             sweepPosition += 1
@@ -109,6 +117,7 @@ struct FloorShard: Sendable {
         _ floor: (keyID: KeyID, counter: UInt32), isRaised: Bool, in number: UInt64
     ) {
         guard let entry = index.position(of: floor.keyID, in: keys) else { return }
+        if isOffered[entry] { offeredCount -= 1 }
         isOffered[entry] = false
         guard isRaised else { return }
         raised[entry] = max(raised[entry], floor.counter)

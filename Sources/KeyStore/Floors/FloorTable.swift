@@ -13,7 +13,8 @@ public import EventLoop
 /// A floor settles when it is a life of challenges old, so that a route with a window refuses
 /// nobody who is only late.
 public final class FloorTable: Sendable {
-    /// Floors that the registry has by now. Numbered without a gap, and told in order.
+    /// Floors that the registry has by now. Told in the order of their numbers; a gap between two
+    /// says that whoever hears it must look up every record anew.
     public struct News: Sendable {
         public let number: UInt64
         public let floors: [(keyID: KeyID, counter: UInt32)]
@@ -22,6 +23,8 @@ public final class FloorTable: Sendable {
     static let shardCount = 32
     /// Of one write of the registry.
     private static let batchCountMax = 256
+    /// Floors of each shard on their way to the registry, which has other things to write.
+    private static let offeredCountMax = 256
     /// Keys that one look at the table takes from each shard, at least.
     private static let stepCountMin = 1024
     /// All keys are looked at in so many looks.
@@ -79,17 +82,29 @@ public final class FloorTable: Sendable {
     }
 
     /// The counter store has lost what it knew: nothing that was accepted comes again, inside a
-    /// window or not.
-    public func settleAll() { for shard in shards { shard.withLock { $0.settleAll() } } }
+    /// window or not. Whoever holds a record looks it up anew, also where a request waits with it:
+    /// others have accepted counters that only the registry knows.
+    public func settleAll() {
+        let number = teller.withLock { teller in
+            teller.number += 2
+            let news = News(number: teller.number, floors: [])
+            for handler in teller.handlers { handler(news) }
+            return teller.number
+        }
+        for shard in shards { shard.withLock { $0.settleAll(in: number) } }
+    }
 
-    /// Gives the registry what it does not have: for a slow timer. `isWhole`: all of it.
+    /// Gives the registry what it does not have: for a slow timer. What is too much at once waits
+    /// for the next time, but for `isWhole`.
     public func raise(in registry: any Registry, isWhole: Bool = false, now: Int64) {
         var due: [(keyID: KeyID, counter: UInt32)] = []
         for shard in shards {
             due += shard.withLock { shard in
                 let share = shard.keyCount / Self.lookCount
                 let stepCount = isWhole ? shard.keyCount : max(Self.stepCountMin, share)
-                return shard.due(stepCount: stepCount, now: now)
+                let offeredCountMax = isWhole ? shard.keyCount : Self.offeredCountMax
+                return shard.due(
+                    stepCount: stepCount, offeredCountMax: offeredCountMax, now: now)
             }
         }
         while !due.isEmpty {
