@@ -148,17 +148,35 @@ final class CounterCluster {
         _ redirection: RedisRedirection, _ call: CounterScript.Call, in slot: RedisSlot,
         _ course: Course, reply: @escaping (CounterVerdict) -> Void
     ) {
+        var course = course
         switch redirection {
         case .moved(_, let endpoint):
-            map.move(slot, to: endpoint)
-            let node = node(at: endpoint)
-            // Before the call: what came with the slot may lack what its last master lost.
-            node.checkIncarnation(isForced: true)
+            let node = move(slot, to: endpoint)
             scout.ask(another: false)
             run(call, in: slot, at: node, isAsking: false, course, reply: reply)
         case .ask(_, let endpoint):
+            // A master without slots has no place for a record, and so no incarnation yet.
+            guard map.masters.contains(endpoint) else {
+                scout.ask(another: false)
+                course.pauseCount += 1
+                return retry(call, in: slot, course, reply: reply)
+            }
             run(call, in: slot, at: node(at: endpoint), isAsking: true, course, reply: reply)
         }
+    }
+
+    /// Notes what an answer says, for both masters, before anything is asked of them: the map that
+    /// the scout brings afterwards may be the same one.
+    private func move(_ slot: RedisSlot, to endpoint: RedisEndpoint) -> CounterNode {
+        let former = map[slot]
+        map.move(slot, to: endpoint)
+        let node = node(at: endpoint)
+        // Also where it stays: what came with the slot may lack what its last master lost.
+        node.moveRecord(to: record(of: endpoint))
+        if let former, former != endpoint {
+            nodes[former]?.moveRecord(to: record(of: former))
+        }
+        return node
     }
 
     private func retry(

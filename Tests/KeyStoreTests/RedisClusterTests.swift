@@ -172,6 +172,38 @@ struct RedisClusterTests {
         for request in accepted { #expect(try bench.verdict(request) != .accepted) }
     }
 
+    @Test("serve what a master still has when the slot of its record has moved away")
+    func recordMoves() throws {
+        let cluster = try RedisCluster(replicasPerMaster: 0)
+        // Nobody asks who keeps what: workers learn it from an answer.
+        let bench = try bench(cluster, checkInterval: .seconds(1000))
+        let source = cluster.servers[0]
+        let target = cluster.servers[1]
+        let record = try source.command("KEYS", "*:incarnation")
+        let moving = RedisSlot(ofKey: Array(record.utf8))
+        // It would be the place of the other one's record too.
+        try #require(moving.rank == 0, "\(record)")
+        func key(_ isWanted: (RedisSlot) -> Bool) throws -> UInt64 {
+            try #require(
+                (0..<1_000_000 as Range<UInt64>).first { isWanted(RedisCounterBench.key($0).slot) })
+        }
+        let movingKey = try key { $0 == moving }
+        let stayingKey = try key { (1..<5000).contains($0.number) }
+        let targetKey = try key { (6000..<10000).contains($0.number) }
+        let keys = [movingKey, stayingKey, targetKey]
+        let accepted = keys.map { bench.request(key: $0, counter: 1, challenge: 1) }
+        #expect(try bench.verdicts(accepted).allSatisfy { $0 == .accepted })
+        try cluster.move(slot: moving.number, from: source, to: target)
+        // Each worker hears of it.
+        _ = try bench.verdicts([accepted[0], accepted[0]])
+        for key in keys {
+            let next = try resume(bench, key: key, from: 1000)
+            // Both see one incarnation there.
+            #expect(try bench.verdicts([next, next]) == [.replayed, .replayed])
+        }
+        #expect(try bench.verdicts(accepted).allSatisfy { $0 != .accepted })
+    }
+
     @Test("go on after a master's death, and accept nothing twice")
     func failover() throws {
         let cluster = try RedisCluster(nodeTimeout: 2000)
