@@ -96,7 +96,8 @@ struct RegistryOpening {
     // MARK: looking
 
     /// What is acknowledged is durable, whatever the database's default; no statement and no lock
-    /// waits for ever; no name is looked up in schemas that others may write.
+    /// waits for ever; no name is looked up in schemas that others may write; no warning is kept
+    /// back, by which a commit says that nobody waited for it.
     private var settings: PostgresRequest {
         .statement(
             """
@@ -104,6 +105,7 @@ struct RegistryOpening {
                 set_config('lock_timeout', $1::bigint::text, false),
                 set_config('idle_in_transaction_session_timeout', $1::bigint::text, false),
                 set_config('search_path', 'pg_catalog', false),
+                set_config('client_min_messages', 'warning', false),
                 set_config('synchronous_commit',
                     CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on'
                     ELSE current_setting('synchronous_commit') END, false)

@@ -52,7 +52,10 @@ extension PostgresAdministration {
         try transaction { () throws(StoreError) in
             _ = try session.runAll([
                 .statement(PostgresSchema.begin),
-                .statement(schema.forgetUser, UserRows.value(user)), .statement("COMMIT"),
+                .statement(schema.forgetUser, UserRows.value(user)),
+                // Written to the log also where nothing is left to forget: see `held_state`.
+                .statement("SELECT FROM \(schema.table("registry")) FOR UPDATE"),
+                .statement("COMMIT"),
             ])
         }
     }

@@ -8,6 +8,8 @@ import Postgres
 import PostgresKeyStore
 import Testing
 
+import class EventLoop.Thread
+
 /// What is answered is on the standby too.
 @Suite(
     "Acknowledged writes of a PostgreSQL registry", .enabled(if: PostgresServer.isInstalled),
@@ -75,6 +77,53 @@ final class PostgresAcknowledgementTests {
         }
         try standby(false)
         #expect(try fixture.administration().revoke([record.keyID]) == [.unchanged])
+        registry.close()
+    }
+
+    @Test("nor is one of a role that hides the server's warnings")
+    func hiddenWarnings() throws {
+        try fixture.query("ALTER ROLE postgres SET client_min_messages = 'error'")
+        let registry = try registry()
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
+        try standby(true)
+        let enrolment = Reply<Result<EnrolmentOutcome, StoreError>>()
+        registry.enrol(generator.record(), challenge: generator.bytes16()) { enrolment.give($0) }
+        try cancelWait()
+        #expect(throws: StoreError.self) { try enrolment.wait()?.get() }
+        let revocation = try fixture.revoking([record.keyID])
+        try cancelWait()
+        #expect(throws: StoreError.self) { try revocation.wait()?.get() }
+        try standby(false)
+        registry.close()
+    }
+
+    @Test("users whose removal may not be on the standby are not said to be forgotten, nor again")
+    func cancelledForgetting() throws {
+        let registry = try registry()
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
+        let user = UserPseudonym(value: generator.bytes16())
+        let noted = Reply<Result<UserKeys?, StoreError>>()
+        registry.note(
+            KeySighting(keyID: record.keyID, user: user, milliseconds: 1000, countedSince: 0)
+        ) { noted.give($0) }
+        #expect(try noted.wait()?.get()?.keyCount == 1)
+        try standby(true)
+        let configuration = fixture.configuration()
+        for _ in 0..<2 {
+            let reply = Reply<Result<Void, StoreError>>()
+            _ = try Thread.spawn(name: "forget") {
+                reply.give(
+                    Result { () throws(StoreError) in
+                        try PostgresAdministration(configuration).forget(user)
+                    })
+            }
+            try cancelWait()
+            #expect(throws: StoreError.self) { try reply.wait()?.get() }
+        }
+        try standby(false)
+        #expect(try fixture.administration().keys(of: user).isEmpty)
         registry.close()
     }
 }
