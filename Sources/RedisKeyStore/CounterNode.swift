@@ -144,8 +144,12 @@ final class CounterNode {
             digest: scriptDigest, record: record, isRecordKey: !isCluster, to: &command)
         connection.send(command) { [weak self] outcome in
             switch outcome {
-            case .unavailable: reply(.verdict(.unavailable))
-            case .full: reply(.verdict(.full))
+            case .unavailable:
+                self?.lookLater(than: call)
+                reply(.verdict(.unavailable))
+            case .full:
+                self?.lookLater(than: call)
+                reply(.verdict(.full))
             case .unknown: reply(.verdict(.unknown))
             case .reply(.error(let line)):
                 guard let self else { return reply(.verdict(Self.verdict(ofError: line))) }
@@ -155,8 +159,8 @@ final class CounterNode {
                     self?.dropForGarbage()
                     return reply(.verdict(.unknown))
                 }
-                // A revoked key as well.
-                if verdict == .revoked, call.look != .quick, let self { lookDueAt = loop.now }
+                // The script ends before its look where the key is revoked.
+                if verdict == .revoked { self?.lookLater(than: call) }
                 self?.compareIncarnation(with: call, verdict)
                 guard verdict == .accepted, let self, wait != nil else {
                     return reply(.verdict(verdict))
@@ -164,6 +168,11 @@ final class CounterNode {
                 confirmation.hold { reply(.verdict(.accepted)) }
             }
         }
+    }
+
+    /// The next call looks in place of one that was to and did not.
+    private func lookLater(than call: CounterScript.Call) {
+        if call.look != .quick { lookDueAt = loop.now }
     }
 
     /// Nobody waits for it: what stays goes by itself.
@@ -185,6 +194,7 @@ final class CounterNode {
         _ line: String, _ call: CounterScript.Call, isAsking: Bool, isAgain: Bool,
         reply: @escaping (Outcome) -> Void
     ) {
+        lookLater(than: call)
         if isCluster {
             if let redirection = RedisRedirection(line, askedAt: endpoint) {
                 return reply(.redirected(redirection))
@@ -271,8 +281,13 @@ final class CounterNode {
             guard let self else { return }
             isChecking = false
             // The answer about another record, in a slot that has moved away.
-            guard record == self.record, case .reply(let reply) = outcome else { return }
-            if let found = ServerLook(reply) { adopt(found) } else { giveUp(on: reply) }
+            guard record == self.record else { return }
+            if case .reply(let reply) = outcome {
+                if let found = ServerLook(reply) { return adopt(found) }
+                giveUp(on: reply)
+            }
+            // The next call looks.
+            checkDueAt = loop.now
         }
     }
 

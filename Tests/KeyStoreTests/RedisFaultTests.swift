@@ -321,6 +321,31 @@ struct RedisFaultTests {
     }
 
     @Test(
+        "look at the whole identity again after a call that was to look and did not run",
+        arguments: ["-OOM no memory", "-BUSY a script runs", "-NOSCRIPT none", "-ERR killed"])
+    func lookThatDidNotRun(line: String) throws {
+        let looks = Locked<[String]>([])
+        let server = try ScriptedRedisServer { words, _ in
+            switch words.first {
+            case "EVAL": return .bytes(ScriptedLook.answer)
+            case "SCRIPT": return .bytes("$40\r\n\(String(repeating: "ab", count: 20))\r\n")
+            case "EVALSHA":
+                let count = looks.withLock { looks in
+                    looks.append(words.last ?? "")
+                    return looks.count
+                }
+                return .bytes(count == 1 ? line + "\r\n" : ":11\r\n")
+            default: return .bytes("+OK\r\n")
+            }
+        }
+        let bench = try RedisCounterBench(RedisCounterBench.configuration(port: server.port))
+        try bench.connect()
+        _ = try bench.verdict(bench.request(counter: 1, challenge: 1))
+        #expect(try bench.verdict(bench.request(counter: 2, challenge: 2)) == .accepted)
+        #expect(looks.withLock { $0.prefix(2) } == ["server", "server"])
+    }
+
+    @Test(
         "take no handshake that is not one",
         arguments: [
             "+OK\r\n", ScriptedLook.text("0123456789ABCDEF"), ScriptedLook.text("0123456789abcde"),
