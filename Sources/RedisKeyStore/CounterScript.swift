@@ -172,8 +172,9 @@ package enum CounterScript {
               and commands >= counted
         end
         if not lives then
-          -- Nobody else shall take it for a living one.
-          redis.pcall('SET', ARGV[2], '', 'KEEPTTL')
+          -- Nobody else shall take it for a living one. What cannot be written ends nothing.
+          local ended = redis.pcall('SET', ARGV[2], '', 'KEEPTTL')
+          if ended.err then return ended end
           return \(Code.incarnationChanged.rawValue)
         end
         if part ~= 'count' then

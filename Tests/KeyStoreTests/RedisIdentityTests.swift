@@ -144,6 +144,24 @@ struct RedisIdentityTests {
         #expect(try bench.verdicts(accepted) == [.incarnationChanged])
     }
 
+    @Test(
+        "say that a full server cannot be used, not that clients are to sign again",
+        .enabled(if: SteppedClock.isPossible))
+    func fullAtTheEnd() throws {
+        let directory = try ScratchDirectory()
+        let clock = try SteppedClock("redis", in: directory)
+        let server = try RedisServer(launcher: clock.launcher)
+        let bench = try RedisCounterBench(server)
+        let accepted = try accept(bench, count: 1)
+        try server.command("CONFIG", "SET", "maxmemory", "1")
+        // Nobody has looked for longer than an incarnation lasts by itself.
+        try clock.set(40)
+        #expect(try bench.verdicts(accepted) == [.unavailable])
+        #expect(bench.worker.isConnected)
+        try server.command("CONFIG", "SET", "maxmemory", "0")
+        try refuse(accepted, bench)
+    }
+
     @Test("accept nothing at a replica that may be written to")
     func writableReplica() throws {
         let server = try RedisServer(["--replica-read-only", "no"])
