@@ -184,9 +184,11 @@ public final class RedisCounters {
     /// Whether the token was accepted before: false also where nobody knows. `reply` is called as
     /// by ``advance(_:reply:)``.
     public func isTokenSpent(_ id: Bytes16, reply: @escaping (Bool) -> Void) {
-        var command = RedisCommand("EXISTS")
+        var command = RedisCommand("GET")
         command.append(layout.names(token: id).spent)
-        let settle = { (answer: RedisReply?) in reply(answer == .integer(1)) }
+        let settle = { (answer: RedisReply?) in
+            if case .bulk = answer { reply(true) } else { reply(false) }
+        }
         switch masters {
         case .one(let node): node.ask(command, reply: settle)
         case .cluster(let cluster):

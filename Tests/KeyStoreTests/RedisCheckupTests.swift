@@ -1,3 +1,5 @@
+import Bytes
+import EventLoop
 import GatewayTesting
 import KeyStore
 import Redis
@@ -135,6 +137,36 @@ struct RedisCheckupTests {
         for name in try server.command("KEYS", "sallyport:doctor:*").split(separator: "\n") {
             #expect(try server.command("TTL", String(name)) != "-1")
         }
+    }
+
+    @Test("names rights with which gateways spend tokens and see that they are spent")
+    func rightsForTokens() throws {
+        let server = try RedisServer()
+        try grant(server, Self.rights)
+        var configuration = RedisCounterBench.configuration(port: server.port)
+        configuration.connection.username = "gateway"
+        configuration.connection.password = "secret"
+        let bench = try RedisCounterBench(configuration)
+        try bench.connect()
+        let token = Bytes16(word0: 1, word1: 2)
+        func isSpent() throws -> Bool? {
+            var answer: Bool?
+            bench.worker.isTokenSpent(token) { [loop = bench.loop] in
+                answer = $0
+                loop.stop()
+            }
+            try bench.run { answer != nil }
+            return answer
+        }
+        #expect(try isSpent() == false)
+        var verdict: CounterVerdict?
+        bench.worker.spendToken(token, forMilliseconds: 60_000) { [loop = bench.loop] in
+            verdict = $0
+            loop.stop()
+        }
+        try bench.run { verdict != nil }
+        #expect(verdict == .accepted)
+        #expect(try isSpent() == true)
     }
 
     @Test("tells of other names than the user's")
