@@ -1,8 +1,8 @@
 import EventLoop
 import Postgres
 
-/// Looks at each server that is named, one after another and again and again: a gateway whose
-/// sessions all lie with an old primary that lives on would never meet the new one.
+/// Looks at each server that is named, one after another and again and again, on a new session: a
+/// gateway whose sessions all lie with an old primary that lives on would never meet the new one.
 final class PrimaryScout {
     private static let interval = Duration.seconds(2)
 
@@ -20,8 +20,9 @@ final class PrimaryScout {
         self.configuration = configuration
         self.pin = pin
         hosts = configuration.connection.hosts
-        // Of one name each new session finds out where it leads.
-        guard hosts.count > 1 else { return }
+        // One name may lead elsewhere one day, which sessions that last would not find out. The
+        // socket of this machine leads nowhere else.
+        guard hosts.count > 1 || !hosts.allSatisfy(\.isUnix) else { return }
         timer = Timer(loop: loop) { [unowned self] in lookAtNext() }
         timer?.scheduleRepeating(every: Self.interval)
     }

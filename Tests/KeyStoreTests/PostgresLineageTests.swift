@@ -180,6 +180,19 @@ final class PostgresLineageTests {
         registry.close()
     }
 
+    @Test("where one name leads to a new primary, sessions with the old one end by themselves")
+    func nameLeadsElsewhere() throws {
+        let record = generator.record()
+        let registry = try registry(record)
+        let recorder = ChangeRecorder(registry)
+        let new = try promoteAnother()
+        let administration = try PostgresAdministration(configuration(port: new.port))
+        #expect(try administration.revoke([record.keyID]) == [.done])
+        #expect(recorder.waitForKey(record.keyID))
+        #expect(try find(record.keyID, in: registry)?.status == .revoked)
+        registry.close()
+    }
+
     @Test("of two primaries that are named the newer one is found, by gateways and by commands")
     func bothNamed() throws {
         let record = generator.record()
