@@ -111,6 +111,6 @@ public enum PostgresCheckup {
         report(
             session.wasNotified ? .ok : .warning, "notifications",
             session.wasNotified
-                ? "arrive" : "do not arrive (a pooler?): changes are found once a second")
+                ? "arrive" : "do not arrive (a pooler?): changes are found by looking")
     }
 }
