@@ -44,7 +44,8 @@ extension Exchange {
         return true
     }
 
-    /// Gives at most `byteCountMax` bytes that may go to `use`, which takes them all.
+    /// Gives at most `byteCountMax` bytes that may go to `use`, which takes them all; a client that
+    /// had to wait then goes on before this returns, and may have ended the exchange.
     ///
     /// - Returns: how many those were.
     @discardableResult
@@ -56,6 +57,9 @@ extension Exchange {
         waiting.consume(count)
         swap(&waiting, &bodyStream.waiting)
         if count > 0 { bodyStream.hasBegun = true }
+        // Who has an answer already talks both ways, and may be silent for a while.
+        if count == 0, !isBodyComplete, !isAnswerStarted { awaitsClient() }
+        // Last of all: what the client sent meanwhile may end the exchange.
         if let since = bodyStream.heldBackSince, bodyStream.waiting.count <= Self.resumeByteCount {
             bodyStream.heldBackSince = nil
             // The time in which the client had to wait is not its own.
@@ -63,8 +67,6 @@ extension Exchange {
                 byNanoseconds: worker.loop.now.nanoseconds(since: since))
             downstream?.resumeBody()
         }
-        // Who has an answer already talks both ways, and may be silent for a while.
-        if count == 0, !isBodyComplete, !isAnswerStarted { awaitsClient() }
         return count
     }
 

@@ -16,9 +16,17 @@ final class Outbox {
 
     /// Has `connection` send its request soon: with the next few, at the latest when the turn ends.
     func add(_ connection: UpstreamConnection) {
+        addLater(connection)
+        if !isFlushing, connections.count >= Self.connectionCountMax { flush() }
+    }
+
+    /// As ``add(_:)``, and never at once: for more of a request, which may come while `connection`
+    /// writes.
+    func addLater(_ connection: UpstreamConnection) {
+        guard !connection.isInOutbox else { return }
+        connection.isInOutbox = true
         connections.append(connection)
-        guard !isFlushing else { return }
-        if connections.count >= Self.connectionCountMax { flush() } else { turnEnd?.schedule() }
+        if !isFlushing { turnEnd?.schedule() }
     }
 
     func flush() {
@@ -27,8 +35,10 @@ final class Outbox {
         // A request whose connection proves dead is added again, for its retry.
         var index = 0
         while index < connections.count {
-            connections[index].sendRequest()
+            let connection = connections[index]
             index += 1
+            connection.isInOutbox = false
+            connection.sendRequest()
         }
         connections.removeAll(keepingCapacity: true)
         isFlushing = false

@@ -54,7 +54,7 @@ extension UpstreamConnection {
     }
 
     func bodyCame() {
-        if sentCount > 0 { pool.worker.outbox.add(self) }
+        if sentCount > 0 { pool.worker.outbox.addLater(self) }
     }
 
     /// Writes head and body as far as the kernel takes them.
@@ -76,7 +76,7 @@ extension UpstreamConnection {
         let isChunked = exchange.head.framing == .chunked
         while true {
             if pending.isEmpty {
-                appendStreamed(exchange, isChunked: isChunked)
+                guard appendStreamed(exchange, isChunked: isChunked) else { return false }
                 if pending.isEmpty { break }
             }
             guard let count = written(transport.write(pending.readable)) else { return false }
@@ -88,17 +88,22 @@ extension UpstreamConnection {
         return true
     }
 
-    private func appendStreamed(_ exchange: Exchange, isChunked: Bool) {
-        var piece = ByteBuffer()
-        swap(&piece, &pending)
+    /// What comes next waits in `pending`, which is empty, before the client goes on: more of its
+    /// body then stands behind that. False where the client's next bytes have ended the exchange.
+    private func appendStreamed(_ exchange: Exchange, isChunked: Bool) -> Bool {
         exchange.takeStreamed(atMost: Self.sendByteCount) { bytes in
-            if isChunked { ChunkedEncoder.append(bytes, to: &piece) } else { piece.append(bytes) }
+            if isChunked {
+                ChunkedEncoder.append(bytes, to: &pending)
+            } else {
+                pending.append(bytes)
+            }
         }
+        guard self.exchange === exchange, state != .closed else { return false }
         if exchange.isBodyComplete, exchange.bodyStream.isEmpty, !isBodyEnded {
             isBodyEnded = true
-            if isChunked { ChunkedEncoder.appendTerminator(to: &piece) }
+            if isChunked { ChunkedEncoder.appendTerminator(to: &pending) }
         }
-        swap(&piece, &pending)
+        return true
     }
 
     /// The head, which brings a small body along. False where the kernel takes no more for now.

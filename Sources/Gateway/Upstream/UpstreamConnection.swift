@@ -47,6 +47,8 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     /// All that was given to the kernel of it.
     var writtenCount = 0
     var pending = ByteBuffer()
+    /// Whether the worker's ``Outbox`` will have it send soon.
+    var isInOutbox = false
     var bodyOffset = 0
     /// Of a body that goes on as it comes.
     var isBodyEnded = false

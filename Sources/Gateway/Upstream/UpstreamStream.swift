@@ -93,6 +93,8 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         while session.waitingByteCount(stream: id) < Self.pieceByteCount {
             guard appendPiece(exchange, id) else { break }
         }
+        // What a client sent that went on may have been refused.
+        guard self.exchange === exchange else { return }
         let isWhole =
             exchange.isStreaming
             ? exchange.isBodyComplete && exchange.bodyStream.isEmpty
@@ -112,9 +114,10 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private func appendPiece(_ exchange: Exchange, _ id: Int32) -> Bool {
         let session = session
         if exchange.isStreaming {
-            return exchange.takeStreamed(atMost: Self.pieceByteCount) { bytes in
+            let count = exchange.takeStreamed(atMost: Self.pieceByteCount) { bytes in
                 session.append(bytes, stream: id)
-            } > 0
+            }
+            return count > 0 && self.exchange === exchange
         }
         let offset = bodyOffset
         let count = min(Self.pieceByteCount, exchange.body.byteCount - offset)
