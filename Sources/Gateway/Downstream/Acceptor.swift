@@ -34,7 +34,7 @@ final class Acceptor: ReadinessHandler {
             switch Socket.accept(descriptor) {
             case .accepted(let client, let peer):
                 worker.accepted(client, peer, context)
-                if client >= descriptorMax { return awaitDescriptors() }
+                if client >= descriptorMax, !isClosed { return awaitDescriptors() }
             case .wouldBlock: return
             case .outOfDescriptors: return awaitDescriptors()
             case .failed: return
@@ -75,11 +75,13 @@ final class Acceptor: ReadinessHandler {
         watch?.enableReading()
     }
 
-    /// Takes what the kernel has accepted already, then stops listening.
+    /// Takes what the kernel has accepted already, then stops listening. Who waits there would be
+    /// reset: they may have what is held back of the descriptors.
     func close() {
         guard !isClosed else { return }
-        accept(atMost: Int.max)
         isClosed = true
+        accept(atMost: Int.max)
+        retry = nil
         watch?.cancel()
         watch = nil
         Socket.close(descriptor)

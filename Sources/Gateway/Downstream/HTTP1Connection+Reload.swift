@@ -1,3 +1,4 @@
+import Bytes
 import EventLoop
 import Settings
 
@@ -10,6 +11,7 @@ extension HTTP1Connection {
         if state == .readingHead, let exchange {
             exchange.listener = listener
             exchange.isPeerTrusted = isPeerTrusted
+            exchange.site = worker.site
         }
         switch change.ending(saidBy: proxy) {
         case .none: break
@@ -39,10 +41,27 @@ extension HTTP1Connection {
     private func endAtOnce() {
         ending = .atOnce
         switch state {
-        case .idle: close()
-        case .readingHead: lose()
+        case .idle where output.isEmpty: close()
+        case .readingHead where output.isEmpty: lose()
+        case .idle, .readingHead: finish()
         case .exchanging: if exchange?.isTunnelling == true { endTunnel() }
         case .finishing, .lingering, .closed: break
         }
+    }
+
+    /// The answers that wait for the client are whole; the request that it may have begun is not.
+    private func finish() {
+        state = .finishing
+        guard let begun = exchange else { return }
+        begun.downstreamIsLost()
+        exchange = nil
+        worker.giveBack(begun)
+    }
+
+    /// A tunnel that was being agreed upon: it ends outside the calls of its upstream's connection.
+    func endTunnelSoon() {
+        let end = DelayedCall(wheel: worker.deadlines) { [unowned self] in endTunnel() }
+        end.set(afterNanoseconds: 0)
+        farewell = end
     }
 }

@@ -249,6 +249,7 @@ extension HTTP1Connection: ResponseSink {
         if exchange.isTunnelling {
             isPersistent = false
             output.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
+            if ending == .atOnce { endTunnelSoon() }
             return
         }
         // The client may have sent what was meant for a tunnel: it must not be read as requests.

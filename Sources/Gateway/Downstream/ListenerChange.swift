@@ -24,7 +24,7 @@ struct ListenerChange {
             var gone = old.settings
             gone.trustedProxies = []
             gone.proxyProtocol = []
-            context = ListenerContext(gone, isAdmin: old.isAdmin)
+            context = ListenerContext(gone, isAdmin: old.isAdmin, compiled: old.rateLimits)
             ending = .gently
             return
         }

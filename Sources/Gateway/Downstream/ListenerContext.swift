@@ -16,9 +16,15 @@ final class ListenerContext: Sendable {
     private let trustedProxies: [TrustedProxy]
     private let proxyProtocol: [TrustedProxy]
 
-    init(
+    convenience init(
         _ settings: ListenerSettings, isAdmin: Bool = false, rateLimits: [RateLimitSettings] = []
     ) {
+        self.init(
+            settings, isAdmin: isAdmin,
+            compiled: settings.rateLimits.compiled(RateLimit.byName(rateLimits)))
+    }
+
+    init(_ settings: ListenerSettings, isAdmin: Bool, compiled rateLimits: [RateLimit]) {
         self.settings = settings
         bind = settings.bind
         allow = settings.allow
@@ -27,7 +33,7 @@ final class ListenerContext: Sendable {
         isTLS = settings.tls != nil
         trustedProxies = settings.trustedProxies
         proxyProtocol = settings.proxyProtocol
-        self.rateLimits = settings.rateLimits.compiled(RateLimit.byName(rateLimits))
+        self.rateLimits = rateLimits
         self.isAdmin = isAdmin
     }
 

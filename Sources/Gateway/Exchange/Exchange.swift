@@ -322,6 +322,8 @@ final class Exchange {
 
     /// Takes the exchange back to the lease, for the one safe retry (`Retry.swift`).
     func returnToLease() {
+        // No upstream waits for its client any more.
+        clientWasHeard()
         phase = .leaseUpstream
         advance()
     }

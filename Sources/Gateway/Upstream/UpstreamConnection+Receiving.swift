@@ -91,9 +91,8 @@ extension UpstreamConnection {
             switch bodyReader.next(input.readable) {
             case .data(let skip, let count):
                 input.consume(skip)
-                if !exchange.upstreamSentBody(input.readable.extracting(0..<count)) {
-                    isReady = false
-                }
+                // A later piece may take along to the client what an earlier one had to leave.
+                isReady = exchange.upstreamSentBody(input.readable.extracting(0..<count))
                 input.consume(count)
             case .ended(let consumed):
                 input.consume(consumed)

@@ -322,7 +322,8 @@ final class UpstreamPool {
     /// A server failed a request; the events tell what follows from that.
     func serverFailed(_ server: PooledServer, _ failure: UpstreamFailure) {
         if failure == .exhausted {
-            worker.log.event("out_of_descriptors", "no connection to \(settings.name) can be made")
+            worker.log.repeatedEvent(
+                "out_of_descriptors", "no connection to \(settings.name) can be made")
             return
         }
         server.meter.countFailure()

@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import Foundation
 import KeyStore
 import Settings
 import Testing
@@ -15,20 +16,27 @@ final class SteppedWorker {
     let connection: HTTP1Connection
     private let upstreamListener: Int32
     private(set) var upstream: Int32 = -1
+    /// The socket file of an upstream that has one.
+    private let upstreamPath: String?
 
     /// The client's connection came over a listener without trusted proxies, or over a unix socket
-    /// with `unixListener`.
+    /// with `unixListener`; the upstream's goes over TCP, or over a unix socket.
     init(
-        unixListener: ListenerSettings? = nil, _ configure: (inout Settings) -> Void = { _ in }
+        unixListener: ListenerSettings? = nil, isUpstreamUnix: Bool = false,
+        _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
-        upstreamListener = try Socket.listen(on: address)
-        let port = try #require(Socket.localAddress(upstreamListener)?.port)
+        let path = isUpstreamUnix ? NSTemporaryDirectory() + "\(UUID().uuidString).sock" : nil
+        upstreamPath = path
+        upstreamListener = try Socket.listen(on: path.flatMap { .unix($0) } ?? address)
+        let port = Socket.localAddress(upstreamListener)?.port ?? 0
         var settings = Settings()
         settings.log.access = .off
         settings.log.events = .off
         settings.upstreams = [
-            UpstreamSettings(name: "api", servers: [.tcp(host: "127.0.0.1", port: port)])
+            UpstreamSettings(
+                name: "api",
+                servers: [path.map { .unix(path: $0) } ?? .tcp(host: "127.0.0.1", port: port)])
         ]
         settings.routes = [GatewayUnderTest.route("open", "/") { _ in }]
         configure(&settings)
@@ -55,6 +63,7 @@ final class SteppedWorker {
         for descriptor in [client, upstream, upstreamListener] where descriptor >= 0 {
             Socket.close(descriptor)
         }
+        if let upstreamPath { try? FileManager.default.removeItem(atPath: upstreamPath) }
     }
 
     /// Bytes of the answer that the kernel has not taken yet.

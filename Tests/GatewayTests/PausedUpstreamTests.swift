@@ -1,0 +1,114 @@
+import Bytes
+import EventLoop
+import Policy
+import Settings
+import Testing
+
+@testable import Gateway
+
+@Suite("An upstream that waits for the client")
+struct PausedUpstreamTests {
+    /// Sends blocks of 2048 bytes until the gateway reads no more; returns how many those were.
+    private func fill(_ stepped: SteppedWorker, isChunked: Bool) throws -> Int {
+        let leased = try #require(stepped.leased)
+        var count = 0
+        while !leased.isPaused {
+            try stepped.relay(Self.block(isChunked: isChunked))
+            count += 1
+        }
+        return count
+    }
+
+    private static func block(isChunked: Bool) -> [UInt8] {
+        let data = String(repeating: "#", count: 2048)
+        return Array((isChunked ? "800\r\n\(data)\r\n" : data).utf8)
+    }
+
+    private func begin(isUnix: Bool, framing: String) throws -> SteppedWorker {
+        let stepped = try SteppedWorker(isUpstreamUnix: isUnix) {
+            $0.limits.responseBufferByteCountMax = 4096
+        }
+        try stepped.begin()
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\n\(framing)\r\n\r\n".utf8))
+        return stepped
+    }
+
+    @Test(
+        "and has sent the whole answer may be gone: the client gets all of it",
+        arguments: [true, false], [true, false])
+    func wholeAnswer(isUnix: Bool, isChunked: Bool) throws {
+        var framing = "Transfer-Encoding: chunked"
+        var wholeCount: Int?
+        if !isChunked {
+            let large = try begin(isUnix: isUnix, framing: "Content-Length: 100000000")
+            let blockCount = try fill(large, isChunked: false) + 8
+            framing = "Content-Length: \(blockCount * 2048)"
+            wholeCount = blockCount
+        }
+        let stepped = try begin(isUnix: isUnix, framing: framing)
+        let leased = try #require(stepped.leased)
+        let begunCount = try fill(stepped, isChunked: isChunked)
+        let count = wholeCount ?? begunCount + 8
+        for _ in begunCount..<count {
+            let block = Self.block(isChunked: isChunked)
+            #expect(Socket.write(stepped.upstream, block.span) == .bytes(block.count))
+        }
+        let end = Array("0\r\n\r\n".utf8)
+        if isChunked { #expect(Socket.write(stepped.upstream, end.span) == .bytes(end.count)) }
+        if isUnix { stepped.closeUpstream() } else { stepped.resetUpstream() }
+        leased.descriptorIsReadable()
+        #expect(leased.state == .readingBody)
+        var answer = ""
+        let connection = stepped.connection
+        for _ in 0..<10_000 where connection.state == .exchanging {
+            answer += stepped.takeAnswers()
+            connection.descriptorIsWritable()
+            if !leased.isPaused { leased.descriptorIsReadable() }
+        }
+        connection.descriptorIsWritable()
+        answer += stepped.takeAnswers()
+        #expect(answer.utf8.count { $0 == UInt8(ascii: "#") } == count * 2048)
+        #expect(connection.state == .idle)
+        #expect(leased.server.meter.failureCount == 0)
+    }
+
+    @Test("and is gone before its answer was whole is noticed at once", arguments: [true, false])
+    func cutAnswer(isUnix: Bool) throws {
+        let stepped = try begin(isUnix: isUnix, framing: "Transfer-Encoding: chunked")
+        let leased = try #require(stepped.leased)
+        _ = try fill(stepped, isChunked: true)
+        if isUnix { stepped.closeUpstream() } else { stepped.resetUpstream() }
+        leased.descriptorIsReadable()
+        #expect(leased.state == .closed)
+        #expect(stepped.connection.state == .closed)
+    }
+
+    @Test("goes on where the last piece of a read took everything that waited along")
+    func lastPiece() throws {
+        let stepped = try begin(isUnix: false, framing: "Transfer-Encoding: chunked")
+        let small = "40\r\n" + String(repeating: "#", count: 64) + "\r\n"
+        let large = "1388\r\n" + String(repeating: "#", count: 5000) + "\r\n"
+        try stepped.relay(Array((String(repeating: small, count: 100) + large).utf8))
+        #expect(stepped.waitingByteCount == 0)
+        #expect(try #require(stepped.leased).isPaused == false)
+    }
+
+    @Test("does so no longer where its request looks for another")
+    func retriedStream() throws {
+        let stepped = try SteppedWorker {
+            $0.routes[0].streamsBody = true
+            $0.upstreams[0].connectionCountMax = 1
+            $0.upstreams[0].queue.requestCountMax = 1
+        }
+        try stepped.begin(method: "PUT", fields: "Content-Length: 9\r\n")
+        let exchange = try #require(stepped.connection.exchange)
+        let leased = try #require(stepped.leased)
+        #expect(exchange.keepsUpstreamWaitingSince != nil)
+        // The place of the connection that broke is another request's already.
+        exchange.upstreamFailed(
+            .broken(description: "reset"), wasReused: true, isUnsent: true, sawAnswer: false)
+        #expect(exchange.pool?.waitingCount == 1)
+        #expect(exchange.keepsUpstreamWaitingSince == nil)
+        leased.abandon()
+    }
+}
