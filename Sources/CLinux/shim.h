@@ -65,7 +65,13 @@ static inline void *sallyport_map_shared(int fd, size_t length) {
 static inline int sallyport_ignore_signal(int number) {
     return signal(number, SIG_IGN) == SIG_ERR ? errno : 0;
 }
-// ioctl is variadic. What was written to a socket and the other end has not taken; 0 where unknown.
+// ioctl is variadic. What has come and was not read yet; 0 where unknown.
+static inline int sallyport_unread(int fd) {
+    int count = 0;
+    return ioctl(fd, FIONREAD, &count) == 0 ? count : 0;
+}
+
+// What was written to a socket and the other end has not taken; 0 where unknown.
 static inline int sallyport_queued(int fd) {
     int count = 0;
     return ioctl(fd, TIOCOUTQ, &count) == 0 ? count : 0;

@@ -217,6 +217,11 @@ public enum Socket {
         return true
     }
 
+    /// Bytes that have come and were not read yet.
+    public static func unreadByteCount(_ descriptor: Int32) -> Int {
+        Int(sallyport_unread(descriptor))
+    }
+
     /// Bytes that were written and that the peer's system has not acknowledged.
     public static func queuedByteCount(_ descriptor: Int32) -> Int {
         Int(sallyport_queued(descriptor))

@@ -102,6 +102,15 @@ public struct Transport {
     /// Whether nobody will take what is sent (``Socket/isGone(_:)``).
     public var isGone: Bool { Socket.isGone(descriptor) }
 
+    /// What may still be read although nothing more comes. Over TLS it is a little too much, for it
+    /// is counted as it was enciphered, and OpenSSL may hold the rest of a record.
+    public var unreadByteCount: Int {
+        let held = tls?.session.hasBuffered == true ? Self.recordByteCountMax : 0
+        return Socket.unreadByteCount(descriptor) + held
+    }
+
+    private static let recordByteCountMax = 16 * 1024
+
     /// What was written and the peer has not taken (``Socket/queuedByteCount(_:)``).
     public var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
 

@@ -10,7 +10,9 @@ extension UpstreamConnection {
         if tunnelEnd == .upstream { return checkTunnel() }
         guard !isPaused else {
             // What is left of the answer cannot be had: it holds nothing any longer.
-            if !isTunnel, transport.isGone { fail(.broken(description: "reset by the server")) }
+            if !isTunnel, transport.isGone, !mayBeWhole(transport) {
+                fail(.broken(description: "reset by the server"))
+            }
             return
         }
         let isAnswer = state == .readingBody || sentCount > 0
@@ -32,6 +34,18 @@ extension UpstreamConnection {
         case .endOfFile: ended()
         case .failed(let code):
             failOrClose(.broken(description: writeFailure ?? failureText(errno: code)))
+        }
+    }
+
+    /// Whether all that is missing of the answer may have come from a server that is gone.
+    private func mayBeWhole(_ transport: Transport) -> Bool {
+        let unread = transport.unreadByteCount
+        // The head of the answer is to come.
+        guard state == .readingBody else { return unread > 0 }
+        return switch bodyReader {
+        case .length(let remaining): remaining <= UInt64(unread)
+        case .chunked: unread > 0
+        case .untilClose: true
         }
     }
 
