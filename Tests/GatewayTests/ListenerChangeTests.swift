@@ -41,7 +41,8 @@ struct ListenerChangeTests {
         letPass(Gateway.farewell + .seconds(2), on: worker)
         #expect(stepped.takeAnswers().hasPrefix("HTTP/1.1 101 "))
         #expect(leased.state == .closed)
-        #expect(connection.state == .lingering)
+        // So much time has passed that lingering is over too.
+        #expect(connection.state == .closed)
     }
 
     @Test("gets the answers that wait for it before it ends", arguments: ["", "GET / HTT"])
