@@ -8,7 +8,7 @@ build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjans
     libnghttp2-dev libpq-dev libcurl4-openssl-dev pkg-config)
 demo=(nginx-light curl)
 models=(gcc libc6-dev spin)
-test=("${models[@]}" nginx-light redis-server postgresql curl nghttp2-client openssl python3
+test=("${models[@]}" procps nginx-light redis-server postgresql curl nghttp2-client openssl python3
     python3-cryptography python3-grpcio python3-h2 python3-websockets valgrind)
 bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
 
