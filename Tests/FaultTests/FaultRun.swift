@@ -268,25 +268,36 @@ final class FaultRun {
             let gateway = gateways[index / 2]
             var client: RawClient?
             for item in stride(from: index % 2, to: captured.count, by: 2).map({ captured[$0] }) {
-                let limit = Date(timeIntervalSinceNow: Self.recoverySeconds)
-                var status = 503
-                while status == 503, Date() < limit {
-                    let start = Date()
-                    guard let open = try? client ?? gateway.connect(),
-                        let answer = try? item.call.exchange(on: open)
-                    else {
-                        client = nil
-                        continue
-                    }
-                    client = open
-                    status = answer.status
-                    ledger.note(
-                        answer, to: item.call, key: item.keyID, sentAt: start, isReplay: true)
-                    if status == 503 { _ = poll(nil, 0, 10) }
+                guard Self.replay(item, through: gateway, on: &client, ledger) else {
+                    // One that no longer serves does not for the rest, either.
+                    return ledger.expect(
+                        false, "no answer to replays in peace; \(gateway.ending)")
                 }
-                ledger.expect(status != 503, "a replay was answered with 503 in peace")
             }
         }
+    }
+
+    /// False where the gateway has not answered, or only with 503, for as long as a recovery may
+    /// take.
+    private static func replay(
+        _ item: CapturedCall, through gateway: GatewayProcess, on client: inout RawClient?,
+        _ ledger: FaultLedger
+    ) -> Bool {
+        let limit = Date(timeIntervalSinceNow: recoverySeconds)
+        while Date() < limit {
+            do {
+                let open = try client ?? gateway.connect()
+                client = open
+                let start = Date()
+                let answer = try item.call.exchange(on: open)
+                ledger.note(answer, to: item.call, key: item.keyID, sentAt: start, isReplay: true)
+                if answer.status != 503 { return true }
+            } catch {
+                client = nil
+            }
+            _ = poll(nil, 0, 10)
+        }
+        return false
     }
 
     /// An acknowledged enrolment and an acknowledged revocation are never lost.

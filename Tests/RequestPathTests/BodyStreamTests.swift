@@ -34,7 +34,7 @@ struct BodyStreamTests {
             .headers(1, HTTP2Client.head("POST", "/two"), endStream: false),
             .data(1, Array("ab".utf8), endStream: false))
         try server.wait { $0.first?.bodyText == "ab" }
-        while two.answers[1]?.status != 200 { _ = try two.receive() }
+        try two.receive { $0.answers[1]?.status == 200 }
         try two.send(.data(1, Array("cde".utf8)))
         #expect(try two.answer(1).bodyText == "5")
 
@@ -149,9 +149,9 @@ struct BodyStreamTests {
         // client's own window.
         #expect(sent <= 6 * 65_536)
         gate.open()
-        while sent < 1 << 20 {
-            _ = try client.receive()
+        try client.receive { _ in
             try sendAll()
+            return sent == 1 << 20
         }
         #expect(try client.answer(1).bodyText == "\(1 << 20)")
     }

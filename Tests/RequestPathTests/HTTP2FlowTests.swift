@@ -74,9 +74,7 @@ struct HTTP2FlowTests {
         client.opensWindows = false
         for stream in [1, 3, 5, 7] as [UInt32] { try client.request(stream, "GET", "/large") }
         // The connection's window, 64 KiB, is all that comes.
-        while client.answers.values.reduce(0, { $0 + $1.body.count }) < 65_535 {
-            _ = try client.receive()
-        }
+        try client.receive { $0.answers.values.reduce(0) { $0 + $1.body.count } >= 65_535 }
         try client.settle()
         #expect(try gateway.exchange("GET", "/small").status == 200)
         #expect(
@@ -152,9 +150,10 @@ struct HTTP2FlowTests {
         client.opensWindows = false
         try client.request(1, "GET", "/large")
         try client.send(.windowUpdate(0, 1 << 20))
-        while client.answers[1]?.isOver != true {
+        try client.receive { client in
+            if client.answers[1]?.isOver == true { return true }
             try client.send(.windowUpdate(1, 1))
-            _ = try client.receive()
+            return false
         }
         #expect(client.answers[1]?.resetCode != nil)
         let line = try gateway.accessLine()
@@ -193,7 +192,7 @@ struct HTTP2FlowTests {
         for _ in 0..<16 {
             try client.send(.data(1, .init(repeating: 1, count: 16_384), endStream: false))
         }
-        while try client.receive()?.kind != .windowUpdate {}
+        try client.receive { $0.grantedByteCount(1) > 0 }
         try client.send(.data(1, [1]))
         #expect(try client.answer(1).status == 200)
     }
@@ -224,14 +223,14 @@ struct HTTP2FlowTests {
         try client.request(1, "GET", "/slow")
         try upstream.waitForRequests(1)
         gateway.current.terminate()
-        while client.goAways.isEmpty { _ = try client.receive() }
+        try client.receive { !$0.goAways.isEmpty }
         #expect(client.goAways.first?.lastStream == 0x7FFF_FFFF)
         #expect(client.goAways.first?.code == 0)
         // The client has not read it yet.
         #expect(try client.exchange(3).status == 200)
         client.answersPings = true
         try client.send(HTTP2Frame(.ping, flags: 1, payload: .init(repeating: 0, count: 8)))
-        while client.goAways.count < 2 { _ = try client.receive() }
+        try client.receive { $0.goAways.count == 2 }
         #expect(client.goAways.last?.lastStream == 3)
         // Too late: not refused, not served, to be asked again elsewhere.
         try client.request(5)

@@ -88,7 +88,7 @@ struct HTTP2RequestTests {
         let client = try HTTP2Client(port: gateway.port)
         let head = HTTP2Client.head("POST", "/", [("expect", "100-continue")])
         try client.send(.headers(1, head, endStream: false))
-        while client.answers[1]?.interim.isEmpty != false { _ = try client.receive() }
+        try client.receive { $0.answers[1]?.interim.isEmpty == false }
         #expect(client.answers[1]?.interim == [100])
         try client.send(.data(1, Array("x".utf8)))
         #expect(try client.answer(1).status == 200)
@@ -147,7 +147,7 @@ struct HTTP2RequestTests {
         try client.send(.headers(1, head, endStream: false), .data(1, [1, 2, 3], endStream: false))
         let answer = try client.answer(1)
         #expect(answer.status == 413)
-        while client.answers[1]?.resetCode == nil { _ = try client.receive() }
+        try client.receive { $0.answers[1]?.resetCode != nil }
         #expect(client.answers[1]?.resetCode == 0, "NO_ERROR")
         // What was under way is no fault.
         try client.send(.data(1, [4, 5, 6], endStream: false))

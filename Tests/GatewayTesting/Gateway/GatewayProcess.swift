@@ -86,6 +86,12 @@ public final class GatewayProcess: @unchecked Sendable {
             .filter { line in words.contains { line.contains($0) } }
     }
 
+    /// Whether it runs still, and the last that it said: for whoever finds it silent.
+    public var ending: String {
+        let words = current.lines(on: .standardError).suffix(8).joined(separator: "\n")
+        return "its status: \(String(describing: current.exitStatus)); it said last:\n\(words)"
+    }
+
     // MARK: what it says
 
     /// The next access line of this kind from line `index` on.

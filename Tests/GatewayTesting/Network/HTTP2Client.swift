@@ -49,7 +49,7 @@ public final class HTTP2Client {
         compression = try HeaderCompression()
         guard let settings else { return }
         try socket.send(Self.preface + HTTP2Frame.settings(settings).bytes)
-        while serverSettings.isEmpty { _ = try receive() }
+        try receive { !$0.serverSettings.isEmpty }
     }
 
     // MARK: sending
@@ -104,7 +104,7 @@ public final class HTTP2Client {
         do {
             head = try reader.read(9)
         } catch {
-            guard reader.unread.isEmpty else { throw error }
+            guard reader.isAtEnd, reader.unread.isEmpty else { throw error }
             return nil
         }
         let count = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
@@ -113,6 +113,17 @@ public final class HTTP2Client {
         frame.payload = try reader.read(count)
         try note(frame)
         return frame
+    }
+
+    /// Reads frames until what has come is as `isTrue` says; throws where the server closes first,
+    /// or is silent for longer than a test waits.
+    public func receive(until isTrue: (HTTP2Client) throws -> Bool) throws {
+        while try !isTrue(self) {
+            guard try receive() != nil else {
+                throw RawSocketError(
+                    "the server closed before what was awaited; \(goAways), \(answers)")
+            }
+        }
     }
 
     private func note(_ frame: HTTP2Frame) throws {
@@ -168,12 +179,8 @@ public final class HTTP2Client {
 
     /// The whole answer on a stream, or as much as came before it was reset.
     public func answer(_ stream: UInt32) throws -> Answer {
-        while true {
-            if let answer = answers[stream], answer.isOver { return answer }
-            guard try receive() != nil else {
-                throw RawSocketError("the server closed before an answer; \(goAways)")
-            }
-        }
+        try receive { $0.answers[stream]?.isOver == true }
+        return answers[stream] ?? Answer()
     }
 
     public func exchange(

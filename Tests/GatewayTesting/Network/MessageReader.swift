@@ -5,6 +5,8 @@ final class MessageReader {
     private let onBytes: ([UInt8]) -> Void
     private var buffer: [UInt8] = []
     private var start = 0
+    /// Whether the peer has closed; what came before that may still be unread.
+    private(set) var isAtEnd = false
 
     init(_ socket: RawSocket, onBytes: @escaping ([UInt8]) -> Void = { _ in }) {
         self.socket = socket
@@ -23,7 +25,8 @@ final class MessageReader {
         let bytes = try socket.receive()
         onBytes(bytes)
         buffer += bytes
-        return !bytes.isEmpty
+        isAtEnd = bytes.isEmpty
+        return !isAtEnd
     }
 
     /// Nil where the peer closed between messages.
