@@ -54,8 +54,14 @@ public enum File {
             unsafe unlink(temporary)
             throw IOError(path, errno: code)
         }
-        // The new name is safe from a crash only once the directory is on disk.
-        let parent = try open(directory, O_RDONLY | O_DIRECTORY, mode: 0)
+        try syncDirectory(of: path)
+    }
+
+    /// A new name is safe from a crash only once its directory is on disk.
+    static func syncDirectory(of path: String) throws(IOError) {
+        let slash = path.utf8.lastIndex(of: 0x2F)
+        let parent = try open(
+            slash.map { String(path[...$0]) } ?? "./", O_RDONLY | O_DIRECTORY, mode: 0)
         guard fsync(parent.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
     }
 

@@ -47,6 +47,7 @@ public final class MappedFile: @unchecked Sendable {
         guard fsync(file.raw) == 0, unsafe CLinux.rename(from, path) == 0 else {
             throw IOError(path, errno: sallyport_errno())
         }
+        try File.syncDirectory(of: path)
     }
 
     /// Brings what was stored so far to the disk. Blocks.

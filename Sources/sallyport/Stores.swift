@@ -29,7 +29,7 @@ final class Stores {
         guard case .embedded = settings.counters else {
             embeddedCounters = nil
             ownership = nil
-            floors = FloorTable(lifeMilliseconds: Self.floorLife(settings))
+            floors = Self.inheritedFloors(settings)
             return
         }
         // Beside a database there is no place for them: each start has another incarnation.
@@ -48,51 +48,13 @@ final class Stores {
         floors = Self.floors(settings, beside: path, for: counters)
     }
 
-    /// What the last process has accepted, however it ended. No file keeps the gateway from its
-    /// start: floors of the registry hold without it.
-    private static func floors(
-        _ settings: Settings, beside registryPath: String, for counters: EmbeddedCounters
-    ) -> FloorTable {
-        let path = registryPath + ".floors"
-        var known: [(keyID: KeyID, counter: UInt32)] = []
-        var loss: FloorFileError?
-        do throws(FloorFileError) {
-            known = try FloorFile.read(path)
-        } catch {
-            loss = error
-            // Kept for whoever knows what it is. Where that fails the new file finds no place.
-            try? File.rename(path, to: path + ".unread")
-        }
-        func table(_ file: FloorFile?, _ failure: IOError?) -> FloorTable {
-            let floors = FloorTable(
-                lifeMilliseconds: floorLife(settings), file: file, fileFailure: failure,
-                loss: loss)
-            for (keyID, counter) in known {
-                // Of a key that the counters go on with they know themselves what may still come
-                // late.
-                floors.note(
-                    keyID, counter, as: counters.holds(keyID) ? .heard : .settled,
-                    now: monotonicMilliseconds)
-            }
-            return floors
-        }
-        do throws(IOError) {
-            let file = try FloorFile(path: path)
-            let floors = table(file, nil)
-            try file.publish()
-            return floors
-        } catch {
-            return table(nil, error)
-        }
-    }
-
     /// Whoever comes with a lower counter after that is not only late: the counters are forgotten
     /// later than this.
-    private static func floorLife(_ settings: Settings) -> Int64 {
+    static func floorLife(_ settings: Settings) -> Int64 {
         settings.challenge.timeToLive.components.seconds * 1000 + 5000
     }
 
-    private static var monotonicMilliseconds: Int64 {
+    static var monotonicMilliseconds: Int64 {
         Int64(MonotonicInstant.now().nanoseconds / 1_000_000)
     }
 

@@ -137,6 +137,34 @@ struct RestartTests {
         #expect(try next.exchange(with: gateway).verdict == "200")
     }
 
+    @Test(
+        "killed and moved to Redis accepts no counter from before",
+        .enabled(if: RedisServer.isInstalled))
+    func movedToRedis() throws {
+        let site = try FaultSite()
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        for _ in 0..<4 {
+            let call = try device.call("strict", at: gateway)
+            #expect(try call.exchange(with: gateway).verdict == "200")
+        }
+        try gateway.kill()
+        let redis = try RedisServer()
+        let own = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let moved = own.replacingOccurrences(
+            of: "counters: embedded", with: "counters: { redis: \"\(redis.url)\" }")
+        try #require(moved != own)
+        try moved.write(toFile: gateway.configurationPath, atomically: true, encoding: .utf8)
+        try gateway.start()
+        for counter: UInt32 in 0..<4 {
+            device.counter = counter
+            let call = try device.call("strict", at: gateway)
+            #expect(try call.exchange(with: gateway).verdict == "401 assertion_replayed")
+        }
+        let next = try device.call("strict", at: gateway)
+        #expect(try next.exchange(with: gateway).verdict == "200")
+    }
+
     /// What may lie where a gateway expects its floors.
     private enum Stranger: CaseIterable {
         case garbage, otherVersion, directory, loop
