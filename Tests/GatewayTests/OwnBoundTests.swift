@@ -171,7 +171,7 @@ struct OwnBoundTests {
 
     @Test("no bound is a way to fall short, and a full queue is told apart from a failed store")
     func kinds() throws {
-        #expect(Refusal(.queueFull) == Refusal(.gatewayBusy, detail: "registry_queue"))
+        #expect(Refusal(.queueFull) == Refusal(.gatewayBusy, .registryQueue))
         #expect(Refusal(StoreError("down")).shortfall == .unjudged)
         for reason in Reason.allCases where reason.isBound {
             #expect(Refusal(reason).shortfall == nil)

@@ -18,10 +18,10 @@ extension Exchange {
     func answerAdmin(path: Span<UInt8>) throws(Refusal) -> Step {
         if let action = DeviceAction(path: path) { return try begin(action) }
         guard let page = AdminPage(rawValue: String(decoding: path.array, as: UTF8.self)) else {
-            throw Refusal(.notFound, detail: "admin")
+            throw Refusal(.notFound, .admin)
         }
         guard head.methodKind == .get || head.methodKind == .head else {
-            throw Refusal(.methodNotAllowed, detail: "admin")
+            throw Refusal(.methodNotAllowed, .admin)
         }
         decision = .answered
         switch page {

@@ -42,7 +42,7 @@ extension Exchange {
     /// Nobody is told anything before the secret was shown, and no body is read.
     func begin(_ action: DeviceAction) throws(Refusal) -> Step {
         guard let settings = site.settings.deviceCheck, let secret = settings.adminSecret else {
-            throw Refusal(.notFound, detail: "device_check")
+            throw Refusal(.notFound, .deviceCheckPath)
         }
         guard isAuthorized(by: secret) else {
             decision = .answered
@@ -52,7 +52,7 @@ extension Exchange {
         }
         inquiry = DeviceInquiry(action: action)
         guard head.methodKind == .post else {
-            throw Refusal(.methodNotAllowed, detail: "admin")
+            throw Refusal(.methodNotAllowed, .admin)
         }
         return .next
     }
@@ -77,7 +77,7 @@ extension Exchange {
     func go(on inquiry: DeviceInquiry) throws(Refusal) -> Step {
         decision = .answered
         guard let settings = site.settings.deviceCheck else {
-            throw Refusal(.notFound, detail: "device_check")
+            throw Refusal(.notFound, .deviceCheckPath)
         }
         if inquiry.order == nil {
             let limit = bodyByteCountMax

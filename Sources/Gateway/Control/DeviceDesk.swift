@@ -65,13 +65,13 @@ final class DeviceDesk {
     ) {
         guard judgedCount < settings.inFlightCountMax, client.freeCountOfDevices > 0 else {
             return question.reply(
-                .judged(.refused(Refusal(.gatewayBusy, detail: "device_check_busy"))))
+                .judged(.refused(Refusal(.gatewayBusy, .deviceCheckBusy))))
         }
         let interval = settings.rate.spacingNanoseconds
         let wait = bucket.take(
             interval: interval, depth: max(interval, 1_000_000_000), now: loop.now.nanoseconds)
         if let wait {
-            var refusal = Refusal(.rateLimited, detail: "device_check_rate")
+            var refusal = Refusal(.rateLimited, .deviceCheckRate)
             refusal.retryAfterSeconds = wait / 1_000_000_000 + 1
             return question.reply(.judged(.refused(refusal)))
         }
@@ -106,7 +106,7 @@ final class DeviceDesk {
         if case .badRequest = answer { return busy(answer) }
         switch answer.failure {
         case .throttled(let retryAfter):
-            var refusal = Refusal(.gatewayBusy, detail: "device_check_" + answer.label)
+            var refusal = Refusal(.gatewayBusy, .deviceCheck(label: answer.label))
             refusal.retryAfterSeconds = retryAfter.map { UInt64(max(1, $0.components.seconds)) }
             return .refused(refusal)
         case .unexpected, .unanswered(.tooManyInFlight): return busy(answer)
@@ -115,7 +115,7 @@ final class DeviceDesk {
     }
 
     private static func busy(_ answer: DeviceCheck.Answer) -> DeviceVerdict {
-        .refused(Refusal(.gatewayBusy, detail: "device_check_" + answer.label))
+        .refused(Refusal(.gatewayBusy, .deviceCheck(label: answer.label)))
     }
 
     private func end(_ question: DeviceQuestion, _ verdict: DeviceVerdict) {

@@ -21,7 +21,7 @@ extension HTTP1Connection: TunnelSink {
 
     func endTunnel() {
         guard let exchange, exchange.isTunnelling else { return }
-        (exchange.upstream as? UpstreamConnection)?.endTunnel(detail: "tunnel_drained")
+        (exchange.upstream as? UpstreamConnection)?.endTunnel(.tunnelDrained)
     }
 
     func resumeTunnel() {

@@ -84,7 +84,7 @@ extension HTTP1Connection {
         let rest = readerPace.rest(
             site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: true)
         guard rest > 0 else {
-            exchange?.detail = "slow_reader"
+            exchange?.cause = .check(.slowReader)
             return lose()
         }
         deadline?.set(at: readerPace.due)

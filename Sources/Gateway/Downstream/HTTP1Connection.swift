@@ -179,7 +179,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             isPersistent = false
             bodyReader = .complete
             exchange.refuseHead(
-                Refusal(refusal.gatewayReason, detail: refusal.reason.code.description))
+                Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
             return false
         case .complete:
             countRequest()
@@ -246,7 +246,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             isPersistent = false
             bodyReader = .complete
             let reason = HTTPRefusal(request: fault).gatewayReason
-            exchange.refuse(Refusal(reason, detail: fault.code.description))
+            exchange.refuse(Refusal(reason, .httpFault(fault)))
             return false
         }
     }

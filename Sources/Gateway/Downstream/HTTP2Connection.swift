@@ -162,7 +162,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// Counts and logs a request of which no head could be made: its stream is reset by now.
     private func refuseMalformed() {
         let exchange = beginExchange()
-        exchange.refuseHead(Refusal(.badRequest, detail: "http2_malformed"))
+        exchange.refuseHead(Refusal(.badRequest, .http2Malformed))
         worker.giveBack(exchange)
     }
 

@@ -46,8 +46,7 @@ final class HTTP2Stream: DeadlineHandler {
         exchange.bodyStartedAt = exchange.startedAt
         switch parse(event, exchange) {
         case .refused(let refusal):
-            let code = refusal.reason.code.description
-            exchange.refuseHead(Refusal(refusal.gatewayReason, detail: code))
+            exchange.refuseHead(Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
         case .complete
         where exchange.head.byteCount == event.bytes.count
             && exchange.head.fields.count == event.fieldCount:
@@ -56,7 +55,7 @@ final class HTTP2Stream: DeadlineHandler {
             exchange.advance()
         case .complete, .incomplete:
             // Another message than the one that was taken apart: it must not pass.
-            exchange.refuseHead(Refusal(.badRequest, detail: "http2_ambiguous"))
+            exchange.refuseHead(Refusal(.badRequest, .http2Ambiguous))
         }
     }
 
@@ -93,7 +92,7 @@ final class HTTP2Stream: DeadlineHandler {
             trailers = try TrailerSection(parsing: bytes)
         } catch {
             let reason = HTTPRefusal(request: error).gatewayReason
-            refuse(Refusal(reason, detail: error.code.description))
+            refuse(Refusal(reason, .httpFault(error)))
         }
     }
 
@@ -158,7 +157,7 @@ final class HTTP2Stream: DeadlineHandler {
         guard session.waitingByteCount(stream: id) > 0 else { return }
         let rest = readerRest(isDue: true)
         guard rest > 0 else {
-            exchange?.detail = "slow_reader"
+            exchange?.cause = .check(.slowReader)
             return abortResponse()
         }
         deadline.set(at: readerPace.due)

@@ -24,7 +24,7 @@ extension Exchange {
         case .assertChallenge: try answerChallenge(.assertion)
         case .attestVerify: try verifyAttestation()
         case .identityKeys: try answerKeySet()
-        case .assertToken, nil: throw Refusal(.internalFailure, detail: "endpoint")
+        case .assertToken, nil: throw Refusal(.internalFailure, .endpoint)
         }
     }
 
@@ -42,12 +42,12 @@ extension Exchange {
     private func answerChallenge(_ purpose: ChallengePurpose) throws(Refusal) -> Step {
         switch head.methodKind {
         case .get, .head, .post: break
-        default: throw Refusal(.methodNotAllowed, detail: "endpoint")
+        default: throw Refusal(.methodNotAllowed, .endpoint)
         }
         let keyID = try queriedKeyID()
         if purpose == .attestation { try checkAttestRollout(keyID) }
         guard let token = worker.makeChallenge(purpose, keyID: keyID) else {
-            throw Refusal(.storeUnavailable, detail: "counters")
+            throw Refusal(.storeUnavailable, .counters)
         }
         let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)
         var response: LocalResponse
@@ -70,16 +70,18 @@ extension Exchange {
     /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not. Nil
     /// only where nothing asks for one: a client that did would not notice an unbound challenge.
     private func queriedKeyID() throws(Refusal) -> KeyID? {
-        guard let value = try queried("key_id") else { return nil }
+        guard let value = try queried("key_id", else: .keyIDBase64) else { return nil }
         guard let keyID = KeyID(base64: value.span) else {
             throw Refusal(
-                .badRequest, detail: "key_id", explanation: "key_id is not base64 of 32 bytes.")
+                .badRequest, .keyIDBase64, explanation: "key_id is not base64 of 32 bytes.")
         }
         return keyID
     }
 
     /// The one value of a parameter of the query.
-    func queried(_ name: StaticString) throws(Refusal) -> [UInt8]? {
+    func queried(
+        _ name: StaticString, else check: Cause.Check
+    ) throws(Refusal) -> [UInt8]? {
         let headBytes = headBytes
         let target = headBytes.span.extracting(head.originTarget)
         do throws(QueryFault) {
@@ -88,11 +90,11 @@ extension Exchange {
             throw switch error {
             case .badlyEncoded:
                 Refusal(
-                    .badRequest, detail: "query",
+                    .badRequest, .query,
                     explanation: "The query is not percent-encoded as it should be.")
             case .repeated:
                 Refusal(
-                    .badRequest, detail: name.description,
+                    .badRequest, check,
                     explanation: "A parameter of the query is given more than once.")
             }
         }

@@ -17,7 +17,7 @@ extension Exchange {
         let cohort = try attestCohort(keyID)
         guard !Rollout.includes(cohort: cohort, percent: percent) else { return }
         var refusal = Refusal(
-            .rateLimited, detail: "attest_rollout",
+            .rateLimited, .attestRollout,
             explanation: "This installation may attest later.")
         // Those who wait do not come back together.
         let seconds = UInt64(rollout.retryAfter.components.seconds)
@@ -26,12 +26,12 @@ extension Exchange {
     }
 
     private func attestCohort(_ keyID: KeyID?) throws(Refusal) -> Int {
-        guard let name = try queried("installation") else {
+        guard let name = try queried("installation", else: .installation) else {
             return keyID.map { Rollout.cohort(of: $0.digest) } ?? addressCohort
         }
         guard (1...Self.installationByteCountMax).contains(name.count) else {
             throw Refusal(
-                .badRequest, detail: "installation",
+                .badRequest, .installation,
                 explanation: "installation is empty or longer than 128 bytes.")
         }
         return Rollout.cohort(ofName: name.span)

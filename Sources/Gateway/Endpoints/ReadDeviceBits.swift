@@ -12,15 +12,13 @@ enum DeviceTokenFate: String, CaseIterable {
     case unavailable
 
     fileprivate init(_ refusal: Refusal) {
-        switch (refusal.reason, refusal.detail) {
+        switch (refusal.reason, refusal.cause) {
         case (.storeUnavailable, _), (.gatewayBusy, _), (.rateLimited, _): self = .unavailable
-        case (_, Self.missingDetail): self = .missing
-        case (_, "device_token_spent"): self = .spent
+        case (_, .check(.deviceTokenMissing)): self = .missing
+        case (_, .check(.deviceTokenSpent)): self = .spent
         default: self = .invalid
         }
     }
-
-    static let missingDetail = "device_token_missing"
 
     var index: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
@@ -70,13 +68,13 @@ extension Exchange {
                 worker.meter.enrols(fate, nil)
                 throw error
             }
-            if fate != .missing { detail = error.detail }
+            if fate != .missing { cause = error.cause }
             // Nobody gains by a bit that is set, whoever has shown the token before.
             return DeviceReading(fate: fate, bits: bits == .neverSet ? nil : bits)
         }
     }
 
     private static let missingToken = Refusal(
-        .deviceTokenInvalid, detail: DeviceTokenFate.missingDetail,
+        .deviceTokenInvalid, .deviceTokenMissing,
         explanation: "Send a token of DeviceCheck with the attestation.")
 }

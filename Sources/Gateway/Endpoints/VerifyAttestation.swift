@@ -58,12 +58,12 @@ extension Exchange {
                     upTo: worker.wallMilliseconds / 1000,
                     skewSeconds: site.settings.trust.clockSkew.components.seconds))
             guard verified.fields.kind == .attest else {
-                detail = "receipt_type"
+                cause = .check(.receiptType)
                 return nil
             }
             return (receipt, verified.fields)
         } catch {
-            detail = "receipt_" + error.code
+            cause = .receiptFailed(error)
             return nil
         }
     }
@@ -80,22 +80,22 @@ extension Exchange {
         let members = try withWholeBody { json in Self.members(of: json, byteCountMax: limit) }
         guard let members else {
             throw Refusal(
-                .badRequest, detail: "json", explanation: "The body is not one JSON object.")
+                .badRequest, .bodyNotJSON, explanation: "The body is not one JSON object.")
         }
         guard let keyText = members[0], let attestationText = members[1],
             let challenge = members[2]
         else {
             throw Refusal(
-                .badRequest, detail: "members",
+                .badRequest, .members,
                 explanation: "key_id, attestation and challenge must be strings.")
         }
         guard let keyID = KeyID(base64: keyText.span) else {
             throw Refusal(
-                .badRequest, detail: "key_id", explanation: "key_id is not base64 of 32 bytes.")
+                .badRequest, .keyIDBase64, explanation: "key_id is not base64 of 32 bytes.")
         }
         guard let attestation = Base64.decode(attestationText.span) else {
             throw Refusal(
-                .badRequest, detail: "attestation", explanation: "attestation is not base64.")
+                .badRequest, .attestationBase64, explanation: "attestation is not base64.")
         }
         return AttestationRequest(keyID: keyID, attestation: attestation, challenge: challenge)
     }
@@ -126,16 +126,16 @@ extension Exchange {
             challenge = opened
             (hashed, other) = (decoded, nil)
         } else {
-            throw Refusal(.challengeExpired, detail: "not_ours")
+            throw Refusal(.challengeExpired, .notOurs)
         }
         guard challenge.purpose == .attestation else {
-            throw Refusal(.challengeExpired, detail: "purpose")
+            throw Refusal(.challengeExpired, .purpose)
         }
         guard challenge.keyID == nil || challenge.keyID == keyID else {
-            throw Refusal(.challengeExpired, detail: "other_key")
+            throw Refusal(.challengeExpired, .otherKey)
         }
         guard challenge.remainingMilliseconds(at: worker.wallMilliseconds) != nil else {
-            throw Refusal(.challengeExpired, detail: "age")
+            throw Refusal(.challengeExpired, .age)
         }
         return (challenge, hashed, other)
     }
@@ -151,7 +151,7 @@ extension Exchange {
         } catch {
             // Another key of the same Mac would be refused as well.
             throw Refusal(
-                .attestationInvalid, detail: error.code,
+                .attestationInvalid, .attestationFailed(error),
                 action: error == .macSecurityReduced ? Reason.Action.none : nil)
         }
     }
@@ -173,8 +173,8 @@ extension Exchange {
             phase = .recordAccess
             advance()
         case .success(.revoked): refuse(Refusal(.keyRevoked))
-        case .success(.erased): refuse(Refusal(.attestationInvalid, detail: "erased"))
-        case .success(.challengeSpent): refuse(Refusal(.challengeExpired, detail: "spent"))
+        case .success(.erased): refuse(Refusal(.attestationInvalid, .erased))
+        case .success(.challengeSpent): refuse(Refusal(.challengeExpired, .spent))
         case .failure(let error):
             worker.log.repeatedEvent("registry_failed", error.description)
             refuse(Refusal(error))

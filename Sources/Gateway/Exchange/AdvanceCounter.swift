@@ -83,28 +83,28 @@ extension Exchange {
         switch verdict {
         case .accepted: return
         case .replayed: throw Refusal(.assertionReplayed)
-        case .challengeSpent: throw Refusal(.challengeExpired, detail: "spent")
+        case .challengeSpent: throw Refusal(.challengeExpired, .spent)
         case .counterUsed:
             reportConflict()
-            throw Refusal(.assertionReplayed, detail: "counter_conflict")
-        case .counterTooLow: throw Refusal(.assertionReplayed, detail: "counter_too_low")
+            throw Refusal(.assertionReplayed, .counterConflict)
+        case .counterTooLow: throw Refusal(.assertionReplayed, .counterTooLow)
         case .rateLimited(let index, let wait): throw keyRateRefusal(index, wait)
         case .revoked:
             if let evidence { worker.keyCache.invalidate([evidence.keyID]) }
             throw Refusal(.keyRevoked)
-        case .challengeExpired: throw Refusal(.challengeExpired, detail: "age")
-        case .incarnationChanged: throw Refusal(.challengeExpired, detail: "incarnation")
+        case .challengeExpired: throw Refusal(.challengeExpired, .age)
+        case .incarnationChanged: throw Refusal(.challengeExpired, .incarnation)
         case .stateHealed:
             reportHealing()
             throw Refusal(
-                .storeUnavailable, detail: "counter_state",
+                .storeUnavailable, .counterState,
                 explanation: "the assertion may have been used: sign again", action: .signAgain)
-        case .unavailable: throw Refusal(.storeUnavailable, detail: "counters")
-        case .full: throw Refusal(.gatewayBusy, detail: "counters_full")
+        case .unavailable: throw Refusal(.storeUnavailable, .counters)
+        case .full: throw Refusal(.gatewayBusy, .countersFull)
         case .unknown:
             // Perhaps accepted: the client must sign again with a new counter and challenge.
             throw Refusal(
-                .storeUnavailable, detail: "counters_unknown",
+                .storeUnavailable, .countersUnknown,
                 explanation: "the assertion may have been used: sign again", action: .signAgain)
         }
     }

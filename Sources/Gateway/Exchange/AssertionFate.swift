@@ -16,10 +16,10 @@ extension Exchange {
         guard evidence != nil else { return nil }
         if isHotCounterAdvanced || durableOutcome == .success(.advanced) { return .spent }
         switch refusal.reason {
-        case .assertionReplayed where refusal.detail == nil: return .spent
+        case .assertionReplayed where refusal.cause == nil: return .spent
         case .storeUnavailable where phase == .advanceCounter:
             // Where the counters were not asked at all nothing happened.
-            return counterVerdict == .unavailable || refusal.detail == "counters"
+            return counterVerdict == .unavailable || refusal.cause == .check(.counters)
                 ? .unspent : .unknown
         default: return .unspent
         }

@@ -18,7 +18,7 @@ extension Exchange {
         guard policy.mode == .enforce, rolloutPercent == nil, !refusal.reason.isBound else {
             return refusal
         }
-        return Refusal(.storeUnavailable, detail: "rollout")
+        return Refusal(.storeUnavailable, .rollout)
     }
 
     /// What is hashed of a key never changes, nor does its cohort.
@@ -47,7 +47,7 @@ extension Exchange {
         guard routeIndex != nil, policy.mode != .off else { return nil }
         if decision == .verified { return .verified }
         if let bucket { return bucket }
-        if let bucket = bucket(of: Refusal(reason, detail: detail)) { return bucket }
+        if let bucket = bucket(of: Refusal(reason, cause)) { return bucket }
         // What became of it later is not its proof's fault.
         return verified != nil || token != nil ? .verified : nil
     }
@@ -55,7 +55,7 @@ extension Exchange {
     /// What its proof was worth, also where that was not enough.
     var provedTier: TrustTier {
         guard tier == .none else { return tier }
-        return switch Refusal(reason, detail: detail).shortfall {
+        return switch Refusal(reason, cause).shortfall {
         case .missing, .invalid, .unjudged: .none
         case .lowerTier, nil: worth
         }
@@ -69,7 +69,7 @@ extension Exchange {
     /// Whether it was refused for what its proof is worth, also by the limit for such requests.
     var isRefusedByProof: Bool {
         guard decision == .refused else { return false }
-        return isBeyondShortfall || bucket(of: Refusal(reason, detail: detail)) != nil
+        return isBeyondShortfall || bucket(of: Refusal(reason, cause)) != nil
     }
 
     /// Whether a request without a proof has the looks of an app on Apple's systems: it names a

@@ -12,7 +12,7 @@ extension Exchange {
         for field in head.fields where field.known == .maxForwards {
             let count = ASCII.decimal(headBytes.span.extracting(field.value))
             guard allowed == nil, let count else {
-                throw Refusal(.badRequest, detail: "max_forwards_invalid")
+                throw Refusal(.badRequest, .maxForwardsInvalid)
             }
             allowed = count
         }

@@ -20,7 +20,7 @@ extension Exchange {
             try checkTokenExchange()
         } else if endpoint != nil {
             if endpoint == .attestVerify, head.methodKind != .post {
-                throw Refusal(.methodNotAllowed, detail: "endpoint")
+                throw Refusal(.methodNotAllowed, .endpoint)
             }
             return .next
         }
@@ -47,7 +47,7 @@ extension Exchange {
                     : Refusal(
                         accepts.isDisjoint(with: [.token, .developer])
                             ? .deviceTokenInvalid : .tokenInvalid,
-                        detail: Refusal.tokenMissingDetail))
+                        .tokenMissing))
         }
         return .next
     }
@@ -83,7 +83,7 @@ extension Exchange {
         if isOnlyObserved {
             decision = .observed
             reason = refusal.reason
-            detail = refusal.detail
+            cause = refusal.cause
         } else if policy.onStoreFailure == .tokensOnly, found.reason == .storeUnavailable,
             let token
         {

@@ -30,7 +30,7 @@ extension Exchange {
 
     private func authenticDeveloperToken() throws(Refusal) -> DeveloperToken {
         guard let routeIndex, case .value(let range) = uniqueField(site.fieldNames.token) else {
-            throw Refusal(.tokenInvalid, detail: "token_repeated")
+            throw Refusal(.tokenInvalid, .tokenRepeated)
         }
         let headBytes = headBytes
         let opened: DeveloperToken
@@ -39,13 +39,13 @@ extension Exchange {
                 headBytes.span.extracting(range), for: site.settings.routes[routeIndex].name,
                 at: worker.wallMilliseconds / 1000, lifeMax: site.developerTokenLifeMax)
         } catch {
-            throw Refusal(.tokenInvalid, detail: error.rawValue)
+            throw Refusal(.tokenInvalid, .tokenFailed(error))
         }
         // Kept also where it is refused now: whose it was is for the log.
         developerToken = opened
         let revoked = site.revokedDeveloperTokens
         guard !revoked.contains(opened.name), !revoked.contains(opened.id) else {
-            throw Refusal(.tokenInvalid, detail: SessionTokenFailure.revoked.rawValue)
+            throw Refusal(.tokenInvalid, .tokenFailed(.revoked))
         }
         return opened
     }

@@ -39,7 +39,7 @@ extension Exchange {
                 descriptorMax: worker.hub.descriptors.requestMax)
         } catch {
             worker.log.repeatedEvent("body_file_failed", error.description)
-            return Refusal(.gatewayBusy, detail: "body_file")
+            return Refusal(.gatewayBusy, .bodyFile)
         }
         return nil
     }
@@ -56,7 +56,7 @@ extension Exchange {
             }
         } catch {
             worker.log.repeatedEvent("body_file_failed", error.description)
-            throw Refusal(.gatewayBusy, detail: "body_file")
+            throw Refusal(.gatewayBusy, .bodyFile)
         }
         return use(text.readable)
     }

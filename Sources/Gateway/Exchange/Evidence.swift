@@ -24,23 +24,24 @@ extension Exchange {
     func checkProofHeaders() throws(Refusal) {
         let assertion = try decodedField(
             site.fieldNames.assertion, byteCountMax: site.settings.limits.assertionByteCountMax,
-            detail: "assertion")
+            refusing: (.assertionRepeated, .assertionBase64))
         guard let assertion else { throw Refusal(.assertionRequired) }
         do throws(AssertionFailure) {
             _ = try UnverifiedAssertion(parsing: assertion.span)
         } catch {
-            throw Refusal(.assertionMalformed, detail: error.description)
+            throw Refusal(.assertionMalformed, .assertionFailed(error))
         }
         _ = try headerKeyID()
         _ = try decodedField(
-            site.fieldNames.clientData, byteCountMax: 32, detail: "client_data")
+            site.fieldNames.clientData, byteCountMax: 32,
+            refusing: (.clientDataRepeated, .clientDataBase64))
     }
 
     /// Reads assertion, client data, challenge and key id from where the route says they are.
     func gatherEvidence() throws(Refusal) -> Evidence {
         let assertion = try decodedField(
             site.fieldNames.assertion, byteCountMax: site.settings.limits.assertionByteCountMax,
-            detail: "assertion")
+            refusing: (.assertionRepeated, .assertionBase64))
         guard let assertion else { throw Refusal(.assertionRequired) }
         switch policy.clientData {
         case .header: return try evidenceInHeader(assertion)
@@ -51,15 +52,16 @@ extension Exchange {
     private func evidenceInHeader(_ assertion: [UInt8]) throws(Refusal) -> Evidence {
         let limit = site.settings.limits.clientDataByteCountMax
         let encoded = try decodedField(
-            site.fieldNames.clientData, byteCountMax: limit, detail: "client_data")
+            site.fieldNames.clientData, byteCountMax: limit,
+            refusing: (.clientDataRepeated, .clientDataBase64))
         guard let encoded else {
-            throw Refusal(.assertionMalformed, detail: "client_data_missing")
+            throw Refusal(.assertionMalformed, .clientDataMissing)
         }
         let clientData: RequestClientData
         do {
             clientData = try RequestClientData(parsing: encoded.span, byteCountMax: limit)
         } catch {
-            throw Refusal(.assertionMalformed, detail: error.code)
+            throw Refusal(.assertionMalformed, .clientDataFailed(error))
         }
         let challenge = try challenge(clientData.challenge)
         return Evidence(
@@ -71,10 +73,11 @@ extension Exchange {
     /// The client data is the body: older samples, which sign neither method nor path.
     private func evidenceInBody(_ assertion: [UInt8]) throws(Refusal) -> Evidence {
         if let hash = try decodedField(
-            site.fieldNames.clientData, byteCountMax: 32, detail: "client_data"),
+            site.fieldNames.clientData, byteCountMax: 32,
+            refusing: (.clientDataRepeated, .clientDataBase64)),
             Bytes32(hash) != bodyDigest
         {
-            throw Refusal(.bodyMismatch, detail: "client_data_hash")
+            throw Refusal(.bodyMismatch, .clientDataHash)
         }
         let members = try bodyMembers()
         let challenge = try challenge(members.challenge)
@@ -92,7 +95,7 @@ extension Exchange {
         if let opened = Self.open(text.span, site.sealer) { return opened }
         // Sealed with a key that is gone, it may have been spent; other words are the app's own.
         if policy.challenge == .off, !Self.looksLikeChallenge(text.span) { return nil }
-        throw Refusal(.challengeExpired, detail: "not_ours")
+        throw Refusal(.challengeExpired, .notOurs)
     }
 
     static func open(_ text: Span<UInt8>, _ sealer: ChallengeSealer) -> Challenge? {
@@ -113,36 +116,38 @@ extension Exchange {
     private func keyID(signed: KeyID?, challenge: Challenge?) throws(Refusal) -> KeyID {
         let header = try headerKeyID()
         if let signed, let header, signed != header {
-            throw Refusal(.assertionMalformed, detail: "key_ids_differ")
+            throw Refusal(.assertionMalformed, .keyIDsDiffer)
         }
         guard let keyID = signed ?? header ?? challenge?.keyID else {
-            throw Refusal(.assertionMalformed, detail: "key_id_missing")
+            throw Refusal(.assertionMalformed, .keyIDMissing)
         }
         return keyID
     }
 
     private func headerKeyID() throws(Refusal) -> KeyID? {
-        let named = try decodedField(site.fieldNames.keyID, byteCountMax: 32, detail: "key_id")
+        let named = try decodedField(
+            site.fieldNames.keyID, byteCountMax: 32, refusing: (.keyIDRepeated, .keyIDFieldBase64))
         let header = named.flatMap { Bytes32($0) }.map(KeyID.init(digest:))
         if named != nil, header == nil {
-            throw Refusal(.assertionMalformed, detail: "key_id_length")
+            throw Refusal(.assertionMalformed, .keyIDLength)
         }
         return header
     }
 
     /// The base64 value of the one field in `names`; nil where there is none.
     private func decodedField(
-        _ names: FieldNameSet, byteCountMax: Int, detail: String
+        _ names: FieldNameSet, byteCountMax: Int,
+        refusing checks: (repeated: Cause.Check, base64: Cause.Check)
     ) throws(Refusal) -> [UInt8]? {
         switch uniqueField(names) {
         case .absent: return nil
-        case .repeated: throw Refusal(.assertionMalformed, detail: detail + "_repeated")
+        case .repeated: throw Refusal(.assertionMalformed, checks.repeated)
         case .value(let range):
             let headBytes = headBytes
             let text = headBytes.span.extracting(range)
             let isShort = text.count <= (byteCountMax + 2) / 3 * 4
             guard isShort, let bytes = Base64.decode(text), bytes.count <= byteCountMax else {
-                throw Refusal(.assertionMalformed, detail: detail + "_base64")
+                throw Refusal(.assertionMalformed, checks.base64)
             }
             return bytes
         }

@@ -150,7 +150,8 @@ final class Exchange {
     var reason = Reason.ok
     /// What its proof, or the lack of one, was found to be, where that was nothing good.
     var bucket: RequestBucket?
-    var detail: String?
+    /// What exactly, if there is more to say than the reason.
+    var cause: Cause?
     var responseStatus: UInt16 = 0
     var responseByteCount = 0
     var upstreamStartedAt = MonotonicInstant(nanoseconds: 0)
@@ -246,7 +247,7 @@ final class Exchange {
         decision = .undecided
         reason = .ok
         bucket = nil
-        detail = nil
+        if cause != nil { cause = nil }
         responseStatus = 0
         responseByteCount = 0
         upstreamAddress = nil
@@ -333,7 +334,7 @@ final class Exchange {
         decision = .refused
         tier = .none
         reason = refusal.reason
-        detail = refusal.detail
+        cause = refusal.cause
         // Of a body that goes on as it comes, the upstream may have a part.
         upstream?.abandon()
         upstream = nil

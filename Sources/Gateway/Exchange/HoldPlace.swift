@@ -11,7 +11,7 @@ extension Exchange {
             let network = origin?.address.ipv6Form?.limitedNetwork
         else { return }
         guard pool.requests.take(network, share: share, of: pool.placeCount) else {
-            var refusal = Refusal(.rateLimited, detail: "requests_per_address")
+            var refusal = Refusal(.rateLimited, .requestsPerAddress)
             refusal.retryAfterSeconds = 1
             throw refusal
         }
@@ -36,7 +36,7 @@ extension Exchange {
     /// Another client needs its place.
     func makeRoom() {
         let reason: Reason = isAnswerStarted ? .clientClosed : .requestTimeout
-        refuse(Refusal(reason, detail: "made_room"))
+        refuse(Refusal(reason, .madeRoom))
     }
 }
 

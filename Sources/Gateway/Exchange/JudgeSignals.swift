@@ -164,7 +164,7 @@ extension Exchange {
             guard let rule = rules.rule(of: signal) else { continue }
             switch rule.action {
             case .observe: continue
-            case .deny: throw Refusal(.abuseSuspected, detail: "signal: \(rule.name)")
+            case .deny: throw Refusal(.abuseSuspected, .signal(name: rule.name.description))
             case .limit: if let limit = rule.rateLimit { try take([limit], isTrial: isTrial) }
             }
         }

@@ -10,8 +10,8 @@ extension Exchange {
     /// Where all are busy it waits in the upstream's line.
     func leaseUpstream() throws(Refusal) -> Step {
         // The border: nothing crosses it that nobody decided about, whatever went wrong before.
-        guard decision.forwards else { throw Refusal(.internalFailure, detail: "undecided") }
-        guard let pool else { throw Refusal(.internalFailure, detail: "no_route") }
+        guard decision.forwards else { throw Refusal(.internalFailure, .undecided) }
+        guard let pool else { throw Refusal(.internalFailure, .noRoute) }
         switch pool.lease(for: self) {
         case .connection(let connection):
             if upstreamAttempts == 0 { pool.budget.deposit() }
@@ -26,7 +26,7 @@ extension Exchange {
             waitingPool = pool
             isCalled = false
             return .wait
-        case .refused(let detail): throw Refusal(.upstreamBusy, detail: detail)
+        case .refused(let check): throw Refusal(.upstreamBusy, check)
         }
     }
 
@@ -41,7 +41,7 @@ extension Exchange {
     /// No connection came free in time.
     func waitedTooLong() {
         waitingPool = nil
-        refuse(Refusal(.upstreamBusy, detail: "queue_timeout"))
+        refuse(Refusal(.upstreamBusy, .queueTimeout))
     }
 
     /// Whom the request is from, for ``BalancePolicy/hashKey``: the proved key, else the client's

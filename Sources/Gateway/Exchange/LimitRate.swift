@@ -53,7 +53,7 @@ extension Exchange {
     func keyRateRefusal(_ index: Int, _ waitMilliseconds: Int) -> Refusal {
         let limits = routeIndex.map { site.rateLimits.routes[$0].verified } ?? []
         let name = index < limits.count ? limits[index].name : ""
-        var refusal = Refusal(.rateLimited, detail: "rate: " + name)
+        var refusal = Refusal(.rateLimited, .rate(limit: name, shortfall: nil))
         refusal.retryAfterSeconds = UInt64(max(0, waitMilliseconds)) / 1000 + 1
         return refusal
     }
@@ -76,7 +76,7 @@ extension Exchange {
         guard let wait else { return }
         isBeyondShortfall = true
         bucket = bucket(of: cause)
-        throw Self.refusal(limit, wait, " (\(cause.reason.code))")
+        throw Self.refusal(limit, wait, cause.reason)
     }
 
     func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
@@ -89,9 +89,9 @@ extension Exchange {
     }
 
     private static func refusal(
-        _ limit: RateLimit, _ waitNanoseconds: UInt64, _ cause: String = ""
+        _ limit: RateLimit, _ waitNanoseconds: UInt64, _ shortfall: Reason? = nil
     ) -> Refusal {
-        var refusal = Refusal(.rateLimited, detail: "rate: " + limit.name + cause)
+        var refusal = Refusal(.rateLimited, .rate(limit: limit.name, shortfall: shortfall))
         refusal.retryAfterSeconds = waitNanoseconds / 1_000_000_000 + 1
         return refusal
     }

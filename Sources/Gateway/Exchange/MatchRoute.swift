@@ -56,7 +56,7 @@ extension Exchange {
             // OPTIONS * is about the gateway itself (RFC 9110 section 9.3.7).
             return answer(LocalResponse(status: 200))
         case .authority:
-            throw Refusal(.notImplemented, detail: "connect")
+            throw Refusal(.notImplemented, .connect)
         }
         let target = bytes.extracting(head.originTarget)
         let method = bytes.extracting(head.method)
@@ -68,8 +68,8 @@ extension Exchange {
             let traits = routes.usesTraits ? traits(for: routes) : .plain
             switch routes.match(method: method, path: path, traits: traits) {
             case .route(let index): try use(route: index, spellings: [])
-            case .none: throw Refusal(.notFound, detail: "no_route")
-            case .refused(let fault): throw Refusal(.badRequest, detail: fault.code.description)
+            case .none: throw Refusal(.notFound, .noRoute)
+            case .refused(let fault): throw Refusal(.badRequest, .httpFault(fault))
             }
         case .normalized(_, let spellings):
             let normalForm = normalPath
@@ -81,11 +81,11 @@ extension Exchange {
                 scratch: &normalPath)
             {
             case .route(let index): try use(route: index, spellings: spellings)
-            case .none: throw Refusal(.notFound, detail: "no_route")
-            case .refused(let fault): throw Refusal(.badRequest, detail: fault.code.description)
+            case .none: throw Refusal(.notFound, .noRoute)
+            case .refused(let fault): throw Refusal(.badRequest, .httpFault(fault))
             }
         case .refused(let fault):
-            throw Refusal(.badRequest, detail: fault.code.description)
+            throw Refusal(.badRequest, .httpFault(fault))
         }
         return .next
     }
@@ -127,7 +127,7 @@ extension Exchange {
         guard treatment.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
         guard spellings.isSubset(of: [.pathParameters, .encodedControl]) else {
-            throw Refusal(.badRequest, detail: HTTPFault.pathAmbiguous.code.description)
+            throw Refusal(.badRequest, .httpFault(.pathAmbiguous))
         }
     }
 }

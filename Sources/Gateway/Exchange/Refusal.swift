@@ -3,8 +3,8 @@ import KeyStore
 /// Why an exchange ended without its upstream's answer.
 struct Refusal: Error, Equatable {
     let reason: Reason
-    /// For log and metrics only: which check failed. Never sent to the client.
-    let detail: String?
+    /// Which check failed. Never sent to the client.
+    let cause: Cause?
     /// Human-readable, sent as the problem's `detail` (RFC 9457 section 3.1.4).
     let explanation: StaticString?
     /// When it is worth to try again; nil for the reason's own `Retry-After`.
@@ -13,25 +13,32 @@ struct Refusal: Error, Equatable {
     let action: Reason.Action?
 
     init(
-        _ reason: Reason, detail: String? = nil, explanation: StaticString? = nil,
+        _ reason: Reason, _ cause: Cause? = nil, explanation: StaticString? = nil,
         action: Reason.Action? = nil
     ) {
         self.action = action
         self.reason = reason
-        self.detail = detail
+        self.cause = cause
         self.explanation = explanation
+    }
+
+    init(
+        _ reason: Reason, _ check: Cause.Check, explanation: StaticString? = nil,
+        action: Reason.Action? = nil
+    ) {
+        self.init(reason, .check(check), explanation: explanation, action: action)
     }
 
     /// What the registry did not do: for a failure of its own, or because too many wait for it.
     init(_ error: StoreError) {
         switch error.kind {
-        case .failure: self.init(.storeUnavailable, detail: "registry")
-        case .queueFull: self.init(.gatewayBusy, detail: "registry_queue")
+        case .failure: self.init(.storeUnavailable, .registry)
+        case .queueFull: self.init(.gatewayBusy, .registryQueue)
         }
     }
 
     static func == (left: Refusal, right: Refusal) -> Bool {
-        left.reason == right.reason && left.detail == right.detail
+        left.reason == right.reason && left.cause == right.cause
     }
 }
 

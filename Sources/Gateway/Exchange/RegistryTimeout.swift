@@ -17,7 +17,7 @@ extension Exchange {
         let isBusy = !isWriteAwaited && worker.registryAnsweredAt > start
         let refusal = Refusal(
             isBusy ? .gatewayBusy : .storeUnavailable,
-            detail: isWriteAwaited ? "registry_unknown" : "registry_timeout")
+            isWriteAwaited ? .registryUnknown : .registryTimeout)
         do throws(Refusal) {
             guard endpoint == nil else { throw refusal }
             try refuseOrObserve(refusal)

@@ -25,7 +25,7 @@ extension Exchange {
     /// The client's SETTINGS have no room for the answer's head (RFC 9113 section 6.5.2), and the
     /// server has done nothing wrong.
     func refuseLargeHead() {
-        refuse(Refusal(.upstreamFailed, detail: "head_too_large_for_client"))
+        refuse(Refusal(.upstreamFailed, .headTooLargeForClient))
     }
 
     /// More of the answer's body. False where the client is slow: wait for ``clientIsReady()``.

@@ -26,9 +26,9 @@ extension Exchange: DeadlineHandler {
         guard number != 0, !isAnswerStarted else { return }
         switch phase {
         case .digestBody where !isBodyComplete:
-            refuse(Refusal(.requestTimeout, detail: "request_timeout"))
+            refuse(Refusal(.requestTimeout, .requestTimeout))
         case .leaseUpstream, .relayResponse:
-            refuse(Refusal(.upstreamTimeout, detail: "request_timeout"))
+            refuse(Refusal(.upstreamTimeout, .requestTimeout))
         default:
             // A head that is still coming, or a store that is being asked: both have bounds of
             // their own, and what a store has accepted must not be told to have failed.

@@ -31,7 +31,8 @@ enum UpstreamFailure: Equatable {
         }
     }
 
-    var detail: String {
+    /// For logs and events.
+    var text: String {
         switch self {
         case .connect(let description): "connect: " + description
         case .broken(let description): "broken: " + description
@@ -50,7 +51,7 @@ enum UpstreamFailure: Equatable {
     /// What it is for a request that waited for the connection to be ready: no byte of it was sent.
     var beforeConnecting: UpstreamFailure {
         switch self {
-        case .broken, .malformed: .connect(description: detail)
+        case .broken, .malformed: .connect(description: text)
         default: self
         }
     }
@@ -78,7 +79,7 @@ extension Exchange {
             }
             worker.meter.add(.retriesDenied)
         }
-        refuse(Refusal(failure.reason, detail: failure.detail))
+        refuse(Refusal(failure.reason, .upstreamFailed(failure)))
     }
 
     /// The connection takes fewer requests at once than it was thought to.

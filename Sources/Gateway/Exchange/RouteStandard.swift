@@ -81,10 +81,10 @@ extension Refusal {
     /// Which of the route's policies has a say in it; nil where none has.
     var shortfall: Shortfall? {
         switch reason {
-        case .assertionRequired: detail == Self.tierDetail ? .lowerTier : .missing
-        case .riskTooHigh: detail == Self.tierDetail ? .lowerTier : nil
+        case .assertionRequired: cause == .check(.tier) ? .lowerTier : .missing
+        case .riskTooHigh: cause == .check(.tier) ? .lowerTier : nil
         case .tokenInvalid, .deviceTokenInvalid:
-            detail == Self.tokenMissingDetail ? .missing : .invalid
+            cause == .check(.tokenMissing) ? .missing : .invalid
         case .assertionMalformed, .assertionInvalid, .assertionReplayed, .challengeExpired,
             .challengeRequired, .requestMismatch, .bodyMismatch, .keyUnknown, .keyRevoked:
             .invalid
@@ -94,9 +94,7 @@ extension Refusal {
     }
 
     /// By whatever proof: the app is right, and this route is not for it.
-    static let appMismatch = Refusal(.distributionNotAllowed, detail: "app_mismatch")
-    static let tierDetail = "tier"
-    static let tokenMissingDetail = "token_missing"
+    static let appMismatch = Refusal(.distributionNotAllowed, .appMismatch)
 }
 
 extension Exchange {
@@ -113,7 +111,7 @@ extension Exchange {
         }
         self.shortfall = shortfall
         reason = refusal.reason
-        detail = refusal.detail
+        cause = refusal.cause
     }
 
     private func shortfallPolicy(_ shortfall: Shortfall) -> (ShortfallAction, RateLimit?) {
@@ -142,7 +140,7 @@ extension Exchange {
         self.tier = tier
         worth = tier
         guard tier < policy.minTier else { return }
-        let refusal = Refusal(reason, detail: Refusal.tierDetail)
+        let refusal = Refusal(reason, .tier)
         if isOnlyObserved { throw refusal }
         try tolerate(refusal)
     }
@@ -155,13 +153,13 @@ extension Exchange {
         let environment =
             (key?.environment ?? token?.environment ?? device?.environment)?.asSet ?? .all
         guard standard.environments.isSuperset(of: environment) else {
-            throw Refusal(.distributionNotAllowed, detail: "environment")
+            throw Refusal(.distributionNotAllowed, .environment)
         }
         let category = validationCategory
         guard standard.categories.contains(category) else {
             throw Refusal(
                 .distributionNotAllowed,
-                detail: category == nil ? "category_missing" : "category")
+                category == nil ? .categoryMissing : .category)
         }
         if let risk = standard.risk, risk.isAbove(key?.riskMetric) {
             try meet(risk, limit: standard.riskLimit)
@@ -170,9 +168,9 @@ extension Exchange {
         switch versions.verdict(version: bundleVersion, appID: app?.id ?? token?.appID) {
         case .current: break
         case .outdated: isOutdated = true
-        case .tooOld: throw Refusal(.appOutdated, detail: "version")
-        case .malformed: throw Refusal(.appOutdated, detail: "version_malformed")
-        case .missing: throw Refusal(.appOutdated, detail: "version_missing")
+        case .tooOld: throw Refusal(.appOutdated, .version)
+        case .malformed: throw Refusal(.appOutdated, .versionMalformed)
+        case .missing: throw Refusal(.appOutdated, .versionMissing)
         }
     }
 

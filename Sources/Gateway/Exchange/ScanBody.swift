@@ -41,7 +41,7 @@ extension Exchange {
             findings = try bodyScan.finish()
         } catch {
             guard policy.challenge == .required else { return (nil, nil) }
-            throw Refusal(.challengeRequired, detail: "body_is_not_json")
+            throw Refusal(.challengeRequired, .bodyIsNotJSON)
         }
         let names = bodyNames
         func member(_ name: [UInt8]) -> JSONMember {
@@ -49,7 +49,7 @@ extension Exchange {
         }
         // Signed for a request in the other shape, whose method and path nobody compares here.
         guard Self.clientDataNames.contains(where: { member($0) == .absent }) else {
-            throw Refusal(.assertionMalformed, detail: "body_is_client_data")
+            throw Refusal(.assertionMalformed, .bodyIsClientData)
         }
         let keyIDMember = policy.keyIDMember.map { member(Array($0.utf8)) } ?? .absent
         let keyID = try keyID(in: keyIDMember)
@@ -65,7 +65,7 @@ extension Exchange {
             if let keyID = KeyID(base64: text.span) { return keyID }
         case .other, .repeated: break
         }
-        throw Refusal(.assertionMalformed, detail: "key_id_member")
+        throw Refusal(.assertionMalformed, .keyIDMember)
     }
 
     private func challenge(
@@ -78,14 +78,14 @@ extension Exchange {
         case .repeated:
             throw Refusal(
                 policy.challenge == .off ? .assertionMalformed : .challengeRequired,
-                detail: "challenge_repeated")
+                .challengeRepeated)
         }
         guard policy.challenge == .off else { return named }
         // A route that names another member may have accepted this body: under whatever name, a
         // challenge of ours must be spent. One is: with two the body would be good twice.
         let ours = Set(findings.candidates.filter { isOurs($0) })
         guard !findings.hasMoreCandidates, ours.count < 2 else {
-            throw Refusal(.assertionMalformed, detail: "challenges_too_many")
+            throw Refusal(.assertionMalformed, .challengesTooMany)
         }
         return ours.first ?? named
     }

@@ -47,10 +47,10 @@ extension Exchange {
             $0.id == token.appID && $0.environments.contains(token.environment)
         }
         guard isConfigured else {
-            return try refuseOrObserve(Refusal(.keyUnknown, detail: "app_not_configured"))
+            return try refuseOrObserve(Refusal(.keyUnknown, .appNotConfigured))
         }
         try meetStandard(.token)
-        if shortfall == nil { detail = "revocation_unknown" }
+        if shortfall == nil { cause = .check(.revocationUnknown) }
         try acceptToken()
     }
 
@@ -63,10 +63,10 @@ extension Exchange {
     private func authenticToken() throws(Refusal) -> SessionToken {
         if let token { return token }
         guard let routeIndex, case .value(let range) = uniqueField(site.fieldNames.token) else {
-            throw Refusal(.tokenInvalid, detail: "token_repeated")
+            throw Refusal(.tokenInvalid, .tokenRepeated)
         }
         guard policy.accept.contains(.token) else {
-            throw Refusal(.tokenInvalid, detail: "token_not_accepted")
+            throw Refusal(.tokenInvalid, .tokenNotAccepted)
         }
         let headBytes = headBytes
         let opened: SessionToken
@@ -75,14 +75,14 @@ extension Exchange {
                 headBytes.span.extracting(range), for: site.settings.routes[routeIndex].name,
                 at: worker.wallMilliseconds / 1000)
         } catch {
-            throw Refusal(.tokenInvalid, detail: error.rawValue)
+            throw Refusal(.tokenInvalid, .tokenFailed(error))
         }
         if let binding = opened.binding {
             guard let present = boundValueHash(), ConstantTime.equals(present, binding) else {
-                throw Refusal(.tokenInvalid, detail: "token_binding")
+                throw Refusal(.tokenInvalid, .tokenBinding)
             }
         } else if site.settings.sessionTokens.boundHeader != nil {
-            throw Refusal(.tokenInvalid, detail: "token_unbound")
+            throw Refusal(.tokenInvalid, .tokenUnbound)
         }
         token = opened
         return opened
@@ -111,11 +111,11 @@ extension Exchange {
     /// Refuses what cannot lead to a token before an assertion is spent on it.
     func checkTokenExchange() throws(Refusal) {
         guard head.methodKind == .post else {
-            throw Refusal(.methodNotAllowed, detail: "endpoint")
+            throw Refusal(.methodNotAllowed, .endpoint)
         }
         guard site.settings.sessionTokens.boundHeader == nil || boundValueHash() != nil else {
             throw Refusal(
-                .badRequest, detail: "bound_header",
+                .badRequest, .boundHeader,
                 explanation:
                     "The header that session tokens are bound to must be sent once, and not empty.")
         }
@@ -129,12 +129,12 @@ extension Exchange {
         let names = try withWholeBody { json in Self.routeNames(json, byteCountMax: limit) }
         guard let names, !names.isEmpty, names.count <= site.tokenRoutes.count else {
             throw Refusal(
-                .badRequest, detail: "token_routes",
+                .badRequest, .tokenRoutes,
                 explanation: "The body is neither empty nor {\"routes\": [names]}.")
         }
         guard names.allSatisfy(site.tokenRoutes.contains), Set(names).count == names.count else {
             throw Refusal(
-                .badRequest, detail: "token_routes",
+                .badRequest, .tokenRoutes,
                 explanation: "The body names a route that takes no session tokens, or one twice.")
         }
         return names
@@ -164,7 +164,7 @@ extension Exchange {
     /// The assertion was accepted: a token in exchange.
     func answerToken() throws(Refusal) -> Step {
         guard let keyID = provenKeyID, let key, let app else {
-            throw Refusal(.internalFailure, detail: "token")
+            throw Refusal(.internalFailure, .tokenNotIssued)
         }
         let life = site.settings.sessionTokens.timeToLive.components.seconds
         let now = worker.wallMilliseconds / 1000

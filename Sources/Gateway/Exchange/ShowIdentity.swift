@@ -26,20 +26,20 @@ extension Exchange {
             upstreamHead.append(token)
             upstreamHead.append("\r\n")
         } catch {
-            throw Refusal(.internalFailure, detail: "identity")
+            throw Refusal(.internalFailure, .identity)
         }
     }
 
     func answerKeySet() throws(Refusal) -> Step {
         guard head.methodKind == .get || head.methodKind == .head else {
-            throw Refusal(.methodNotAllowed, detail: "endpoint")
+            throw Refusal(.methodNotAllowed, .endpoint)
         }
         return answer(try keySet())
     }
 
     /// The public keys by which upstreams verify those tokens.
     func keySet() throws(Refusal) -> LocalResponse {
-        guard let issuer = site.identity else { throw Refusal(.notFound, detail: "identity") }
+        guard let issuer = site.identity else { throw Refusal(.notFound, .identity) }
         var response = LocalResponse(
             status: 200, contentType: "application/jwk-set+json", body: issuer.keySet)
         // A key is to be published for as long before it signs.

@@ -46,20 +46,20 @@ extension Exchange {
 
     private func check(_ challenge: Challenge, for keyID: KeyID) throws(Refusal) {
         guard challenge.purpose == .assertion else {
-            throw Refusal(.challengeExpired, detail: "purpose")
+            throw Refusal(.challengeExpired, .purpose)
         }
         guard challenge.keyID == nil || challenge.keyID == keyID else {
-            throw Refusal(.challengeExpired, detail: "other_key")
+            throw Refusal(.challengeExpired, .otherKey)
         }
         let now = worker.counters.moment(
             keyID: challenge.keyID, challenge: challenge.id, now: worker.monotonicMilliseconds)
-        guard let now else { throw Refusal(.storeUnavailable, detail: "counters") }
+        guard let now else { throw Refusal(.storeUnavailable, .counters) }
         // First: its end is by the clock of its own incarnation.
         guard challenge.incarnation == now.incarnation else {
-            throw Refusal(.challengeExpired, detail: "incarnation")
+            throw Refusal(.challengeExpired, .incarnation)
         }
         guard challenge.remainingMilliseconds(at: now.milliseconds) != nil else {
-            throw Refusal(.challengeExpired, detail: "age")
+            throw Refusal(.challengeExpired, .age)
         }
     }
 
@@ -72,7 +72,7 @@ extension Exchange {
             target: bytes.extracting(head.originTarget), bodyDigest: bodyDigest)
         guard let mismatch else { return }
         throw Refusal(
-            mismatch == .body ? .bodyMismatch : .requestMismatch, detail: mismatch.code)
+            mismatch == .body ? .bodyMismatch : .requestMismatch, .clientDataMismatch(mismatch))
     }
 
     private func verifySignature(_ evidence: Evidence) throws(Refusal) -> VerifiedAssertion {
@@ -83,9 +83,9 @@ extension Exchange {
                 publicKey: key.publicKey, rpIDHash: app.rpIDHash)
         } catch {
             if case .malformed = error {
-                throw Refusal(.assertionMalformed, detail: error.description)
+                throw Refusal(.assertionMalformed, .assertionFailed(error))
             }
-            throw Refusal(.assertionInvalid, detail: error.code)
+            throw Refusal(.assertionInvalid, .assertionFailed(error))
         }
     }
 
@@ -109,13 +109,13 @@ extension Exchange {
         switch key.status {
         case .active: break
         case .revoked: throw Refusal(.keyRevoked)
-        case .erased: throw Refusal(.keyUnknown, detail: "erased")
+        case .erased: throw Refusal(.keyUnknown, .erased)
         }
         guard let app, app.environments.contains(key.environment) else {
-            throw Refusal(.keyUnknown, detail: "app_not_configured")
+            throw Refusal(.keyUnknown, .appNotConfigured)
         }
         guard isOfOwnSite(app, key.environment) else {
-            throw Refusal(.gatewayBusy, detail: "app_newer")
+            throw Refusal(.gatewayBusy, .appNewer)
         }
         return (key, app)
     }

@@ -57,9 +57,9 @@ extension Exchange {
     func bits(of verdict: DeviceVerdict) throws(Refusal) -> DeviceBits? {
         switch verdict {
         case .genuine(_, let bits): return bits
-        case .badToken: throw Refusal(.deviceTokenInvalid, detail: "device_token_bad")
+        case .badToken: throw Refusal(.deviceTokenInvalid, .deviceTokenBad)
         case .unjudged(let label):
-            throw Refusal(.storeUnavailable, detail: "device_check_" + label)
+            throw Refusal(.storeUnavailable, .deviceCheck(label: label))
         case .refused(let refusal): throw refusal
         }
     }
@@ -68,13 +68,13 @@ extension Exchange {
     /// store's, which asks once more.
     func askAboutDevice(withBits: Bool) throws(Refusal) {
         guard case .value(let range) = uniqueField(site.fieldNames.deviceCheck) else {
-            throw Refusal(.deviceTokenInvalid, detail: "device_token_repeated")
+            throw Refusal(.deviceTokenInvalid, .deviceTokenRepeated)
         }
         let headBytes = headBytes
         let text = headBytes.span.extracting(range)
         guard text.count <= DeviceCheck.tokenByteCountMax, let bytes = Base64.decode(text),
             !bytes.isEmpty
-        else { throw Refusal(.deviceTokenInvalid, detail: "device_token_malformed") }
+        else { throw Refusal(.deviceTokenInvalid, .deviceTokenMalformed) }
         // Of what it stands for: base64 has several spellings.
         let digest = SHA256.hash(bytes.span)
         let id = Bytes16(word0: digest.word0, word1: digest.word1)
@@ -82,12 +82,10 @@ extension Exchange {
         if !withBits {
             // Whoever has seen a token may send it as often as he likes: that is not Apple's time.
             guard let isSpent = device?.isSpent ?? worker.lookUpToken(for: self, id) else { return }
-            guard !isSpent else { throw Refusal(.deviceTokenInvalid, detail: Self.spentDetail) }
+            guard !isSpent else { throw Refusal(.deviceTokenInvalid, .deviceTokenSpent) }
         }
         try worker.ask(.judge(withBits: withBits), Base64.encode(bytes), for: self)
     }
-
-    private static let spentDetail = "device_token_spent"
 
     /// Accepts the token, once and for good.
     func spendDeviceToken() throws(Refusal) -> Step {
@@ -107,9 +105,9 @@ extension Exchange {
         case nil: return false
         case .accepted: return true
         case .replayed, .challengeSpent:
-            throw Refusal(.deviceTokenInvalid, detail: Self.spentDetail)
-        case .full: throw Refusal(.gatewayBusy, detail: "counters_full")
-        default: throw Refusal(.storeUnavailable, detail: "counters")
+            throw Refusal(.deviceTokenInvalid, .deviceTokenSpent)
+        case .full: throw Refusal(.gatewayBusy, .countersFull)
+        default: throw Refusal(.storeUnavailable, .counters)
         }
     }
 }

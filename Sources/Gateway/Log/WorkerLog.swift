@@ -62,7 +62,7 @@ final class WorkerLog {
         }
         writer.member("decision", constant: exchange.decision.name)
         writer.member("reason", constant: exchange.reason.code)
-        if let detail = exchange.detail { writer.member("detail", string: detail) }
+        if let cause = exchange.cause { writer.member("detail", string: cause.text) }
         if exchange.policy.mode != .off, exchange.endpoint == nil {
             writeJudgement(exchange)
         }

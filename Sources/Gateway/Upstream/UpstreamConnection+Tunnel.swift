@@ -75,13 +75,13 @@ extension UpstreamConnection {
 
     /// Something has changed after the upstream's end: it may be gone for good.
     func checkTunnel() {
-        if transport?.isGone == true { endTunnel(detail: "tunnel_broken") }
+        if transport?.isGone == true { endTunnel(.tunnelBroken) }
     }
 
     /// Ends the tunnel in good order: what the client has not taken yet is still written.
-    func endTunnel(detail: String) {
+    func endTunnel(_ check: Cause.Check) {
         guard let exchange else { return close() }
-        exchange.detail = detail
+        exchange.cause = .check(check)
         complete(exchange)
     }
 }

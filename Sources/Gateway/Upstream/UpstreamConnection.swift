@@ -132,7 +132,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     func deadlineExpired() {
         guard exchange != nil else { return close() }
         switch state {
-        case .readingBody where isTunnel: endTunnel(detail: "tunnel_timeout")
+        case .readingBody where isTunnel: endTunnel(.tunnelTimeout)
         case .readingBody: fail(.readTimeout)
         default: fail(isRequestSent || writeFailure != nil ? .responseTimeout : .sendTimeout)
         }

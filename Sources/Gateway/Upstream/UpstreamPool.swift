@@ -14,7 +14,7 @@ final class UpstreamPool {
         /// It is called again when a connection comes free.
         case queued
         /// Neither a connection nor a place in the line.
-        case refused(detail: String)
+        case refused(Cause.Check)
     }
 
     /// Not held: the worker owns whatever refers to it, and outlives it.
@@ -99,7 +99,7 @@ final class UpstreamPool {
 
     /// A connection for `exchange`: an idle one of the server whose turn it is, or a new one.
     func lease(for exchange: Exchange) -> Lease {
-        if servers.isEmpty { return .refused(detail: "unresolved") }
+        if servers.isEmpty { return .refused(.unresolved) }
         // Who waits was here before.
         if exchange.upstreamAttempts == 0, !exchange.isCalled, let line, line.count > 0 {
             return wait(exchange)
@@ -169,13 +169,13 @@ final class UpstreamPool {
             return lease(for: exchange)
         }
         guard settings.queue.requestCountMax > 0 else {
-            return .refused(detail: "connections_max")
+            return .refused(.connectionsMax)
         }
         let line =
             self.line
             ?? WaitingLine(settings.queue, worker: worker) { [unowned self] in callWaiting() }
         self.line = line
-        guard line.add(exchange) else { return .refused(detail: "queue_full") }
+        guard line.add(exchange) else { return .refused(.queueFull) }
         if line.count == 1 { lineCheck.set(afterNanoseconds: Self.lineCheckNanoseconds) }
         return .queued
     }
@@ -333,11 +333,11 @@ final class UpstreamPool {
         case .ejected(let nanoseconds):
             worker.log.event(
                 "server_ejected",
-                "\(name): left out for \(nanoseconds / 1_000_000) ms: \(failure.detail)")
+                "\(name): left out for \(nanoseconds / 1_000_000) ms: \(failure.text)")
         case .returned: break
         case nil:
             guard isFailing, !server.state.isEjected else { return }
-            worker.log.event("server_failing", "\(name): asked all the same: \(failure.detail)")
+            worker.log.event("server_failing", "\(name): asked all the same: \(failure.text)")
         }
     }
 

@@ -14,7 +14,7 @@ extension Worker {
             _ = mailbox.post(.deviceReplied(number, reply))
         }
         guard hub.devices.post(question) else {
-            throw Refusal(.gatewayBusy, detail: "device_check_queue")
+            throw Refusal(.gatewayBusy, .deviceCheckQueue)
         }
         waiting.insert(exchange, withinNanoseconds: nil)
     }

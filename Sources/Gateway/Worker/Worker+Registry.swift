@@ -9,7 +9,7 @@ extension Worker {
     /// - Parameter isWrite: whether what it waits for may be done though no answer comes.
     func waitForRegistry(_ exchange: Exchange, isWrite: Bool = false) throws(Refusal) {
         guard waiting.count < site.settings.limits.registryQueueCountMax else {
-            throw Refusal(.gatewayBusy, detail: "registry_queue")
+            throw Refusal(.gatewayBusy, .registryQueue)
         }
         exchange.isWriteAwaited = isWrite
         waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)

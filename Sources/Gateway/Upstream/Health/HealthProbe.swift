@@ -134,7 +134,7 @@ final class HealthProbe: ResponseSink {
         if settings.status.contains(Int(status)) {
             fault = nil
         } else if status == 0 {
-            fault = exchange.detail ?? "no answer"
+            fault = exchange.cause?.text ?? "no answer"
         } else {
             fault = "status \(status)"
         }
