@@ -298,7 +298,7 @@ final class Exchange {
                     case .digestBody: try digestBody()
                     case .verifyAssertion: try verifyAssertion()
                     case .advanceCounter: try advanceCounter()
-                    case .rewriteHeaders: try rewriteHeaders()
+                    case .rewriteHeaders: try rewriteHeaders(try reachVerdict())
                     case .leaseUpstream: try leaseUpstream()
                     case .relayResponse: try relayResponse()
                     case .recordAccess: recordAccess()

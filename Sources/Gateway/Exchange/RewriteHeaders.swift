@@ -8,7 +8,7 @@ import Settings
 extension Exchange {
     /// Writes the request head for the upstream: what the client sent, byte for byte, less what
     /// ends at this hop or only the gateway may say, plus what the gateway says.
-    func rewriteHeaders() throws(Refusal) -> Step {
+    func rewriteHeaders(_ verdict: Verdict) throws(Refusal) -> Step {
         let treatment = treatment
         if treatment != nil, let step = answerRoute() { return step }
         var forwardsLeft: UInt64?
@@ -49,7 +49,7 @@ extension Exchange {
         }
         if let edits = treatment?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
-        try appendVerdict()
+        try append(verdict)
         if isUpgrading { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         appendFraming()
         upstreamHead.append("\r\n")
@@ -118,85 +118,6 @@ extension Exchange {
             guard isPlain || byte == UInt8(ascii: "-") else { return true }
         }
         return false
-    }
-
-    /// What the gateway found out. Only on routes with a mode other than `off`.
-    private func appendVerdict() throws(Refusal) {
-        guard policy.mode != .off else { return }
-        if tier == .deviceCheck, let environment = device?.environment {
-            upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Environment: ")
-            upstreamHead.append(environment.rawValue)
-            upstreamHead.append("\r\nX-Attest-Tier: ")
-            upstreamHead.append(tier.name)
-            upstreamHead.append("\r\n")
-            return
-        }
-        // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
-        guard let keyID = provenKeyID, let appID = app?.id ?? token?.appID,
-            let environment = key?.environment ?? token?.environment
-        else {
-            if let developerToken, decision == .developer || shortfall == .lowerTier {
-                return append(developerToken)
-            }
-            // What is only observed is not told apart.
-            let result = decision == .observed ? nil : shortfall?.result
-            upstreamHead.append("X-Attest-Result: ")
-            upstreamHead.append(result ?? "unverified")
-            upstreamHead.append("\r\nX-Attest-Tier: none\r\n")
-            return
-        }
-        upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
-        upstreamHead.append(keyID.base64Bytes)
-        upstreamHead.append("\r\nX-Attest-App: ")
-        upstreamHead.append(appID)
-        upstreamHead.append("\r\nX-Attest-Environment: ")
-        upstreamHead.append(environment.rawValue)
-        upstreamHead.append("\r\nX-Attest-Tier: ")
-        upstreamHead.append(tier.name)
-        upstreamHead.append("\r\n")
-        if isOutdated { upstreamHead.append("X-Attest-Outdated: true\r\n") }
-        if let metric = key?.riskMetric {
-            upstreamHead.append("X-Attest-Risk: ")
-            upstreamHead.append(decimal: UInt64(metric))
-            upstreamHead.append("\r\n")
-        }
-        if let version = bundleVersion, version.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
-            upstreamHead.append("X-Attest-Version: ")
-            upstreamHead.append(version)
-            upstreamHead.append("\r\n")
-        }
-        if let category = validationCategory {
-            upstreamHead.append("X-Attest-Category: ")
-            upstreamHead.append(decimal: UInt64(category))
-            upstreamHead.append("\r\n")
-        }
-        if signals != nil { appendSignals() }
-        if site.identity != nil {
-            try appendIdentity(
-                IdentityFacts(
-                    keyID: keyID, appID: appID, environment: environment, tier: tier,
-                    isOutdated: isOutdated, riskMetric: key?.riskMetric,
-                    bundleVersion: bundleVersion, validationCategory: validationCategory))
-        }
-    }
-
-    /// Never `verified`: no app is behind it.
-    private func append(_ developer: DeveloperToken) {
-        upstreamHead.append("X-Attest-Result: developer\r\nX-Attest-Tier: ")
-        upstreamHead.append(tier.name)
-        upstreamHead.append("\r\nX-Attest-Developer: ")
-        upstreamHead.append(developer.name)
-        upstreamHead.append("\r\n")
-    }
-
-    /// The assertion's own map is fresher than the one kept from the attestation.
-    var bundleVersion: String? {
-        verified?.extensions?.bundleVersion ?? token?.bundleVersion ?? key?.bundleVersion
-    }
-
-    var validationCategory: UInt32? {
-        verified?.extensions?.validationCategory ?? token?.validationCategory
-            ?? key?.validationCategory
     }
 
     /// The request id: the trusted peer's own where it sent a usable one, else ours.
