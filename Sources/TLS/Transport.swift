@@ -14,7 +14,8 @@ public struct Transport {
         case reset
     }
 
-    private let descriptor: Int32
+    /// For questions to the kernel; nobody else reads or writes it.
+    public let descriptor: Int32
     private let watch: Watch
     private let tls: TLSStream?
 

@@ -8,6 +8,7 @@ import EventLoop
 final class Outbox {
     private var connections: [UpstreamConnection] = []
     private var isFlushing = false
+    private var check = ReadabilityCheck()
     private var turnEnd: TurnEndHook?
 
     init(loop: EventLoop) {
@@ -35,13 +36,25 @@ final class Outbox {
         // A request whose connection proves dead is added again, for its retry.
         var index = 0
         while index < connections.count {
-            let connection = connections[index]
-            index += 1
-            connection.isInOutbox = false
-            connection.sendRequest()
+            let known = index..<connections.count
+            look(at: known)
+            for place in known {
+                let connection = connections[place]
+                connection.isInOutbox = false
+                connection.sendRequest(isQuiet: !check.isReadable(at: place - known.lowerBound))
+            }
+            index = known.upperBound
         }
         connections.removeAll(keepingCapacity: true)
         isFlushing = false
+    }
+
+    /// Whether servers have ended idle connections meanwhile, or say something unasked: one system
+    /// call for all requests that leave together.
+    private func look(at places: Range<Int>) {
+        check.removeAll()
+        for place in places { check.add(connections[place].idleDescriptor) }
+        check.run()
     }
 
     /// The first one waits for the verification of the others, some 60 us each.

@@ -33,19 +33,27 @@ extension UpstreamConnection {
         exchange?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
     }
 
-    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile.
-    func sendRequest() {
+    /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile. `isQuiet`: the
+    /// kernel had nothing from the server a moment ago, nor its end.
+    func sendRequest(isQuiet: Bool) {
         guard state == .awaitingHead || (state == .readingBody && exchange?.isStreaming == true)
         else { return }
-        guard sentCount > 0 || requestCount == 1 || isStillOpen else {
+        guard isQuiet || idleDescriptor == nil || isStillOpen else {
             return fail(.broken(description: "closed while it was idle"))
         }
         sendMore()
     }
 
-    /// Looks whether the server has ended an idle connection, or says something unasked, as some do
-    /// before they end it: the loop may tell of it only after the request was written, and an
-    /// assertion is spent by then.
+    /// The descriptor, if the connection has served a request before and nothing of this one was
+    /// written: the loop may tell only after that what the server has sent, and an assertion is
+    /// spent by then.
+    var idleDescriptor: Int32? {
+        guard sentCount == 0, requestCount > 1, state == .awaitingHead else { return nil }
+        return transport?.descriptor
+    }
+
+    /// Looks whether the server has ended the connection, or says something unasked, as some do
+    /// before they end it. TLS may have had something to say that is no answer.
     private var isStillOpen: Bool {
         guard let transport else { return false }
         var scrap = ByteBuffer(pool: pool.worker.storage)

@@ -1,0 +1,33 @@
+import CLibevent
+import CLinux
+
+/// Asks the kernel once which of several descriptors have something to read, or have ended.
+///
+/// A loop tells of that only in its next turn; this is for whoever must know now, and it costs one
+/// system call for all of them.
+public struct ReadabilityCheck {
+    private var requests: [pollfd] = []
+
+    public init() {}
+
+    public mutating func removeAll() {
+        requests.removeAll(keepingCapacity: true)
+    }
+
+    /// Adds a descriptor at the next index; nil for one about which nothing is asked.
+    public mutating func add(_ descriptor: Int32?) {
+        // The kernel leaves a negative descriptor alone.
+        requests.append(pollfd(fd: descriptor ?? -1, events: Int16(POLLIN), revents: 0))
+    }
+
+    /// Waits for nothing, so that no signal interrupts it.
+    public mutating func run() {
+        guard requests.contains(where: { $0.fd >= 0 }) else { return }
+        let count = nfds_t(requests.count)
+        _ = unsafe requests.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, count, 0) }
+    }
+
+    /// Whether the descriptor at `index` had something to read, an end or an error, when the check
+    /// ran.
+    public func isReadable(at index: Int) -> Bool { requests[index].revents != 0 }
+}
