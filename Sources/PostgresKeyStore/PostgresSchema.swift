@@ -176,7 +176,7 @@ struct PostgresSchema {
         ] + RenewalStatements(schema: self).preparations + sharedPreparations
     }
 
-    /// What a gateway cannot do without; `keys` needs more (`docs/operations.md`).
+    /// What a gateway cannot do without; `keys` needs more (`docs/operations/stores.md`).
     static let neededPrivileges: [(table: String, privileges: [String])] = [
         ("registry", ["SELECT", "UPDATE"]), ("keys", ["SELECT", "INSERT", "UPDATE"]),
         ("renewals", ["SELECT", "INSERT", "UPDATE"]), ("challenges", ["SELECT", "INSERT"]),

@@ -11,7 +11,7 @@ import Testing
     .timeLimit(.minutes(10)))
 struct RedisCheckupTests {
     private static let recordName = "sallyport:incarnation"
-    /// What `docs/operations.md` grants.
+    /// What `docs/operations/stores.md` grants.
     private static let rights = [
         "+eval", "+evalsha", "+script|load", "+info", "+get", "+mget", "+set", "+del", "+select",
         "+client|setname", "+time",

@@ -70,9 +70,50 @@ struct DocumentTests {
     }
 
     private static func exists(_ link: String, beside document: SourceFile) -> Bool {
-        let folder = SourceTree.root.appendingPathComponent(document.path)
-            .deletingLastPathComponent()
-        let target = folder.appendingPathComponent(link).standardizedFileURL
-        return FileManager.default.fileExists(atPath: target.path)
+        FileManager.default.fileExists(atPath: target(of: link, beside: document).path)
+    }
+
+    private static func target(of link: String, beside document: SourceFile) -> URL {
+        let path = SourceTree.root.appendingPathComponent(document.path)
+        guard !link.isEmpty else { return path }
+        return path.deletingLastPathComponent().appendingPathComponent(link).standardizedFileURL
+    }
+
+    @Test("every link to a heading leads to one")
+    func anchors() {
+        let documents = SourceTree.files.filter { $0.path.hasSuffix(".md") }
+        let anchors = Dictionary(
+            uniqueKeysWithValues: documents.map { document in
+                (Self.target(of: "", beside: document).path, Self.anchors(of: document))
+            })
+        let findings = documents.flatMap { document in
+            document.lines.enumerated().flatMap { offset, line in
+                line.matches(of: /\]\(([^)#\s]*)#([^)\s]+)\)/).compactMap { match -> Finding? in
+                    let (link, anchor) = (String(match.output.1), String(match.output.2))
+                    let path = Self.target(of: link, beside: document).path
+                    guard !link.contains("://"), let known = anchors[path],
+                        !known.contains(anchor)
+                    else { return nil }
+                    return document.finding(line: offset + 1, "no heading is \(link)#\(anchor)")
+                }
+            }
+        }
+        #expect(anchors.values.joined().count > 200)
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    /// What GitHub calls the headings of `document` in links.
+    private static func anchors(of document: SourceFile) -> Set<String> {
+        var isCode = false
+        var anchors: Set<String> = []
+        for line in document.lines {
+            if line.hasPrefix("```") { isCode.toggle() }
+            guard !isCode, let match = line.firstMatch(of: /^#+ +(.+)$/) else { continue }
+            let kept = match.output.1.lowercased().filter {
+                $0.isLetter || $0.isNumber || "_- ".contains($0)
+            }
+            anchors.insert(kept.replacing(" ", with: "-"))
+        }
+        return anchors
     }
 }

@@ -59,42 +59,6 @@ struct ReadmeTests {
         #expect(findings.isEmpty, "\(report(findings))")
     }
 
-    // MARK: operations
-
-    @Test("docs/operations.md has every metric family of the code, and no other")
-    func metrics() throws {
-        let code = try [
-            "MetricsPage", "MetricsPage+Apple", "MetricsPage+Counters", "MetricsPage+Receipts",
-            "MetricsPage+Rollouts", "MetricsPage+Servers",
-        ].map {
-            try Self.required("Sources/Gateway/Admin/\($0).swift").text
-        }.joined()
-        let document = try Self.required("docs/operations.md")
-        let written = Set(code.matches(of: /"(sallyport_\w+)"/).map { $0.output.1 })
-        let named = Set(document.text.matches(of: /\b(sallyport_\w+)/).map { $0.output.1 })
-        #expect(!written.isEmpty)
-        #expect(written == named)
-        for family in written {
-            #expect(
-                document.lines.contains { $0.hasPrefix("| `\(family)` |") },
-                "\(family) has no row in the table of metrics")
-        }
-    }
-
-    @Test("docs/operations.md has every member of access lines and every event")
-    func logs() throws {
-        let document = try Self.required("docs/operations.md")
-        let lines = try Self.required("Sources/Gateway/Log/WorkerLog.swift")
-        let members = lines.text.matches(of: /writer\.member\("(\w+)"/).map { $0.output.1 }
-        let events = SourceTree.swiftFiles.filter { $0.target == "Gateway" }.flatMap { file in
-            file.text.matches(of: /[ .]event\(\s*(?:level: "\w+",\s*)?"(\w+)"/).map { $0.output.1 }
-        }
-        #expect(!members.isEmpty && !events.isEmpty)
-        for name in Set(members + events) {
-            #expect(document.text.contains("`\(name)`"), "\(name) is not in \(document.path)")
-        }
-    }
-
     // MARK: refusals
 
     @Test("docs/client-guide.md has every code with its status and action")
