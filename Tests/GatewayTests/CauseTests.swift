@@ -7,7 +7,7 @@ import Testing
 @Suite("Causes")
 struct CauseTests {
     @Test(
-        "are written as docs/details.md says",
+        "are written as docs/operations/reference.md says",
         arguments: [
             (Cause.check(.tier), "tier"), (.httpFault(.pathAmbiguous), "path_ambiguous"),
             (.assertionFailed(.signatureInvalid), "signature_invalid"),

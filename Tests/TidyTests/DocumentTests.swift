@@ -29,20 +29,6 @@ struct DocumentTests {
         line.firstMatch(of: /^(?:#+ +(?:\d+\. +)?|\| *)`(\w+)`/).map { String($0.output.1) }
     }
 
-    @Test("docs/details.md explains every check that a log line can name, in the code's order")
-    func details() throws {
-        let source = try #require(SourceTree.read("Sources/Gateway/Exchange/Check.swift"))
-        let document = try #require(SourceTree.read("docs/details.md"))
-        let checks = source.lines.compactMap { line in
-            line.firstMatch(of: /^ +case (\w+)(?: = "(\w+)")?$/).map {
-                String($0.output.2 ?? $0.output.1)
-            }
-        }
-        let listed = document.lines.prefix { $0 != "## Details with a value" }
-            .compactMap(Self.identifier)
-        #expect(!checks.isEmpty && listed == checks)
-    }
-
     @Test("every example configuration is named in README.md or docs")
     func examples() {
         let documents = SourceTree.files.filter { $0.path.hasSuffix(".md") }

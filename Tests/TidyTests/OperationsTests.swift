@@ -72,6 +72,27 @@ struct OperationsTests {
         }
     }
 
+    @Test("docs/operations/reference.md has every detail that the code writes as one word")
+    func details() throws {
+        let document = try Self.required(Self.reference)
+        let gateway = try Self.required("Sources/Gateway/Exchange/Check.swift").lines.compactMap {
+            $0.firstMatch(of: /^ +case (\w+)(?: = "(\w+)")?$/).map { $0.output.2 ?? $0.output.1 }
+        }
+        let codes = try [
+            "HTTP/HTTPFault", "AppAttest/Attestation/AttestationFailure",
+            "AppAttest/ClientData/ClientDataFailure", "AppAttest/Session/SessionToken",
+        ].flatMap {
+            try Self.required("Sources/\($0).swift").text
+                .matches(of: /case (?:\.\w+: |\w+ = )"([a-z_0-9]+)"/).map(\.output.1)
+        }
+        #expect(gateway.count > 60 && codes.count > 60)
+        let named = Set(Self.spans(document.text))
+        // What has no word of its own, so that no log holds it.
+        for detail in Set(gateway + codes).subtracting(["unknown"]).sorted() {
+            #expect(named.contains(detail), "\(detail) is not in \(document.path)")
+        }
+    }
+
     /// The code spans in the first cell of a table's row; empty for other lines.
     private static func firstCell(_ line: Substring) -> [Substring] {
         guard line.hasPrefix("| ") else { return [] }
