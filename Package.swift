@@ -83,7 +83,7 @@ let package = Package(
             "Settings",
             [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP", "HTTP2", "HTTPSClient",
-                "KeyStore", "Policy", "TLS", "YAML",
+                "Policy", "TLS", "YAML",
             ]),
 
         // MARK: tier 4 - the gateway
@@ -92,9 +92,7 @@ let package = Package(
             [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2",
                 "HTTPSClient", "JSON", "KeyStore", "Policy", "Postgres", "PostgresKeyStore",
-                "ProxyProtocol",
-                "Redis",
-                "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS", "Telemetry",
+                "ProxyProtocol", "Redis", "RedisKeyStore", "Settings", "TLS", "Telemetry",
             ]),
 
         // MARK: tier 5 - commands
@@ -139,7 +137,7 @@ let package = Package(
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
         tests("CryptoTests", ["Crypto", "Bytes"]),
         tests("HTTP2Tests", ["HTTP2", "Bytes"]),
-        tests("TLSTests", ["TLS", "Bytes", "Crypto", "EventLoop", "GatewayTesting"]),
+        tests("TLSTests", ["TLS", "Bytes", "EventLoop", "GatewayTesting"]),
         tests("HTTPSClientTests", ["HTTPSClient", "Bytes", "EventLoop", "GatewayTesting", "TLS"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
@@ -167,8 +165,8 @@ let package = Package(
         tests(
             "SettingsTests",
             [
-                "Settings", "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP", "HTTP2",
-                "HTTPSClient", "KeyStore", "Policy", "TLS",
+                "Settings", "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP",
+                "HTTPSClient", "Policy", "TLS",
             ]),
         tests(
             "GatewayTests",

@@ -21,7 +21,7 @@ struct LayerTests {
         "Postgres": ["EventLoop"],
         "PostgresKeyStore": ["KeyStore", "AppAttest"],
         "AppleServices": ["AppAttest"],
-        "Settings": ["AppAttest", "AppleServices", "KeyStore", "Policy"],
+        "Settings": ["AppAttest", "AppleServices", "Policy"],
     ]
 
     /// The tiers that may touch C: the fences, and the commands for their process's own affairs.
@@ -72,16 +72,33 @@ struct LayerTests {
         for file in SourceTree.swiftFiles {
             guard let target = file.target.map(String.init), let tier = manifest.tier(of: target)
             else { continue }
-            for (offset, line) in file.code.lines.enumerated() {
-                guard let match = line.firstMatch(of: /\bimport +(\w+)/) else { continue }
-                let module = String(match.output.1)
+            for (lineNumber, module) in file.imports {
                 let isLibc = module == "Glibc" && tier != Self.commandTier
                 guard tier != Self.fenceTier, isLibc || manifest.tier(of: module) == 0 else {
                     continue
                 }
                 findings.append(
                     file.finding(
-                        line: offset + 1, "\(target) imports \(module): only tier 2 touches C"))
+                        line: lineNumber, "\(target) imports \(module): only tier 2 touches C"))
+            }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("every dependency in the manifest is imported by a source of its target")
+    func used() throws {
+        let manifest = try #require(Self.manifest)
+        #expect(manifest.tests.contains { $0.name == "TidyTests" })
+        var findings: [Finding] = []
+        for target in manifest.targets + manifest.tests where !target.dependencies.isEmpty {
+            let sources = SourceTree.swiftFiles.filter { $0.path.hasPrefix(target.folder + "/") }
+            let imported = Set(sources.flatMap(\.imports).map(\.module))
+            for dependency in target.dependencies where !imported.contains(dependency) {
+                findings.append(
+                    Finding(
+                        path: Self.path, lineNumber: target.lineNumber,
+                        message: "\(target.name) depends on \(dependency), which no file of "
+                            + "\(target.folder) imports"))
             }
         }
         #expect(findings.isEmpty, "\(report(findings))")
