@@ -68,10 +68,12 @@ let package = Package(
         library("AppAttest", ["Bytes", "CBOR", "Crypto", "JSON"]),
         library("AppAttestTesting", ["AppAttest", "Bytes", "CBOR", "Crypto", "JSON"]),
         library("Policy", ["Bytes", "HTTP"]),
+        library("JWT", ["Bytes", "Crypto", "JSON"]),
         library(
             "AppleServices",
-            ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON"]),
+            ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON", "JWT"]),
         library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
+        library("GatewayTokens", ["AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
         library(
             "SQLiteKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "SQLite"]),
         library(
@@ -82,25 +84,27 @@ let package = Package(
         library(
             "Settings",
             [
-                "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP", "HTTP2", "HTTPSClient",
-                "Policy", "TLS", "YAML",
+                "AppAttest", "AppleServices", "Bytes", "Crypto", "GatewayTokens", "HTTP", "HTTP2",
+                "HTTPSClient", "Policy", "TLS", "YAML",
             ]),
 
         // MARK: tier 4 - the gateway
         library(
             "Gateway",
             [
-                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTP", "HTTP2",
-                "HTTPSClient", "JSON", "KeyStore", "Policy", "Postgres", "PostgresKeyStore",
-                "ProxyProtocol", "Redis", "RedisKeyStore", "Settings", "TLS", "Telemetry",
+                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "GatewayTokens",
+                "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "KeyStore", "Policy", "Postgres",
+                "PostgresKeyStore", "ProxyProtocol", "Redis", "RedisKeyStore", "Settings", "TLS",
+                "Telemetry",
             ]),
 
         // MARK: tier 5 - commands
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "Gateway", "HTTP",
-                "JSON", "KeyStore", "Policy", "PostgresKeyStore", "RedisKeyStore",
+                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "Gateway",
+                "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy", "PostgresKeyStore",
+                "RedisKeyStore",
                 "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: common),
@@ -123,8 +127,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "HTTP", "HTTP2", "JSON",
-                "ProxyProtocol", "Settings",
+                "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTokens", "HTTP",
+                "HTTP2", "JSON", "ProxyProtocol", "Settings",
             ],
             path: "Fuzz/Targets",
             swiftSettings: common),
@@ -147,8 +151,12 @@ let package = Package(
             "AppAttestTests",
             [
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTesting",
-                "JSON",
+                "JSON", "JWT",
             ]),
+        tests("JWTTests", ["JWT", "Bytes", "Crypto", "GatewayTesting", "JSON"]),
+        tests(
+            "GatewayTokensTests",
+            ["GatewayTokens", "AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
         tests(
             "AppleServicesTests",
             [
@@ -172,7 +180,8 @@ let package = Package(
             "GatewayTests",
             [
                 "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
-                "EventLoop", "HTTP", "JSON", "KeyStore", "Policy", "SQLiteKeyStore", "Settings",
+                "EventLoop", "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy",
+                "SQLiteKeyStore", "Settings",
                 "TLS", "Telemetry",
             ]),
         tests(

@@ -1,5 +1,5 @@
-import AppAttest
 import Bytes
+import GatewayTokens
 
 extension FuzzTarget {
     /// Bytes have one spelling in each alphabet, with and without padding, and no other is read.

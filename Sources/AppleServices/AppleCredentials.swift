@@ -1,7 +1,7 @@
-import AppAttest
 import Bytes
 package import Crypto
 import JSON
+import JWT
 
 /// Which key signs in for a team, and with which token. Touches no network and no clock.
 ///

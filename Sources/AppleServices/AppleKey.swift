@@ -1,5 +1,5 @@
-import AppAttest
 public import Crypto
+import JWT
 
 /// A key of the operator's from Apple's developer site (`.p8`): it signs in for one team.
 public struct AppleKey: Hashable, Sendable {

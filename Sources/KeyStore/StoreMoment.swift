@@ -1,5 +1,3 @@
-public import AppAttest
-
 /// Now, as a counter store has it: challenges are sealed and judged by its clock, not by that of
 /// the gateway, so that what is spent there is forgotten by the same clock by which it ends.
 public struct StoreMoment: Hashable, Sendable {

@@ -1,6 +1,7 @@
 import AppAttest
 import Bytes
 import Crypto
+import KeyStore
 import Redis
 
 /// Calls of both scripts on names that nobody else uses.

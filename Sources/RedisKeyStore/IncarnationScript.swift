@@ -1,5 +1,5 @@
-import AppAttest
 import Crypto
+import KeyStore
 import Redis
 
 /// The script that finds the incarnation of a server, or begins a new one.

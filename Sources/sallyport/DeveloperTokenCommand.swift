@@ -1,5 +1,6 @@
 import AppAttest
 import EventLoop
+import GatewayTokens
 import Policy
 import Settings
 

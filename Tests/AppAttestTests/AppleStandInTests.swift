@@ -4,6 +4,7 @@ import Bytes
 import Crypto
 import GatewayTesting
 import JSON
+import JWT
 import Testing
 
 @Suite("The stand-in for Apple's services")

@@ -2,6 +2,7 @@ import AppAttest
 import AppAttestTesting
 import EventLoop
 import GatewayTesting
+import GatewayTokens
 import KeyStore
 import Policy
 import Settings

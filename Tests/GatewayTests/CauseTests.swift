@@ -1,4 +1,5 @@
 import AppAttest
+import GatewayTokens
 import HTTP
 import Testing
 

@@ -4,6 +4,7 @@ import Bytes
 import Crypto
 import EventLoop
 import GatewayTesting
+import GatewayTokens
 import JSON
 import KeyStore
 import Policy

@@ -3,6 +3,7 @@ import AppAttestTesting
 import Bytes
 import EventLoop
 import GatewayTesting
+import GatewayTokens
 import JSON
 import KeyStore
 import Policy

@@ -3,6 +3,7 @@ import AppAttestTesting
 import Bytes
 import Crypto
 import GatewayTesting
+import GatewayTokens
 import KeyStore
 import Settings
 import Testing

@@ -20,8 +20,9 @@ struct LayerTests {
         "RedisKeyStore": ["KeyStore", "AppAttest"],
         "Postgres": ["EventLoop"],
         "PostgresKeyStore": ["KeyStore", "AppAttest"],
-        "AppleServices": ["AppAttest"],
-        "Settings": ["AppAttest", "AppleServices", "Policy"],
+        "GatewayTokens": ["AppAttest", "KeyStore"],
+        "AppleServices": ["AppAttest", "JWT"],
+        "Settings": ["AppAttest", "AppleServices", "GatewayTokens", "Policy"],
     ]
 
     /// The tiers that may touch C: the fences, and the commands for their process's own affairs.

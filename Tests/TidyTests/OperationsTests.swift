@@ -80,7 +80,7 @@ struct OperationsTests {
         }
         let codes = try [
             "HTTP/HTTPFault", "AppAttest/Attestation/AttestationFailure",
-            "AppAttest/ClientData/ClientDataFailure", "AppAttest/Session/SessionToken",
+            "AppAttest/ClientData/ClientDataFailure", "GatewayTokens/SessionToken",
         ].flatMap {
             try Self.required("Sources/\($0).swift").text
                 .matches(of: /case (?:\.\w+: |\w+ = )"([a-z_0-9]+)"/).map(\.output.1)

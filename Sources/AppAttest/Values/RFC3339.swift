@@ -1,3 +1,5 @@
+import Bytes
+
 /// A moment as Apple's receipts write it, to the millisecond.
 public struct Timestamp: Hashable, Sendable, Comparable {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -33,9 +35,7 @@ public enum RFC3339 {
             let day = digits(text, 8..<10), text[10] | 0x20 == 0x74,
             let hour = digits(text, 11..<13), text[13] == 0x3A,
             let minute = digits(text, 14..<16), text[16] == 0x3A,
-            let second = digits(text, 17..<19),
-            (1...12).contains(month), day >= 1, day <= dayCount(year: year, month: month),
-            hour < 24, minute < 60, second < 60
+            let second = digits(text, 17..<19), second < 60
         else { return nil }
         var index = 19
         var milliseconds = 0
@@ -50,10 +50,11 @@ public enum RFC3339 {
             guard digitCount >= 1, digitCount <= 9 else { return nil }
             for _ in min(digitCount, 3)..<3 { milliseconds *= 10 }
         }
-        guard let offset = offset(text, from: index) else { return nil }
-        let days = daysSinceEpoch(year: year, month: month, day: day)
-        let seconds = days * 86400 + hour * 3600 + minute * 60 + second - offset
-        return Timestamp(seconds: Int64(seconds), milliseconds: milliseconds)
+        guard let offset = offset(text, from: index),
+            let local = CivilTime.secondsSince1970(
+                year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+        else { return nil }
+        return Timestamp(seconds: local - Int64(offset), milliseconds: milliseconds)
     }
 
     public static func parse(_ text: String) -> Timestamp? { parse(Array(text.utf8).span) }
@@ -61,11 +62,9 @@ public enum RFC3339 {
     /// `seconds` since 1970 in UTC, for years 0 to 9999; others as the bare number.
     public static func text(_ seconds: Int64) -> String {
         guard seconds >= -62_167_219_200, seconds < 253_402_300_800 else { return "\(seconds)" }
-        let days = Int((seconds - (seconds % 86400 + 86400) % 86400) / 86400)
-        let time = Int((seconds % 86400 + 86400) % 86400)
-        let (year, month, day) = date(daysSinceEpoch: days)
-        return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))T"
-            + "\(padded(time / 3600, 2)):\(padded(time / 60 % 60, 2)):\(padded(time % 60, 2))Z"
+        let time = CivilTime(secondsSince1970: seconds)
+        return "\(padded(time.year, 4))-\(padded(time.month, 2))-\(padded(time.day, 2))T"
+            + "\(padded(time.hour, 2)):\(padded(time.minute, 2)):\(padded(time.second, 2))Z"
     }
 
     /// Seconds east of UTC; nil unless the offset ends the text.
@@ -88,39 +87,6 @@ public enum RFC3339 {
             value = value * 10 + Int(text[index] - 0x30)
         }
         return value
-    }
-
-    private static func dayCount(year: Int, month: Int) -> Int {
-        switch month {
-        case 2:
-            year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
-                ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    /// Days of the proleptic Gregorian calendar, in eras of 400 years that begin in March.
-    private static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
-        let shiftedYear = month <= 2 ? year + 399 : year + 400
-        let era = shiftedYear / 400
-        let yearOfEra = shiftedYear % 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return (era - 1) * 146_097 + dayOfEra - 719_468
-    }
-
-    private static func date(daysSinceEpoch days: Int) -> (year: Int, month: Int, day: Int) {
-        let shifted = days + 719_468 + 146_097
-        let era = shifted / 146_097
-        let dayOfEra = shifted % 146_097
-        let yearOfEra =
-            (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let marchMonth = (5 * dayOfYear + 2) / 153
-        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-        let year = yearOfEra + (era - 1) * 400 + (month <= 2 ? 1 : 0)
-        return (year, month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
     }
 
     private static func padded(_ number: Int, _ digitCount: Int) -> String {

@@ -2,6 +2,7 @@ import AppAttest
 import Bytes
 import Crypto
 import EventLoop
+import GatewayTokens
 import HTTP
 import KeyStore
 import Policy

@@ -1,4 +1,5 @@
 import AppAttest
+import GatewayTokens
 import HTTP
 
 /// What exactly became of a request: the member `detail` of its log line, never sent to the client.

@@ -1,5 +1,5 @@
-import AppAttest
 import Bytes
+import GatewayTokens
 import HTTP
 import Policy
 import Settings

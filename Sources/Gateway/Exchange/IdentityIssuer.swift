@@ -3,6 +3,7 @@ import Bytes
 import Crypto
 import EventLoop
 import JSON
+import JWT
 import KeyStore
 import Policy
 import Settings

@@ -1,5 +1,6 @@
 import AppAttest
 import Bytes
+import GatewayTokens
 import HTTP
 import KeyStore
 import Policy

@@ -1,4 +1,5 @@
 import AppAttest
+import GatewayTokens
 import KeyStore
 import Policy
 import Settings

@@ -1,6 +1,7 @@
 import AppAttest
 import Bytes
 import Crypto
+import GatewayTokens
 import HTTP
 import JSON
 import KeyStore

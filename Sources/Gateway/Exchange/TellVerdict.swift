@@ -1,5 +1,6 @@
 import AppAttest
 import Bytes
+import GatewayTokens
 import Policy
 
 /// The verdict in the fields that go upstream: `X-Attest-Result` and those beside it.

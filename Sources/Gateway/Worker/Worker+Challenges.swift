@@ -1,5 +1,6 @@
 import AppAttest
 import Bytes
+import GatewayTokens
 import KeyStore
 
 extension Worker {

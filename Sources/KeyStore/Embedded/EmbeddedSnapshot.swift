@@ -1,5 +1,3 @@
-public import AppAttest
-
 /// The whole state of ``EmbeddedCounters`` after a clean stop. It may be used for one start only:
 /// whoever stores it takes and deletes it in one durable step.
 public struct EmbeddedSnapshot: Hashable, Sendable {

@@ -1,4 +1,3 @@
-import AppAttest
 import Bytes
 
 /// Which (key, challenge) pairs were used and could still be presented again, and with which

@@ -5,6 +5,7 @@ import Crypto
 import EventLoop
 import Foundation
 import GatewayTesting
+import GatewayTokens
 import HTTP
 import KeyStore
 import Policy

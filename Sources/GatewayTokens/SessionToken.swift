@@ -1,3 +1,4 @@
+public import AppAttest
 public import Bytes
 
 /// What a session token says (RFC 7519): an assertion of this key was accepted, and for a while

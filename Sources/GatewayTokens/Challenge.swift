@@ -1,4 +1,6 @@
+public import AppAttest
 public import Bytes
+public import KeyStore
 
 /// What a challenge may be used for.
 public enum ChallengePurpose: UInt8, Sendable {

@@ -1,3 +1,4 @@
+import AppAttest
 import Bytes
 import JSON
 

@@ -1,5 +1,7 @@
+import AppAttest
 public import Bytes
 import Crypto
+import KeyStore
 
 /// Makes challenges that need no storage, and recognises its own.
 ///

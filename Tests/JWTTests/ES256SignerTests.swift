@@ -1,8 +1,8 @@
-import AppAttest
 import Bytes
 import Crypto
 import GatewayTesting
 import JSON
+import JWT
 import Testing
 
 @Suite("Tokens signed by ES256", .timeLimit(.minutes(10)))

@@ -1,5 +1,6 @@
-import AppAttest
 import Bytes
+import GatewayTokens
+import KeyStore
 import Testing
 
 @Suite("Ends of challenges")

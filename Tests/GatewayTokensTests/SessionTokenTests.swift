@@ -1,7 +1,9 @@
 import AppAttest
 import Bytes
 import Crypto
+import GatewayTokens
 import JSON
+import KeyStore
 import Testing
 
 @Suite("Session tokens")

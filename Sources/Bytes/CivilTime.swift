@@ -1,21 +1,21 @@
 /// A moment of UTC as people write it: proleptic Gregorian calendar, no leap seconds.
-struct CivilTime: Hashable, Sendable {
-    var year: Int
+package struct CivilTime: Hashable, Sendable {
+    package let year: Int
     /// 1 to 12.
-    var month: Int
+    package let month: Int
     /// 1 to 31.
-    var day: Int
-    var hour: Int
-    var minute: Int
-    var second: Int
+    package let day: Int
+    package let hour: Int
+    package let minute: Int
+    package let second: Int
     /// 0 is Sunday.
-    var weekday: Int
+    package let weekday: Int
 
     private static let daysInEra = 146_097
     /// Days from 1 March of year 0 to 1 January 1970.
     private static let epochOffset = 719_468
 
-    init(secondsSince1970 seconds: Int64) {
+    package init(secondsSince1970 seconds: Int64) {
         var days = Int(seconds) / 86_400
         var rest = Int(seconds) % 86_400
         if rest < 0 {
@@ -41,7 +41,7 @@ struct CivilTime: Hashable, Sendable {
     }
 
     /// Nil where the date or the time does not exist; second 60 counts as the next minute's first.
-    static func secondsSince1970(
+    package static func secondsSince1970(
         year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int
     ) -> Int64? {
         guard (0...9999).contains(year), (1...12).contains(month), day >= 1,

@@ -1,6 +1,8 @@
 import AppAttest
 import Bytes
 import Crypto
+import GatewayTokens
+import KeyStore
 import Testing
 
 extension ChallengeSealer {
