@@ -93,9 +93,8 @@ let package = Package(
             "Gateway",
             [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "GatewayTokens",
-                "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "KeyStore", "Policy", "Postgres",
-                "PostgresKeyStore", "ProxyProtocol", "Redis", "RedisKeyStore", "Settings", "TLS",
-                "Telemetry",
+                "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "KeyStore", "Policy",
+                "ProxyProtocol", "Settings", "TLS", "Telemetry",
             ]),
 
         // MARK: tier 5 - commands
@@ -103,9 +102,8 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "Gateway",
-                "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy", "PostgresKeyStore",
-                "RedisKeyStore",
-                "SQLiteKeyStore", "Settings", "TLS",
+                "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy", "Postgres",
+                "PostgresKeyStore", "Redis", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -188,7 +186,7 @@ let package = Package(
             "SimulationTests",
             [
                 "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "EventLoop",
-                "KeyStore", "Policy", "RedisKeyStore", "Settings",
+                "KeyStore", "Policy", "Redis", "RedisKeyStore", "Settings",
             ]),
         tests(
             "RequestPathTests",

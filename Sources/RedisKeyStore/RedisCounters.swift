@@ -8,7 +8,7 @@ public import Redis
 /// one script call for each request.
 ///
 /// An answer that is lost on the way is `.unknown` and never asked for again.
-public final class RedisCounters {
+public final class RedisCounters: CounterStore {
     private let configuration: RedisCounterConfiguration
     private let layout: RedisKeyLayout
     private let masters: Masters
@@ -92,6 +92,22 @@ public final class RedisCounters {
         case .one(let node): node.isConnected
         case .cluster(let cluster): cluster.isWhole
         }
+    }
+
+    public var isShared: Bool { true }
+    public var isAvailable: Bool { isConnected }
+    public var failureText: String { lastFailure.map(\.description) ?? "no connection yet" }
+
+    /// In place of ``onStateChange``, ``onLoss`` and ``onUnconfirmed``.
+    public func report(to observer: CounterStoreObserver) {
+        var wasAvailable = false
+        onStateChange = { [unowned self] in
+            guard isAvailable != wasAvailable else { return }
+            wasAvailable = isAvailable
+            observer.availabilityChanged(wasAvailable)
+        }
+        onLoss = observer.lost
+        onUnconfirmed = observer.unconfirmed
     }
 
     /// Why there is no connection, or was none before the present one.
@@ -183,7 +199,9 @@ public final class RedisCounters {
 
     /// Whether the token was accepted before: false also where nobody knows. `reply` is called as
     /// by ``advance(_:reply:)``.
-    public func isTokenSpent(_ id: Bytes16, reply: @escaping (Bool) -> Void) {
+    public func isTokenSpent(
+        _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void
+    ) {
         var command = RedisCommand("GET")
         command.append(layout.names(token: id).spent)
         let settle = { (answer: RedisReply?) in
@@ -222,6 +240,9 @@ public final class RedisCounters {
         }
         if let next = next.sentinel { sentinel?.update(next) }
     }
+
+    /// Redis forgets by itself.
+    public func sweep() {}
 
     /// Settles what is in flight and lets go of the connections for good.
     public func close() {

@@ -42,7 +42,7 @@ enum RunCommand {
         let gateway = try Gateway(
             try LoadedConfiguration(readingSecretsFor: settings),
             listeners: listeners, registry: stores.registry,
-            embeddedCounters: stores.embeddedCounters, floors: stores.floors, version: Version.text,
+            counters: stores.counters, floors: stores.floors, version: Version.text,
             supervisor: supervisor, reload: { reload(path) },
             checkUpgrade: { Replacement.problem(configurationPath: path) })
         return try gateway.run()

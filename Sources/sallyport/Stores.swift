@@ -10,8 +10,9 @@ import Settings
 /// The stores that a configuration names, opened; closed cleanly at the end.
 final class Stores {
     let registry: any Registry
-    let embeddedCounters: EmbeddedCounters?
+    let counters: CounterAccess
     let floors: FloorTable
+    private let embeddedCounters: EmbeddedCounters?
     private let ownership: Ownership?
 
     /// A box: what is owned once cannot stand in an optional of a class that is taken apart.
@@ -26,7 +27,8 @@ final class Stores {
     init(_ settings: Settings) throws {
         let registry = try Self.registry(settings)
         self.registry = registry
-        guard case .embedded = settings.counters else {
+        if case .redis(let redis) = settings.counters {
+            counters = .redis(redis)
             embeddedCounters = nil
             ownership = nil
             floors = Self.inheritedFloors(settings)
@@ -35,17 +37,20 @@ final class Stores {
         // Beside a database there is no place for them: each start has another incarnation.
         guard case .sqlite(let path) = settings.registry else {
             ownership = nil
-            embeddedCounters = EmbeddedCounters(options: Self.options(for: settings), clock: .now())
+            let embedded = EmbeddedCounters(options: Self.options(for: settings), clock: .now())
+            counters = .embedded(embedded)
+            embeddedCounters = embedded
             floors = FloorTable(lifeMilliseconds: Self.floorLife(settings))
             return
         }
         let ownership = try Ownership(registryPath: path)
         self.ownership = ownership
-        let counters = EmbeddedCounters(
+        let embedded = EmbeddedCounters(
             options: Self.options(for: settings), resuming: try ownership.value.takeState(),
             clock: .now())
-        embeddedCounters = counters
-        floors = Self.floors(settings, beside: path, for: counters)
+        counters = .embedded(embedded)
+        embeddedCounters = embedded
+        floors = Self.floors(settings, beside: path, for: embedded)
     }
 
     /// Whoever comes with a lower counter after that is not only late: the counters are forgotten

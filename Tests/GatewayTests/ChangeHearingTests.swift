@@ -19,7 +19,7 @@ struct ChangeHearingTests {
             LoadedConfiguration(
                 settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)]),
             listeners: listeners, registry: registry,
-            embeddedCounters: EmbeddedCounters(clock: .now()), floors: FloorTable(),
+            counters: .fresh, floors: FloorTable(),
             version: "test", supervisor: Supervisor(socket: nil, watchdog: nil),
             reload: { .failure(ConfigurationFailure("not asked for")) })
         // It does not run yet, so nothing can be cached.

@@ -143,7 +143,7 @@ struct RecordTests {
         log.access = .off
         log.events = .off
         let hub = Hub(
-            registry: registry, embeddedCounters: nil, meters: [], logs: try LogWriters(log))
+            registry: registry, counters: .fresh, meters: [], logs: try LogWriters(log))
         let probe = RegistryProbe(hub: hub)
         func ask(at seconds: Int64) {
             probe.ask(

@@ -26,7 +26,7 @@ private final class DirectorUnderTest {
         log.access = .off
         log.events = .off
         hub = Hub(
-            registry: registry, embeddedCounters: nil, meters: [WorkerMeter(), WorkerMeter()],
+            registry: registry, counters: .fresh, meters: [WorkerMeter(), WorkerMeter()],
             logs: try LogWriters(log))
         let (answers, bell) = (answers, bell)
         director = RolloutDirector(hub: hub) { answer in

@@ -151,7 +151,7 @@ struct RedisCheckupTests {
         let token = Bytes16(word0: 1, word1: 2)
         func isSpent() throws -> Bool? {
             var answer: Bool?
-            bench.worker.isTokenSpent(token) { [loop = bench.loop] in
+            bench.worker.isTokenSpent(token, forMilliseconds: 1000) { [loop = bench.loop] in
                 answer = $0
                 loop.stop()
             }

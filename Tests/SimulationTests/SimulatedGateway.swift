@@ -5,6 +5,8 @@ import Foundation
 import GatewayTesting
 import KeyStore
 import Policy
+import Redis
+import RedisKeyStore
 import Settings
 import Testing
 
@@ -45,9 +47,6 @@ final class SimulatedGateway {
         settings.log.access = .off
         settings.log.events = .off
         settings.apps = [AppIdentity(id: Self.appID, environments: [.production])]
-        if embedded == nil {
-            settings.counters = .redis(RedisSettings(endpoint: .unix(path: storePath)))
-        }
         settings.upstreams = [
             UpstreamSettings(name: "api", servers: [.unix(path: upstreamPath)])
         ]
@@ -58,7 +57,8 @@ final class SimulatedGateway {
         let site = try Site(
             settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)], generation: 0)
         let hub = Hub(
-            registry: registry, embeddedCounters: embedded, floors: floors,
+            registry: registry, counters: embedded.map { .embedded($0) } ?? Self.redis(storePath),
+            floors: floors,
             meters: [WorkerMeter()], logs: try LogWriters(settings.log),
             descriptors: DescriptorReserve(limit: 0))
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
@@ -68,6 +68,16 @@ final class SimulatedGateway {
         registry.onChange { _ = mailbox.post(.keysChanged($0)) }
         floors.onNews { _ = mailbox.post(.floorsRaised($0)) }
         idle = worker.idleListener
+    }
+
+    private static func redis(_ path: String) -> CounterAccess {
+        CounterAccess(isRemote: true) { loop in
+            let connection = RedisConfiguration(endpoint: .unix(path: path))
+            return OpenedCounters(
+                RedisCounters(
+                    loop: loop,
+                    configuration: RedisCounterConfiguration(connection: connection)))
+        }
     }
 
     private static func route(_ name: String, _ path: String, _ replay: ReplayPolicy) -> Route {

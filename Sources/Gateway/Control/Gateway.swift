@@ -64,14 +64,14 @@ public final class Gateway {
     /// Asked for once more meanwhile.
     var isReloadDue = false
 
-    /// `listeners`: those of `configuration`. `embeddedCounters` only where the settings say so.
+    /// `listeners`: those of `configuration`. `counters`: the store that its settings name.
     /// `floors`: what was accepted before and may not be in the registry yet.
     /// `version` is for the log. `reload` reads the configuration again, and blocks.
     /// `checkUpgrade` blocks, and says why the program that would replace this one cannot; nil
     /// where it can.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
-        embeddedCounters: EmbeddedCounters?, floors: FloorTable, version: String,
+        counters: CounterAccess, floors: FloorTable, version: String,
         supervisor: Supervisor,
         reload: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
         checkUpgrade: (@Sendable () -> String?)? = nil
@@ -85,7 +85,7 @@ public final class Gateway {
         readConfiguration = reload
         generations = Array(repeating: 0, count: workerCount + 1)
         hub = Hub(
-            registry: registry, embeddedCounters: embeddedCounters, floors: floors,
+            registry: registry, counters: counters, floors: floors,
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log),
             signals: SignalBook(subjectCountMax: settings.signals.subjectCountMax))
@@ -228,7 +228,7 @@ public final class Gateway {
                 "routes \(developed.joined(separator: ", ")) take developer tokens,"
                     + " which prove nothing of an app or a device")
         }
-        examineRedis()
+        examineCounters()
         examineDescriptors()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
@@ -275,7 +275,7 @@ public final class Gateway {
     }
 
     /// Asks the stores once a second whether they answer, for readiness and the event log, and has
-    /// the embedded counters forget what has expired.
+    /// the counters forget what has expired.
     private func watchStores(_ control: Worker) {
         let registryProbe = RegistryProbe(hub: hub)
         let floorKeeper = FloorKeeper(loop: control.loop, hub: hub)
@@ -286,8 +286,7 @@ public final class Gateway {
             if hub.health.counters(areReady: isAvailable) {
                 hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)
             }
-            hub.embeddedCounters?.sweep(
-                nowMilliseconds: control.monotonicMilliseconds)
+            control.counters.sweep()
             floorKeeper.tend(now: control.monotonicMilliseconds)
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)

@@ -21,7 +21,7 @@ final class Health: Sendable {
         countersFailed.exchange(!areReady, ordering: .relaxed) == areReady
     }
 
-    /// How many workers reach their Redis, the control thread's among them.
+    /// How many workers reach their counter store, the control thread's among them.
     var countersReachedCount: Int { workersWithCounters.load(ordering: .relaxed) }
 
     /// To be called by each worker for every change; none reaches its store before it says so.

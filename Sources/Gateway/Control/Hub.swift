@@ -6,7 +6,7 @@ import Settings
 /// What the threads of one gateway share: everything in it is safe to use from any of them.
 final class Hub: Sendable {
     let registry: any Registry
-    let embeddedCounters: EmbeddedCounters?
+    let counters: CounterAccess
     let floors: FloorTable
     /// One for each worker, then the control thread's own.
     let meters: [WorkerMeter]
@@ -26,7 +26,7 @@ final class Hub: Sendable {
     private let unresolved = Locked(RepeatedEvents())
 
     init(
-        registry: any Registry, embeddedCounters: EmbeddedCounters?,
+        registry: any Registry, counters: CounterAccess,
         floors: FloorTable = FloorTable(), meters: [WorkerMeter],
         logs: LogWriters, signals: SignalBook = SignalBook(),
         descriptors: DescriptorReserve = DescriptorReserve(limit: HostSystem.descriptorLimit),
@@ -35,7 +35,7 @@ final class Hub: Sendable {
         self.signals = signals
         self.descriptors = descriptors
         self.registry = registry
-        self.embeddedCounters = embeddedCounters
+        self.counters = counters
         self.floors = floors
         self.meters = meters
         self.logs = logs
@@ -90,7 +90,7 @@ final class Hub: Sendable {
         var missing: [String] = []
         if !health.isRegistryReady { missing.append("registry") }
         // Each worker has a connection of its own; the embedded store is there from the start.
-        let isReached = embeddedCounters != nil || health.countersReachedCount >= meters.count
+        let isReached = !counters.isRemote || health.countersReachedCount >= meters.count
         if !isReached { missing.append("counters") }
         if site.lacksRollout { missing.append("rollout") }
         return missing

@@ -52,8 +52,7 @@ extension Exchange {
         guard challenge.keyID == nil || challenge.keyID == keyID else {
             throw Refusal(.challengeExpired, .otherKey)
         }
-        let now = worker.counters.moment(
-            keyID: challenge.keyID, challenge: challenge.id, now: worker.monotonicMilliseconds)
+        let now = worker.counters.moment(keyID: challenge.keyID, challenge: challenge.id)
         guard let now else { throw Refusal(.storeUnavailable, .counters) }
         // First: its end is by the clock of its own incarnation.
         guard challenge.incarnation == now.incarnation else {

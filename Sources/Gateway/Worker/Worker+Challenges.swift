@@ -13,9 +13,7 @@ extension Worker {
             // Spent in the registry, once for ever: gateways need no clock in common but the day's.
             now = StoreMoment(incarnation: Incarnation(0), milliseconds: wallMilliseconds)
         case .assertion:
-            let current = counters.moment(
-                keyID: keyID, challenge: id, now: monotonicMilliseconds)
-            guard let current else { return nil }
+            guard let current = counters.moment(keyID: keyID, challenge: id) else { return nil }
             now = current
         }
         let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)

@@ -36,9 +36,7 @@ extension Worker {
         let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
         var isInline = true
         var isSpent: Bool?
-        counters.isTokenSpent(
-            id, forMilliseconds: Int(life), now: Int64(loop.now.nanoseconds / 1_000_000)
-        ) { [unowned self] answer in
+        counters.isTokenSpent(id, forMilliseconds: Int(life)) { [unowned self] answer in
             if isInline {
                 isSpent = answer
             } else if let exchange = waiting.take(number) {
@@ -57,9 +55,7 @@ extension Worker {
         let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
         var isInline = true
         var verdict: CounterVerdict?
-        counters.spendToken(
-            id, forMilliseconds: Int(life), now: monotonicMilliseconds
-        ) { [unowned self] answer in
+        counters.spendToken(id, forMilliseconds: Int(life)) { [unowned self] answer in
             if isInline {
                 verdict = answer
             } else if let exchange = waiting.take(number) {

@@ -30,7 +30,8 @@ final class Worker {
     var keyCache: KeyCache
     var verifier: AssertionVerifier
     let registry: any Registry
-    let counters: WorkerCounters
+    let counters: any CounterStore
+    private let updateCounters: (CounterSettings) -> Void
     /// Of the last news of floors that the cache has taken up.
     private(set) var floorNewsNumber: UInt64 = 0
     let waiting: WaitingExchanges
@@ -86,8 +87,9 @@ final class Worker {
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,
             apps: site.settings.apps.map(\.id))
-        counters = try WorkerCounters(
-            hub: hub, settings: site.settings.counters, meter: meter, loop: loop)
+        let opened = try hub.counters.open(loop)
+        counters = opened.store
+        updateCounters = opened.update
         idleListener = ListenerContext(ListenerSettings(bind: .unix(path: "")))
     }
 
@@ -100,11 +102,17 @@ final class Worker {
     }
 
     func attachMailbox() {
-        counters.onLoss { [unowned self] in
-            hub.floors.settleAll()
-            // Other gateways have accepted counters that only the registry knows.
-            keyCache.clear()
-        }
+        counters.report(
+            to: CounterStoreObserver(
+                availabilityChanged: { [health = hub.health] isAvailable in
+                    health.worker(reachesCounters: isAvailable)
+                },
+                lost: { [unowned self] in
+                    hub.floors.settleAll()
+                    // Other gateways have accepted counters that only the registry knows.
+                    keyCache.clear()
+                },
+                unconfirmed: { [meter] in meter.add(.unconfirmed, $0) }))
         receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
     }
 
@@ -155,8 +163,7 @@ final class Worker {
         let number = exchange.number
         var isInline = true
         var verdict: CounterVerdict?
-        counters.advance(request, now: monotonicMilliseconds) {
-            [unowned self] answer in
+        counters.advance(request) { [unowned self] answer in
             if answer == .accepted {
                 hub.floors.note(request.keyID, request.counter, now: monotonicMilliseconds)
             }
@@ -252,7 +259,7 @@ final class Worker {
         // What is known of keys outlives a reload that does not concern them.
         let apps = update.site.settings.apps.map(\.id)
         if apps != keyCache.apps { keyCache.replaceApps(apps) }
-        counters.update(update.site.settings.counters)
+        updateCounters(update.site.settings.counters)
         pools.reload()
         healthChecker?.update()
         take(update.listeners)

@@ -88,7 +88,7 @@ final class GatewayUnderTest {
         self.settings = settings
         counters = EmbeddedCounters(options: options, clock: .now())
         let hub = Hub(
-            registry: registry, embeddedCounters: counters,
+            registry: registry, counters: .embedded(counters),
             floors: FloorTable(
                 lifeMilliseconds: Int64(options.challengeLifeMilliseconds)),
             meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log),

@@ -44,7 +44,7 @@ final class SteppedWorker {
             settings: settings, challengeKeys: [GatewayUnderTest.challengeKey], generation: 0)
         let hub = Hub(
             registry: ScriptedRegistry(),
-            embeddedCounters: EmbeddedCounters(clock: .now()),
+            counters: .fresh,
             meters: [WorkerMeter()], logs: try LogWriters(settings.log),
             descriptors: DescriptorReserve(limit: 0))
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))

@@ -92,7 +92,7 @@ final class ReceiptRenewalTests {
             settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)],
             pseudonymKeys: [[UInt8](repeating: 8, count: 32)], generation: 0)
         let hub = Hub(
-            registry: registry, embeddedCounters: nil, meters: [WorkerMeter()],
+            registry: registry, counters: .fresh, meters: [WorkerMeter()],
             logs: try LogWriters(settings.log))
         let loop = try EventLoop()
         let exchange = ScriptedExchange(loop)

@@ -1,12 +1,12 @@
 import EventLoop
 import Postgres
-public import PostgresKeyStore
-public import Settings
+import PostgresKeyStore
+import Settings
 import TLS
 
 extension PostgresRegistryConfiguration {
     /// What the settings say of a registry in PostgreSQL.
-    public init(_ settings: PostgresSettings, queueCountMax: Int) {
+    init(_ settings: PostgresSettings, queueCountMax: Int) {
         var connection = PostgresConfiguration(
             hosts: settings.hosts.map { .init(name: $0.name, port: $0.port) })
         connection.user = settings.user

@@ -1,11 +1,11 @@
 import Redis
-public import RedisKeyStore
-public import Settings
-public import TLS
+import RedisKeyStore
+import Settings
+import TLS
 
 extension RedisCounterConfiguration {
     /// What the settings say of Redis.
-    public init(_ settings: RedisSettings) throws(TLSError) {
+    init(_ settings: RedisSettings) throws(TLSError) {
         let place = settings.place
         var connection = RedisConfiguration(
             endpoints: place.servers.map(RedisEndpoint.init(_:)))

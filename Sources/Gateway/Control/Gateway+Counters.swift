@@ -1,0 +1,14 @@
+import EventLoop
+
+extension Gateway {
+    /// Has the event log say what operators should know of their counter store; what keeps it from
+    /// being used is told by the store itself. On a thread of its own, which nobody waits for.
+    func examineCounters() {
+        guard let examine = hub.counters.examine else { return }
+        let logs = logs
+        // Without the thread there is no warning; `doctor` gives it too.
+        _ = try? Thread.spawn(name: "redis-checkup") {
+            examine { logs.event(level: "warning", "redis_checkup", $0) }
+        }
+    }
+}

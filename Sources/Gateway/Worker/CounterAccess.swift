@@ -1,0 +1,45 @@
+public import EventLoop
+public import KeyStore
+public import Settings
+
+/// The counter store of one worker, and how it follows a reload.
+public struct OpenedCounters {
+    let store: any CounterStore
+    let update: (CounterSettings) -> Void
+
+    /// `update` takes up new passwords and certificates, for the connections made from now on.
+    public init(
+        _ store: any CounterStore, update: @escaping (CounterSettings) -> Void = { _ in }
+    ) {
+        self.store = store
+        self.update = update
+    }
+}
+
+/// How workers come to their counter store. Which stores there are the command knows.
+public struct CounterAccess: Sendable {
+    let isRemote: Bool
+    let open: @Sendable (EventLoop) throws -> OpenedCounters
+    let examine: (@Sendable (_ warn: @escaping (String) -> Void) -> Void)?
+
+    /// - Parameters:
+    ///   - isRemote: whether each worker has to reach the store before requests can be served.
+    ///   - examine: tells what operators should know of their store; blocks. Nil for nothing.
+    ///   - open: makes the store of one worker, on its thread.
+    public init(
+        isRemote: Bool,
+        examine: (@Sendable (_ warn: @escaping (String) -> Void) -> Void)? = nil,
+        open: @escaping @Sendable (EventLoop) throws -> OpenedCounters
+    ) {
+        self.isRemote = isRemote
+        self.examine = examine
+        self.open = open
+    }
+
+    /// The counters of this process.
+    public static func embedded(_ counters: EmbeddedCounters) -> CounterAccess {
+        CounterAccess(isRemote: false) { loop in
+            OpenedCounters(EmbeddedCounterStore(counters, loop: loop))
+        }
+    }
+}

@@ -1,0 +1,66 @@
+public import AppAttest
+public import Bytes
+
+/// The counter store as one worker reaches it: what changes with each request.
+///
+/// Every call is made on the worker's thread. `reply` is called once, there, and perhaps before the
+/// call returns.
+public protocol CounterStore: AnyObject {
+    /// Whether other gateways use the same store.
+    var isShared: Bool { get }
+
+    /// Whether it can be asked now.
+    var isAvailable: Bool { get }
+
+    /// Why it cannot be asked, for the event log.
+    var failureText: String { get }
+
+    /// Has it tell `observer` what happens, from now on. To be called before the worker runs.
+    func report(to observer: CounterStoreObserver)
+
+    /// By which a challenge with this id is sealed and judged, for this key or for any. Nil before
+    /// the store was reached for the first time.
+    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
+
+    /// Accepts the counter and spends the challenge, or neither.
+    func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
+
+    /// Counts together with other gateways; the reply is nil where nothing is known. A store that
+    /// is not shared never replies.
+    func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void)
+
+    /// Accepts a token of somebody else's once: `.accepted` or `.replayed`; others say that nobody
+    /// knows. It is remembered for `life`.
+    func spendToken(
+        _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (CounterVerdict) -> Void)
+
+    /// Whether the token was accepted before: false also where nobody knows. `life`: as it is
+    /// remembered.
+    func isTokenSpent(_ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void)
+
+    /// Forgets what has expired, where the store does not do so by itself. For a slow timer of one
+    /// worker.
+    func sweep()
+
+    /// Settles what is in flight and lets go of the store for good.
+    func close()
+}
+
+/// What a counter store tells its worker, on the worker's thread.
+public struct CounterStoreObserver {
+    /// Whether the store can be asked, whenever that changes; none can before it says so.
+    public let availabilityChanged: (Bool) -> Void
+    /// The store may have forgotten what it accepted, while this process goes on.
+    public let lost: () -> Void
+    /// So many accepted requests are not known to be on as many servers as they should be.
+    public let unconfirmed: (Int) -> Void
+
+    public init(
+        availabilityChanged: @escaping (Bool) -> Void, lost: @escaping () -> Void,
+        unconfirmed: @escaping (Int) -> Void
+    ) {
+        self.availabilityChanged = availabilityChanged
+        self.lost = lost
+        self.unconfirmed = unconfirmed
+    }
+}

@@ -1,0 +1,51 @@
+public import AppAttest
+public import Bytes
+public import EventLoop
+
+/// The counters of this process as one worker reaches them: answered at once, by the clock of its
+/// loop.
+public final class EmbeddedCounterStore: CounterStore {
+    private let counters: EmbeddedCounters
+    private let loop: EventLoop
+
+    public init(_ counters: EmbeddedCounters, loop: EventLoop) {
+        self.counters = counters
+        self.loop = loop
+    }
+
+    private var now: Int64 { Int64(loop.now.nanoseconds / 1_000_000) }
+
+    public var isShared: Bool { false }
+    public var isAvailable: Bool { true }
+    public var failureText: String { "" }
+
+    /// It forgets only together with its process, and nothing else can happen to it.
+    public func report(to observer: CounterStoreObserver) { observer.availabilityChanged(true) }
+
+    public func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+        counters.moment(nowMilliseconds: now)
+    }
+
+    public func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
+        reply(counters.advance(request, nowMilliseconds: now))
+    }
+
+    public func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void) {}
+
+    public func spendToken(
+        _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (CounterVerdict) -> Void
+    ) {
+        reply(counters.spendToken(id, forMilliseconds: life, nowMilliseconds: now))
+    }
+
+    public func isTokenSpent(
+        _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void
+    ) {
+        reply(counters.isTokenSpent(id, forMilliseconds: life, nowMilliseconds: now))
+    }
+
+    public func sweep() { counters.sweep(nowMilliseconds: now) }
+
+    /// The counters are their process's, which keeps them for its next start.
+    public func close() {}
+}

@@ -1,0 +1,29 @@
+import Gateway
+import KeyStore
+import RedisKeyStore
+import Settings
+
+extension CounterAccess {
+    /// Counters in Redis: each worker has connections of its own.
+    static func redis(_ settings: RedisSettings) -> CounterAccess {
+        CounterAccess(
+            isRemote: true,
+            examine: { warn in
+                guard let configuration = try? RedisCounterConfiguration(settings) else { return }
+                RedisCheckup.run(configuration, mayWrite: false) { step in
+                    guard step.verdict == .warning else { return }
+                    warn("\(step.name): \(step.text)")
+                }
+            },
+            open: { loop in
+                let counters = RedisCounters(
+                    loop: loop, configuration: try RedisCounterConfiguration(settings))
+                return OpenedCounters(counters) { [unowned counters] next in
+                    guard case .redis(let redis) = next,
+                        let configuration = try? RedisCounterConfiguration(redis)
+                    else { return }
+                    counters.update(configuration)
+                }
+            })
+    }
+}
