@@ -15,7 +15,7 @@ final class CounterCluster {
     private let configuration: RedisCounterConfiguration
     /// What connections of masters begin with, but for the endpoint.
     private var connection: RedisConfiguration
-    private let layout: RedisKeyLayout
+    let calls: CounterCalls
     private let scout: ClusterScout
     private var map = RedisSlotMap()
     /// A master that appears later may be a replica that took another's place.
@@ -31,10 +31,10 @@ final class CounterCluster {
     var onLoss: (() -> Void)?
     var onUnconfirmed: ((Int) -> Void)?
 
-    init(loop: EventLoop, configuration: RedisCounterConfiguration, layout: RedisKeyLayout) {
+    init(loop: EventLoop, configuration: RedisCounterConfiguration, calls: CounterCalls) {
         self.loop = loop
         self.configuration = configuration
-        self.layout = layout
+        self.calls = calls
         connection = configuration.connection
         scout = ClusterScout(loop: loop, configuration: configuration.connection)
         scout.onMap = { [weak self] in self?.take($0) }
@@ -55,9 +55,9 @@ final class CounterCluster {
         leaving = [:]
     }
 
-    func update(_ next: RedisConfiguration) {
-        connection = next
-        scout.update(next, beside: map.masters)
+    func update(_ next: RedisCounterConfiguration) {
+        connection = next.connection
+        scout.update(connection, beside: map.masters)
         for (endpoint, node) in nodes { node.update(configuration(of: endpoint)) }
     }
 
@@ -68,6 +68,7 @@ final class CounterCluster {
     var isConnected: Bool { nodes.values.contains { $0.isConnected } }
 
     func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
+        let layout = calls.layout
         let tag = keyID.map(layout.tag) ?? layout.tag(challenge)
         return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }?.moment
     }
@@ -97,7 +98,6 @@ final class CounterCluster {
         run(call, in: slot, Course(), reply: reply)
     }
 
-    /// Nil also where the slot is being moved: what is not counted meanwhile is not missed.
     func ask(
         _ command: RedisCommand, in slot: RedisSlot, reply: @escaping (RedisReply?) -> Void
     ) {
@@ -229,7 +229,7 @@ final class CounterCluster {
     /// have the same map choose the same.
     private func record(of endpoint: RedisEndpoint) -> [UInt8] {
         let slot = map.slots(of: endpoint).min { $0.rank < $1.rank }
-        return layout.record(tag: slot?.tag)
+        return calls.layout.record(tag: slot?.tag)
     }
 
     private func take(_ next: RedisSlotMap) {

@@ -1,0 +1,44 @@
+import Bytes
+import KeyStore
+
+/// Makes the calls of the counter script, by one configuration.
+struct CounterCalls {
+    let layout: RedisKeyLayout
+    private let configuration: RedisCounterConfiguration
+
+    init(_ configuration: RedisCounterConfiguration) {
+        self.configuration = configuration
+        layout = RedisKeyLayout(prefix: configuration.keyPrefix)
+    }
+
+    /// Under `incarnation`, where it is not that of the challenge.
+    func advance(
+        _ request: CounterAdvance, _ part: CounterScript.Part, _ incarnation: Incarnation? = nil
+    ) -> CounterScript.Call {
+        let challenge = request.challenge.id
+        return CounterScript.Call(
+            part: part,
+            names: part == .whole
+                ? layout.names(request.keyID, challenge: challenge)
+                : layout.names(request.keyID, freeChallenge: challenge),
+            incarnation: incarnation ?? request.challenge.incarnation, counter: request.counter,
+            windowSize: min(max(request.windowSize, 1), CounterScript.windowSizeMax),
+            floor: request.floor, expiresAt: request.challenge.expiresAt,
+            graceMilliseconds: configuration.grace.wholeMilliseconds,
+            stateMilliseconds: configuration.deviceLifetime.wholeMilliseconds, rates: request.rates)
+    }
+
+    /// Accepts a token of somebody else's at `moment`, remembered for `life`.
+    func spend(
+        token id: Bytes16, forMilliseconds life: Int, at moment: StoreMoment
+    ) -> CounterScript.Call {
+        // Of a clock that is corrected meanwhile the token knows nothing.
+        let expiresAt = moment.milliseconds.addingReportingOverflow(
+            Int64(max(life, 1) + ServerLife.stepMilliseconds))
+        return CounterScript.Call(
+            part: .spend, names: layout.names(token: id), incarnation: moment.incarnation,
+            counter: 1, windowSize: 1, floor: 0,
+            expiresAt: expiresAt.overflow ? .max : expiresAt.partialValue,
+            graceMilliseconds: configuration.grace.wholeMilliseconds, stateMilliseconds: 1)
+    }
+}

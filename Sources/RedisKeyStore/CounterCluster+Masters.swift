@@ -1,0 +1,42 @@
+import Bytes
+import KeyStore
+import Redis
+
+extension CounterCluster: CounterMasters {
+    /// A challenge that is bound to no key may be spent in vain.
+    func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void) {
+        let keySlot = RedisSlot(ofTag: calls.layout.tag(request.keyID))
+        guard !request.challenge.isBound else {
+            return run(calls.advance(request, .whole), in: keySlot, reply: reply)
+        }
+        let challengeSlot = RedisSlot(ofTag: calls.layout.tag(request.challenge.id))
+        guard let moment = moment(keyID: request.keyID, challenge: request.challenge.id) else {
+            return reply(.unavailable)
+        }
+        let count = calls.advance(request, .count, moment.incarnation)
+        run(calls.advance(request, .spend), in: challengeSlot) { [weak self] verdict in
+            guard verdict == .accepted else { return reply(verdict) }
+            guard let self else { return reply(.unknown) }
+            run(count, in: keySlot) { [weak self] verdict in
+                // Whoever is too fast may send the same request again later.
+                if case .rateLimited = verdict {
+                    self?.forget(count.names.spent, in: challengeSlot)
+                }
+                // The challenge is spent: the same assertion cannot come again.
+                let isLeft = verdict == .unavailable || verdict == .full
+                reply(isLeft ? .unknown : verdict)
+            }
+        }
+    }
+
+    func run(
+        _ call: CounterScript.Call, by name: Bytes16, reply: @escaping (CounterVerdict) -> Void
+    ) {
+        run(call, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
+    }
+
+    /// Nil also where the slot is being moved: what is not counted meanwhile is not missed.
+    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void) {
+        ask(command, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
+    }
+}

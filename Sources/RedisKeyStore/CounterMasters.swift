@@ -1,0 +1,42 @@
+import AppAttest
+import Bytes
+import KeyStore
+import Redis
+
+/// The masters that keep the counters, as one worker sees them: a server by itself, or those of a
+/// cluster. Each `reply` is called once, perhaps before the call returns.
+protocol CounterMasters: AnyObject {
+    /// Called when ``isConnected`` or an incarnation has changed, and for each failed attempt.
+    var onStateChange: (() -> Void)? { get set }
+    /// Called when a master may have lost what was accepted there.
+    var onLoss: (() -> Void)? { get set }
+    /// Called with the number of accepted requests that too few replicas had in time.
+    var onUnconfirmed: ((Int) -> Void)? { get set }
+
+    /// Whether at least one can be asked.
+    var isConnected: Bool { get }
+    /// Whether every key's master can be asked.
+    var isWhole: Bool { get }
+    /// Why there is no connection, or was none before the present one.
+    var lastFailure: RedisFailure? { get }
+
+    func open()
+    /// Once in an interval: what may have changed without anybody's saying so.
+    func check()
+    func update(_ next: RedisCounterConfiguration)
+    /// Settles what is in flight and lets go of the connections for good.
+    func close()
+
+    /// That of the master which will keep a challenge with this id, for this key or for any.
+    func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
+
+    /// Accepts the counter and spends the challenge.
+    func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
+
+    /// Runs a call on the master of the names that have the tag of `name`.
+    func run(
+        _ call: CounterScript.Call, by name: Bytes16, reply: @escaping (CounterVerdict) -> Void)
+
+    /// Asks that master what touches no counter; nil where it cannot be known what came of it.
+    func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void)
+}
