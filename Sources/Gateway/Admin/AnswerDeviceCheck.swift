@@ -58,7 +58,6 @@ extension Exchange {
     }
 
     private func isAuthorized(by secret: [UInt8]) -> Bool {
-        let headBytes = headBytes
         let bytes = headBytes.span
         let name = Array("authorization".utf8)
         var found: Range32?

@@ -183,9 +183,9 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             return false
         case .complete:
             countRequest()
-            exchange.headBytes.replaceAll(
+            exchange.headStorage.replaceAll(
                 with: input.readable.extracting(0..<exchange.head.byteCount))
-            exchange.head.completeTarget(in: &exchange.headBytes)
+            exchange.head.completeTarget(in: &exchange.headStorage)
             input.consume(exchange.head.byteCount)
             bodyReader = RequestBodyReader(exchange.head.framing)
             exchange.bodyStartedAt = worker.loop.now

@@ -40,7 +40,7 @@ final class HTTP2Stream: DeadlineHandler {
         guard let exchange else { return }
         // Reset in the same breath: nothing is done for it (CVE-2023-44487).
         guard session.isOpen(id) else { return }
-        exchange.headBytes = event.bytes
+        exchange.headStorage = event.bytes
         isBodyComplete = event.isEnd
         exchange.isBodyComplete = event.isEnd
         exchange.bodyStartedAt = exchange.startedAt

@@ -62,7 +62,6 @@ extension Exchange {
 
     /// Whether the client takes trailers.
     var takesTrailers: Bool {
-        let headBytes = headBytes
         return head.takesTrailers(in: headBytes.span)
     }
 }

@@ -83,7 +83,6 @@ extension Exchange {
     func queried(
         _ name: StaticString, else check: Cause.Check
     ) throws(Refusal) -> [UInt8]? {
-        let headBytes = headBytes
         let target = headBytes.span.extracting(head.originTarget)
         do throws(QueryFault) {
             return try QueryValue.find(name, inQueryOf: target)
@@ -102,9 +101,9 @@ extension Exchange {
     }
 
     private var acceptsJSON: Bool {
-        let headBytes = headBytes
+        let bytes = headBytes.span
         for field in head.fields where field.known == .accept {
-            let value = headBytes.span.extracting(field.value)
+            let value = bytes.extracting(field.value)
             if MediaRanges.contains("application/json", in: value) { return true }
         }
         return false

@@ -55,7 +55,6 @@ extension Exchange {
     }
 
     private func append(_ variable: TextVariable, to output: inout ByteBuffer) {
-        let headBytes = headBytes
         let bytes = headBytes.span
         let target = bytes.extracting(head.originTarget)
         let pathCount = TargetRewrite.pathByteCount(target)

@@ -76,9 +76,9 @@ extension Exchange {
     /// key, or its agent is the one that the system writes for apps. Only ever counted.
     private var seemsToBeApp: Bool {
         if !uniqueField(site.fieldNames.keyID).isAbsent { return true }
-        let headBytes = headBytes
+        let bytes = headBytes.span
         for field in head.fields where field.known == .userAgent {
-            if Self.isOfSystem(agent: headBytes.span.extracting(field.value)) { return true }
+            if Self.isOfSystem(agent: bytes.extracting(field.value)) { return true }
         }
         return false
     }

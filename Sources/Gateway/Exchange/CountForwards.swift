@@ -7,10 +7,10 @@ extension Exchange {
     /// How many further hops an OPTIONS request may take, nil where it does not say. Refuses what
     /// is no number, or is there twice: two hops could read it differently.
     func forwardsAllowed() throws(Refusal) -> UInt64? {
-        let headBytes = headBytes
+        let bytes = headBytes.span
         var allowed: UInt64?
         for field in head.fields where field.known == .maxForwards {
-            let count = ASCII.decimal(headBytes.span.extracting(field.value))
+            let count = ASCII.decimal(bytes.extracting(field.value))
             guard allowed == nil, let count else {
                 throw Refusal(.badRequest, .maxForwardsInvalid)
             }

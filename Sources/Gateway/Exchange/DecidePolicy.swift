@@ -111,9 +111,9 @@ extension Exchange {
     /// Looks for the one field whose name is in `names`.
     func uniqueField(_ names: FieldNameSet) -> UniqueField {
         var found = UniqueField.absent
-        let headBytes = headBytes
+        let bytes = headBytes.span
         for field in head.fields where field.known == .other {
-            let name = headBytes.span.extracting(field.name)
+            let name = bytes.extracting(field.name)
             guard names.contains(name) else { continue }
             guard found.isAbsent else { return .repeated }
             found = .value(field.value)

@@ -9,7 +9,6 @@ extension Exchange {
     /// Whether the one token header holds what says that it is a developer's.
     var claimsDeveloperToken: Bool {
         guard case .value(let range) = uniqueField(site.fieldNames.token) else { return false }
-        let headBytes = headBytes
         return site.developerTokens.claims(headBytes.span.extracting(range))
     }
 
@@ -32,7 +31,6 @@ extension Exchange {
         guard let routeIndex, case .value(let range) = uniqueField(site.fieldNames.token) else {
             throw Refusal(.tokenInvalid, .tokenRepeated)
         }
-        let headBytes = headBytes
         let opened: DeveloperToken
         do throws(SessionTokenFailure) {
             opened = try site.developerTokens.open(

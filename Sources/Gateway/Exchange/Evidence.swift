@@ -144,7 +144,6 @@ extension Exchange {
         case .absent: return nil
         case .repeated: throw Refusal(.assertionMalformed, checks.repeated)
         case .value(let range):
-            let headBytes = headBytes
             let text = headBytes.span.extracting(range)
             let isShort = text.count <= (byteCountMax + 2) / 3 * 4
             guard isShort, let bytes = Base64.decode(text), bytes.count <= byteCountMax else {

@@ -42,8 +42,10 @@ final class Exchange {
     var knownOrigin: ClientOrigin??
     /// The head was made from HTTP/2's fields.
     var isHTTP2 = false
-    /// The head as received; an array, so that a stage can hold views into it while it works.
-    var headBytes: [UInt8] = []
+    /// Where the head is kept, for whoever writes it.
+    var headStorage: [UInt8] = []
+    /// The head as received. A value of its own: a stage can hold views into it while it works.
+    var headBytes: [UInt8] { headStorage }
     var head = RequestHead()
     var body = HeldBody()
     var bodyHash: SHA256Stream?
@@ -210,7 +212,7 @@ final class Exchange {
 
     /// Forgets everything about the last request; buffers are given back.
     func reset() {
-        headBytes.removeAll(keepingCapacity: headBytes.capacity <= Self.keptByteCountMax)
+        headStorage.removeAll(keepingCapacity: headStorage.capacity <= Self.keptByteCountMax)
         head.reset()
         body.reset()
         bodyHash = nil

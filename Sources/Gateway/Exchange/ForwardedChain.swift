@@ -119,7 +119,6 @@ extension Exchange {
     private func readOrigin() -> ClientOrigin? {
         guard let peer else { return nil }
         guard isPeerTrusted else { return ClientOrigin(address: peer, isCertain: true) }
-        let headBytes = headBytes
         // What is no head says nothing of anybody.
         guard !headBytes.isEmpty else { return ClientOrigin(address: peer, isCertain: false) }
         let bytes = headBytes.span

@@ -19,7 +19,6 @@ extension Exchange {
 
     /// `X-Forwarded-For`, and where `isComplete` what a trusted proxy has not said of the rest.
     private func appendXForwarded(isComplete: Bool) {
-        let headBytes = headBytes
         let bytes = headBytes.span
         upstreamHead.append("X-Forwarded-For: ")
         var hasProto = false
@@ -56,10 +55,10 @@ extension Exchange {
     /// `Forwarded` (RFC 7239) with one element for each hop, ours the last.
     private func appendForwarded(hasForwarded: Bool) {
         upstreamHead.append("Forwarded: ")
-        let headBytes = headBytes
+        let bytes = headBytes.span
         if isPeerTrusted {
             for field in head.fields {
-                let value = headBytes.span.extracting(field.value)
+                let value = bytes.extracting(field.value)
                 switch field.known {
                 case .forwarded where Self.hasWholeQuotes(value):
                     upstreamHead.append(value)
@@ -73,7 +72,7 @@ extension Exchange {
         if let peer { Self.append(peer, to: &upstreamHead) }
         if let host = head.host {
             upstreamHead.append(";host=\"")
-            upstreamHead.append(headBytes.span.extracting(host))
+            upstreamHead.append(bytes.extracting(host))
             upstreamHead.append("\"")
         }
         upstreamHead.append(";proto=")

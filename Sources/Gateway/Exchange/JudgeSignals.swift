@@ -192,7 +192,6 @@ extension Exchange {
         case .client: break
         }
         guard case .value(let range) = uniqueField(names) else { return }
-        let headBytes = headBytes
         note(headBytes.span.extracting(range), keyID, rules)
     }
 

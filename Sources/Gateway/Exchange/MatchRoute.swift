@@ -34,8 +34,8 @@ extension Exchange {
         guard let found, !found.isEmpty, found.count <= Self.requestIDByteCountMax else {
             return nil
         }
-        let headBytes = headBytes
-        let text = headBytes.span.extracting(found)
+        let bytes = headBytes.span
+        let text = bytes.extracting(found)
         for index in text.indices {
             let byte = text[index]
             guard byte > 0x20, byte < 0x7F, byte != 0x22, byte != 0x5C else { return nil }
@@ -48,7 +48,6 @@ extension Exchange {
 
     /// Finds the endpoint or route that the normal form of the path belongs to.
     func matchRoute() throws(Refusal) -> Step {
-        let headBytes = headBytes
         let bytes = headBytes.span
         switch head.targetForm {
         case .origin, .absolute: break
@@ -104,7 +103,6 @@ extension Exchange {
 
     /// Host and headers, where a route looks at them.
     private func traits(for routes: RouteTable) -> RequestTraits {
-        let headBytes = headBytes
         let bytes = headBytes.span
         return routes.traits(
             authority: bytes.extracting(head.host ?? .empty), fields: head.fields, bytes: bytes,

@@ -18,7 +18,6 @@ extension Exchange {
             if count == 0 { return answer(LocalResponse(status: 200)) }
             forwardsLeft = count - 1
         }
-        let headBytes = headBytes
         let bytes = headBytes.span
         upstreamHead.reserve(bytes.count + 512)
         upstreamHead.append(bytes.extracting(head.method))
@@ -85,7 +84,6 @@ extension Exchange {
     /// The client's own fields, except framing, hop-by-hop ones, those that `Connection` names,
     /// and every spelling of the ones only the gateway sets.
     private func appendClientFields(_ edits: FieldEdits?) {
-        let headBytes = headBytes
         let bytes = headBytes.span
         let keepsForwarding = isPeerTrusted
         let hasNominated = !head.connectionTokens.isEmpty
@@ -124,7 +122,6 @@ extension Exchange {
     /// The request id: the trusted peer's own where it sent a usable one, else ours.
     func appendRequestID(to output: inout ByteBuffer) {
         if let trustedRequestID {
-            let headBytes = headBytes
             output.append(headBytes.span.extracting(trustedRequestID))
             return
         }

@@ -69,7 +69,6 @@ extension Exchange {
         guard policy.accept.contains(.token) else {
             throw Refusal(.tokenInvalid, .tokenNotAccepted)
         }
-        let headBytes = headBytes
         let opened: SessionToken
         do throws(SessionTokenFailure) {
             opened = try site.tokens.open(
@@ -93,7 +92,6 @@ extension Exchange {
     /// empty, or comes more than once.
     private func boundValueHash() -> Bytes32? {
         guard let name = site.settings.sessionTokens.boundHeader else { return nil }
-        let headBytes = headBytes
         let bytes = headBytes.span
         let wanted = Array(name.utf8)
         var found: Range32?

@@ -22,7 +22,6 @@ extension Exchange {
         guard head.hasUpgrade, head.version == .http11, head.methodKind == .get,
             head.framing == .none, downstream is any TunnelSink
         else { return false }
-        let headBytes = headBytes
         let bytes = headBytes.span
         var isAsked = false
         for field in head.fields where field.known == .upgrade {

@@ -65,7 +65,6 @@ extension Exchange {
 
     /// The client data must speak of this very request.
     private func check(_ clientData: RequestClientData) throws(Refusal) {
-        let headBytes = headBytes
         let bytes = headBytes.span
         let mismatch = clientData.check(
             method: bytes.extracting(head.method),

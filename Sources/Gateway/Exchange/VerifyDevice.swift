@@ -70,7 +70,6 @@ extension Exchange {
         guard case .value(let range) = uniqueField(site.fieldNames.deviceCheck) else {
             throw Refusal(.deviceTokenInvalid, .deviceTokenRepeated)
         }
-        let headBytes = headBytes
         let text = headBytes.span.extracting(range)
         guard text.count <= DeviceCheck.tokenByteCountMax, let bytes = Base64.decode(text),
             !bytes.isEmpty

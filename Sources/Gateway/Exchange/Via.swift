@@ -28,9 +28,9 @@ enum Via {
 extension Exchange {
     /// A request that has been here already would come again and again.
     func refuseLoop() throws(Refusal) {
-        let headBytes = headBytes
+        let bytes = headBytes.span
         for field in head.fields where field.known == .via {
-            guard !Via.names(worker.hub.viaName, in: headBytes.span.extracting(field.value)) else {
+            guard !Via.names(worker.hub.viaName, in: bytes.extracting(field.value)) else {
                 throw Refusal(
                     .loopDetected,
                     explanation: "The request has been through this gateway before.")

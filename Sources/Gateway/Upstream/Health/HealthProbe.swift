@@ -55,7 +55,7 @@ final class HealthProbe: ResponseSink {
         exchange.begin(
             on: self, listener: worker.idleListener, peer: server.address, isPeerTrusted: false)
         exchange.isHealthCheck = true
-        exchange.headBytes = Array(head.utf8)
+        exchange.headStorage = Array(head.utf8)
         let bytes = exchange.headBytes
         _ = exchange.head.parse(bytes.span, limits: site.headLimits)
         exchange.upstreamHead.append(bytes.span)
