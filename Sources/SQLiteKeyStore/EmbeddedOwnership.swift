@@ -54,14 +54,23 @@ public struct EmbeddedOwnership: ~Copyable {
         return line.hasPrefix("process ") ? line : ""
     }
 
-    /// The state of the last clean stop, nil after any other end. It is deleted durably before it
-    /// is returned: call this before anything is served.
+    /// The state of the last clean stop, nil after any other end, or while another process holds
+    /// the write lock. It is deleted durably before it is returned: call this before anything is
+    /// served.
     public func takeState() throws(StoreError) -> EmbeddedSnapshot? {
-        let stored = try withTables { tables throws(SQLiteError) in
-            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
-                let parts = try tables.embeddedState()
-                if !parts.isEmpty { try tables.deleteEmbeddedState() }
+        let stored = try withTables(busyMillisecondsMax: 1000) { tables throws(SQLiteError) in
+            // Nobody else writes it: this process has ``lock``.
+            let parts = try tables.embeddedState()
+            guard !parts.isEmpty else { return parts }
+            do throws(SQLiteError) {
+                try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                    try tables.deleteEmbeddedState()
+                }
                 return parts
+            } catch {
+                // Another incarnation is safe; what stays has no owner from now on.
+                guard error.isBusy else { throw error }
+                return []
             }
         }
         let identity = File.identity(ownerPath)
@@ -130,12 +139,13 @@ public struct EmbeddedOwnership: ~Copyable {
     }
 
     private func withTables<Value>(
-        _ body: (RegistryTables) throws(SQLiteError) -> Value
+        busyMillisecondsMax: Int32? = nil, _ body: (RegistryTables) throws(SQLiteError) -> Value
     ) throws(StoreError) -> Value {
         let tables: RegistryTables
+        var options = Connection.Options()
+        if let busyMillisecondsMax { options.busyMillisecondsMax = busyMillisecondsMax }
         do throws(RegistryOpenError) {
-            tables = try RegistryFile.open(
-                path: path, createsIfMissing: false, options: Connection.Options())
+            tables = try RegistryFile.open(path: path, createsIfMissing: false, options: options)
         } catch {
             throw StoreError(error)
         }

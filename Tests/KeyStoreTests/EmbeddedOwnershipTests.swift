@@ -3,6 +3,7 @@ import Bytes
 import EventLoop
 import Foundation
 import KeyStore
+import SQLite
 import SQLiteKeyStore
 import Testing
 
@@ -42,6 +43,23 @@ final class EmbeddedOwnershipTests {
         #expect(resumed.advance(key, 9, window: 64) == .counterUsed)
         #expect(resumed.advance(key, 7, window: 64, challenge: unused) == .accepted)
         #expect(resumed.advance(key, 10) == .accepted)
+    }
+
+    @Test("under the write lock of another process: a start, and another incarnation")
+    func locked() throws {
+        var bench = EmbeddedBench()
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            _ = bench.advance(bench.generator.keyID(), 5)
+            try ownership.storeState(try #require(bench.snapshot()))
+        }
+        let other = try Connection(path: path)
+        try other.begin(.immediate)
+        do { #expect(try EmbeddedOwnership(registryPath: path).takeState() == nil) }
+        other.rollback()
+        // It was not deleted, and counts no more all the same.
+        #expect(try EmbeddedOwnership(registryPath: path).takeState() == nil)
     }
 
     @Test("after a crash: another incarnation, and old challenges are refused")
