@@ -49,7 +49,8 @@ struct PersonalFieldsTests {
         "nor one whose word for shared caches stands elsewhere",
         arguments: [
             ("Expires", "Thu, 01 Jan 2099 00:00:00 GMT"), ("CDN-Cache-Control", "max-age=60"),
-            ("Surrogate-Control", "max-age=60"),
+            ("Surrogate-Control", "max-age=60"), ("Edge-Control", "cache-maxage=60s"),
+            ("X-Accel-Expires", "60"),
         ])
     func elsewhere(name: String, value: String) throws {
         let privately = name == "Expires" ? [] : [("Cache-Control", "private")]

@@ -28,13 +28,19 @@ struct StorageWords {
             guard ASCII.equalsIgnoringCase(name, lowercase: Self.cacheControl) else { return }
             isSpoken = true
             takeDirectives(value)
-        case 14...:
-            let end = name.extracting((name.count - Self.targetedEnd.count)...)
-            isTargeted =
-                isTargeted || ASCII.equalsIgnoringCase(end, lowercase: Self.targetedEnd)
-                || ASCII.equalsIgnoringCase(name, lowercase: Self.surrogateControl)
+        case 12, 14...: isTargeted = isTargeted || Self.isTargeted(name)
         default: break
         }
+    }
+
+    /// `CDN-Cache-Control` and the like, and what single products have in its place.
+    private static func isTargeted(_ name: Span<UInt8>) -> Bool {
+        let end = name.extracting(max(0, name.count - targetedEnd.count)...)
+        if ASCII.equalsIgnoringCase(end, lowercase: targetedEnd) { return true }
+        for product in productFields where ASCII.equalsIgnoringCase(name, lowercase: product) {
+            return true
+        }
+        return false
     }
 
     /// The directives between commas that no quotes hold.
@@ -72,7 +78,9 @@ struct StorageWords {
     private static let expires = Array("expires".utf8)
     private static let cacheControl = Array("cache-control".utf8)
     private static let targetedEnd = Array("-cache-control".utf8)
-    private static let surrogateControl = Array("surrogate-control".utf8)
+    private static let productFields = [
+        "surrogate-control", "edge-control", "x-accel-expires",
+    ].map { Array($0.utf8) }
     private static let personal = ["private", "no-store", "no-cache"].map { Array($0.utf8) }
 }
 
