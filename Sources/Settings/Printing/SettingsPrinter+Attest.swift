@@ -14,15 +14,17 @@ extension SettingsPrinter {
         case .durable: yaml.entry("replay", "durable")
         case .window(let size): yaml.entry("replay", "{ window: \(size) }")
         }
-        write("rollout", attest.rolloutPercent, rollout, to: &yaml)
+        RolloutReader.write("rollout", attest.rolloutPercent, rollout, to: &yaml)
         let accepted = AttestReader.proofs.filter { attest.accept.contains($0.value) }
         yaml.entry("accept", list: accepted.map(\.name))
         let limits = restrictions.limits
-        write("on_missing", attest.onMissing.rawValue, limits.missing, to: &yaml)
-        write("on_invalid", attest.onInvalid.rawValue, limits.invalid, to: &yaml)
-        write("on_store_failure", attest.onStoreFailure.rawValue, limits.storeFailure, to: &yaml)
+        ShortfallReader.write("on_missing", attest.onMissing.rawValue, limits.missing, to: &yaml)
+        ShortfallReader.write("on_invalid", attest.onInvalid.rawValue, limits.invalid, to: &yaml)
+        ShortfallReader.write(
+            "on_store_failure", attest.onStoreFailure.rawValue, limits.storeFailure, to: &yaml)
         yaml.entry("min_tier", attest.minTier.name.description)
-        write("on_lower_tier", attest.onLowerTier.rawValue, limits.lowerTier, to: &yaml)
+        ShortfallReader.write(
+            "on_lower_tier", attest.onLowerTier.rawValue, limits.lowerTier, to: &yaml)
         write(restrictions, to: &yaml)
         if let risk = restrictions.risk {
             yaml.mapping("risk") { yaml in
@@ -30,24 +32,13 @@ extension SettingsPrinter {
                 if risk.action == .lower {
                     yaml.mapping("action") { $0.entry("tier", risk.tier.name.description) }
                 } else {
-                    write("action", risk.action.rawValue, limits.risk, to: &yaml)
+                    ShortfallReader.write("action", risk.action.rawValue, limits.risk, to: &yaml)
                 }
             }
         }
         if attest.clientData == .body {
             yaml.entry("challenge_member", text: attest.challengeMember)
             if let member = attest.keyIDMember { yaml.entry("key_id_member", text: member) }
-        }
-    }
-
-    /// An action; as `{ limit: NAME }` where it has a limit.
-    static func write(
-        _ key: String, _ action: String, _ limit: String?, to yaml: inout YAMLText
-    ) {
-        if let limit {
-            yaml.mapping(key) { $0.entry("limit", text: limit) }
-        } else {
-            yaml.entry(key, action)
         }
     }
 

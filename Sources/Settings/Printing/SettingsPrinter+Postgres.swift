@@ -1,12 +1,7 @@
 extension SettingsPrinter {
     static func write(_ postgres: PostgresSettings, to yaml: inout YAMLText) {
         yaml.entry("postgres", text: url(of: postgres))
-        if let path = postgres.passwordFile { yaml.entry("password_file", text: path) }
-        yaml.entry("schema", text: postgres.schema)
-        yaml.entry("pool", "\(postgres.poolCount)")
-        yaml.entry("connect_timeout", Quantity.describe(postgres.connectTimeout))
-        yaml.entry("command_timeout", Quantity.describe(postgres.commandTimeout))
-        yaml.entry("stale_max", Quantity.describe(postgres.staleMax))
+        PostgresReader.form.write(postgres, to: &yaml)
     }
 
     private static func url(of postgres: PostgresSettings) -> String {

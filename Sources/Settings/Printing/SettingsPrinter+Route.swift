@@ -3,7 +3,7 @@ import Policy
 extension SettingsPrinter {
     static func write(_ route: Route, _ settings: Settings, to yaml: inout YAMLText) {
         yaml.entry("name", text: route.name)
-        yaml.entry("path", text: text(route.path))
+        yaml.entry("path", text: RoutePath.text(route.path))
         if !route.hosts.isEmpty { yaml.entry("hosts", list: route.hosts.map(\.description)) }
         if !route.methods.isEmpty { yaml.entry("methods", list: route.methods) }
         if !route.headers.isEmpty {
@@ -15,7 +15,7 @@ extension SettingsPrinter {
             yaml.entry("upstream", text: settings.upstreams[upstream].name)
         }
         yaml.entry("body_max", Quantity.describe(byteCount: route.bodyByteCountMax))
-        write("rate_limit", route.rateLimits, to: &yaml)
+        Kind.rateLimits().write("rate_limit", route.rateLimits, &yaml)
         if route.streamsBody { yaml.entry("request_body", "stream") }
         if route.allowsWebSocket { yaml.entry("upgrade", list: ["websocket"]) }
         writeAction(route, to: &yaml)
@@ -23,30 +23,10 @@ extension SettingsPrinter {
         yaml.mapping("attest") { write(route.attest, route.rollout, route.restrictions, to: &$0) }
     }
 
-    static func write(_ redirect: ListenerRedirect, to yaml: inout YAMLText) {
-        yaml.mapping("redirect") { yaml in
-            write(redirect.redirect, to: &yaml)
-            if !redirect.except.isEmpty { yaml.entry("except", list: redirect.except.map(text)) }
-        }
-    }
-
-    private static func write(_ redirect: Redirect, to yaml: inout YAMLText) {
-        yaml.entry("to", text: redirect.location.description)
-        yaml.entry("status", "\(redirect.status)")
-    }
-
-    /// As the configuration writes it: a * of the path itself must not be taken for the pattern's.
-    private static func text(_ pattern: PathPattern) -> String {
-        switch pattern {
-        case .exact(let path): path.replacing("*", with: "%2A")
-        case .prefix(let path): path.replacing("*", with: "%2A") + "*"
-        }
-    }
-
     private static func writeAction(_ route: Route, to yaml: inout YAMLText) {
         switch route.answer {
         case .redirect(let redirect)?:
-            yaml.mapping("redirect") { write(redirect, to: &$0) }
+            yaml.mapping("redirect") { RedirectReader.write(redirect, to: &$0) }
         case .respond(let response)?:
             yaml.mapping("respond") { yaml in
                 yaml.entry("status", "\(response.status)")

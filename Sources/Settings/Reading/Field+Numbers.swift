@@ -28,27 +28,18 @@ extension Field {
 
     /// Bytes a second.
     func byteRate(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
-        let form = QuantityForm(
-            noun: "byte rate", example: "500B/s or 4KiB/s", likeliestUnit: "B/s",
-            units: Quantity.byteRateUnits)
-        return amount(range, form, reason)
+        amount(range, .byteRate, reason)
     }
 
     /// A duration with its unit.
     func duration(_ low: Duration, _ high: Duration, _ reason: String) -> Duration? {
         let milliseconds = Quantity.milliseconds(low)...Quantity.milliseconds(high)
-        let form = QuantityForm(
-            noun: "duration", example: "30s, 250ms, 5m, 24h or 30d", likeliestUnit: "s",
-            units: Quantity.durationUnits)
-        return amount(milliseconds, form, reason).map { .milliseconds($0) }
+        return amount(milliseconds, .duration, reason).map { .milliseconds($0) }
     }
 
     /// A count of bytes with its unit.
     func byteCount(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
-        let form = QuantityForm(
-            noun: "size", example: "64KiB, 1MiB or 512B", likeliestUnit: "B",
-            units: Quantity.byteUnits)
-        return amount(range, form, reason)
+        amount(range, .size, reason)
     }
 
     /// `0%` to `100%`.
@@ -56,19 +47,12 @@ extension Field {
 
     /// A percentage with its sign.
     func share(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
-        let form = QuantityForm(
-            noun: "share", example: "25%", likeliestUnit: "%", units: Quantity.percentUnits)
-        return amount(range, form, reason)
+        amount(range, .share, reason)
     }
 
-    private struct QuantityForm {
-        let noun: String
-        let example: String
-        let likeliestUnit: String
-        let units: [Quantity.Unit]
-    }
-
-    private func amount(_ range: ClosedRange<Int>, _ form: QuantityForm, _ reason: String) -> Int? {
+    private func amount(
+        _ range: ClosedRange<Int>, _ form: Quantity.Form, _ reason: String
+    ) -> Int? {
         guard let text = text() else { return nil }
         switch Quantity.parse(text.value, form.units) {
         case .amount(let amount) where range.contains(amount): return amount

@@ -82,6 +82,28 @@ enum CertificateReader {
         var staple: OCSPStaple?
     }
 
+    /// The three of a section that are read by ``certificate(_:isRequired:)``.
+    static func form<Root>(
+        _ start: Root, _ files: @escaping (Root) -> CertificateFiles?
+    ) -> Form<Root> {
+        func write(
+            _ key: String, _ path: @escaping (CertificateFiles) -> String?
+        ) -> (Root, inout YAMLText) -> Void {
+            { root, yaml in
+                if let path = files(root).flatMap(path) { yaml.entry(key, text: path) }
+            }
+        }
+        return Form(start) {
+            Setting(
+                "certificate", .path, "The certificate with its issuers behind it, in PEM.",
+                write: write("certificate", \.certificatePath))
+            Setting("key", .path, "Its private key, in PEM.", write: write("key", \.keyPath))
+            Setting(
+                "ocsp", .path, "An OCSP response in DER, stapled while it is valid.",
+                write: write("ocsp", \.ocspPath))
+        }
+    }
+
     static func certificate(_ section: inout Section, isRequired: Bool) -> Read? {
         var certificateField = section.field("certificate")
         var keyField = section.field("key")

@@ -31,6 +31,33 @@ enum Quantity {
     ]
     static let percentUnits = [Unit(name: "%", factor: 1)]
 
+    /// What messages say of the numbers of one kind.
+    struct Form {
+        let noun: String
+        let example: String
+        let likeliestUnit: String
+        let units: [Unit]
+
+        static var duration: Form {
+            Form(
+                noun: "duration", example: "30s, 250ms, 5m, 24h or 30d", likeliestUnit: "s",
+                units: durationUnits)
+        }
+        static var size: Form {
+            Form(
+                noun: "size", example: "64KiB, 1MiB or 512B", likeliestUnit: "B",
+                units: byteUnits)
+        }
+        static var byteRate: Form {
+            Form(
+                noun: "byte rate", example: "500B/s or 4KiB/s", likeliestUnit: "B/s",
+                units: byteRateUnits)
+        }
+        static var share: Form {
+            Form(noun: "share", example: "25%", likeliestUnit: "%", units: percentUnits)
+        }
+    }
+
     static func parse(_ text: String, _ units: [Unit]) -> Outcome {
         let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
         guard !digits.isEmpty else { return .malformed }

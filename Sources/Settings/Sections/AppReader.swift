@@ -14,30 +14,54 @@ enum AppReader {
                 apps.append(app)
             }
         }
+        // Whatever is read later may name them.
+        field.context.apps = apps
         return apps
     }
 
     private static func app(_ section: inout Section) -> AppIdentity? {
         let id = section.required("id").flatMap(appID)
-        var environments: [AttestEnvironment] = [.production]
-        section.set("environments", &environments) { field in
-            guard let found = field.list({ $0.choice(AttestEnvironment.self) }) else { return nil }
-            if found.isEmpty { field.error("is empty: no key of this app could enrol") }
-            return found
-        }
-        var requiresFullSecurity = false
-        if let field = section.field("macos") {
-            _ = field.section { section in
-                section.set("require_full_security", &requiresFullSecurity) {
-                    $0.choice([("true", true), ("false", false)])
-                }
-            }
-        }
+        var read = form.start
+        form.read(&section, into: &read)
         return id.map { id in
             var app = AppIdentity(
-                id: id, environments: Set(environments), rpIDHash: SHA256.hash(Array(id.utf8)))
-            app.requiresMacFullSecurity = requiresFullSecurity
+                id: id, environments: read.environments, rpIDHash: SHA256.hash(Array(id.utf8)))
+            app.requiresMacFullSecurity = read.requiresMacFullSecurity
             return app
+        }
+    }
+
+    static var form: Form<AppIdentity> {
+        let environments = Kind<[AttestEnvironment]>.environments(
+            "is empty: no key of this app could enrol")
+        let start = AppIdentity(id: "", environments: [.production], rpIDHash: SHA256.hash([]))
+        let macOS = Form(start) {
+            Setting(
+                "require_full_security", \.requiresMacFullSecurity, .trueFalse,
+                "true: only Macs with System Integrity Protection and Full Security may enrol "
+                    + "(macOS 27 and later); anything else that may be a Mac is refused.")
+        }
+        return Form(start) {
+            Setting(
+                "id", .text("team id, a period, bundle id", pattern: "^[A-Z0-9]{10}[.]"),
+                required: true, "The App ID."
+            ) { app, yaml in
+                yaml.entry("id", text: app.id)
+            }
+            Setting(
+                "environments", environments.shape,
+                "production: App Store, TestFlight, enterprise. development: builds run from "
+                    + "Xcode, which anyone in your team can change."
+            ) { section, app in
+                guard let read = section.field("environments").flatMap(environments.read) else {
+                    return
+                }
+                app = AppIdentity(id: "", environments: Set(read), rpIDHash: start.rpIDHash)
+            } write: { app, yaml in
+                let listed = AttestEnvironment.allCases.filter(app.environments.contains)
+                environments.write("environments", listed, &yaml)
+            }
+            Setting("macos", group: macOS, "What is demanded of Macs.")
         }
     }
 

@@ -18,37 +18,113 @@ struct AppleReader {
             let caField = section.field("ca")
             let read = caField.flatMap { $0.authorities(revokedIn: nil) }
             let authorities = caField == nil ? field.systemAuthorities() : read?.authorities
-            var settings: AppleSettings?
-            if let keys, let authorities {
-                settings = AppleSettings(keys: keys, authorities: authorities)
-            }
-            settings?.authoritiesPath = read?.path
             // Read in any case: all that is wrong is told at once.
-            let authorization = section.field("authorization").flatMap {
-                $0.choice(AppleAuthorization.self)
-            }
-            if let authorization { settings?.authorization = authorization }
-            if let proxy = section.field("proxy").flatMap(proxy) { settings?.proxy = proxy }
-            readBounds(&section, &settings)
-            readHosts(&section, &settings)
+            var way = Self.way.start
+            Self.way.read(&section, into: &way)
+            guard let keys, let authorities else { return nil }
+            var settings = AppleSettings(keys: keys, authorities: authorities)
+            way.authoritiesPath = read?.path
+            settings.way = way
             return settings
         } ?? nil
     }
 
-    private func readBounds(_ section: inout Section, _ settings: inout AppleSettings?) {
+    // MARK: the way
+
+    private static var way: Form<AppleSettings.Way> {
         let shortest = Duration.milliseconds(100)
-        let connect = section.field("connect_timeout").flatMap {
-            $0.duration(shortest, .seconds(60), "requests wait for it")
+        return Form(AppleSettings.Way()) {
+            Setting(
+                "authorization", \.authorization, .word,
+                "How the token stands in Authorization for receipts: bare as in Apple's sample, or "
+                    + "bearer.")
+            Setting(
+                "proxy", \.proxy, proxy,
+                "environment: https_proxy and no_proxy of the gateway's environment. Or a URL for "
+                    + "all hosts: ${file:...} keeps a password out of the file.")
+            Setting(
+                "ca", shown: \.authoritiesPath, .path,
+                "Authorities in PEM that alone may vouch for the hosts, and for a proxy that looks "
+                    + "into TLS. Left out: those of the system.")
+            Setting(
+                "connect_timeout", \.connectTimeout,
+                .duration(shortest, .seconds(60), "requests wait for it"),
+                "For name, connection and TLS together.")
+            Setting(
+                "timeout", \.timeout, .duration(shortest, .seconds(120), "requests wait for it"),
+                "For a whole request.")
+            Setting(
+                "in_flight_max", \.inFlightCountMax,
+                .count(1...10_000, "each waiting request holds memory"),
+                "Requests under way to each of the two services.")
+            Setting("hosts", group: hosts, "Elsewhere than at Apple: for tests only.")
         }
-        if let connect { settings?.connectTimeout = connect }
-        let whole = section.field("timeout").flatMap {
-            $0.duration(shortest, .seconds(120), "requests wait for it")
+    }
+
+    private static var hosts: Form<AppleSettings.Way> {
+        Form(AppleSettings.Way()) {
+            Setting(
+                "attestation_data", \.attestationData, hosts(.attestationData),
+                "The service that exchanges receipts.")
+            Setting(
+                "device_check", \.deviceCheck, hosts(.deviceCheck), "The service of DeviceCheck.")
         }
-        if let whole { settings?.timeout = whole }
-        let inFlight = section.field("in_flight_max").flatMap {
-            $0.count(1...10_000, "each waiting request holds memory")
+    }
+
+    private static func hosts(_ standard: AppleHosts) -> Kind<AppleHosts> {
+        let base = Kind.text(.text("https://host or https://host:port"), base)
+        let form = Form(standard) {
+            Setting("production", \.production, base, "For keys of production.")
+            Setting("development", \.development, base, "For keys of development.")
         }
-        if let inFlight { settings?.inFlightCountMax = inFlight }
+        return .section(form) { field, hosts in
+            if hosts != standard {
+                field.warning("NOT APPLE'S: its answers are believed all the same")
+            }
+        }
+    }
+
+    private static var proxy: Kind<HTTPSConfiguration.Proxy> {
+        let url = Shape.text(
+            "URL: http (https, socks5, socks5h)://[user:password@]host:port", pattern: "://")
+        return Kind(.either([.words(["environment", "off"]), url]), read: proxy) {
+            key, proxy, yaml in
+            switch proxy {
+            case .environment: yaml.entry(key, "environment")
+            case .direct: yaml.entry(key, "off")
+            case .url(let url):
+                yaml.entry(key, text: ProxyURL(url)?.shown ?? SettingsPrinter.passwordMask)
+            }
+        }
+    }
+
+    // MARK: how all is printed and described
+
+    static func write(_ apple: AppleSettings, to yaml: inout YAMLText) {
+        yaml.mapping("apple") { yaml in
+            yaml.list("keys", apple.keys) { yaml, file in
+                yaml.entry("key_id", text: file.key.keyID)
+                yaml.entry("team_id", text: file.key.teamID)
+                yaml.entry("file", text: file.path)
+            }
+            way.write(apple.way, to: &yaml)
+        }
+    }
+
+    static var shape: Shape {
+        let id = Shape.text("10 upper-case letters or digits")
+        let key = Shape.section([
+            Entry("key_id", id, required: true, "The id of the key."),
+            Entry("team_id", id, "The team. Left out: that of the apps, if there is only one."),
+            Entry("file", .path, required: true, "The .p8 file."),
+        ])
+        return .section(
+            [
+                Entry(
+                    "keys", .list(key), required: true,
+                    "Keys of the developer site with DeviceCheck enabled, at most 4 of a team, "
+                        + "tried in this order: if Apple refuses one, the next one goes on.")
+            ] + way.entries)
     }
 
     // MARK: keys
@@ -129,9 +205,9 @@ struct AppleReader {
         return text.value
     }
 
-    // MARK: the way
+    // MARK: texts
 
-    private func proxy(_ field: Field) -> HTTPSConfiguration.Proxy? {
+    private static func proxy(_ field: Field) -> HTTPSConfiguration.Proxy? {
         guard let text = field.text() else { return nil }
         switch text.value {
         case "environment": return .environment
@@ -148,34 +224,8 @@ struct AppleReader {
         return .url(url.text)
     }
 
-    private func readHosts(_ section: inout Section, _ settings: inout AppleSettings?) {
-        guard let field = section.field("hosts") else { return }
-        var attestationData = AppleHosts.attestationData
-        var deviceCheck = AppleHosts.deviceCheck
-        _ = field.section { section in
-            section.set("attestation_data", &attestationData) {
-                hosts($0, .attestationData)
-            }
-            section.set("device_check", &deviceCheck) { hosts($0, .deviceCheck) }
-        }
-        settings?.attestationData = attestationData
-        settings?.deviceCheck = deviceCheck
-    }
-
-    private func hosts(_ field: Field, _ standard: AppleHosts) -> AppleHosts? {
-        field.section { section in
-            var hosts = standard
-            section.set("production", &hosts.production, base)
-            section.set("development", &hosts.development, base)
-            if hosts != standard {
-                field.warning("NOT APPLE'S: its answers are believed all the same")
-            }
-            return hosts
-        }
-    }
-
     /// `https://host` or `https://host:port`.
-    private func base(_ field: Field) -> String? {
+    private static func base(_ field: Field) -> String? {
         guard let text = field.text() else { return nil }
         let prefix = "https://"
         let rest = text.value.dropFirst(prefix.count)

@@ -13,6 +13,51 @@ struct PlacedPolicy {
 
 /// Reads `attest` of a route.
 enum AttestReader {
+    private static var window: Kind<Int> {
+        .count(1...ReplayPolicy.windowSizeMax, "the stores remember that many counters a key")
+    }
+
+    static var shape: Shape {
+        let window = Entry(
+            "window", window.shape, required: true,
+            "Counters a little below the last pass too, once, for apps with several requests in "
+                + "flight.")
+        return .section(
+            [
+                Entry(
+                    "mode", Kind<AttestMode>.word.shape, required: true,
+                    "off: nothing is looked at. observe: verified, counted, logged, and forwarded "
+                        + "whatever the verdict. enforce: only what is verified is forwarded."),
+                Entry(
+                    "client_data", Kind<ClientDataShape>.word.shape, standard: "header",
+                    "header: base64 of JSON in headers.client_data. body: the request body itself "
+                        + "is what the app signed; method and path are then not signed."),
+                Entry(
+                    "challenge", Kind<ChallengeRequirement>.word.shape, standard: "required",
+                    "Whether a challenge is needed. off needs replay: durable."),
+                Entry(
+                    "replay", .either([.words(["strict", "durable"]), .section([window])]),
+                    standard: "strict",
+                    "strict: each counter above the last. durable: as strict, compared in the "
+                        + "registry, which costs a commit for each request."),
+                Entry(
+                    "rollout", RolloutReader.shape, standard: "100%",
+                    "The share of keys that enforce refuses; the others are only observed. A share "
+                        + "that moves by itself is shared by the gateways of a registry."),
+                Entry(
+                    "accept", .list(.words(proofs.map(\.name))), standard: "[assertion]",
+                    "What proves a request, one or more."),
+            ] + ShortfallReader.entries + RestrictionReader.entries + [
+                Entry(
+                    "challenge_member", .text("at most 128 bytes"), standard: "challenge",
+                    "With client_data: body only: the member of the JSON body that holds the "
+                        + "challenge."),
+                Entry(
+                    "key_id_member", .text("at most 128 bytes"),
+                    "With client_data: body only: the member that holds the key id."),
+            ])
+    }
+
     static func policy(_ field: Field) -> PlacedPolicy? {
         field.section { section in
             var policy = AttestPolicy()
@@ -110,10 +155,7 @@ enum AttestReader {
             return field.choice([("strict", ReplayPolicy.strict), ("durable", .durable)])
         }
         let size = field.section { section in
-            section.required("window").flatMap {
-                $0.count(
-                    1...ReplayPolicy.windowSizeMax, "the stores remember that many counters a key")
-            }
+            section.required("window").flatMap(window.read)
         }
         return (size ?? nil).map(ReplayPolicy.window)
     }

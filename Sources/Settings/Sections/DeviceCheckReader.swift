@@ -16,25 +16,7 @@ struct DeviceCheckReader {
             let teamField = section.field("team_id")
             let teamID = teamField == nil ? onlyTeam(field) : teamField.flatMap(team)
             var settings = DeviceCheckSettings(teamID: teamID ?? "")
-            section.set("environments", &settings.environments) { field in
-                guard let found = field.list({ $0.choice(AttestEnvironment.self) }) else {
-                    return nil
-                }
-                if found.isEmpty { field.error("is empty: no device would be known") }
-                return found
-            }
-            section.set("rate", &settings.rate, RateLimitReader.rate)
-            section.set("in_flight_max", &settings.inFlightCountMax) {
-                $0.count(1...10_000, "each waiting request holds memory")
-            }
-            section.set("token_memory", &settings.tokenMemory) {
-                $0.duration(.seconds(60), .seconds(24 * 3600), "Apple forgets tokens, too")
-            }
-            section.set("bits", &settings.bitNames, bitNames)
-            if let file = section.field("admin_secret_file"), let read = secret(file) {
-                settings.adminSecretPath = read.path
-                settings.adminSecret = read.secret
-            }
+            Self.form.read(&section, into: &settings)
             return teamID == nil ? nil : settings
         } ?? nil
     }
@@ -61,36 +43,75 @@ struct DeviceCheckReader {
         return text.value
     }
 
-    private func bitNames(_ field: Field) -> [String]? {
-        field.section { section in
-            var names = DeviceCheckSettings.appleBitNames
-            for index in names.indices {
-                section.set("bit\(index)", &names[index]) { field in
-                    guard let text = field.text() else { return nil }
-                    guard Name.isValid(text.value) else {
-                        field.error("\(text.shown) \(Name.rule)")
-                        return nil
-                    }
-                    return text.value
+    static func write(_ deviceCheck: DeviceCheckSettings, to yaml: inout YAMLText) {
+        yaml.mapping("device_check") { form.write(deviceCheck, to: &$0) }
+    }
+
+    static var form: Form<DeviceCheckSettings> {
+        Form(DeviceCheckSettings(teamID: "")) {
+            Setting(
+                "team_id", shown: \.teamID, .text("10 upper-case letters or digits"),
+                "The team. Left out: that of apple.keys, if there is only one.")
+            Setting(
+                "environments", \.environments, .environments("is empty: no device would be known"),
+                "Whose devices requests may come from, in the order in which Apple is asked.")
+            Setting(
+                "rate", \.rate, .rate,
+                "How often requests and enrolments may make the gateway ask Apple. Beyond, the "
+                    + "answer is 429.")
+            Setting(
+                "in_flight_max", \.inFlightCountMax,
+                .count(1...10_000, "each waiting request holds memory"),
+                "How many may ask at once. Beyond, the answer is 503.")
+            Setting(
+                "token_memory", \.tokenMemory,
+                .duration(.seconds(60), .seconds(24 * 3600), "Apple forgets tokens, too"),
+                "How long an accepted token is remembered.")
+            Setting(
+                "bits", \.bitNames, bitNames,
+                "What the bits mean, for signals.keys_per_device_bit and the admin listener.")
+            Setting(
+                "admin_secret_file", .path,
+                "At least 16 visible characters in its first line. Who has them may ask and set "
+                    + "bits. Left out: nobody."
+            ) { section, deviceCheck in
+                if let read = section.field("admin_secret_file").flatMap(secret) {
+                    deviceCheck.adminSecretPath = read.path
+                    deviceCheck.adminSecret = read.secret
+                }
+            } write: { deviceCheck, yaml in
+                if let path = deviceCheck.adminSecretPath {
+                    yaml.entry("admin_secret_file", text: path)
                 }
             }
+        }
+    }
+
+    private static var bitNames: Kind<[String]> {
+        let form = Form(DeviceCheckSettings.appleBitNames) {
+            Setting("bit0", \.[0], .name, "The name of the first bit.")
+            Setting("bit1", \.[1], .name, "The name of the second bit.")
+        }
+        let kind = Kind.section(form)
+        return kind.reading { field in
+            guard let names = kind.read(field) else { return nil }
             let isSwapped = names[0] == "bit1" || names[1] == "bit0"
             if names[0] == names[1] || isSwapped {
                 field.error("both bits would be meant by one name")
                 return nil
             }
             return names
-        } ?? nil
+        }
     }
 
     /// The first line of the file.
-    private func secret(_ field: Field) -> (path: String, secret: [UInt8])? {
+    private static func secret(_ field: Field) -> (path: String, secret: [UInt8])? {
         guard let (path, bytes) = field.fileContents() else { return nil }
         let line = Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
-        guard line.count >= Self.secretByteCountMin else {
+        guard line.count >= secretByteCountMin else {
             field.error(
                 "\"\(path)\" holds a secret of \(line.count) bytes: "
-                    + "\(Self.secretByteCountMin) are needed")
+                    + "\(secretByteCountMin) are needed")
             return nil
         }
         guard line.allSatisfy({ (0x21...0x7E).contains($0) }) else {
@@ -98,5 +119,19 @@ struct DeviceCheckReader {
             return nil
         }
         return (path, line)
+    }
+}
+
+extension Kind where Value == [AttestEnvironment] {
+    /// At least one; without any `emptyMessage` says why not.
+    static func environments(_ emptyMessage: String) -> Kind {
+        let element = Kind<AttestEnvironment>.word
+        return Kind(.list(element.shape)) { field in
+            guard let found = field.list(element.read) else { return nil }
+            if found.isEmpty { field.error(emptyMessage) }
+            return found
+        } write: { key, environments, yaml in
+            yaml.entry(key, list: environments.map(\.rawValue))
+        }
     }
 }

@@ -10,6 +10,18 @@ struct HeaderEditReader {
     private static let variables: [TextVariable] = [.clientAddress, .requestID, .host, .keyID]
     private let isRequest: Bool
 
+    static var shape: Shape {
+        let lines = Shape.named("HEADER", .text("text with {variables}"))
+        return .section([
+            Entry("remove", .list(.header), "Headers to remove."),
+            Entry(
+                "set", lines,
+                "Headers in place of what was sent, in every spelling. Values may hold "
+                    + "{client_address}, {request_id}, {host} and {key_id}; {{ is a {."),
+            Entry("add", lines, "Headers beside what was sent."),
+        ])
+    }
+
     func edits(_ field: Field) -> HeaderEdits? {
         field.section { section in
             var edits = HeaderEdits()

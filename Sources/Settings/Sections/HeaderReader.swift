@@ -3,35 +3,40 @@ import HTTP
 
 /// Reads `headers`.
 enum HeaderReader {
-    static func headers(_ field: Field) -> HeaderNames? {
-        field.section { section in
-            var names = HeaderNames()
-            var taken: [(key: String, folded: String)] = []
-            let members: [(String, WritableKeyPath<HeaderNames, String>)] = [
-                ("assertion", \.assertion), ("client_data", \.clientData), ("key_id", \.keyID),
-                ("token", \.token), ("device_check", \.deviceCheck),
-            ]
-            for (key, path) in members {
-                let field = section.field(key)
-                if let name = field.flatMap(name) { names[keyPath: path] = name }
-                let folded = fold(names[keyPath: path])
-                if let other = taken.first(where: { $0.folded == folded }) {
-                    let shown = quoted(names[keyPath: path])
-                    (field ?? section.field(other.key))?.error(
-                        "\(shown) is the name of \(other.key) too, or differs in - and _ only")
+    static var kind: Kind<HeaderNames> {
+        let start = HeaderNames()
+        let form = Form(start) {
+            Setting("assertion", \.assertion, .text(.header, name), "Carries the assertion.")
+            Setting(
+                "client_data", \.clientData, .text(.header, name), "Carries the client data.")
+            Setting("key_id", \.keyID, .text(.header, name), "Carries the key id.")
+            Setting("token", \.token, .text(.header, name), "Carries a session token.")
+            Setting(
+                "device_check", \.deviceCheck, .text(.header, name),
+                "Carries a token of DeviceCheck.")
+        }
+        let keys = form.entries.map(\.key)
+        return Kind.section(form).reading { field in
+            field.section { section in
+                var names = start
+                form.read(&section, into: &names)
+                var taken: [(key: String, folded: String)] = []
+                for (key, name) in zip(keys, names.all) {
+                    let folded = fold(name)
+                    if let other = taken.first(where: { $0.folded == folded }) {
+                        (section.field(key) ?? section.field(other.key))?.error(
+                            "\(quoted(name)) is the name of \(other.key) too, or differs in - and "
+                                + "_ only")
+                    }
+                    taken.append((key, folded))
                 }
-                taken.append((key, folded))
+                return names
             }
-            return names
         }
     }
 
     private static func name(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        guard isName(text.value) else {
-            field.error("\(text.shown) is not a header name (RFC 9110 section 5.1)")
-            return nil
-        }
+        guard let text = field.headerName() else { return nil }
         let name = text.value.lowercased()
         guard !isReserved(fold(name)) else {
             field.error(
@@ -84,5 +89,17 @@ enum HeaderReader {
         let folded = ASCII.lowercased(byte)
         return (0x61...0x7A).contains(folded) || (0x30...0x39).contains(byte)
             || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+}
+
+extension Field {
+    /// A text that can name a header.
+    func headerName() -> SettingText? {
+        guard let text = text() else { return nil }
+        guard HeaderReader.isName(text.value) else {
+            error("\(text.shown) is not a header name (RFC 9110 section 5.1)")
+            return nil
+        }
+        return text
     }
 }

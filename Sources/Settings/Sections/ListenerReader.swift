@@ -15,8 +15,6 @@ enum ListenerReader {
         ("path_parameters", .pathParameters), ("encoded_control", .encodedControl),
     ]
 
-    static let protocols = HTTPProtocol.allCases.map { (name: $0.rawValue, value: $0) }
-
     static func listeners(_ field: Field) -> [PlacedListener] {
         guard let elements = field.list() else { return [] }
         if elements.isEmpty { field.error("is empty: at least one listener is needed") }
@@ -26,45 +24,102 @@ enum ListenerReader {
     private static func listener(_ section: inout Section) -> PlacedListener? {
         let bindField = section.required("bind")
         let bind = bindField?.bindEndpoint()
-        var allow: TargetAllowances = []
-        section.set("allow", &allow) { field in
-            field.list { $0.choice(allowances) }.map { TargetAllowances($0) }
-        }
-        var trustedProxies: [TrustedProxy] = []
-        section.set("trusted_proxies", &trustedProxies) { field in
-            field.list { trustedProxy($0, bind: bind) }
-        }
-        var proxyProtocol: [TrustedProxy] = []
-        section.set("proxy_protocol", &proxyProtocol) { self.proxyProtocol($0, bind: bind) }
-        var rateLimits: [String] = []
-        section.set("rate_limit", &rateLimits) { $0.rateLimitNames(allowingKey: false) }
-        let tls = section.field("tls").flatMap(ListenerTLSReader.tls)
-        // What clients of the one and the other expect; nobody speaks HTTP/2 there by surprise.
-        var protocols = tls == nil ? [HTTPProtocol.http1] : [.http2, .http1]
-        section.set("protocols", &protocols) { field in
-            guard let chosen = field.list({ $0.choice(Self.protocols) }) else { return nil }
-            if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }
-            return chosen
-        }
-        let redirect = section.field("redirect").flatMap(RedirectReader.listenerRedirect)
+        var settings = ListenerSettings(bind: bind ?? .unix(path: ""))
+        form(bind: bind).read(&section, into: &settings)
         guard let bind, let bindField else { return nil }
-        var settings = ListenerSettings(bind: bind, allow: allow, trustedProxies: trustedProxies)
-        settings.tls = tls
-        settings.proxyProtocol = proxyProtocol
-        settings.rateLimits = rateLimits
-        settings.protocols = protocols
-        settings.redirect = redirect
+        settings.bind = bind
         return PlacedListener(settings: settings, bindMark: bindField.mark)
     }
 
-    private static func proxyProtocol(_ field: Field, bind: Endpoint?) -> [TrustedProxy]? {
-        field.section { section in
-            guard let from = section.required("from"),
-                let peers = from.list({ trustedProxy($0, bind: bind) })
-            else { return nil }
-            if peers.isEmpty { from.error("is empty: leave proxy_protocol out") }
-            return peers
-        } ?? nil
+    static var shape: Shape { .list(form(bind: nil).shape) }
+
+    static func write(_ listeners: [ListenerSettings], to yaml: inout YAMLText) {
+        yaml.list("listeners", listeners) { form(bind: nil).write($1, to: &$0) }
+    }
+
+    private static func form(bind: Endpoint?) -> Form<ListenerSettings> {
+        let peers = Kind<[TrustedProxy]>(
+            .list(.text("address block, or unix")),
+            read: { $0.list { trustedProxy($0, bind: bind) } },
+            write: { $2.entry($0, list: $1.map(\.description)) })
+        return Form(ListenerSettings(bind: .unix(path: ""))) {
+            Setting(
+                "bind", shown: \.bind.description, .server, required: true,
+                "Where clients connect. Port 0 takes any free port.")
+            Setting(
+                "allow", \.allow, allowed,
+                "Spellings of a request's path on which servers disagree. Each is refused with "
+                    + "400 unless it is named here.")
+            Setting(
+                "trusted_proxies", \.trustedProxies, peers,
+                "Peers whose Forwarded, X-Forwarded-* and X-Request-Id are kept. unix: whoever may "
+                    + "connect to a unix socket. From everybody else these headers are replaced.")
+            Setting("proxy_protocol", \.proxyProtocol, proxyProtocol(peers), proxyProtocolText)
+            Setting(
+                "rate_limit", \.rateLimits, .rateLimits(),
+                "One or more of rate_limits for every request, also for those that no route takes.")
+            Setting(
+                "protocols", .list(Kind<HTTPProtocol>.word.shape),
+                standard: "[http/1.1]; with tls [h2, http/1.1]",
+                "What is spoken, the preferred first. With tls the client chooses by ALPN; "
+                    + "without, h2 is told by its first bytes (prior knowledge)."
+            ) { section, listener in
+                readTLS(&section, &listener)
+            } write: { listener, yaml in
+                yaml.entry("protocols", list: listener.protocols.map(\.rawValue))
+            }
+            Setting(
+                "redirect", optional: \.redirect, RedirectReader.ofListener,
+                "Send everything that comes here elsewhere, except some paths.")
+            Setting(
+                "tls", ListenerTLSReader.form.shape,
+                "TLS 1.2 and 1.3. Left out: HTTP without TLS. Files are read at the start and at "
+                    + "SIGHUP."
+            ) { listener, yaml in
+                if let tls = listener.tls { ListenerTLSReader.write(tls, to: &yaml) }
+            }
+        }
+    }
+
+    private static var allowed: Kind<TargetAllowances> {
+        Kind(.list(.words(allowances.map(\.name)))) { field in
+            field.list { $0.choice(allowances) }.map { TargetAllowances($0) }
+        } write: { key, allowed, yaml in
+            let names = allowances.filter { allowed.contains($0.value) }.map(\.name)
+            yaml.entry(key, list: names)
+        }
+    }
+
+    /// What is spoken depends on whether there is TLS.
+    private static func readTLS(_ section: inout Section, _ listener: inout ListenerSettings) {
+        listener.tls = section.field("tls").flatMap(ListenerTLSReader.tls)
+        // What clients of the one and the other expect; nobody speaks HTTP/2 there by surprise.
+        listener.protocols = listener.tls == nil ? [.http1] : [.http2, .http1]
+        section.set("protocols", &listener.protocols) { field in
+            guard let chosen = field.list(Kind<HTTPProtocol>.word.read) else { return nil }
+            if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }
+            return chosen
+        }
+    }
+
+    private static let proxyProtocolText =
+        "Peers whose connections begin with a PROXY header, version 1 or 2. Whatever else they "
+        + "send is closed, and from nobody else is such a header read."
+
+    private static func proxyProtocol(_ peers: Kind<[TrustedProxy]>) -> Kind<[TrustedProxy]> {
+        let from = Entry("from", peers.shape, required: true, "Those peers.")
+        return Kind(.section([from])) { field in
+            field.section { section in
+                guard let from = section.required("from"), let read = peers.read(from) else {
+                    return nil
+                }
+                if read.isEmpty { from.error("is empty: leave proxy_protocol out") }
+                return read
+            } ?? nil
+        } write: { key, proxies, yaml in
+            guard !proxies.isEmpty else { return }
+            yaml.mapping(key) { peers.write("from", proxies, &$0) }
+        }
     }
 
     private static func trustedProxy(_ field: Field, bind: Endpoint?) -> TrustedProxy? {
@@ -107,6 +162,12 @@ struct PlacedAdmin {
 
 /// Reads `admin`.
 enum AdminReader {
+    static var shape: Shape {
+        .section([
+            Entry("bind", .server, required: true, "Where operators connect: this machine alone.")
+        ])
+    }
+
     static func admin(_ field: Field) -> PlacedAdmin? {
         field.section { section in
             guard let bindField = section.required("bind"), let bind = bindField.bindEndpoint()

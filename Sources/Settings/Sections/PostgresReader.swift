@@ -3,27 +3,46 @@ enum PostgresReader {
     static func postgres(_ section: inout Section, _ field: Field) -> PostgresSettings? {
         let read = url(field)
         var settings = read ?? PostgresSettings(hosts: [])
-        if let file = section.field("password_file"), let path = file.filePath() {
-            if settings.password != nil {
-                file.error("a password is given in the URL too: leave one out")
-            }
-            settings.passwordFile = path
-        }
-        section.set("schema", &settings.schema, schema)
-        section.set("pool", &settings.poolCount) {
-            $0.count(1...64, "each connection is a process of the server; commits are shared")
-        }
-        section.set("connect_timeout", &settings.connectTimeout) {
-            $0.duration(.milliseconds(100), .seconds(60), "each address may cost as much")
-        }
-        section.set("command_timeout", &settings.commandTimeout) {
-            $0.duration(.milliseconds(100), .seconds(60), "requests wait for it")
-        }
-        section.set("stale_max", &settings.staleMax) {
-            $0.duration(
-                .seconds(2), .seconds(7 * 86_400), "a revoked key may be used for as long")
-        }
+        form.read(&section, into: &settings)
         return read == nil ? nil : settings
+    }
+
+    /// What stands beside the URL.
+    static var form: Form<PostgresSettings> {
+        Form(PostgresSettings(hosts: [])) {
+            Setting(
+                "password_file", .path, "Holds the password. Read at each new connection."
+            ) { section, settings in
+                if let file = section.field("password_file"), let path = file.filePath() {
+                    if settings.password != nil {
+                        file.error("a password is given in the URL too: leave one out")
+                    }
+                    settings.passwordFile = path
+                }
+            } write: { settings, yaml in
+                if let path = settings.passwordFile { yaml.entry("password_file", text: path) }
+            }
+            Setting(
+                "schema", \.schema, .text(.text("small letters, digits and _"), schema),
+                "The schema that holds the registry's tables; made at the first start.")
+            Setting(
+                "pool", \.poolCount,
+                .count(1...64, "each connection is a process of the server; commits are shared"),
+                "Connections for look-ups and writes. One more waits for news.")
+            Setting(
+                "connect_timeout", \.connectTimeout,
+                .duration(.milliseconds(100), .seconds(60), "each address may cost as much"),
+                "For each address.")
+            Setting(
+                "command_timeout", \.commandTimeout,
+                .duration(.milliseconds(100), .seconds(60), "requests wait for it"),
+                "After that the outcome is unknown, and the answer is 503.")
+            Setting(
+                "stale_max", \.staleMax,
+                .duration(
+                    .seconds(2), .seconds(7 * 86_400), "a revoked key may be used for as long"),
+                "Cached records are used for no longer without news.")
+        }
     }
 
     private static func url(_ field: Field) -> PostgresSettings? {

@@ -4,7 +4,7 @@ import YAML
 enum RateLimitReader {
     /// The built-in limits, replaced where the configuration has one of the same name, and the
     /// configuration's own.
-    static func limits(_ field: Field) -> [RateLimitSettings]? {
+    private static func limits(_ field: Field) -> [RateLimitSettings]? {
         guard let fields = field.namedFields() else { return nil }
         var limits = RateLimitSettings.builtIn
         for field in fields {
@@ -18,18 +18,18 @@ enum RateLimitReader {
                 limits.append(limit)
             }
         }
+        // Whatever is read later may name them.
+        field.context.rateLimits = limits
         return limits
     }
 
     private static let off = "off"
 
     private static func limit(_ field: Field, _ section: inout Section) -> RateLimitSettings? {
-        let subject = section.required("by").flatMap { $0.choice(RateLimitSettings.Subject.self) }
+        let subject = section.required("by").flatMap(Kind<RateLimitSettings.Subject>.word.read)
         let rate = section.required("rate").flatMap(rate)
         var burst = rate?.count ?? 1
-        section.set("burst", &burst) {
-            $0.count(1...1_000_000, "a burst is what comes at once")
-        }
+        section.set("burst", &burst, Self.burst.read)
         var exempt: [AddressBlock] = []
         if let except = section.field("except") {
             exempt =
@@ -48,6 +48,47 @@ enum RateLimitReader {
             name: field.key, subject: subject, rate: rate, burst: burst, exempt: exempt)
     }
 
+    private static var burst: Kind<Int> { .count(1...1_000_000, "a burst is what comes at once") }
+
+    private static var shape: Shape {
+        .named(
+            "NAME",
+            .section([
+                Entry(
+                    "by", Kind<RateLimitSettings.Subject>.word.shape, required: true,
+                    "address: each client address (of IPv6 the whole /64). key: each key, once its "
+                        + "assertion is verified. global: all together."),
+                Entry(
+                    "rate", Kind.rate.shape, required: true,
+                    "Requests a second, minute or hour."),
+                Entry(
+                    "burst", burst.shape,
+                    "How many may come at once after a pause. Left out: the number in rate."),
+                Entry(
+                    "except", .list(.text("address block")),
+                    "With by: address only: blocks that are not counted."),
+            ]))
+    }
+
+    static var kind: Kind<[RateLimitSettings]> {
+        Kind(shape, read: limits) { key, limits, yaml in
+            yaml.mapping(key) { yaml in
+                for limit in limits {
+                    yaml.mapping(YAMLText.scalar(limit.name)) { write(limit, to: &$0) }
+                }
+            }
+        }
+    }
+
+    private static func write(_ limit: RateLimitSettings, to yaml: inout YAMLText) {
+        yaml.entry("by", limit.subject.rawValue)
+        yaml.entry("rate", limit.rate.description)
+        yaml.entry("burst", "\(limit.burst)")
+        if limit.subject == .address {
+            yaml.entry("except", list: limit.exempt.map(\.description))
+        }
+    }
+
     static func rate(_ field: Field) -> RateLimitSettings.Rate? {
         guard let text = field.text() else { return nil }
         let parts = text.value.split(separator: "/", omittingEmptySubsequences: false)
@@ -62,6 +103,26 @@ enum RateLimitReader {
             return nil
         }
         return RateLimitSettings.Rate(count: count, period: period)
+    }
+}
+
+extension Kind where Value == RateLimitSettings.Rate {
+    static var rate: Kind {
+        Kind(
+            .text("rate: 100/s, 30/m or 1000/h", pattern: "^[0-9]+/[smh]$"), plain: \.description,
+            read: RateLimitReader.rate)
+    }
+}
+
+extension Kind where Value == [String] {
+    /// The names of rate limits; `off` without any.
+    static func rateLimits(allowingKey: Bool = false) -> Kind {
+        let name = Shape.text("name of rate_limits")
+        return Kind(.either([.words(["off"]), name, .list(name)])) {
+            $0.rateLimitNames(allowingKey: allowingKey)
+        } write: { key, names, yaml in
+            if names.isEmpty { yaml.entry(key, "off") } else { yaml.entry(key, list: names) }
+        }
     }
 }
 

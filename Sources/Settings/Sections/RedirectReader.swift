@@ -9,22 +9,51 @@ enum RedirectReader {
         field.section { redirect(&$0, path) } ?? nil
     }
 
-    static func listenerRedirect(_ field: Field) -> ListenerRedirect? {
-        field.section { section -> ListenerRedirect? in
-            var except: [PathPattern] = []
-            section.set("except", &except) { $0.list(RoutePath.pattern) }
-            // Below no path in particular: there is no rest.
-            return redirect(&section, .exact("/")).map {
-                ListenerRedirect(redirect: $0, except: except)
+    static func write(_ redirect: Redirect, to yaml: inout YAMLText) {
+        yaml.entry("to", text: redirect.location.description)
+        yaml.entry("status", "\(redirect.status)")
+    }
+
+    static var entries: [Entry] {
+        [
+            Entry(
+                "to", .text("https://, http:// or path", pattern: "^(https?:/)?/|[{]"),
+                required: true,
+                "Where to, with {host} (without port), {target} (path and query), {path}, {query} "
+                    + "(with its ?) and {rest} (what is below path: /x/*), as they were received."),
+            Entry("status", status.shape, standard: "302", "The status of the answer."),
+        ]
+    }
+
+    static var ofListener: Kind<ListenerRedirect> {
+        let except = Entry(
+            "except", .list(RoutePath.shape),
+            "Paths that go to the endpoints and to routes all the same.")
+        return Kind(.section(entries + [except])) { field in
+            field.section { section -> ListenerRedirect? in
+                var except: [PathPattern] = []
+                section.set("except", &except) { $0.list(RoutePath.pattern) }
+                // Below no path in particular: there is no rest.
+                return redirect(&section, .exact("/")).map {
+                    ListenerRedirect(redirect: $0, except: except)
+                }
+            } ?? nil
+        } write: { key, redirect, yaml in
+            yaml.mapping(key) { yaml in
+                write(redirect.redirect, to: &yaml)
+                let except = redirect.except.map(RoutePath.text)
+                if !except.isEmpty { yaml.entry("except", list: except) }
             }
-        } ?? nil
+        }
+    }
+
+    private static var status: Kind<UInt16> {
+        .words([("301", 301), ("302", 302), ("303", 303), ("307", 307), ("308", 308)])
     }
 
     private static func redirect(_ section: inout Section, _ path: PathPattern?) -> Redirect? {
         var status: UInt16 = 302
-        section.set("status", &status) {
-            $0.choice([("301", 301), ("302", 302), ("303", 303), ("307", 307), ("308", 308)])
-        }
+        section.set("status", &status, Self.status.read)
         guard let toField = section.required("to") else { return nil }
         return location(toField, path).map { Redirect(location: $0, status: status) }
     }

@@ -7,7 +7,7 @@ enum RedisReader {
         guard let field = section.required("redis") else { return nil }
         guard field.isMapping else {
             let url = url(field)
-            var settings = url?.settings ?? RedisSettings(endpoint: .unix(path: ""))
+            var settings = url?.settings ?? start
             readOptions(&section, &settings, url: url, field: field)
             if url != nil { checkLogin(settings.login, field) }
             return url == nil ? nil : settings
@@ -42,7 +42,7 @@ enum RedisReader {
         let places = ["address", "sentinel", "cluster"].compactMap { section.field($0) }
         guard let placeField = places.first else {
             field.error("names no server: write address, sentinel or cluster")
-            var settings = RedisSettings(endpoint: .unix(path: ""))
+            var settings = start
             readOptions(&section, &settings, url: nil, field: field)
             return nil
         }
@@ -52,7 +52,7 @@ enum RedisReader {
                 at: other.keyMark)
         }
         let place = place(placeField)
-        var settings = RedisSettings(endpoint: .unix(path: ""))
+        var settings = start
         if let place { settings.place = place }
         readOptions(&section, &settings, url: nil, field: field)
         section.field("username").map { checkLogin(settings.login, $0) }
@@ -67,16 +67,17 @@ enum RedisReader {
         if field.path.hasSuffix("cluster") {
             return field.section { section in addresses(&section).map { .cluster($0) } } ?? nil
         }
-        return field.section { sentinel($0.path, field, &$0).map { .sentinel($0) } } ?? nil
+        return field.section { readSentinel(field, &$0).map { .sentinel($0) } } ?? nil
     }
 
-    private static func sentinel(
-        _ path: String, _ field: Field, _ section: inout Section
+    private static func readSentinel(
+        _ field: Field, _ section: inout Section
     ) -> RedisSentinelSettings? {
         let addresses = addresses(&section)
         let master = section.required("master").flatMap(word)
-        var login = RedisLogin()
-        readLogin(&section, &login)
+        var read = self.sentinel.start
+        self.sentinel.read(&section, into: &read)
+        let login = read.login
         section.field("username").map { checkLogin(login, $0) }
         let tls = section.field("tls").flatMap {
             UpstreamTLSReader.tls($0, servers: addresses ?? [])
@@ -118,51 +119,179 @@ enum RedisReader {
     private static func readOptions(
         _ section: inout Section, _ settings: inout RedisSettings, url: URL?, field: Field
     ) {
-        readLogin(&section, &settings.login)
         if let database = section.field("database") {
             if url?.hasDatabase == true {
                 database.error("is given in the URL too: leave one out")
             }
-            settings.database =
-                database.count(0...RedisURL.databaseMax, "Redis has 16 by default") ?? 0
+            settings.database = Self.database.read(database) ?? 0
         }
-        section.set("client_name", &settings.clientName, word)
+        form.read(&section, into: &settings)
         readTLS(&section, &settings, url: url, field: field)
-        section.set("connect_timeout", &settings.connectTimeout) {
-            $0.duration(.milliseconds(10), .seconds(60), "requests wait for it")
-        }
-        section.set("command_timeout", &settings.commandTimeout) {
-            $0.duration(.milliseconds(10), .seconds(60), "requests wait for it")
-        }
-        section.set("in_flight_max", &settings.inFlightCountMax) {
-            $0.count(1...1_000_000, "each command in flight holds memory")
-        }
-        section.set("key_lifetime", &settings.keyLifetime) {
-            $0.duration(
-                .seconds(3600), .seconds(10 * 366 * 24 * 3600),
-                "a copy of a key is told by its counter for as long")
-        }
-        if let field = section.field("wait") {
-            settings.wait = field.section { wait($0.path, &$0, settings.commandTimeout) }
+    }
+
+    /// What stands beside the place; ``readOptions(_:_:url:field:)`` reads what depends on the URL.
+    private static var form: Form<RedisSettings> {
+        Form(start) {
+            login(of: start, \.login)
+            Setting(
+                "database", database.shape, standard: "0", "The number of the database."
+            ) { redis, yaml in
+                database.write("database", redis.database, &yaml)
+            }
+            Setting(
+                "client_name", \.clientName, .text(.text("visible ASCII"), word),
+                "What CLIENT LIST shows.")
+            Setting(
+                "tls", UpstreamTLSReader.form.shape, "TLS to the servers, as upstreams.NAME.tls."
+            ) { redis, yaml in
+                if let tls = redis.tls { UpstreamTLSReader.write(tls, to: &yaml) }
+            }
+            Setting(
+                "connect_timeout", \.connectTimeout,
+                .duration(.milliseconds(10), .seconds(60), "requests wait for it"),
+                "For a connection.")
+            Setting(
+                "command_timeout", \.commandTimeout,
+                .duration(.milliseconds(10), .seconds(60), "requests wait for it"),
+                "After that the outcome is unknown, and the answer is 503.")
+            Setting(
+                "in_flight_max", \.inFlightCountMax,
+                .count(1...1_000_000, "each command in flight holds memory"),
+                "Commands of each worker. Beyond, the answer is 503 at once.")
+            Setting(
+                "key_lifetime", \.keyLifetime,
+                .duration(
+                    .seconds(3600), .seconds(10 * 366 * 24 * 3600),
+                    "a copy of a key is told by its counter for as long"),
+                "How long a device's counter is kept after its last request.")
+            Setting(
+                "wait", wait.shape,
+                "How many replicas should have an accepted counter; fewer are counted, not "
+                    + "refused. Left out: none.", read: readWait
+            ) { redis, yaml in
+                if let value = redis.wait { Kind.section(wait).write("wait", value, &yaml) }
+            }
         }
     }
 
-    private static func wait(
-        _ path: String, _ section: inout Section, _ commandTimeout: Duration
-    ) -> RedisWaitSettings {
-        var wait = RedisWaitSettings()
-        section.set("replicas", &wait.replicaCount) {
-            $0.count(1...16, "each request waits for them")
+    private static let start = RedisSettings(endpoint: .unix(path: ""))
+
+    private static var database: Kind<Int> {
+        .count(0...RedisURL.databaseMax, "Redis has 16 by default")
+    }
+
+    private static var wait: Form<RedisWaitSettings> {
+        Form(RedisWaitSettings()) {
+            Setting(
+                "replicas", \.replicaCount, .count(1...16, "each request waits for them"),
+                "How many replicas.")
+            Setting(
+                "timeout", \.timeout,
+                .duration(.milliseconds(1), .seconds(30), "each request waits as long"),
+                "For how long they are waited for; shorter than command_timeout.")
         }
-        section.set("timeout", &wait.timeout) {
-            $0.duration(.milliseconds(1), .seconds(30), "each request waits as long")
+    }
+
+    private static func readWait(_ section: inout Section, _ redis: inout RedisSettings) {
+        let commandTimeout = redis.commandTimeout
+        redis.wait = section.field("wait")?.section { section in
+            var value = RedisWaitSettings()
+            wait.read(&section, into: &value)
+            if value.timeout >= commandTimeout {
+                section.field("timeout")?.error(
+                    "is not shorter than command_timeout, \(Quantity.describe(commandTimeout)): "
+                        + "Redis would be taken for dead")
+            }
+            return value
         }
-        if wait.timeout >= commandTimeout {
-            section.field("timeout")?.error(
-                "is not shorter than command_timeout, \(Quantity.describe(commandTimeout)): "
-                    + "Redis would be taken for dead")
+    }
+
+    // MARK: how both forms are printed and described
+
+    static func write(_ redis: RedisSettings, to yaml: inout YAMLText) {
+        yaml.mapping("redis") { yaml in
+            switch redis.place {
+            case .server(let endpoint): yaml.entry("address", text: endpoint.description)
+            case .sentinel(let sentinel):
+                yaml.mapping("sentinel") { self.sentinel.write(sentinel, to: &$0) }
+            case .cluster(let addresses):
+                yaml.mapping("cluster") {
+                    $0.entry("addresses", list: addresses.map(\.description))
+                }
+            }
+            form.write(redis, to: &yaml)
         }
-        return wait
+    }
+
+    /// `counters` as a mapping.
+    static var shape: Shape {
+        let addresses = Entry(
+            "addresses", .list(.text("host:port or [v6]:port")), required: true,
+            "Some of the servers, which know the others.")
+        let places = [
+            Entry("address", .server, "The server; or one of sentinel and cluster instead."),
+            Entry("sentinel", sentinel.shape, "Sentinels, which know the server."),
+            Entry("cluster", .section([addresses]), "A cluster."),
+        ]
+        let url = Shape.text(
+            "URL: redis://[user[:password]@]host[:port][/database], rediss:// the same over TLS, "
+                + "or unix:///path")
+        func redis(_ shape: Shape, _ about: String) -> Entry {
+            Entry("redis", shape, required: true, about)
+        }
+        return .either([
+            .section(
+                [redis(url, "A Redis that several gateways share, with the options beside it.")]
+                    + form.entries),
+            .section([redis(.section(places + form.entries), "The same as one mapping.")]),
+        ])
+    }
+
+    private static var sentinel: Form<RedisSentinelSettings> {
+        let start = RedisSentinelSettings(addresses: [], masterName: "")
+        return Form(start) {
+            Setting(
+                "addresses", .list(.text("host:port or [v6]:port")), required: true,
+                "Some of the Sentinels."
+            ) { sentinel, yaml in
+                yaml.entry("addresses", list: sentinel.addresses.map(\.description))
+            }
+            Setting(
+                "master", shown: \.masterName, .text("visible ASCII"), required: true,
+                "The name of the master.")
+            login(of: start, \.login)
+            Setting("tls", UpstreamTLSReader.form.shape, "TLS to the Sentinels.") {
+                sentinel, yaml in
+                if let tls = sentinel.tls { UpstreamTLSReader.write(tls, to: &yaml) }
+            }
+        }
+    }
+
+    private static func login<Root>(
+        of start: Root, _ path: WritableKeyPath<Root, RedisLogin>
+    ) -> Form<Root> {
+        Form(start) {
+            Setting(
+                "username", .text("text"),
+                "As whom to log in, together with a password; taken as it is."
+            ) { section, root in
+                readLogin(&section, &root[keyPath: path])
+            } write: { root, yaml in
+                if let name = root[keyPath: path].username { yaml.entry("username", text: name) }
+            }
+            Setting("password_file", .path, "Holds the password in its one line.") { root, yaml in
+                if let path = root[keyPath: path].passwordPath {
+                    yaml.entry("password_file", text: path)
+                }
+            }
+            Setting("password", .text("text"), "The password; better in password_file.") {
+                root, yaml in
+                let login = root[keyPath: path]
+                if login.password != nil, login.passwordPath == nil {
+                    yaml.entry("password", text: SettingsPrinter.passwordMask)
+                }
+            }
+        }
     }
 
     private static func checkLogin(_ login: RedisLogin, _ field: Field) {

@@ -27,6 +27,61 @@ enum RestrictionReader {
         }
     }
 
+    static var entries: [Entry] {
+        let names = Shape.list(.words(Self.names.map(\.0)))
+        let version = Shape.text(
+            "version: 1 to \(BundleVersion.numberCountMax) numbers with periods between them")
+        let bounds = [
+            Entry("min", version, "Before it: served, counted and told to update."),
+            Entry("grace", version, "Before it: refused. Left out: min."),
+        ]
+        let tier = Entry(
+            "tier", .words(["device_check", "token"]),
+            "Worth no more than that, for the upstream "
+                + "and for min_tier.")
+        return [
+            Entry(
+                "environments", .list(Kind<AttestEnvironment>.word.shape),
+                "Environments that the key may be from, of those that its app has in apps."),
+            Entry(
+                "categories",
+                .section([
+                    Entry("only", names, "Those; systems that do not tell are refused."),
+                    Entry("only_or_missing", names, "Those, and systems that do not tell."),
+                ]), "How the app came onto the device."),
+            Entry(
+                "min_bundle_version",
+                .either([
+                    version,
+                    .section(
+                        bounds + [
+                            Entry(
+                                "missing", Kind<VersionRule.Unknown>.word.shape, standard: "deny",
+                                "Of systems that do not tell the version."),
+                            Entry(
+                                "apps", .named("APP_ID", .either([version, .section(bounds)])),
+                                "Versions of single apps."),
+                        ]),
+                ]), "The app's version (CFBundleVersion). \"120\" alone is { min: \"120\" }."),
+            Entry(
+                "risk",
+                .section([
+                    Entry("max", riskMax.shape, required: true, "The highest good value."),
+                    Entry(
+                        "action", .action(["observe", "deny"], [tier]), standard: "observe",
+                        "What becomes of a request above it: counted, refused, forwarded within a "
+                            + "rate limit, or worth less."),
+                ]), "Apple's risk metric of the key, if it is known."),
+            Entry(
+                "apps", .either([.words(["any"]), .list(.text("App ID of apps"))]),
+                "Whose keys, session and developer tokens. Needed if several apps are configured."),
+        ]
+    }
+
+    private static var riskMax: Kind<Int> {
+        .count(0...1_000_000, "Apple's metric is a number of keys")
+    }
+
     /// With several apps each route says whose requests it takes: that is never guessed.
     static func checkApps(_ section: inout Section, mode: Field?) {
         guard let mode, section.field("apps") == nil, mode.context.apps.count > 1 else { return }
@@ -98,9 +153,7 @@ enum RestrictionReader {
 
     private static func risk(_ field: Field) -> (RiskRule, limit: String?)? {
         let read = field.section { section -> (RiskRule, limit: String?)? in
-            let max = section.required("max").flatMap {
-                $0.count(0...1_000_000, "Apple's metric is a number of keys")
-            }
+            let max = section.required("max").flatMap(riskMax.read)
             var rule = RiskRule(max: UInt32(clamping: max ?? 0))
             var limit: String?
             if let field = section.field("action") { limit = riskAction(field, &rule) }

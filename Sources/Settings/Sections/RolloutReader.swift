@@ -14,7 +14,50 @@ enum RolloutReader {
         percent = read.start
     }
 
-    static func attestRollout(_ field: Field) -> AttestRollout? {
+    static func write(
+        _ key: String, _ percent: Int, _ plan: RolloutPlan?, to yaml: inout YAMLText
+    ) {
+        guard let plan else { return yaml.entry(key, "\(percent)%") }
+        yaml.mapping(key) { write(plan, to: &$0) }
+    }
+
+    static var shape: Shape {
+        .either([Kind<Int>.percent.shape, .section(entries(startIsRequired: true))])
+    }
+
+    static var attestRollout: Kind<AttestRollout> {
+        let share = Entry(
+            "share", Kind<Int>.percent.shape, standard: "100%",
+            "A share that stays. In place of it: start and what follows.")
+        return Kind(
+            .either([
+                Kind<Int>.percent.shape,
+                .section([share] + entries(startIsRequired: false) + attestForm.entries),
+            ]), read: attestRollout
+        ) { key, rollout, yaml in
+            yaml.mapping(key) { yaml in
+                if let plan = rollout.plan {
+                    write(plan, to: &yaml)
+                } else {
+                    yaml.entry("share", "\(rollout.percent)%")
+                }
+                attestForm.write(rollout, to: &yaml)
+            }
+        }
+    }
+
+    private static var attestForm: Form<AttestRollout> {
+        Form(AttestRollout()) {
+            Setting(
+                "retry_after", \.retryAfter,
+                .duration(
+                    .seconds(1), .seconds(7 * 24 * 3600),
+                    "an app that is told to wait longer is used without having asked"),
+                "Retry-After of the others, spread over twice as long.")
+        }
+    }
+
+    private static func attestRollout(_ field: Field) -> AttestRollout? {
         var rollout = AttestRollout()
         guard field.isMapping else {
             guard let fixed = field.percent() else { return nil }
@@ -22,17 +65,11 @@ enum RolloutReader {
             return rollout
         }
         return field.section { section in
-            section.set("retry_after", &rollout.retryAfter) {
-                $0.duration(
-                    .seconds(1), .seconds(7 * 24 * 3600),
-                    "an app that is told to wait longer is used without having asked")
-            }
+            attestForm.read(&section, into: &rollout)
             if let share = section.field("share") {
                 if let fixed = share.percent() { rollout.percent = fixed }
-                for key in [
-                    "start", "until", "step", "every", "while_success", "min_requests", "guard",
-                ] {
-                    section.refuse(key, "has no use beside share, which stays as it is")
+                for entry in entries(startIsRequired: false) {
+                    section.refuse(entry.key, "has no use beside share, which stays as it is")
                 }
                 return rollout
             }
@@ -43,43 +80,75 @@ enum RolloutReader {
         }
     }
 
+    // MARK: a plan
+
+    /// The keys of a plan, in the order in which they are printed.
+    private static func entries(startIsRequired: Bool) -> [Entry] {
+        [
+            Entry("start", start.shape, required: startIsRequired, "Where the share begins."),
+            Entry("until", until.shape, standard: "100%", "Where the schedule ends."),
+        ] + schedule.entries + [
+            Entry(
+                "guard", `guard`.shape,
+                "What holds the share when more is refused. Left out: nothing.")
+        ]
+    }
+
+    private static var start: Kind<Int> { .share(1...100, "a rollout begins with some") }
+    private static var until: Kind<Int> { .share(1...100, "a rollout ends with some") }
+
     private static func plan(_ section: inout Section) -> RolloutPlan {
         var plan = RolloutPlan(start: 1)
-        let startField = section.required("start")
-        if let start = startField?.share(1...100, "a rollout begins with some") {
-            plan.start = start
-        }
+        if let start = section.required("start").flatMap(start.read) { plan.start = start }
         let untilField = section.field("until")
-        if let until = untilField?.share(1...100, "a rollout ends with some") {
+        if let until = untilField.flatMap(until.read) {
             plan.until = until
             if until < plan.start { untilField?.error("is less than start") }
         }
         plan.schedule = schedule(&section)
-        plan.guard = section.field("guard").flatMap(`guard`)
+        plan.guard = section.field("guard").flatMap(Kind.section(`guard`).read)
         return plan
+    }
+
+    private static func write(_ plan: RolloutPlan, to yaml: inout YAMLText) {
+        yaml.entry("start", "\(plan.start)%")
+        yaml.entry("until", "\(plan.until)%")
+        if let schedule = plan.schedule { self.schedule.write(schedule, to: &yaml) }
+        if let bounds = plan.guard { Kind.section(`guard`).write("guard", bounds, &yaml) }
+    }
+
+    private static var schedule: Form<RolloutPlan.Schedule> {
+        Form(RolloutPlan.Schedule()) {
+            Setting(
+                "step", \.step,
+                Kind(
+                    .text("step: x2 to x100, or +1% to +100%", pattern: "^(x[0-9]+|[+][0-9]+%)$"),
+                    read: step
+                ) { $2.entry($0, text: $1.text) },
+                "How far the share moves at a time. Without step and every it does not move.")
+            Setting(
+                "every", \.every,
+                .duration(
+                    .seconds(60), .seconds(31 * 24 * 3600),
+                    "what a step does wrong takes time to show"),
+                "How long a step lasts.")
+            Setting(
+                "while_success", \.successMin, .share(1...100, "less is no condition"),
+                "The share of the rollout's requests since the last step that must succeed.")
+            Setting(
+                "min_requests", \.requestCountMin,
+                .count(1...1_000_000_000, "without any nothing is known"),
+                "Fewer prove nothing.")
+        }
     }
 
     /// Where anything of it is there.
     private static func schedule(_ section: inout Section) -> RolloutPlan.Schedule? {
         var schedule = RolloutPlan.Schedule()
-        let step = section.field("step")
-        let every = section.field("every")
-        if let step = step.flatMap(Self.step) { schedule.step = step }
-        if let every = every?.duration(
-            .seconds(60), .seconds(31 * 24 * 3600),
-            "what a step does wrong takes time to show")
-        {
-            schedule.every = every
-        }
-        let rest = [section.field("while_success"), section.field("min_requests")]
-        if let success = rest[0]?.share(1...100, "less is no condition") {
-            schedule.successMin = success
-        }
-        if let count = rest[1]?.count(1...1_000_000_000, "without any nothing is known") {
-            schedule.requestCountMin = count
-        }
-        if step != nil || every != nil { return schedule }
-        for case let field? in rest {
+        self.schedule.read(&section, into: &schedule)
+        if section.field("step") != nil || section.field("every") != nil { return schedule }
+        for key in ["while_success", "min_requests"] {
+            guard let field = section.field(key) else { continue }
             field.error("is used with step or every only", at: field.keyMark)
         }
         return nil
@@ -109,22 +178,25 @@ enum RolloutReader {
         return nil
     }
 
-    private static func `guard`(_ field: Field) -> RolloutPlan.Guard? {
-        field.section { section in
-            var bounds = RolloutPlan.Guard()
-            section.set("refused_max", &bounds.refusedMax) {
-                $0.share(0...99, "with all of them nothing is guarded")
-            }
-            section.set("window", &bounds.window) {
-                $0.duration(
+    private static var `guard`: Form<RolloutPlan.Guard> {
+        Form(RolloutPlan.Guard()) {
+            Setting(
+                "refused_max", \.refusedMax, .share(0...99, "with all of them nothing is guarded"),
+                "More refused than this share calls for the action.")
+            Setting(
+                "window", \.window,
+                .duration(
                     .seconds(60), .seconds(7 * 24 * 3600),
-                    "gateways bring together what they count every few seconds")
-            }
-            section.set("min_requests", &bounds.requestCountMin) {
-                $0.count(1...1_000_000_000, "without any nothing is known")
-            }
-            section.set("action", &bounds.action) { $0.choice(RolloutPlan.Guard.Action.self) }
-            return bounds
+                    "gateways bring together what they count every few seconds"),
+                "Over how long it is counted.")
+            Setting(
+                "min_requests", \.requestCountMin,
+                .count(1...1_000_000_000, "without any nothing is known"),
+                "Fewer prove nothing.")
+            Setting(
+                "action", \.action, .word,
+                "hold: the share stays until `rollout resume`. step_back: it also goes back by a "
+                    + "step, again and again.")
         }
     }
 }

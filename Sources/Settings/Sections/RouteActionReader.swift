@@ -7,6 +7,38 @@ import Policy
 struct RouteActionReader {
     let upstreams: [UpstreamSettings]
 
+    private static var status: Kind<Int> { .count(200...599, "it is a final status") }
+
+    static var entries: [Entry] {
+        let response = Shape.section([
+            Entry("status", status.shape, required: true, "The status."),
+            Entry("body", .text("text"), "The body, up to 64KiB."),
+            Entry(
+                "content_type", .text("media type"), standard: "text/plain",
+                "The Content-Type of the body."),
+        ])
+        let rewrite = Shape.section([
+            Entry("prefix", .text("path", pattern: "^/"), "In place of a path that ends in /*."),
+            Entry("path", .text("path", pattern: "^/"), "In place of an exact path."),
+        ])
+        return [
+            Entry("upstream", .text("name of upstreams"), "Where verified requests go."),
+            Entry(
+                "redirect", .section(RedirectReader.entries), "In place of upstream: a redirect."),
+            Entry("respond", response, "In place of upstream: an answer of the gateway's own."),
+            Entry("rewrite", rewrite, "Another path for the upstream."),
+            Entry(
+                "upstream_host", .either([.words(["preserve", "upstream"]), .text("host")]),
+                standard: "preserve",
+                "The Host that goes upstream: the client's, as the servers are named, or yours."),
+            Entry(
+                "request_headers", HeaderEditReader.shape,
+                "Headers to change on the way to the upstream."),
+            Entry(
+                "response_headers", HeaderEditReader.shape, "Headers to change on the way back."),
+        ]
+    }
+
     func read(_ section: inout Section, into route: inout Route, path: PathPattern?) {
         let upstreamField = section.field("upstream")
         let redirectField = section.field("redirect")
@@ -111,7 +143,7 @@ struct RouteActionReader {
     private static func response(_ field: Field) -> FixedResponse? {
         field.section { section -> FixedResponse? in
             var response = FixedResponse(status: 200)
-            let status = section.required("status")?.count(200...599, "it is a final status")
+            let status = section.required("status").flatMap(Self.status.read)
             response.status = UInt16(status ?? 200)
             let bodyField = section.field("body")
             if let text = bodyField?.text() {

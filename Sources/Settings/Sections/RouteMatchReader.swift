@@ -4,6 +4,29 @@ import Policy
 
 /// Reads which requests a route takes, its path apart.
 enum RouteMatchReader {
+    static var entries: [Entry] {
+        let value = Entry("equals", .text("text"), required: true, "The value itself.")
+        return [
+            Entry("name", Name.shape, required: true, "The name in the log and in metrics."),
+            Entry(
+                "path", RoutePath.shape, required: true,
+                "The path; with a final /* everything below it. Compared in normal form."),
+            Entry(
+                "methods", .list(.text("method in upper case")),
+                "Methods. GET includes HEAD. Left out: every method."),
+            Entry(
+                "hosts", .list(.text("name, address or *.domain")),
+                "Hosts, without port. Left out: every host."),
+            Entry(
+                "headers",
+                .named(
+                    "HEADER",
+                    .either([
+                        .words(["present", "absent"]), .text("value"), .section([value]),
+                    ])), "Headers that the route asks for, all of them."),
+        ]
+    }
+
     static func methods(_ field: Field) -> [String]? {
         let methods = field.list { field -> String? in
             guard let text = field.text() else { return nil }

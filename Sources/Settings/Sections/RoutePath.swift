@@ -3,6 +3,16 @@ import Policy
 
 /// Reads paths as the configuration writes them.
 enum RoutePath {
+    static var shape: Shape { .text("path, or path/*", pattern: "^/") }
+
+    /// As the configuration writes it: a * of the path itself must not be taken for the pattern's.
+    static func text(_ pattern: PathPattern) -> String {
+        switch pattern {
+        case .exact(let path): path.replacing("*", with: "%2A")
+        case .prefix(let path): path.replacing("*", with: "%2A") + "*"
+        }
+    }
+
     static func pattern(_ field: Field) -> PathPattern? {
         guard let text = field.text() else { return nil }
         let isPrefix = text.value.hasSuffix("/*")

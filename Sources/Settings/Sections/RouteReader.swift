@@ -20,6 +20,36 @@ struct RouteReader {
     /// For routes that set none.
     let bodyByteCountMax: Int
 
+    private static var upgrade: Kind<Bool> { .words([("websocket", true)]) }
+    private static var bodyHandling: Kind<Bool> { .words([("hold", false), ("stream", true)]) }
+
+    static var shape: Shape {
+        let rest = [
+            Entry(
+                "rate_limit", Kind.rateLimits().shape, standard: "off",
+                "One or more of rate_limits; by: key only if attest.mode is not off."),
+            Entry(
+                "request_body", bodyHandling.shape, standard: "hold",
+                "hold: a body is complete before any of it goes on. stream: it goes on as it "
+                    + "comes, with attest.mode off only."),
+            Entry(
+                "upgrade", .list(upgrade.shape),
+                "Protocols that a GET without body may change to, once it is verified. Left out: "
+                    + "none."),
+            Entry(
+                "allow_weaker", Kind.trueFalse.shape, standard: "false",
+                "Whether requests may get around a stricter route to the same place of the "
+                    + "upstream."),
+            Entry(
+                "attest", AttestReader.shape, required: true,
+                "What is demanded; required, so that no route is open by accident."),
+        ]
+        return .list(
+            .section(
+                RouteMatchReader.entries + RouteActionReader.entries + RouteOverrideReader.entries
+                    + rest))
+    }
+
     func routes(_ field: Field) -> [PlacedRoute] {
         guard let elements = field.list() else { return [] }
         if elements.isEmpty { field.error("is empty: at least one route is needed") }
@@ -37,10 +67,10 @@ struct RouteReader {
         var headers: [HeaderCondition]? = []
         if let field = section.field("headers") { headers = RouteMatchReader.headers(field) }
         var route = Route(
-            name: nameField.flatMap(name) ?? "", path: path ?? .exact("/"), methods: methods ?? [],
+            name: nameField?.name() ?? "", path: path ?? .exact("/"), methods: methods ?? [],
             upstream: nil, attest: AttestPolicy(), bodyByteCountMax: bodyByteCountMax)
         let upgradeField = section.field("upgrade")
-        let upgrades = upgradeField?.list { $0.choice([("websocket", true)]) }
+        let upgrades = upgradeField?.list(Self.upgrade.read)
         route.allowsWebSocket = upgrades?.isEmpty == false
         route.hosts = hosts ?? []
         route.headers = headers ?? []
@@ -53,9 +83,7 @@ struct RouteReader {
         route.restrictions = attest?.restrictions ?? RouteRestrictions()
         readBodyHandling(&section, into: &route)
         checkUpgrade(upgradeField, of: route)
-        section.set("allow_weaker", &route.allowsWeaker) {
-            $0.choice([("true", true), ("false", false)])
-        }
+        section.set("allow_weaker", &route.allowsWeaker, Kind.trueFalse.read)
         section.set("rate_limit", &route.rateLimits) {
             $0.rateLimitNames(
                 allowingKey: attest?.isModeKnown != true || attest?.policy.mode != .off)
@@ -71,7 +99,7 @@ struct RouteReader {
 
     private func readBodyHandling(_ section: inout Section, into route: inout Route) {
         guard let field = section.field("request_body") else { return }
-        route.streamsBody = field.choice([("hold", false), ("stream", true)]) ?? false
+        route.streamsBody = Self.bodyHandling.read(field) ?? false
         guard route.streamsBody else { return }
         if route.answer != nil {
             field.error("is used with upstream only", at: field.keyMark)
@@ -89,14 +117,5 @@ struct RouteReader {
         field.error(
             "needs an upstream with protocol http/1.1: \(quoted(upstreams[index].name)) has h2, "
                 + "where nothing is upgraded")
-    }
-
-    private func name(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        guard Name.isValid(text.value) else {
-            field.error("\(text.shown) \(Name.rule)")
-            return nil
-        }
-        return text.value
     }
 }

@@ -9,50 +9,14 @@ struct SettingsReader {
     func read(_ root: Field) -> Settings {
         root.section { section in
             var settings = Settings()
-            settings.workerCount = automaticWorkerCount
-            section.set("workers", &settings.workerCount, workerCount)
-            section.set("limits", &settings.limits, LimitReader.limits)
-            section.set("timeouts", &settings.timeouts, LimitReader.timeouts)
-            section.set("rate_limits", &settings.rateLimits, RateLimitReader.limits)
-            root.context.rateLimits = settings.rateLimits
-            section.set("forwarded", &settings.forwarded) { $0.choice(ForwardedForm.self) }
-            let listenerField = section.required("listeners")
+            for key in Self.order { _ = section.field(key) }
+            form.read(&section, into: &settings)
+            let listenerField = section.field("listeners")
             let listeners = listenerField.map(ListenerReader.listeners) ?? []
             settings.listeners = listeners.map(\.settings)
-            section.set("apps", &settings.apps, AppReader.apps)
-            root.context.apps = settings.apps
-            section.set("apple", &settings.apple) { field in
-                AppleReader(apps: settings.apps).apple(field).map { .some($0) }
-            }
-            let hasApple = section.field("apple") != nil
-            section.set("device_check", &settings.deviceCheck) { field in
-                DeviceCheckReader(apple: settings.apple, hasApple: hasApple).deviceCheck(field)
-                    .map { .some($0) }
-            }
-            section.set("trust", &settings.trust, TrustReader.trust)
-            let registryField = section.required("registry")
-            if let registry = registryField.flatMap(StoreReader.registry) {
-                settings.registry = registry
-            }
-            section.set("counters", &settings.counters, StoreReader.counters)
-            section.set("key_cache", &settings.keyCache, StoreReader.keyCache)
-            section.set("challenge", &settings.challenge, ChallengeReader.challenge)
-            section.set("headers", &settings.headers, HeaderReader.headers)
-            section.set("session_tokens", &settings.sessionTokens) {
-                SessionTokenReader(headers: settings.headers).sessionTokens($0)
-            }
-            section.set("receipts", &settings.receipts, ReceiptReader.receipts)
+            let sessionTokens = SessionTokenReader(headers: settings.headers).form
             section.set(
-                "developer_tokens", &settings.developerTokens,
-                DeveloperTokenReader.developerTokens)
-            section.set("secrets", &settings.secrets, ChallengeReader.secrets)
-            let signals = SignalReader(
-                deviceCheck: settings.deviceCheck,
-                hasDeviceCheck: section.field("device_check") != nil)
-            section.set("signals", &settings.signals, signals.signals)
-            section.set("identity", &settings.identity, IdentityReader.identity)
-            section.set("endpoints", &settings.endpoints, EndpointReader.endpoints)
-            section.set("log", &settings.log, LogReader.log)
+                "session_tokens", &settings.sessionTokens, Kind.section(sessionTokens).read)
             let admin = section.field("admin").flatMap(AdminReader.admin)
             settings.admin = admin?.settings
             let upstreams = section.required("upstreams").flatMap(UpstreamReader.upstreams) ?? []
@@ -68,15 +32,23 @@ struct SettingsReader {
                 routes: routes, context: root.context)
             checks.run(
                 hasApps: section.field("apps") != nil, routeField: routeField,
-                registryField: registryField)
+                registryField: section.field("registry"))
             return settings
         } ?? Settings()
     }
 
-    /// One for each processor: what nginx and HAProxy call `auto`.
-    private var automaticWorkerCount: Int { min(max(1, processorCount), Self.workerCountMax) }
+    /// In which messages list the keys.
+    private static let order = [
+        "workers", "limits", "timeouts", "rate_limits", "forwarded", "listeners", "apps", "apple",
+        "device_check", "trust", "registry", "counters", "key_cache", "challenge", "headers",
+        "session_tokens", "receipts", "developer_tokens", "secrets", "signals", "identity",
+        "endpoints", "log", "admin", "upstreams", "routes",
+    ]
 
-    private func workerCount(_ field: Field) -> Int? {
+    /// One for each processor: what nginx and HAProxy call `auto`.
+    var automaticWorkerCount: Int { min(max(1, processorCount), Self.workerCountMax) }
+
+    func workerCount(_ field: Field) -> Int? {
         guard let text = field.text() else { return nil }
         if text.value == "auto" { return automaticWorkerCount }
         guard Quantity.count(text.value) != nil else {
@@ -84,6 +56,12 @@ struct SettingsReader {
             field.error("\(text.shown) is neither auto nor a number of threads\(ending)")
             return nil
         }
-        return field.count(1...Self.workerCountMax, "one thread for each processor is enough")
+        return Self.workerNumber.read(field)
     }
+
+    private static var workerNumber: Kind<Int> {
+        .count(1...workerCountMax, "one thread for each processor is enough")
+    }
+
+    static var workerShape: Shape { .either([.words(["auto"]), workerNumber.shape]) }
 }

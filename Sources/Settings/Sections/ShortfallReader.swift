@@ -6,6 +6,34 @@ struct ShortfallReader {
     /// False where `accept` is faulty: nothing is concluded from it.
     let isAcceptKnown: Bool
 
+    static var entries: [Entry] {
+        [
+            Entry(
+                "on_missing", .action(["deny", "pass"]), standard: "deny",
+                "What enforce does with a request without any proof: refused, or forwarded as "
+                    + "X-Attest-Result: missing."),
+            Entry(
+                "on_invalid", .action(["deny", "pass"]), standard: "deny",
+                "What enforce does with a proof that does not hold: refused, or forwarded as "
+                    + "X-Attest-Result: invalid."),
+            Entry(
+                "on_store_failure", .action(["deny", "tokens_only", "pass"]), standard: "deny",
+                "What becomes of a request that cannot be judged because a store does not answer. "
+                    + "deny: 503. tokens_only: session tokens count all the same. pass: whoever "
+                    + "can bring the store down gets through."),
+            Entry(
+                "min_tier", .words(tiers.map(\.0)), standard: "none",
+                "What a proof must be worth: attested (an assertion), device_check, token, none."),
+            Entry(
+                "on_lower_tier", .action(["deny", "pass"]), standard: "deny",
+                "What becomes of a proof below min_tier."),
+        ]
+    }
+
+    private static var tiers: [(String, TrustTier)] {
+        TrustTier.allCases.reversed().map { ($0.name.description, $0) }
+    }
+
     func read(
         _ section: inout Section, into policy: inout AttestPolicy, _ limits: inout ShortfallLimits
     ) {
@@ -37,8 +65,7 @@ struct ShortfallReader {
         _ section: inout Section, into policy: inout AttestPolicy, _ limits: inout ShortfallLimits
     ) {
         let tierField = section.field("min_tier")
-        let tiers = TrustTier.allCases.reversed().map { ($0.name.description, $0) }
-        if let field = tierField, let tier = field.choice(tiers) {
+        if let field = tierField, let tier = field.choice(Self.tiers) {
             policy.minTier = tier
             if isAcceptKnown, tier > policy.accept.highestTier {
                 field.error(
@@ -72,6 +99,17 @@ struct ShortfallReader {
         return word(field, words).map { ($0, nil) }
     }
 
+    /// An action; as `{ limit: NAME }` where it has a limit.
+    static func write(
+        _ key: String, _ action: String, _ limit: String?, to yaml: inout YAMLText
+    ) {
+        if let limit {
+            yaml.mapping(key) { $0.entry("limit", text: limit) }
+        } else {
+            yaml.entry(key, action)
+        }
+    }
+
     /// One of the words that stand for themselves.
     private static func word<Value>(_ field: Field, _ words: [(name: String, value: Value)])
         -> Value?
@@ -89,5 +127,14 @@ struct ShortfallReader {
             section.required("limit").flatMap { $0.rateLimitName(allowingKey: allowingKey) }
         }
         return name ?? nil
+    }
+}
+
+extension Shape {
+    /// One of `words`, `{ limit: NAME }`, or another section.
+    static func action(_ words: [String], _ others: [Entry] = []) -> Shape {
+        let limit = Entry(
+            "limit", .text("name of rate_limits"), required: true, "Forwarded within that limit.")
+        return .either([.words(words)] + ([limit] + others).map { .section([$0]) })
     }
 }

@@ -1,4 +1,4 @@
-/// Reads `registry`, `counters` and `key_cache`.
+/// Reads `registry` and `counters`.
 enum StoreReader {
     static func registry(_ field: Field) -> RegistrySettings? {
         field.section { section in
@@ -19,20 +19,49 @@ enum StoreReader {
         } ?? nil
     }
 
+    static var registryShape: Shape {
+        .section(
+            [
+                Entry(
+                    "sqlite", .path,
+                    "The path of an SQLite database. Its directory must exist and be writable."),
+                Entry(
+                    "postgres", .text("URL: postgresql://user@host/database?sslmode=verify-full"),
+                    "A PostgreSQL that several gateways share, version 13 or later."),
+            ] + PostgresReader.form.entries)
+    }
+
+    static func write(_ registry: RegistrySettings, to yaml: inout YAMLText) {
+        yaml.mapping("registry") { yaml in
+            switch registry {
+            case .sqlite(let path): yaml.entry("sqlite", text: path)
+            case .postgres(let postgres): SettingsPrinter.write(postgres, to: &yaml)
+            }
+        }
+    }
+
+    static func write(_ counters: CounterSettings, to yaml: inout YAMLText) {
+        switch counters {
+        case .embedded: yaml.entry("counters", "embedded")
+        case .redis(let redis): yaml.mapping("counters") { RedisReader.write(redis, to: &$0) }
+        }
+    }
+
     static func counters(_ field: Field) -> CounterSettings? {
         guard field.isMapping else {
             return field.choice([("embedded", CounterSettings.embedded)])
         }
         return field.section { RedisReader.redis(&$0).map(CounterSettings.redis) } ?? nil
     }
+}
 
-    static func keyCache(_ field: Field) -> KeyCacheSettings? {
-        field.section { section in
-            var cache = KeyCacheSettings()
-            section.set("records", &cache.recordCountMax) {
-                $0.count(1...50_000_000, "each record takes about 200 bytes in each worker")
-            }
-            return cache
+extension KeyCacheSettings {
+    static var form: Form<KeyCacheSettings> {
+        Form(KeyCacheSettings()) {
+            Setting(
+                "records", \.recordCountMax,
+                .count(1...50_000_000, "each record takes about 200 bytes in each worker"),
+                "Key records kept in memory by each worker.")
         }
     }
 }

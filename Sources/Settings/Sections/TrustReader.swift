@@ -7,18 +7,26 @@ enum TrustReader {
         let certificates: [[UInt8]]
     }
 
-    static func trust(_ field: Field) -> TrustSettings? {
-        field.section { section in
-            var trust = TrustSettings()
-            section.set("clock_skew", &trust.clockSkew) {
-                $0.duration(.zero, .seconds(3600), "leaf certificates live three days")
+    static var form: Form<TrustSettings> {
+        Form(TrustSettings()) {
+            Setting(
+                "extra_roots", .list(.path),
+                "PEM files of root certificates accepted like Apple's: for tests with a simulated "
+                    + "device. Whoever holds such a root's key can imitate every device."
+            ) { section, trust in
+                if let field = section.field("extra_roots"), let files = field.list(rootFile) {
+                    trust.extraRootPaths = files.map(\.path)
+                    trust.extraRoots = files.flatMap(\.certificates)
+                    if !files.isEmpty { field.warning(warning) }
+                }
+            } write: { trust, yaml in
+                yaml.entry("extra_roots", list: trust.extraRootPaths)
             }
-            if let field = section.field("extra_roots"), let files = field.list(rootFile) {
-                trust.extraRootPaths = files.map(\.path)
-                trust.extraRoots = files.flatMap(\.certificates)
-                if !files.isEmpty { field.warning(warning) }
-            }
-            return trust
+            Setting(
+                "clock_skew", \.clockSkew,
+                .duration(.zero, .seconds(3600), "leaf certificates live three days"),
+                "How far this machine's clock may be off when the dates of certificates are "
+                    + "checked.")
         }
     }
 

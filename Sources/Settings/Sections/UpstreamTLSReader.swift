@@ -4,25 +4,12 @@ import TLS
 enum UpstreamTLSReader {
     static func tls(_ field: Field, servers: [Endpoint]) -> UpstreamTLSSettings? {
         field.section { section in
-            var settings = UpstreamTLSSettings(
-                configuration: TLSClientConfiguration(authorities: nil))
-            section.set("verify", &settings.verifies) { $0.choice([("on", true), ("off", false)]) }
-            section.set("server_name", &settings.serverName, serverName)
+            var settings = form.start
+            form.read(&section, into: &settings)
             settings.configuration.authorities = authorities(&section, field, &settings)
             if let read = CertificateReader.certificate(&section, isRequired: false) {
                 settings.files = read.files
                 settings.configuration.identity = read.identity
-            }
-            section.set("min_version", &settings.configuration.minimumVersion) {
-                $0.choice(TLSVersion.self)
-            }
-            section.set("ciphers", &settings.configuration.ciphers) { $0.text(TLSCheck.ciphers) }
-            section.set("cipher_suites", &settings.configuration.cipherSuites) {
-                $0.text(TLSCheck.cipherSuites)
-            }
-            section.set("groups", &settings.configuration.groups) { $0.text(TLSCheck.groups) }
-            section.set("session_reuse", &settings.configuration.resumesSessions) {
-                $0.choice([("on", true), ("off", false)])
             }
             if settings.verifies, settings.serverName == nil, servers.contains(where: \.isUnix) {
                 field.error("a server at a unix socket needs a server_name to be checked against")
@@ -36,10 +23,41 @@ enum UpstreamTLSReader {
         }
     }
 
-    private static func serverName(_ field: Field) -> String?? {
+    static func write(_ tls: UpstreamTLSSettings, to yaml: inout YAMLText) {
+        yaml.mapping("tls") { form.write(tls, to: &$0) }
+    }
+
+    /// All but the authorities and the certificate is read from it.
+    static var form: Form<UpstreamTLSSettings> {
+        let start = UpstreamTLSSettings(configuration: TLSClientConfiguration(authorities: nil))
+        return Form(start) {
+            Setting(
+                "verify", \.verifies, .onOff,
+                "Whether the server must prove who it is. off: whoever answers is believed.")
+            Setting(
+                "ca", shown: \.authoritiesPath, .path,
+                "Authorities in PEM. Left out: those of the system.")
+            Setting(
+                "crl", shown: \.revocationsPath, .path,
+                "Revocation lists in PEM, of every authority in ca.")
+            Setting(
+                "server_name", optional: \.serverName, .text(.text("host"), serverName),
+                "Asked for and looked for in the certificate. Left out: the server's own host.")
+            CertificateReader.form(start, \.files)
+            TLSParameters.form(
+                start, \.configuration.minimumVersion, \.configuration.ciphers,
+                \.configuration.cipherSuites, \.configuration.groups)
+            Setting(
+                "session_reuse", \.configuration.resumesSessions, .onOff,
+                "Resume sessions with a server for up to an hour after its certificate was looked "
+                    + "at: spares both sides the signatures.")
+        }
+    }
+
+    private static func serverName(_ field: Field) -> String? {
         guard let text = field.text() else { return nil }
         do throws(EndpointText.Fault) {
-            return .some(try EndpointText.host(text.value[...]))
+            return try EndpointText.host(text.value[...])
         } catch {
             field.error("\(text.shown) \(error.message)")
             return nil

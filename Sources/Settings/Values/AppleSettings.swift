@@ -3,6 +3,7 @@ public import HTTPSClient
 public import TLS
 
 /// How Apple's own services are asked: who signs in, and the way there.
+@dynamicMemberLookup
 public struct AppleSettings: Hashable, Sendable {
     /// A key and the file that it was read from.
     public struct KeyFile: Hashable, Sendable {
@@ -17,19 +18,28 @@ public struct AppleSettings: Hashable, Sendable {
 
     /// Of each team in the order in which they are tried.
     public var keys: [KeyFile]
-    public var authorization = AppleAuthorization.bare
-    public var proxy = HTTPSConfiguration.Proxy.environment
-    /// Nil: the system's.
-    public var authoritiesPath: String?
+    public var way = Way()
     public var authorities: TLSAuthorities
-    public var attestationData = AppleHosts.attestationData
-    public var deviceCheck = AppleHosts.deviceCheck
-    /// For name, connection and TLS together: a worldwide service is near.
-    public var connectTimeout: Duration = .seconds(5)
-    /// For a whole request: Apple answers within a second or so.
-    public var timeout: Duration = .seconds(15)
-    /// Requests to each of the two services: at 100 ms each, hundreds a second.
-    public var inFlightCountMax = 64
+
+    /// What may be left out.
+    public struct Way: Hashable, Sendable {
+        public var authorization = AppleAuthorization.bare
+        public var proxy = HTTPSConfiguration.Proxy.environment
+        /// Nil: the system's.
+        public var authoritiesPath: String?
+        public var attestationData = AppleHosts.attestationData
+        public var deviceCheck = AppleHosts.deviceCheck
+        /// A worldwide service is near.
+        public var connectTimeout: Duration = .seconds(5)
+        /// Apple answers within a second or so.
+        public var timeout: Duration = .seconds(15)
+        /// Requests to each of the two services: at 100 ms each, hundreds a second.
+        public var inFlightCountMax = 64
+    }
+
+    public subscript<Value>(dynamicMember path: KeyPath<Way, Value>) -> Value {
+        way[keyPath: path]
+    }
 
     public init(keys: [KeyFile], authorities: TLSAuthorities) {
         self.keys = keys
@@ -41,14 +51,22 @@ public struct AppleSettings: Hashable, Sendable {
 
     public var configuration: AppleConfiguration {
         var https = HTTPSConfiguration(authorities: authorities)
-        https.proxy = proxy
-        https.connectTimeout = connectTimeout
-        https.timeout = timeout
-        https.inFlightCountMax = inFlightCountMax
+        https.proxy = way.proxy
+        https.connectTimeout = way.connectTimeout
+        https.timeout = way.timeout
+        https.inFlightCountMax = way.inFlightCountMax
         var configuration = AppleConfiguration(keys: keys.map(\.key), https: https)
-        configuration.attestationData = attestationData
-        configuration.deviceCheck = deviceCheck
-        configuration.authorization = authorization
+        configuration.attestationData = way.attestationData
+        configuration.deviceCheck = way.deviceCheck
+        configuration.authorization = way.authorization
         return configuration
+    }
+}
+
+extension AppleSettings {
+    /// Whether the URL of the proxy holds a password.
+    var hasPrintedPassword: Bool {
+        guard case .url(let url) = way.proxy else { return false }
+        return ProxyURL(url)?.hasPassword == true
     }
 }

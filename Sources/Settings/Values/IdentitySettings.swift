@@ -19,12 +19,9 @@ public struct IdentitySettings: Hashable, Sendable {
         case pseudonym
     }
 
-    /// The first signs; all are published. None: there are no tokens.
     public var keys: [KeyFile] = []
-    /// `iss`.
     public var issuer = "sallyport"
     public var subject = Subject.key
-    /// Tokens that are kept to be sent again.
     public var tokenCountMax = 16_384
 
     public init() {}

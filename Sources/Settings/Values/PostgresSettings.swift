@@ -18,14 +18,11 @@ public struct PostgresSettings: Hashable, Sendable {
     /// Holds the password; read at each new connection.
     public var passwordFile: String?
     public var database: String?
-    /// What libpq is told besides: TLS, and the name that the server's own tools show.
     public var parameters: [String: String] = [:]
     public var schema = "sallyport"
-    /// For look-ups and writes; one more connection waits for changes.
     public var poolCount = 4
     public var connectTimeout: Duration = .seconds(3)
     public var commandTimeout: Duration = .seconds(5)
-    /// Cached records are used for no longer than this without news of changes.
     public var staleMax: Duration = .seconds(600)
 
     public init(hosts: [Host]) { self.hosts = hosts }

@@ -27,15 +27,11 @@ public struct RedisSettings: Hashable, Sendable {
     public var login: RedisLogin
     public var tls: UpstreamTLSSettings?
     public var database: Int
-    /// What `CLIENT LIST` shows.
     public var clientName = "sallyport"
     public var connectTimeout: Duration = .seconds(1)
-    /// A command unanswered for this long has an unknown outcome.
     public var commandTimeout: Duration = .milliseconds(500)
-    /// More than this many commands in flight on one worker are refused at once.
     public var inFlightCountMax = 4096
     public var wait: RedisWaitSettings?
-    /// How long a device's counter is kept after its last request.
     public var keyLifetime: Duration = .seconds(30 * 24 * 3600)
 
     public init(
@@ -121,5 +117,14 @@ extension CounterSettings {
             return redis.fixedPart == other.fixedPart
         }
         return self == next
+    }
+}
+
+extension RedisSettings {
+    /// Whether a password was written into the configuration itself.
+    var hasPrintedPassword: Bool {
+        var logins = [login]
+        if case .sentinel(let sentinel) = place { logins.append(sentinel.login) }
+        return logins.contains { $0.password != nil && $0.passwordPath == nil }
     }
 }

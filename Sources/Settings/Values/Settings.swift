@@ -125,23 +125,19 @@ public enum CounterSettings: Hashable, Sendable {
 }
 
 public struct KeyCacheSettings: Hashable, Sendable {
-    /// Key records kept in memory by each worker; about 200 bytes each.
     public var recordCountMax = 100_000
 
     public init() {}
 }
 
 public struct ChallengeSettings: Hashable, Sendable {
-    /// Life of an assertion challenge, and of an attestation challenge not bound to a key.
     public var timeToLive: Duration = .seconds(120)
-    /// Life of an attestation challenge bound to a key: Apple wants the same hash retried.
     public var attestationTimeToLive: Duration = .seconds(24 * 3600)
 
     public init() {}
 }
 
 public struct SessionTokenSettings: Hashable, Sendable {
-    /// How long one assertion does for.
     public var timeToLive: Duration = .seconds(300)
     /// The header whose value must be the same as when the token was issued; lower case. Nil for
     /// none.
@@ -151,9 +147,7 @@ public struct SessionTokenSettings: Hashable, Sendable {
 }
 
 public struct DeveloperTokenSettings: Hashable, Sendable {
-    /// The longest life of a token; one that has longer is not accepted.
     public var lifeMax: Duration = .seconds(30 * 24 * 3600)
-    /// Names and ids of tokens that were taken back.
     public var revoked: [String] = []
 
     public init() {}
@@ -183,15 +177,12 @@ public struct SecretSettings: Hashable, Sendable {
 public struct EndpointSettings: Hashable, Sendable {
     /// Starts and ends with `/`.
     public var base = "/"
-    /// The longest body of `POST /attest/verify`, in bytes: an attestation is about 6 KiB.
     public var bodyByteCountMax = 64 * 1024
-    /// Names of the rate limits of the challenge endpoints, and of `attest/verify`.
     public var challengeRateLimits = ["challenge"]
     /// Those of `attest/challenge` alone; nil for the same. Apple throttles attestations over all
     /// installations of an app, so a limit for all belongs here.
     public var attestationChallengeRateLimits: [String]?
     public var attestationRateLimits = ["attestation"]
-    /// Who may attest.
     public var attestRollout = AttestRollout()
 
     public init() {}
@@ -234,9 +225,7 @@ public struct LogSettings: Hashable, Sendable {
         case off
     }
 
-    /// One JSON line for each exchange.
     public var access = Destination.standardOutput
-    /// One JSON line for each event of the gateway itself.
     public var events = Destination.standardError
     public var keys = KeyNaming.pseudonym
 

@@ -6,19 +6,13 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var servers: [UpstreamServer]
     public var balance = BalancePolicy.roundRobin
     public var connectTimeout: Duration = .seconds(5)
-    /// Between two writes of a request.
     public var sendTimeout: Duration = .seconds(60)
-    /// From the end of the request to the head of the answer.
     public var responseTimeout: Duration = .seconds(60)
-    /// Between two reads of an answer's body.
     public var readTimeout: Duration = .seconds(60)
-    /// How long an idle connection is kept.
     public var idleTimeout: Duration = .seconds(60)
-    /// Idle connections kept by each worker.
     public var idleConnectionCountMax = 256
     /// Connections of each worker, busy or idle; what comes beyond waits in ``queue``.
     public var connectionCountMax = 1024
-    /// After so many requests a connection is closed.
     public var requestsPerConnectionMax = 10_000
     public var queue = QueueSettings()
     public var ejection = EjectionSettings()
@@ -35,7 +29,6 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var tls: UpstreamTLSSettings?
     /// What is spoken to all of the servers.
     public var `protocol` = HTTPProtocol.http1
-    /// The bounds of each connection in HTTP/2.
     public var http2 = HTTP2ClientLimits()
     /// After so long without a word from a server with requests in progress it is asked whether it
     /// is there, and has as long to answer; zero for never.
@@ -51,9 +44,7 @@ public struct UpstreamSettings: Hashable, Sendable {
 /// One entry of `servers`. A name that stands for several addresses is as many servers, alike.
 public struct UpstreamServer: Hashable, Sendable {
     public var endpoint: Endpoint
-    /// Its share of the requests, by comparison with the others.
     public var weight = 1
-    /// Used only where no other server can be.
     public var isBackup = false
     /// Connections of each worker to this server; nil for no bound of its own.
     public var connectionCountMax: Int?
@@ -77,9 +68,7 @@ public enum BalancePolicy: String, CaseIterable, Sendable {
 
 /// Requests that wait while every connection is busy.
 public struct QueueSettings: Hashable, Sendable {
-    /// Of each worker; more are refused with 503 at once, and so are all where it is 0.
     public var requestCountMax = 0
-    /// Who waited so long is refused with 503.
     public var timeout: Duration = .seconds(5)
 
     public init() {}
@@ -89,12 +78,10 @@ public struct QueueSettings: Hashable, Sendable {
 public struct EjectionSettings: Hashable, Sendable {
     /// So many in a row; 0 for never.
     public var failureCount = 3
-    /// The failures of a row that lie farther apart are not counted together.
     public var window: Duration = .seconds(30)
     /// The first time; each further one in a row lasts twice as long, up to ``timeMax``.
     public var time: Duration = .seconds(10)
     public var timeMax: Duration = .seconds(300)
-    /// At most this share of the servers is out at once, and always one at least is in.
     public var sharePercent = 50
 
     public init() {}
@@ -102,17 +89,13 @@ public struct EjectionSettings: Hashable, Sendable {
 
 /// Requests of the gateway's own that find out whether a server works.
 public struct HealthCheckSettings: Hashable, Sendable {
-    /// In origin form.
     public var path = "/"
     /// Of the `Host` field; nil for the server's address.
     public var host: String?
     public var interval: Duration = .seconds(5)
     public var timeout: Duration = .seconds(2)
-    /// Successes in a row that bring a server up.
     public var riseCount = 2
-    /// Failures in a row that make it down.
     public var fallCount = 3
-    /// Statuses that pass.
     public var status: ClosedRange<Int> = 200...399
 
     public init() {}
@@ -120,9 +103,7 @@ public struct HealthCheckSettings: Hashable, Sendable {
 
 /// Requests that are sent again, where that is safe.
 public struct RetrySettings: Hashable, Sendable {
-    /// Tries of one request after the first.
     public var countMax = 2
-    /// Retries as a share of requests; a few a second are free.
     public var budgetPercent = 20
     /// A try without an answer's head after so long is given up for the next, where one is allowed;
     /// nil: it has all of the response time-out.

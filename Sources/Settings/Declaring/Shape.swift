@@ -1,0 +1,54 @@
+/// What the value of a setting may be, for the schema and the reference page.
+indirect enum Shape: Sendable {
+    /// A whole number and the reason for its bounds.
+    case number(ClosedRange<Int>, String)
+    /// A number with its unit, its bounds in the smallest unit, and the reason for them.
+    case quantity(Quantity.Form, ClosedRange<Int>, String)
+    case words([String])
+    /// A text, described for people, and the regular expression that every such text matches.
+    case text(String, pattern: String? = nil)
+    case list(Shape)
+    case section([Entry])
+    /// A mapping whose keys the operator chooses; the word stands for the key in the page.
+    case named(String, Shape)
+    case either([Shape])
+
+    // Computed: the leak checker cannot follow the tagged pointer that a global would hold.
+    static var path: Shape { .text("path") }
+    static var header: Shape { .text("header name") }
+    static var server: Shape { .text("host:port, [v6]:port or unix:/path") }
+
+    /// The keys of a mapping, a list of mappings or a mapping of mappings, and how a path of the
+    /// page continues to them.
+    var sections: [(infix: String, entries: [Entry])] {
+        switch self {
+        case .section(let entries): [(".", entries)]
+        case .list(let element): element.sections.map { ("[]\($0.infix)", $0.entries) }
+        case .named(let name, let value): value.sections.map { (".\(name)\($0.infix)", $0.entries) }
+        case .either(let shapes): shapes.flatMap(\.sections)
+        case .number, .quantity, .words, .text: []
+        }
+    }
+}
+
+/// One key of a section: what stands of it in the schema and the reference page.
+struct Entry: Sendable {
+    let key: String
+    let shape: Shape
+    let isRequired: Bool
+    /// The default as a configuration would write it; nil where the key has none.
+    let standard: String?
+    /// One or two sentences for operators.
+    let about: String
+
+    init(
+        _ key: String, _ shape: Shape, required: Bool = false, standard: String? = nil,
+        _ about: String
+    ) {
+        self.key = key
+        self.shape = shape
+        isRequired = required
+        self.standard = standard
+        self.about = about
+    }
+}

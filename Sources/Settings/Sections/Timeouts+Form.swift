@@ -1,0 +1,72 @@
+extension Timeouts {
+    static var form: Form<Timeouts> {
+        Form(Timeouts()) {
+            Setting(
+                "request_head", \.requestHead, upTo(.seconds(300), "slow heads hold connections"),
+                "For a request's head, from its first byte or the connection's start.")
+            Setting(
+                "request_body", \.requestBody, requestBodyTimeout,
+                "Between two reads of a request's body.")
+            Setting(
+                "body_grace", \.bodyGrace, upTo(.seconds(600), "slow bodies hold memory"),
+                "Before the average pace of a body counts.")
+            Setting(
+                "tls_handshake", \.tlsHandshake,
+                upTo(.seconds(120), "unfinished handshakes hold connections"),
+                "For a TLS handshake, from the connection's start.")
+            Setting(
+                "idle", \.idle, upTo(.seconds(3600), "idle clients hold connections"),
+                "For the next request on a connection.")
+            Setting(
+                "send", \.send, upTo(.seconds(600), "clients that do not read hold memory"),
+                "For a client to take any byte of an answer.")
+            Setting(
+                "response_grace", \.responseGrace,
+                upTo(.seconds(600), "clients that do not read hold memory"),
+                "Before the average pace counts at which a client takes what waits for it.")
+            Setting(
+                "http2_settings", \.settings,
+                upTo(.seconds(300), "clients acknowledge in a round trip"),
+                "For an HTTP/2 client to acknowledge SETTINGS.")
+            Setting(
+                "request", \.request, requestTimeout,
+                "For a whole request, from its first byte to the head of its answer: 504 if the "
+                    + "upstream is late, 408 if the client is.")
+            Setting(
+                "tunnel", \.tunnel,
+                .duration(.seconds(1), .seconds(24 * 3600), "idle tunnels hold connections"),
+                "Without a byte either way through a WebSocket.")
+            Setting(
+                "registry", \.registry, upTo(.seconds(60), "requests that wait hold memory"),
+                "For the registry, by each request that asks it; then 503. A disk that is merely "
+                    + "busy answers sooner.")
+            Setting(
+                "drain", \.drain,
+                .duration(.zero, .seconds(3600), "a stopping process must end some time"),
+                "For requests in progress when the gateway stops. 0s cuts them off.")
+            Setting(
+                "tunnel_drain", \.tunnelDrain,
+                .duration(.zero, .seconds(3600), "a stopping process must end some time"),
+                "For WebSockets, of that time and of the upgrade's: they seldom end by themselves.")
+            Setting(
+                "upgrade", \.upgrade,
+                .duration(.zero, .seconds(60), "new connections wait meanwhile"),
+                "For requests in progress when SIGUSR2 brings in another program. New connections "
+                    + "wait as long.")
+        }
+    }
+
+    static var requestBodyTimeout: Kind<Duration> {
+        upTo(.seconds(600), "slow bodies hold memory")
+    }
+
+    static var requestTimeout: Kind<Duration> {
+        .durationOrOff(shortest, .seconds(24 * 3600), "clients wait for it")
+    }
+
+    private static let shortest = Duration.milliseconds(100)
+
+    private static func upTo(_ longest: Duration, _ reason: String) -> Kind<Duration> {
+        .duration(shortest, longest, reason)
+    }
+}
