@@ -172,7 +172,7 @@ let package = Package(
             "SettingsTests",
             [
                 "Settings", "AppAttest", "AppleServices", "Bytes", "Crypto", "HTTP",
-                "HTTPSClient", "Policy", "TLS",
+                "HTTPSClient", "JSON", "Policy", "TLS", "YAML",
             ]),
         tests(
             "GatewayTests",

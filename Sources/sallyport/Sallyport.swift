@@ -8,6 +8,7 @@ enum Sallyport {
         switch name {
         case "run": RunCommand.main(rest)
         case "check": CheckCommand.main(rest)
+        case "schema": SchemaCommand.main(rest)
         case "keys": KeysCommand.main(rest)
         case "explain": ExplainCommand.main(rest)
         case "route": RouteCommand.main(rest)
@@ -32,6 +33,7 @@ enum Help {
 
           run -c FILE               serve; SIGHUP reloads, SIGUSR2 upgrades, SIGTERM stops
           check -c FILE [--print]   report every error of the configuration
+          schema [--reference]      print what a configuration may hold, for editors or people
           route -c FILE METHOD URL  tell which route a request takes, and why
           doctor -c FILE            check what the configuration needs around it
           rollout ACTION -c FILE    show, set, hold or resume rollouts that move by themselves

@@ -1,0 +1,162 @@
+import JSON
+import Settings
+import Testing
+import YAML
+
+@Suite("What is made from the declarations of settings")
+struct SettingsSchemaTests {
+    private static let schema: JSONValue = {
+        let text = Array(SettingsSchema.text.utf8)
+        let parsed = try? JSONValue.parse(text.span, byteCountMax: 1 << 24, depthMax: 64)
+        return parsed ?? .null
+    }()
+    private let validator = SchemaValidator(Self.schema)
+
+    private func faults(_ text: String) throws -> [String] {
+        validator.faults(try YAMLDocument.parse(Array(text.utf8).span))
+    }
+
+    @Test("conf/sallyport.schema.json is the schema that the program prints")
+    func schemaFile() throws {
+        #expect(
+            try Configuration.file("conf/sallyport.schema.json") == SettingsSchema.text,
+            "out of date: sallyport schema > conf/sallyport.schema.json")
+    }
+
+    @Test("docs/settings.md is the page that the program prints")
+    func page() throws {
+        #expect(
+            try Configuration.file("docs/settings.md") == SettingsReference.text,
+            "out of date: sallyport schema --reference > docs/settings.md")
+    }
+
+    @Test("the schema takes the shipped configurations", arguments: Configuration.shipped)
+    func shipped(path: String) throws {
+        #expect(try faults(Configuration.file(path)) == [])
+    }
+
+    @Test("the schema takes every key, substitutions, and the configurations of README.md")
+    func accepted() throws {
+        #expect(try faults(Configuration.everyKey) == [])
+        #expect(try faults(Self.otherKeys) == [])
+        let substituted = """
+            limits: { fields: "${FIELDS:-20}", head: "${HEAD}", connections_per_address: '7' }
+            receipts: { renew: "${RENEW}", rate: "${RATE:-1/s}" }
+            """
+        #expect(try faults(Configuration.completed(substituted)) == [])
+        let readme = Self.configurations(try Configuration.file("README.md"))
+        #expect(!readme.isEmpty)
+        for text in readme { #expect(try faults(text) == []) }
+    }
+
+    /// The blocks of code, indented or fenced, that are whole configurations.
+    private static func configurations(_ document: String) -> [String] {
+        var blocks = [""]
+        var isFenced = false
+        for line in document.split(separator: "\n", omittingEmptySubsequences: false) {
+            let isFence = line.hasPrefix("```")
+            if isFence { isFenced.toggle() }
+            if !isFence, isFenced || line.hasPrefix("    ") || line.isEmpty {
+                blocks[blocks.count - 1] += (isFenced ? line : line.dropFirst(4)) + "\n"
+            } else {
+                blocks.append("")
+            }
+        }
+        return blocks.filter { $0.contains(/(?m)^listeners:/) && $0.contains(/(?m)^routes:/) }
+    }
+
+    @Test(
+        "the schema refuses what is no configuration",
+        arguments: [
+            "limits: { fields: 9 }", "limits: { fields: ten }", "limits: { head: 32 }",
+            "limits: { haed: 32KiB }", "receipts: { renew: yes }", "timeouts: { idle: 75 s }",
+            "listeners: [{ allow: [] }]", "listeners: {}", "routes: [{ name: a, path: /a }]",
+            "rate_limits: { a: { by: address, rate: often } }", "workers: many", "trust: on",
+            "log: { keys: hash }", "counters: { redis: {}, pool: 1 }", "forwarded: ''",
+        ])
+    func refused(text: String) throws {
+        #expect(try faults(Configuration.completed(text)) != [])
+    }
+
+    /// The reader names the keys that it knows where it meets one that it does not.
+    @Test("the schema has the keys that the reader knows, and no other")
+    func sameKeys() throws {
+        var sections: [String: Set<String>] = [:]
+        var known: [String: Set<String>] = [:]
+        for text in [Configuration.everyKey, Self.otherKeys] {
+            let node = try YAMLDocument.parse(Array(text.utf8).span)
+            let changed = withUnknownKeys(node, Self.schema, "", &sections)
+            guard
+                case .failure(let found) = Configuration().loader.load(text: changed, fileName: "f")
+            else { continue }
+            for problem in found.problems {
+                let pattern = /unknown key "zzqqxxww"(?: in (.*))?; known: (.*)/
+                guard let match = problem.message.firstMatch(of: pattern) else { continue }
+                let keys = match.output.2.split(separator: ", ").map(String.init)
+                known[match.output.1.map(String.init) ?? ""] = Set(keys)
+            }
+        }
+        #expect(sections.count > 60)
+        for (path, keys) in sections {
+            #expect(known[path] == keys, "\(path)")
+        }
+    }
+
+    /// As JSON, which is YAML on one line, with a key that nobody knows in every section.
+    private func withUnknownKeys(
+        _ node: YAMLNode, _ schema: JSONValue, _ path: String,
+        _ sections: inout [String: Set<String>]
+    ) -> String {
+        switch node.kind {
+        case .scalar(let text, _):
+            return "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        case .sequence(let elements):
+            let items = validator.below(node, nil, schema) ?? .null
+            let texts = elements.enumerated().map {
+                withUnknownKeys($1, items, "\(path)[\($0)]", &sections)
+            }
+            return "[\(texts.joined(separator: ", "))]"
+        case .mapping(let entries):
+            var texts = entries.map { entry in
+                let below = validator.below(node, entry.key, schema) ?? .null
+                let path = path.isEmpty ? entry.key : "\(path).\(entry.key)"
+                return "\"\(entry.key)\": " + withUnknownKeys(entry.value, below, path, &sections)
+            }
+            if case .object(let properties)? = validator.section(node, schema)?["properties"] {
+                sections[path] = Set(properties.keys)
+                texts.append("zzqqxxww: 1")
+            }
+            return "{\(texts.joined(separator: ", "))}"
+        }
+    }
+
+    /// Sections that ``Configuration/everyKey`` has in another form.
+    private static let otherKeys = """
+        listeners:
+          - bind: 127.0.0.1:1
+            tls:
+              certificate: /a.crt
+              key: /a.key
+              certificates: [{ certificate: /b.crt, key: /b.key, ocsp: /b.ocsp }]
+              session_tickets: { lifetime: 1h, keys: [/ticket] }
+              client_certificates: { mode: request, ca: /ca.pem, crl: /crl.pem, depth: 3 }
+        registry: { postgres: "postgresql://h/d", schema: s }
+        counters:
+          redis:
+            sentinel:
+              addresses: [h:1]
+              master: main
+              username: u
+              password: p
+              tls: { verify: off }
+        endpoints: { attest_rollout: { share: 3%, retry_after: 1s } }
+        upstreams:
+          a: { servers: ['h:1'], tls: { certificate: /a.crt, key: /a.key, session_reuse: off } }
+        routes:
+          - name: a
+            path: /a
+            upstream: a
+            limits: { body: 1KiB }
+            attest: { mode: enforce, rollout: { start: 1%, guard: {} }, replay: { window: 2 } }
+        """
+}
