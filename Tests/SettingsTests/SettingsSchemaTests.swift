@@ -65,6 +65,51 @@ struct SettingsSchemaTests {
         return blocks.filter { $0.contains(/(?m)^listeners:/) && $0.contains(/(?m)^routes:/) }
     }
 
+    @Test("conf/sallyport.yaml names every key of the schema, and shows its defaults")
+    func commented() throws {
+        let text = try Configuration.file("conf/sallyport.yaml")
+        for key in keys(Self.schema) { #expect(text.contains("\(key):"), "\(key)") }
+        var shownCount = 0
+        let node = try YAMLDocument.parse(Array(text.utf8).span)
+        #expect(otherDefaults(node, Self.schema, "", &shownCount) == [])
+        #expect(shownCount > 100)
+    }
+
+    /// The names of all properties below `schema`.
+    private func keys(_ schema: JSONValue) -> Set<String> {
+        switch schema {
+        case .object(let members):
+            var found = members.values.reduce(into: Set()) { $0.formUnion(keys($1)) }
+            if case .object(let properties)? = members["properties"] {
+                found.formUnion(properties.keys)
+            }
+            return found
+        case .array(let elements): return elements.reduce(into: []) { $0.formUnion(keys($1)) }
+        default: return []
+        }
+    }
+
+    /// The paths at which `node` has another value than the default.
+    private func otherDefaults(
+        _ node: YAMLNode, _ schema: JSONValue, _ path: String, _ shownCount: inout Int
+    ) -> [String] {
+        switch node.kind {
+        case .scalar(let text, _):
+            guard let standard = schema["default"] else { return [] }
+            shownCount += 1
+            return [.string(text), Int64(text).map(JSONValue.integer), .bool(text == "true")]
+                .contains(standard) ? [] : [path]
+        case .sequence(let elements):
+            let items = validator.below(node, nil, schema) ?? .null
+            return elements.flatMap { otherDefaults($0, items, path + "[]", &shownCount) }
+        case .mapping(let entries):
+            return entries.flatMap { entry in
+                let below = validator.below(node, entry.key, schema) ?? .null
+                return otherDefaults(entry.value, below, "\(path).\(entry.key)", &shownCount)
+            }
+        }
+    }
+
     @Test(
         "the schema refuses what is no configuration",
         arguments: [
