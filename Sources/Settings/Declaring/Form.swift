@@ -1,7 +1,7 @@
 /// One setting of a section: its key, where its value is kept, what the value may be, and what it
 /// is for. The reader, the printer, the schema and the reference page are made from it.
 struct Setting<Root> {
-    private let key: String
+    fileprivate let key: String
     private let shape: () -> Shape
     private let isRequired: Bool
     private let about: String
@@ -115,6 +115,7 @@ struct Form<Root> {
         for setting in settings { setting.write(root, &yaml) }
     }
 
+    var keys: [String] { settings.map(\.key) }
     var entries: [Entry] { settings.map { $0.entry(start) } }
     var shape: Shape { .section(entries) }
 }

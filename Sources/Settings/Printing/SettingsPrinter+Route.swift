@@ -20,7 +20,9 @@ extension SettingsPrinter {
         if route.allowsWebSocket { yaml.entry("upgrade", list: ["websocket"]) }
         writeAction(route, to: &yaml)
         if route.allowsWeaker { yaml.entry("allow_weaker", "true") }
-        yaml.mapping("attest") { write(route.attest, route.rollout, route.restrictions, to: &$0) }
+        let attest = PlacedPolicy(
+            policy: route.attest, rollout: route.rollout, restrictions: route.restrictions)
+        yaml.mapping("attest") { AttestReader.form.write(attest, to: &$0) }
     }
 
     private static func writeAction(_ route: Route, to yaml: inout YAMLText) {

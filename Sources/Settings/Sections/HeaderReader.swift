@@ -15,13 +15,12 @@ enum HeaderReader {
                 "device_check", \.deviceCheck, .text(.header, name),
                 "Carries a token of DeviceCheck.")
         }
-        let keys = form.entries.map(\.key)
         return Kind.section(form).reading { field in
             field.section { section in
                 var names = start
                 form.read(&section, into: &names)
                 var taken: [(key: String, folded: String)] = []
-                for (key, name) in zip(keys, names.all) {
+                for (key, name) in zip(form.keys, names.all) {
                     let folded = fold(name)
                     if let other = taken.first(where: { $0.folded == folded }) {
                         (section.field(key) ?? section.field(other.key))?.error(

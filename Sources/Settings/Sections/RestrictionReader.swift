@@ -4,90 +4,80 @@ import YAML
 
 /// Reads what a route demands of a request whose proof is good.
 enum RestrictionReader {
-    static func read(
-        _ section: inout Section, into restrictions: inout RouteRestrictions, isOff: Bool
-    ) {
-        let names = ["environments", "categories", "min_bundle_version", "risk", "apps"]
-        let fields = names.map { section.field($0) }
-        if let apps = fields[4].flatMap(apps) { restrictions.apps = apps }
-        let taken = restrictions.apps
-        if let environments = fields[0].flatMap({ environments($0, of: taken) }) {
-            restrictions.environments = environments
-        }
-        if let categories = fields[1].flatMap(categories) { restrictions.categories = categories }
-        restrictions.versions = fields[2].flatMap { versions($0, of: taken) }
-        if let risk = fields[3].flatMap(risk) {
-            (restrictions.risk, restrictions.limits.risk) = risk
-        }
-        guard isOff else { return }
-        for case let field? in fields {
-            field.error(
-                "is used with mode observe or enforce: off looks at nothing",
-                at: field.keyMark)
-        }
-    }
-
-    static var entries: [Entry] {
-        let names = Shape.list(.words(Self.names.map(\.0)))
-        let version = Shape.text(
-            "version: 1 to \(BundleVersion.numberCountMax) numbers with periods between them")
-        let bounds = [
-            Entry("min", version, "Before it: served, counted and told to update."),
-            Entry("grace", version, "Before it: refused. Left out: min."),
-        ]
-        let tier = Entry(
-            "tier", .words(["device_check", "token"]),
-            "Worth no more than that, for the upstream "
-                + "and for min_tier.")
-        return [
-            Entry(
+    static var form: Form<PlacedPolicy> {
+        Form(PlacedPolicy()) {
+            Setting(
+                "apps", \.restrictions.apps, apps,
+                "Whose keys, session and developer tokens. Needed if several apps are configured.")
+            Setting(
                 "environments", .list(Kind<AttestEnvironment>.word.shape),
-                "Environments that the key may be from, of those that its app has in apps."),
-            Entry(
-                "categories",
-                .section([
-                    Entry("only", names, "Those; systems that do not tell are refused."),
-                    Entry("only_or_missing", names, "Those, and systems that do not tell."),
-                ]), "How the app came onto the device."),
-            Entry(
-                "min_bundle_version",
-                .either([
-                    version,
-                    .section(
-                        bounds + [
-                            Entry(
-                                "missing", Kind<VersionRule.Unknown>.word.shape, standard: "deny",
-                                "Of systems that do not tell the version."),
-                            Entry(
-                                "apps", .named("APP_ID", .either([version, .section(bounds)])),
-                                "Versions of single apps."),
-                        ]),
-                ]), "The app's version (CFBundleVersion). \"120\" alone is { min: \"120\" }."),
-            Entry(
-                "risk",
-                .section([
-                    Entry("max", riskMax.shape, required: true, "The highest good value."),
-                    Entry(
-                        "action", .action(["observe", "deny"], [tier]), standard: "observe",
-                        "What becomes of a request above it: counted, refused, forwarded within a "
-                            + "rate limit, or worth less."),
-                ]), "Apple's risk metric of the key, if it is known."),
-            Entry(
-                "apps", .either([.words(["any"]), .list(.text("App ID of apps"))]),
-                "Whose keys, session and developer tokens. Needed if several apps are configured."),
-        ]
+                "Environments that the key may be from, of those that its app has in apps."
+            ) { section, placed in
+                let apps = placed.restrictions.apps
+                section.set("environments", &placed.restrictions.environments) {
+                    environments($0, of: apps)
+                }
+            } write: { placed, yaml in
+                let allowed = placed.restrictions.environments
+                guard allowed != .all else { return }
+                let listed = AttestEnvironment.allCases.filter { allowed.contains($0.asSet) }
+                yaml.entry("environments", list: listed.map(\.rawValue))
+            }
+            Setting(
+                "categories", \.restrictions.categories, categories,
+                "How the app came onto the device.")
+            Setting(
+                "min_bundle_version", versionShape,
+                "The app's version (CFBundleVersion). \"120\" alone is { min: \"120\" }."
+            ) { section, placed in
+                let apps = placed.restrictions.apps
+                placed.restrictions.versions = section.field("min_bundle_version").flatMap {
+                    versions($0, of: apps)
+                }
+            } write: { placed, yaml in
+                guard let rule = placed.restrictions.versions else { return }
+                yaml.mapping("min_bundle_version") { write(rule, to: &$0) }
+            }
+            Setting(
+                "risk", riskShape, "Apple's risk metric of the key, if it is known."
+            ) { section, placed in
+                guard let read = section.field("risk").flatMap(risk) else { return }
+                (placed.restrictions.risk, placed.restrictions.limits.risk) = read
+            } write: { placed, yaml in
+                guard let rule = placed.restrictions.risk else { return }
+                yaml.mapping("risk") { write(rule, placed.restrictions.limits.risk, to: &$0) }
+            }
+        }
     }
 
-    private static var riskMax: Kind<Int> {
-        .count(0...1_000_000, "Apple's metric is a number of keys")
+    /// What is demanded beside a proof fits the mode.
+    static func check(_ section: inout Section, mode: AttestMode) {
+        if mode == .off {
+            for key in form.keys {
+                guard let field = section.field(key) else { continue }
+                field.error(
+                    "is used with mode observe or enforce: off looks at nothing",
+                    at: field.keyMark)
+            }
+        } else if section.field("apps") == nil, let field = section.field("mode"),
+            field.context.apps.count > 1
+        {
+            // With several apps each route says whose requests it takes: that is never guessed.
+            field.error(
+                "with several apps configured, apps is needed too: the ids of those whose requests "
+                    + "this route takes, or any")
+        }
     }
 
-    /// With several apps each route says whose requests it takes: that is never guessed.
-    static func checkApps(_ section: inout Section, mode: Field?) {
-        guard let mode, section.field("apps") == nil, mode.context.apps.count > 1 else { return }
-        mode.error(
-            "with several apps configured, apps is needed too: the ids of those whose requests "
-                + "this route takes, or any")
+    private static var apps: Kind<RouteApps> {
+        Kind(.either([.words(["any"]), .list(.text("App ID of apps"))]), read: apps) {
+            key, apps, yaml in
+            switch apps {
+            case .unnamed: break
+            case .any: yaml.entry(key, "any")
+            case .named(let ids, _): yaml.entry(key, list: ids.sorted())
+            }
+        }
     }
 
     private static func apps(_ field: Field) -> RouteApps? {
@@ -132,6 +122,20 @@ enum RestrictionReader {
         return set
     }
 
+    private static var categories: Kind<AppCategories> {
+        let listed = Shape.list(.words(names.map(\.0)))
+        let shape = Shape.section([
+            Entry("only", listed, "Those; systems that do not tell are refused."),
+            Entry("only_or_missing", listed, "Those, and systems that do not tell."),
+        ])
+        return Kind(shape, read: categories) { key, categories, yaml in
+            guard categories != .all else { return }
+            let named = ValidationCategory.allCases.filter { categories.contains($0.rawValue) }
+            let form = categories.takesMissing ? "only_or_missing" : "only"
+            yaml.mapping(key) { $0.entry(form, list: named.map(\.name)) }
+        }
+    }
+
     private static func categories(_ field: Field) -> AppCategories? {
         let categories = field.section { section -> AppCategories? in
             let (only, orMissing) = (section.field("only"), section.field("only_or_missing"))
@@ -150,6 +154,32 @@ enum RestrictionReader {
     }
 
     private static let names = ValidationCategory.allCases.map { ($0.name, $0.rawValue) }
+
+    private static var riskMax: Kind<Int> {
+        .count(0...1_000_000, "Apple's metric is a number of keys")
+    }
+
+    private static var riskShape: Shape {
+        let tier = Entry(
+            "tier", .words(["device_check", "token"]), required: true,
+            "Worth no more than that, for the upstream and for min_tier.")
+        return .section([
+            Entry("max", riskMax.shape, required: true, "The highest good value."),
+            Entry(
+                "action", .action(["observe", "deny"], [tier]), standard: "observe",
+                "What becomes of a request above it: counted, refused, forwarded within a rate "
+                    + "limit, or worth less."),
+        ])
+    }
+
+    private static func write(_ rule: RiskRule, _ limit: String?, to yaml: inout YAMLText) {
+        yaml.entry("max", "\(rule.max)")
+        if rule.action == .lower {
+            yaml.mapping("action") { $0.entry("tier", rule.tier.name.description) }
+        } else {
+            ShortfallReader.write("action", rule.action.rawValue, limit, to: &yaml)
+        }
+    }
 
     private static func risk(_ field: Field) -> (RiskRule, limit: String?)? {
         let read = field.section { section -> (RiskRule, limit: String?)? in
@@ -177,6 +207,40 @@ enum RestrictionReader {
     }
 
     // MARK: versions
+
+    private static var versionShape: Shape {
+        let version = Shape.text(
+            "version: 1 to \(BundleVersion.numberCountMax) numbers with periods between them")
+        let bounds = [
+            Entry("min", version, "Before it: served, counted and told to update."),
+            Entry("grace", version, "Before it: refused. Left out: min."),
+        ]
+        let more = [
+            Entry(
+                "missing", Kind<VersionRule.Unknown>.word.shape, standard: "deny",
+                "Of systems that do not tell the version."),
+            Entry(
+                "apps", .named("APP_ID", .either([version, .section(bounds)])),
+                "Versions of single apps."),
+        ]
+        return .either([version, .section(bounds + more)])
+    }
+
+    private static func write(_ rule: VersionRule, to yaml: inout YAMLText) {
+        if let bounds = rule.common { write(bounds, to: &yaml) }
+        yaml.entry("missing", rule.missing.rawValue)
+        guard !rule.apps.isEmpty else { return }
+        yaml.mapping("apps") { yaml in
+            for (id, bounds) in rule.apps.sorted(by: { $0.key < $1.key }) {
+                yaml.mapping(YAMLText.scalar(id)) { write(bounds, to: &$0) }
+            }
+        }
+    }
+
+    private static func write(_ bounds: VersionBounds, to yaml: inout YAMLText) {
+        yaml.entry("min", text: bounds.min.text)
+        if let grace = bounds.grace { yaml.entry("grace", text: grace.text) }
+    }
 
     private static func versions(_ field: Field, of route: RouteApps) -> VersionRule? {
         guard field.isMapping else {

@@ -41,7 +41,7 @@ struct RouteReader {
                 "Whether requests may get around a stricter route to the same place of the "
                     + "upstream."),
             Entry(
-                "attest", AttestReader.shape, required: true,
+                "attest", AttestReader.form.shape, required: true,
                 "What is demanded; required, so that no route is open by accident."),
         ]
         return .list(

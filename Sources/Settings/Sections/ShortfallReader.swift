@@ -2,91 +2,81 @@ import Policy
 import YAML
 
 /// Reads what becomes of requests that fall short of what a route demands.
-struct ShortfallReader {
-    /// False where `accept` is faulty: nothing is concluded from it.
-    let isAcceptKnown: Bool
-
-    static var entries: [Entry] {
-        [
-            Entry(
-                "on_missing", .action(["deny", "pass"]), standard: "deny",
+enum ShortfallReader {
+    static var form: Form<PlacedPolicy> {
+        Form(PlacedPolicy()) {
+            setting(
+                "on_missing", \.policy.onMissing, \.restrictions.limits.missing,
                 "What enforce does with a request without any proof: refused, or forwarded as "
-                    + "X-Attest-Result: missing."),
-            Entry(
-                "on_invalid", .action(["deny", "pass"]), standard: "deny",
+                    + "X-Attest-Result: missing.")
+            setting(
+                "on_invalid", \.policy.onInvalid, \.restrictions.limits.invalid,
                 "What enforce does with a proof that does not hold: refused, or forwarded as "
-                    + "X-Attest-Result: invalid."),
-            Entry(
-                "on_store_failure", .action(["deny", "tokens_only", "pass"]), standard: "deny",
+                    + "X-Attest-Result: invalid.")
+            Setting(
+                "on_store_failure", .action(["deny", "tokens_only", "pass"]),
                 "What becomes of a request that cannot be judged because a store does not answer. "
                     + "deny: 503. tokens_only: session tokens count all the same. pass: whoever "
-                    + "can bring the store down gets through."),
-            Entry(
-                "min_tier", .words(tiers.map(\.0)), standard: "none",
-                "What a proof must be worth: attested (an assertion), device_check, token, none."),
-            Entry(
-                "on_lower_tier", .action(["deny", "pass"]), standard: "deny",
-                "What becomes of a proof below min_tier."),
-        ]
-    }
-
-    private static var tiers: [(String, TrustTier)] {
-        TrustTier.allCases.reversed().map { ($0.name.description, $0) }
-    }
-
-    func read(
-        _ section: inout Section, into policy: inout AttestPolicy, _ limits: inout ShortfallLimits
-    ) {
-        if let field = section.field("on_missing"), let read = Self.action(field) {
-            (policy.onMissing, limits.missing) = read
+                    + "can bring the store down gets through.", read: readStoreFailure
+            ) { placed, yaml in
+                write(
+                    "on_store_failure", placed.policy.onStoreFailure.rawValue,
+                    placed.restrictions.limits.storeFailure, to: &yaml)
+            }
+            Setting(
+                "min_tier", tier.shape,
+                "What a proof must be worth: attested (an assertion), device_check, token, none."
+            ) { section, placed in
+                guard let field = section.field("min_tier"), let read = tier.read(field) else {
+                    return
+                }
+                placed.policy.minTier = read
+                if placed.isAcceptKnown, read > placed.policy.accept.highestTier {
+                    field.error(
+                        "no proof that accept names is worth \(read.name): each request would "
+                            + "fall short")
+                }
+            } write: { placed, yaml in
+                tier.write("min_tier", placed.policy.minTier, &yaml)
+            }
+            setting(
+                "on_lower_tier", \.policy.onLowerTier, \.restrictions.limits.lowerTier,
+                "What becomes of a proof below min_tier.", needed: "min_tier")
         }
-        if let field = section.field("on_invalid"), let read = Self.action(field) {
-            (policy.onInvalid, limits.invalid) = read
-        }
-        readStoreFailure(&section, into: &policy, &limits)
-        readTier(&section, into: &policy, &limits)
     }
 
-    private func readStoreFailure(
-        _ section: inout Section, into policy: inout AttestPolicy, _ limits: inout ShortfallLimits
-    ) {
+    private static var tier: Kind<TrustTier> {
+        .words(TrustTier.allCases.reversed().map { ($0.name.description, $0) })
+    }
+
+    /// `deny`, `pass`, or `{ limit: NAME }`; by a key where one is verified.
+    private static func setting(
+        _ key: String, _ action: WritableKeyPath<PlacedPolicy, ShortfallAction>,
+        _ limit: WritableKeyPath<PlacedPolicy, String?>, _ about: String, needed: String? = nil
+    ) -> Setting<PlacedPolicy> {
+        Setting(key, .action(["deny", "pass"]), about) { section, placed in
+            guard let field = section.field(key) else { return }
+            if let needed, section.field(needed) == nil {
+                return field.error("is used with \(needed) only", at: field.keyMark)
+            }
+            let words = [ShortfallAction.deny, .pass].map { ($0.rawValue, $0) }
+            let read = self.action(field, words, limited: .limit, allowingKey: needed != nil)
+            guard let read else { return }
+            (placed[keyPath: action], placed[keyPath: limit]) = read
+        } write: { placed, yaml in
+            write(key, placed[keyPath: action].rawValue, placed[keyPath: limit], to: &yaml)
+        }
+    }
+
+    private static func readStoreFailure(_ section: inout Section, _ placed: inout PlacedPolicy) {
         guard let field = section.field("on_store_failure") else { return }
         let words = StoreFailurePolicy.allCases.filter { $0 != .limit }.map { ($0.rawValue, $0) }
-        guard let read = Self.action(field, words, limited: .limit, allowingKey: false) else {
-            return
-        }
-        (policy.onStoreFailure, limits.storeFailure) = read
-        if policy.onStoreFailure == .tokensOnly, isAcceptKnown, !policy.accept.contains(.token) {
+        guard let read = action(field, words, limited: .limit, allowingKey: false) else { return }
+        (placed.policy.onStoreFailure, placed.restrictions.limits.storeFailure) = read
+        if read.action == .tokensOnly, placed.isAcceptKnown, !placed.policy.accept.contains(.token)
+        {
             field.error("tokens_only needs accept: [assertion, token]")
         }
-    }
-
-    private func readTier(
-        _ section: inout Section, into policy: inout AttestPolicy, _ limits: inout ShortfallLimits
-    ) {
-        let tierField = section.field("min_tier")
-        if let field = tierField, let tier = field.choice(Self.tiers) {
-            policy.minTier = tier
-            if isAcceptKnown, tier > policy.accept.highestTier {
-                field.error(
-                    "no proof that accept names is worth \(tier.name): each request would fall "
-                        + "short")
-            }
-        }
-        guard let field = section.field("on_lower_tier") else { return }
-        if tierField == nil {
-            field.error("is used with min_tier only", at: field.keyMark)
-        } else if let read = Self.action(field, allowingKey: true) {
-            (policy.onLowerTier, limits.lowerTier) = read
-        }
-    }
-
-    /// `deny`, `pass`, or `{ limit: NAME }`.
-    private static func action(
-        _ field: Field, allowingKey: Bool = false
-    ) -> (ShortfallAction, String?)? {
-        let words = [ShortfallAction.deny, .pass].map { ($0.rawValue, $0) }
-        return action(field, words, limited: .limit, allowingKey: allowingKey)
     }
 
     /// One of `words`, or `{ limit: NAME }`, which stands for `limited`.
