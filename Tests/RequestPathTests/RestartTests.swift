@@ -114,24 +114,33 @@ struct RestartTests {
         try scene.expectServiceGoesOn()
     }
 
+    private func acceptFour(_ device: SimulatedDevice, _ gateway: GatewayProcess) throws {
+        for _ in 0..<4 {
+            let call = try device.call("strict", at: gateway)
+            #expect(try call.exchange(with: gateway).verdict == "200")
+        }
+    }
+
+    /// Those counters once more, each under a fresh challenge.
+    private func refuseFour(_ device: SimulatedDevice, _ gateway: GatewayProcess) throws {
+        for counter: UInt32 in 0..<4 {
+            device.counter = counter
+            let call = try device.call("strict", at: gateway)
+            #expect(try call.exchange(with: gateway).verdict == "401 assertion_replayed")
+        }
+    }
+
     @Test("after any end accepts no counter from before, under whichever challenge")
     func countersRise() throws {
         let site = try FaultSite()
         site.configuration.workers = 2
         let gateway = try site.start()
         let device = try site.enrolledDevice(at: gateway)
-        for _ in 0..<4 {
-            let call = try device.call("strict", at: gateway)
-            #expect(try call.exchange(with: gateway).verdict == "200")
-        }
+        try acceptFour(device, gateway)
         for isKilled in [true, true, false, true] {
             if isKilled { try gateway.kill() } else { try gateway.terminate() }
             try gateway.start()
-            for counter: UInt32 in 0..<4 {
-                device.counter = counter
-                let call = try device.call("strict", at: gateway)
-                #expect(try call.exchange(with: gateway).verdict == "401 assertion_replayed")
-            }
+            try refuseFour(device, gateway)
         }
         let next = try device.call("strict", at: gateway)
         #expect(try next.exchange(with: gateway).verdict == "200")
@@ -144,10 +153,7 @@ struct RestartTests {
         let site = try FaultSite()
         let gateway = try site.start()
         let device = try site.enrolledDevice(at: gateway)
-        for _ in 0..<4 {
-            let call = try device.call("strict", at: gateway)
-            #expect(try call.exchange(with: gateway).verdict == "200")
-        }
+        try acceptFour(device, gateway)
         try gateway.kill()
         let redis = try RedisServer()
         let own = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
@@ -156,11 +162,7 @@ struct RestartTests {
         try #require(moved != own)
         try moved.write(toFile: gateway.configurationPath, atomically: true, encoding: .utf8)
         try gateway.start()
-        for counter: UInt32 in 0..<4 {
-            device.counter = counter
-            let call = try device.call("strict", at: gateway)
-            #expect(try call.exchange(with: gateway).verdict == "401 assertion_replayed")
-        }
+        try refuseFour(device, gateway)
         let next = try device.call("strict", at: gateway)
         #expect(try next.exchange(with: gateway).verdict == "200")
     }
