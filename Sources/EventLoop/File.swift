@@ -38,9 +38,7 @@ public enum File {
     ///
     /// `mode` is set as given, whatever the process's mask.
     public static func write(_ path: String, _ bytes: [UInt8], mode: UInt32) throws(IOError) {
-        let slash = path.utf8.lastIndex(of: 0x2F)
-        let directory = slash.map { String(path[..<$0]) + "/" } ?? "./"
-        let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+        let (directory, name) = split(path)
         let temporary = "\(directory).\(name).\(String(UInt64.random(in: 0 ... .max), radix: 36))"
         do throws(IOError) {
             let file = try open(temporary, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
@@ -59,10 +57,14 @@ public enum File {
 
     /// A new name is safe from a crash only once its directory is on disk.
     static func syncDirectory(of path: String) throws(IOError) {
-        let slash = path.utf8.lastIndex(of: 0x2F)
-        let parent = try open(
-            slash.map { String(path[...$0]) } ?? "./", O_RDONLY | O_DIRECTORY, mode: 0)
+        let parent = try open(split(path).directory, O_RDONLY | O_DIRECTORY, mode: 0)
         guard fsync(parent.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
+    }
+
+    /// The directory with its slash, and the name in it.
+    private static func split(_ path: String) -> (directory: String, name: String) {
+        guard let slash = path.utf8.lastIndex(of: 0x2F) else { return ("./", path) }
+        return (String(path[...slash]), String(path[path.index(after: slash)...]))
     }
 
     private static func fill(
