@@ -11,6 +11,10 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
     @inlinable
     public init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
+    /// The whole milliseconds, as counter stores and floors take them.
+    @inlinable
+    public var milliseconds: Int64 { Int64(nanoseconds / 1_000_000) }
+
     /// Reads the clock. On a loop, ``EventLoop/now`` is cheaper.
     public static func now() -> MonotonicInstant {
         var time = timespec()

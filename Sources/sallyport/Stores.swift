@@ -60,7 +60,7 @@ final class Stores {
     }
 
     static var monotonicMilliseconds: Int64 {
-        Int64(MonotonicInstant.now().nanoseconds / 1_000_000)
+        MonotonicInstant.now().milliseconds
     }
 
     private static func registry(_ settings: Settings) throws -> any Registry {

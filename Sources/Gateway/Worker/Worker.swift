@@ -189,7 +189,7 @@ final class Worker {
     // MARK: ids and times
 
     /// Milliseconds of the clock that is never set.
-    var monotonicMilliseconds: Int64 { Int64(loop.now.nanoseconds / 1_000_000) }
+    var monotonicMilliseconds: Int64 { loop.now.milliseconds }
 
     /// Milliseconds since 1970-01-01T00:00:00Z.
     var wallMilliseconds: Int64 { loop.wallMilliseconds }

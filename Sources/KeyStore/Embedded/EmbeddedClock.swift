@@ -21,7 +21,7 @@ public struct EmbeddedClock: Hashable, Sendable {
 
     /// Begins at this moment of this machine.
     public static func now() -> EmbeddedClock {
-        let monotonic = Int64(MonotonicInstant.now().nanoseconds / 1_000_000)
+        let monotonic = MonotonicInstant.now().milliseconds
         let wall = WallClock.now()
         return EmbeddedClock(
             base: wall.seconds * 1000 + Int64(wall.nanoseconds) / 1_000_000 - monotonic,

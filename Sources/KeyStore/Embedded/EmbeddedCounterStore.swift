@@ -13,7 +13,7 @@ public final class EmbeddedCounterStore: CounterStore {
         self.loop = loop
     }
 
-    private var now: Int64 { Int64(loop.now.nanoseconds / 1_000_000) }
+    private var now: Int64 { loop.now.milliseconds }
 
     public var isShared: Bool { false }
     public var isAvailable: Bool { true }
