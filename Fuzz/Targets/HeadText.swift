@@ -54,7 +54,7 @@ extension HeadLimits {
 protocol HeadText: Equatable {
     var outcome: HeadOutcome { get }
     var byteCount: Int { get set }
-    /// The same head anew.
+    /// The bytes of the same head, written anew.
     var written: [UInt8] { get }
 }
 

@@ -1,6 +1,6 @@
 public import CBOR
 
-/// What is wrong with the structure of an object, before anything in it is compared or verified.
+/// A fault in the structure of an object, found before anything in it is compared or verified.
 public enum Malformation: Error, Hashable, Sendable, CustomStringConvertible {
     /// The outer CBOR, or one inside: not the bounded deterministic subset.
     case cbor(CBORError)

@@ -11,7 +11,7 @@ public enum AssertionFault: String, Sendable, CaseIterable {
     case rawSignature
     case emptySignature
     case signatureTrailingByte
-    /// One length inside the DER takes two bytes where one is enough.
+    /// One length inside the DER takes two bytes although one is enough.
     case signatureNotDER
 
     // MARK: app

@@ -8,12 +8,12 @@ public struct RequestHeaderNames: Hashable, Sendable {
     public var assertion = "X-App-Attest-Assertion"
     public var clientData = "X-App-Attest-Client-Data"
     public var keyID = "X-App-Attest-Key-Id"
-    /// In the `body` shape: a header with base64 of the body's SHA-256, nil for none.
+    /// The header for the base64 of the body's SHA-256 in the `body` shape, or nil for none.
     public var clientDataHash: String?
 
     public init() {}
 
-    /// As in older samples, whose client data is the body.
+    /// The header names of older samples, whose client data is the body.
     public static var older: RequestHeaderNames {
         var names = RequestHeaderNames()
         names.assertion = "X-App-Assertion"
@@ -23,7 +23,7 @@ public struct RequestHeaderNames: Hashable, Sendable {
     }
 }
 
-/// Where a client puts its key id.
+/// The place where a client puts its key id.
 public enum KeyIDPlace: String, Sendable, CaseIterable {
     case header
     case clientData
@@ -31,7 +31,7 @@ public enum KeyIDPlace: String, Sendable, CaseIterable {
     case nowhere
 }
 
-/// What a client adds to a request to prove it.
+/// The headers and the body that a client sends to prove a request.
 public struct SignedRequest: Hashable, Sendable {
     public struct Header: Hashable, Sendable {
         public let name: String

@@ -2,7 +2,7 @@ import AppAttest
 import Bytes
 import Crypto
 
-/// What a device asks Apple to certify.
+/// The request by which a device asks Apple for a certificate.
 struct LeafRequest {
     let keyID: KeyID
     let key: SubjectKey
@@ -30,7 +30,7 @@ extension SimulatedApple {
         }
     }
 
-    /// Who signs a leaf, and the certificates that go with it.
+    /// The issuer of a leaf, with the certificates that go with it.
     private struct Issuer {
         let key: ECPrivateKey
         let certificate: Certificate

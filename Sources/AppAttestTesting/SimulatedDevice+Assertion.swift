@@ -17,7 +17,8 @@ extension SimulatedDevice {
             authenticatorDataByteCount: authenticatorDataByteCount)
     }
 
-    /// As above with a counter of the caller's choice: for replays and reordered requests.
+    /// Makes an assertion with a counter of the caller's choice, for replays and reordered
+    /// requests.
     public func assert(
         clientDataHash: [UInt8], counter: UInt32, fault: AssertionFault? = nil,
         authenticatorDataByteCount: Int? = nil
@@ -66,7 +67,7 @@ extension SimulatedDevice {
         return numbers
     }
 
-    /// What a fault puts after the 37 bytes; nil where it leaves them alone.
+    /// The bytes that a fault puts after the 37 fixed ones, or nil for none.
     private static func trailing(_ fault: AssertionFault) -> [UInt8]? {
         let map = SimulatedSystem.iOS27.extensionMap(bundleVersion: "1", category: 4)
         switch fault {

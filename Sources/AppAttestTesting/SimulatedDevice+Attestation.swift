@@ -3,7 +3,7 @@ import Bytes
 import CBOR
 import Crypto
 
-/// What a simulated attestation carries as its receipt, which nothing in it covers.
+/// The receipt that a simulated attestation carries, which nothing in the attestation covers.
 public enum ReceiptForm: String, Sendable, CaseIterable {
     case genuine
     case damaged

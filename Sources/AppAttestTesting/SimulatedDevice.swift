@@ -17,7 +17,7 @@ public final class SimulatedDevice {
     /// ``ValidationCategory``, sent by systems with an extension map.
     public let validationCategory: UInt32
     public let keyID: KeyID
-    /// How many assertions were made; the next one carries one more.
+    /// How many assertions the device has made. The next one carries one more.
     public var counter: UInt32
 
     let key: P256PrivateKey

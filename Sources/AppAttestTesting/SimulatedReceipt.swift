@@ -2,7 +2,7 @@ public import AppAttest
 import Bytes
 import Crypto
 
-/// What a simulated receipt says; see ``ReceiptFields``.
+/// The contents of a simulated receipt; see ``ReceiptFields``.
 public struct SimulatedReceipt: Hashable, Sendable {
     public var kind: ReceiptFields.Kind
     public var appID: String
@@ -15,11 +15,12 @@ public struct SimulatedReceipt: Hashable, Sendable {
     public var riskMetric: UInt32?
     /// Names the key towards Apple's server; made of ``attestedKey`` where nil.
     public var token: [UInt8]?
-    /// From its creation, of `RECEIPT` only; Apple's is a day.
+    /// Seconds from the receipt's creation to its *not before*, for `RECEIPT` only. Apple's is a
+    /// day.
     public var notBeforeSeconds: Int64 = 86400
-    /// From its creation; Apple's is 90 days.
+    /// Seconds from the receipt's creation to its end. Apple's is 90 days.
     public var lifeSeconds: Int64 = 90 * 86400
-    /// More fields, by type: the meaning of 7 and above was never published in full.
+    /// More fields by type. The meaning of 7 and above was never published in full.
     public var otherFields: [UInt8: [UInt8]] = [:]
 
     public init(

@@ -7,7 +7,8 @@ import Crypto
 public enum SimulatedSystem: String, Sendable, CaseIterable {
     /// Nothing beyond the nine checks' needs.
     case iOS14
-    /// With the CDhash entitlement: an unsigned top-level `cdHash` beside the three members.
+    /// A system with the CDhash entitlement: an unsigned top-level `cdHash` beside the three
+    /// members.
     case iOS18CDHash
     /// Leaf extensions 1.2.840.113635.100.8.6 and the extended key usage.
     case iOS26
@@ -20,7 +21,8 @@ public enum SimulatedSystem: String, Sendable, CaseIterable {
     /// Extension map, ED flag clear, a Mac's access control list.
     case macOS27
 
-    /// What the system writes after the fixed part of authenticator data: nothing, or one map.
+    /// The extension map that the system writes after the fixed part of authenticator data, or
+    /// nothing.
     func extensionMap(bundleVersion: String, category: UInt32) -> [UInt8] {
         let littleEndian = (0..<4).map { UInt8(truncatingIfNeeded: category >> (8 * $0)) }
         var entries = [
@@ -54,7 +56,7 @@ public enum SimulatedSystem: String, Sendable, CaseIterable {
         }
     }
 
-    /// What this system's leaf certificates hold besides the nonce.
+    /// The extensions of this system's leaf certificates, besides the nonce.
     func leafExtensions(appID: String) -> [CertificateExtension] {
         var extensions = [
             CertificateExtension(

@@ -4,9 +4,9 @@ import Crypto
 public import EventLoop
 public import HTTPSClient
 
-/// What an ``AppleClient`` needs to know.
+/// The configuration of an ``AppleClient``.
 public struct AppleConfiguration: Sendable {
-    /// Of each team in the order in which they are tried.
+    /// The keys to sign in with, for each team in the order in which they are tried.
     public var keys: [AppleKey]
     public var https: HTTPSConfiguration
     public var attestationData = AppleHosts.attestationData
@@ -21,7 +21,7 @@ public struct AppleConfiguration: Sendable {
 
 /// Hears what an ``AppleClient`` meets, for metrics and alarms.
 public protocol AppleObserver: AnyObject {
-    /// Of each request that a caller made, once.
+    /// Reports the outcome of each request that a caller made, once.
     func appleAnswered(service: String, environment: AttestEnvironment, label: String)
     /// Apple does not take a key; told again while that lasts, every ten minutes.
     func appleRefused(keyID: String, teamID: String, failure: AppleFailure)
@@ -50,7 +50,7 @@ public final class AppleClient {
 
     public func has(team teamID: String) -> Bool { credentials.has(team: teamID) }
 
-    /// How many more may be asked at once.
+    /// How many more receipts may be exchanged at once.
     public var freeCountOfReceipts: Int {
         configuration.https.inFlightCountMax - receipts.inFlightCount
     }
@@ -115,7 +115,7 @@ public final class AppleClient {
     private struct Errand<Answer: AppleAnswer> {
         let client: HTTPSClient
         let teamID: String
-        /// With this token of ours.
+        /// Makes the request with this token of ours.
         let request: (String) -> HTTPSRequest
         let read: (Result<HTTPSResponse, HTTPSFailure>) -> Answer
         let handler: (Answer) -> Void
@@ -185,10 +185,10 @@ public final class AppleCall {
     }
 }
 
-/// What both services' answers have in common.
+/// The part that the answers of both services have in common.
 protocol AppleAnswer {
     init(_ failure: AppleFailure)
-    /// Nil where Apple did, or judged, what was asked.
+    /// The failure, or nil if Apple did or judged what was asked.
     var failure: AppleFailure? { get }
 }
 

@@ -20,7 +20,7 @@ package struct AppleCredentials {
         var token = ""
         /// Seconds since 1970; of the token.
         var signedAt = Int64.min
-        /// Until then the key is passed over; nanoseconds of the monotonic clock.
+        /// When the key is used again; nanoseconds of the monotonic clock.
         var refusedUntil: UInt64 = 0
     }
 
@@ -35,8 +35,9 @@ package struct AppleCredentials {
 
     package func has(team teamID: String) -> Bool { holders.contains { $0.key.teamID == teamID } }
 
-    /// What to try for `teamID`, best first: keys that were not refused lately, then the others, so
-    /// that something is tried where all were. `seconds`: since 1970.
+    /// The keys to try for `teamID`, best first: those that were not refused lately, then the
+    /// others, so that something is tried even if all were refused. `seconds` is the time since
+    /// 1970.
     package mutating func candidates(
         team teamID: String, now nanoseconds: UInt64, seconds: Int64
     ) throws(CryptoError) -> [Credential] {
@@ -52,7 +53,7 @@ package struct AppleCredentials {
         return candidates
     }
 
-    /// Apple does not take this key, or not its token. False where that is known.
+    /// Apple does not take this key, or not its token. False if that is known.
     package mutating func refuse(_ credential: Credential, now nanoseconds: UInt64) -> Bool {
         // A fresh one may do, where the clock was set meanwhile.
         holders[credential.index].signedAt = .min

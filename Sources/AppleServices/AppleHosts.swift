@@ -1,6 +1,6 @@
 public import AppAttest
 
-/// Where one of Apple's services is, for each environment: beginnings of URLs.
+/// The base URLs of one of Apple's services, one for each environment.
 public struct AppleHosts: Hashable, Sendable {
     public var production: String
     public var development: String

@@ -3,7 +3,7 @@ public import HTTPSClient
 
 /// `attestationData`: exchanges a receipt for the newest one of the same key.
 public enum AttestationData {
-    /// What became of it.
+    /// Apple's answer to an exchange of a receipt.
     public enum Answer: Hashable, Sendable {
         /// 200: a newer receipt, not yet verified.
         case receipt([UInt8])
@@ -17,7 +17,7 @@ public enum AttestationData {
         case notFound
         case failed(AppleFailure)
 
-        /// For metrics.
+        /// The answer as a label of metrics.
         public var label: String {
             switch self {
             case .receipt: "ok"
@@ -51,7 +51,7 @@ public enum AttestationData {
         }
     }
 
-    /// What a whole answer means.
+    /// Interprets a whole response.
     public static func answer(_ response: HTTPSResponse) -> Answer {
         if let failure = AppleFailure(common: response) { return .failed(failure) }
         switch response.status {
@@ -77,7 +77,7 @@ public enum AttestationData {
     }
 }
 
-/// How the token stands in `Authorization`.
+/// The form that the token has in the `Authorization` header.
 public enum AppleAuthorization: String, Hashable, Sendable, CaseIterable {
     /// The token alone, as Apple's sample for `attestationData` has it.
     case bare

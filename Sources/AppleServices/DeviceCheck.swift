@@ -4,7 +4,7 @@ import JSON
 
 /// DeviceCheck: is this token of a real device of ours, and the two bits that Apple keeps for it.
 public enum DeviceCheck {
-    /// What is asked of Apple with a device's token.
+    /// A question about a device, asked with the device's token.
     public enum Question: Hashable, Sendable {
         case validate
         case query
@@ -20,7 +20,7 @@ public enum DeviceCheck {
         }
     }
 
-    /// Of a team and a device, whatever app asks.
+    /// The two bits that Apple keeps for a device and a team, whichever of its apps asks.
     public struct Bits: Hashable, Sendable {
         public var bit0: Bool
         public var bit1: Bool
@@ -48,7 +48,7 @@ public enum DeviceCheck {
         case badRequest(String)
         case failed(AppleFailure)
 
-        /// For metrics.
+        /// The answer as a label of metrics.
         public var label: String {
             switch self {
             case .done, .bits: "ok"
@@ -96,7 +96,7 @@ public enum DeviceCheck {
         }
     }
 
-    /// What a whole answer means.
+    /// Interprets a whole response to `question`.
     public static func answer(_ response: HTTPSResponse, to question: Question) -> Answer {
         if let failure = AppleFailure(common: response) { return .failed(failure) }
         switch response.status {

@@ -21,7 +21,7 @@ public enum Base64 {
         return table
     }()
 
-    /// The decoded bytes, nil where `text` is not strict base64.
+    /// The decoded bytes, nil if `text` is not strict base64.
     public static func decode(_ text: Span<UInt8>) -> [UInt8]? {
         var digitCount = text.count
         while digitCount > 0, text.count - digitCount < 2, text[digitCount - 1] == 0x3D {

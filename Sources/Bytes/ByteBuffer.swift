@@ -223,6 +223,6 @@ public struct ByteBuffer: ~Copyable {
     }
 }
 
-/// What the span of a buffer without storage points at.
+/// The byte that the span of a buffer without storage points at.
 @usableFromInline
 nonisolated(unsafe) let emptyStorage = UnsafeMutablePointer<UInt8>.allocate(capacity: 1)

@@ -19,7 +19,7 @@ public struct Bytes32: Hashable, Sendable, Comparable {
         self.word3 = word3
     }
 
-    /// Nil unless `bytes` holds exactly 32.
+    /// Copies `bytes`. Nil unless they are exactly 32.
     @inlinable
     public init?(_ bytes: Span<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
@@ -29,7 +29,7 @@ public struct Bytes32: Hashable, Sendable, Comparable {
         word3 = bytes.bigEndianWord(at: 24)
     }
 
-    /// Nil unless `bytes` holds exactly 32.
+    /// Copies `bytes`. Nil unless they are exactly 32.
     @inlinable
     public init?(_ bytes: [UInt8]) {
         self.init(bytes.span)
@@ -70,7 +70,7 @@ public struct Bytes16: Hashable, Sendable {
         self.word1 = word1
     }
 
-    /// Nil unless `bytes` holds exactly 16.
+    /// Copies `bytes`. Nil unless they are exactly 16.
     @inlinable
     public init?(_ bytes: Span<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }

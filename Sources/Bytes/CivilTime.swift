@@ -40,7 +40,8 @@ package struct CivilTime: Hashable, Sendable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// Nil where the date or the time does not exist; second 60 counts as the next minute's first.
+    /// Seconds since 1970 of a date and time in UTC, or nil if they do not exist. Second 60 counts
+    /// as the first of the next minute.
     package static func secondsSince1970(
         year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int
     ) -> Int64? {

@@ -32,7 +32,7 @@ public enum Hex {
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
-    /// Nil for an odd count of digits or any other character.
+    /// Decodes hexadecimal digits. Nil for an odd number of digits, or for any other character.
     public static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }

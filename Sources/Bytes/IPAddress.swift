@@ -2,7 +2,7 @@
 public enum IPAddress {
     public static func bytes(_ text: String) -> [UInt8]? { bytes(Array(text.utf8)[...]) }
 
-    /// Nil for everything that is not exactly one address.
+    /// Parses a numeric address into 4 or 16 bytes. Nil for anything but exactly one address.
     public static func bytes(_ text: ArraySlice<UInt8>) -> [UInt8]? { ipv4(text) ?? ipv6(text) }
 
     /// Four decimal numbers. Leading zeros are refused: some programs read them as octal.

@@ -1,4 +1,4 @@
-/// How much CBOR a reader takes before it gives up.
+/// The bounds of the CBOR that a reader accepts.
 public struct CBORLimits: Hashable, Sendable {
     /// The longest encoding, in bytes.
     public let byteCountMax: Int

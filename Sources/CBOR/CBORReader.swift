@@ -1,4 +1,4 @@
-/// What kind of item comes next.
+/// The kind of the next item.
 public enum CBORKind: Sendable {
     case unsigned, negative, bytes, text, array, map, bool, null
 }
@@ -7,8 +7,8 @@ public enum CBORKind: Sendable {
 ///
 /// The subset is RFC 8949 section 4.2's deterministic one without tags and floats, except that map
 /// keys may come in any order (Apple's are in no sorted order that can be relied on). A reader
-/// exists only over bytes that have been checked as a whole, so its methods fail only where an item
-/// is of another type than asked for. Nothing is allocated.
+/// exists only over bytes that have been checked as a whole, so its methods fail only if an item is
+/// of another type than asked for. Nothing is allocated.
 public struct CBORReader: ~Escapable {
     private let bytes: Span<UInt8>
     /// How many bytes have been read.
@@ -70,7 +70,7 @@ public struct CBORReader: ~Escapable {
         try readString(.bytes)
     }
 
-    /// Where in the bytes given to the reader a byte string's content lies.
+    /// Reads the head of a byte string and returns the range of its content in the reader's input.
     public mutating func readBytesRange() throws(CBORError) -> Range<Int> {
         let byteCount = try readBytes().count
         return offset - byteCount..<offset
@@ -82,12 +82,12 @@ public struct CBORReader: ~Escapable {
         try readString(.text)
     }
 
-    /// How many elements follow.
+    /// Reads the head of an array and returns the number of its elements.
     public mutating func readArrayCount() throws(CBORError) -> Int {
         Int(try take(.array).argument)
     }
 
-    /// How many entries follow, each a key and a value.
+    /// Reads the head of a map and returns the number of its entries, each a key and a value.
     public mutating func readMapCount() throws(CBORError) -> Int {
         Int(try take(.map).argument)
     }

@@ -9,7 +9,7 @@ public indirect enum CBORValue: Hashable, Sendable {
     case bytes([UInt8])
     case text(String)
     case array([CBORValue])
-    /// In the order of the encoding.
+    /// A map, with its entries in the order of the encoding.
     case map([Entry])
     case bool(Bool)
     case null

@@ -1,7 +1,7 @@
 import COpenSSL
 
 extension Certificate {
-    /// What a PEM file of roots may hold.
+    /// The most certificates that a PEM file of roots may hold.
     public static let pemCertificateCountMax = 64
 
     /// The certificates of a PEM file (RFC 7468), at least one; text between them is ignored, any

@@ -10,27 +10,28 @@ public final class Certificate: @unchecked Sendable {
     public let der: [UInt8]
     /// SHA-256 of the DER, by which operators pin and compare.
     public let fingerprint: Bytes32
-    /// Nil unless the key is a point on the named curve P-256, uncompressed.
+    /// The public key, or nil unless it is an uncompressed point on the named curve P-256.
     public let publicKey: P256PublicKey?
-    /// Nil unless the key names P-256 or P-384 as its curve.
+    /// The curve of the public key, or nil unless that is P-256 or P-384.
     public let curve: ECPrivateKey.Curve?
     /// Seconds since 1970; the certificate is valid from this second...
     public let notBefore: Int64
     /// ...to this one, both included.
     public let notAfter: Int64
-    /// Of the issuer's signature, as dotted decimal: `1.2.840.10045.4.3.2` is ecdsa-with-SHA256.
+    /// The algorithm of the issuer's signature, as a dotted decimal OID: `1.2.840.10045.4.3.2` is
+    /// ecdsa-with-SHA256.
     public let signatureAlgorithm: String
-    /// In RFC 4514's form, for people; never compare it.
+    /// The subject in RFC 4514's form, for people. Never compare it.
     public let subject: String
-    /// In RFC 4514's form, for people; never compare it.
+    /// The issuer in RFC 4514's form, for people. Never compare it.
     public let issuer: String
     /// The subject's only common name; nil if there is none or more than one.
     public let commonName: String?
     /// Whether basic constraints say so; version 1 certificates never are.
     public let isCA: Bool
-    /// How many intermediates may stand between this CA and a leaf; nil for no limit.
+    /// How many intermediates may stand between this CA and a leaf, or nil for no limit.
     public let pathLength: Int?
-    /// In their order. No two have the same OID.
+    /// The extensions, in their order. No two have the same OID.
     public let extensions: [CertificateExtension]
 
     private let owned: Owned
@@ -71,7 +72,8 @@ public final class Certificate: @unchecked Sendable {
     /// OpenSSL's object; keep the certificate alive while using it.
     var handle: OpaquePointer { unsafe owned.pointer }
 
-    /// What the OCTET STRING of the extension with this dotted-decimal OID holds; nil if absent.
+    /// The content of the OCTET STRING of the extension with this dotted decimal OID, or nil if
+    /// there is none.
     public func extensionValue(oid: String) -> [UInt8]? {
         extensions.first { $0.oid == oid }?.value
     }

@@ -12,7 +12,7 @@ public struct CertificateBuilder: Sendable {
         case name(DistinguishedName)
     }
 
-    /// What signs together with the key. The last is there to be refused.
+    /// The digest that is signed with the key. The last case exists to be refused.
     public enum Digest: Sendable {
         case sha256
         case sha384
@@ -47,7 +47,8 @@ public struct CertificateBuilder: Sendable {
         try Certificate(der: der(issuer: issuer, signingKey: signingKey, digest: digest))
     }
 
-    /// As above, without reading it back: for certificates that ``Certificate`` refuses.
+    /// Encodes the certificate in DER without reading it back, for certificates that
+    /// ``Certificate`` refuses.
     public func der(
         issuer: Issuer, signingKey: ECPrivateKey, digest: Digest = .sha256
     ) throws(CryptoError) -> [UInt8] {

@@ -11,7 +11,7 @@ public enum CertificateChainError: Error, Hashable, Sendable, CustomStringConver
     case badSignature
     /// An issuer that is no CA, or whose key may not sign certificates.
     case notCA
-    /// More intermediates than a CA of the path allows.
+    /// The chain has more intermediates than a CA of the path allows.
     case pathLength
     /// A signature algorithm other than those that Apple's chains use, or a key too short.
     case weakAlgorithm

@@ -3,7 +3,7 @@ public struct CertificateExtension: Hashable, Sendable {
     /// Dotted decimal.
     public let oid: String
     public let isCritical: Bool
-    /// What the OCTET STRING holds, commonly DER.
+    /// The content of the OCTET STRING, commonly DER.
     public let value: [UInt8]
 
     public init(oid: String, isCritical: Bool = false, value: [UInt8]) {

@@ -13,7 +13,7 @@ struct MemoryBIO: ~Copyable {
         unsafe self.handle = handle
     }
 
-    /// One that holds a copy of `bytes`.
+    /// Makes one that holds a copy of `bytes`.
     static func reading(_ bytes: [UInt8]) throws(CryptoError) -> MemoryBIO {
         let bio = try MemoryBIO()
         var writtenCount = 0
@@ -25,7 +25,7 @@ struct MemoryBIO: ~Copyable {
 
     deinit { unsafe BIO_free_all(handle) }
 
-    /// What has been written and not yet read.
+    /// The bytes that have been written and not yet read.
     var contents: [UInt8] {
         var start: UnsafePointer<UInt8>?
         let byteCount = unsafe sallyport_bio_contents(handle, &start)

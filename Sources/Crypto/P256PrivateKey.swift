@@ -2,7 +2,7 @@ public import Bytes
 
 /// A private key on P-256, such as a device's Secure Enclave holds.
 public final class P256PrivateKey: Sendable {
-    /// The same key for those who take either curve, such as ``CertificateBuilder``.
+    /// This key for callers that accept either curve, such as ``CertificateBuilder``.
     public let key: ECPrivateKey
     public let publicKey: P256PublicKey
 
@@ -36,7 +36,7 @@ public final class P256PrivateKey: Sendable {
     /// ECDSA with SHA-256 over `message`, which ECDSA hashes; DER.
     public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] { try key.sign(message) }
 
-    /// The same, as the two numbers.
+    /// Signs `message` and returns the signature as two numbers.
     public func signature(of message: [UInt8]) throws(CryptoError) -> P256Signature {
         guard let signature = P256Signature(der: try sign(message)) else {
             throw .failed("reading a signature")

@@ -15,7 +15,7 @@ public struct P256PublicKey: Hashable, Sendable {
         self.y = y
     }
 
-    /// Nil unless `x963` is an uncompressed point's 65 bytes.
+    /// Reads a point. Nil unless `x963` is the 65 bytes of an uncompressed point.
     public init?(x963: Span<UInt8>) {
         guard x963.count == Self.x963ByteCount, x963[0] == 0x04,
             let x = Bytes32(x963.extracting(1..<33)), let y = Bytes32(x963.extracting(33..<65))

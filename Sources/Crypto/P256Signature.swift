@@ -15,7 +15,7 @@ public struct P256Signature: Hashable, Sendable {
         self.s = s
     }
 
-    /// Nil unless `raw` is r and s, 32 big-endian bytes each.
+    /// Reads a raw signature. Nil unless `raw` is r and s, each of 32 big-endian bytes.
     public init?(raw: Span<UInt8>) {
         guard raw.count == Self.rawByteCount, let r = Bytes32(raw.extracting(0..<32)),
             let s = Bytes32(raw.extracting(32..<64))
@@ -23,7 +23,7 @@ public struct P256Signature: Hashable, Sendable {
         self.init(r: r, s: s)
     }
 
-    /// Nil unless `der` is one signature and nothing else, of numbers below 2^256.
+    /// Reads a signature in DER. Nil unless `der` is exactly one signature, of numbers below 2^256.
     public init?(der: [UInt8]) {
         // Two numbers of 33 bytes at most have a length of one byte; nothing may follow.
         guard der.count >= 2, der.count == 2 + Int(der[1]) else { return nil }
@@ -67,7 +67,7 @@ public struct P256Signature: Hashable, Sendable {
         return der
     }
 
-    /// Nil for negative numbers and those of more than 32 bytes.
+    /// The number in 32 bytes, or nil if it is negative or longer.
     private static func number(_ number: OpaquePointer?) -> Bytes32? {
         guard let number = unsafe number, unsafe BN_is_negative(number) == 0 else { return nil }
         var bytes = [UInt8](repeating: 0, count: 32)

@@ -4,7 +4,7 @@ import COpenSSL
 /// Checks ECDSA signatures on P-256 with SHA-256 (FIPS 186-4, SEC 1 section 4.1.4).
 ///
 /// One template key takes each call's public key by its 65 bytes: 0.8 us, where decoding a
-/// SubjectPublicKeyInfo costs 310 us. Measured for a 32-byte message, all with the key set anew:
+/// SubjectPublicKeyInfo costs 310 us. Measured for a 32-byte message, all with the key set again:
 /// `EVP_PKEY_verify` on a kept context, initialised each time, 46.6 us; `EVP_DigestVerify` 47.4 us;
 /// the deprecated `ECDSA_verify` 46.2 us; the bare verification is 45.8 us of each. Leaving out the
 /// initialisation would save 0.4 us and rest on how the provider holds its key.
@@ -46,7 +46,7 @@ public struct P256Verifier: ~Copyable {
         isValid(signature: signature, digest: SHA256.hash(message), key: key)
     }
 
-    /// As above for a message whose SHA-256 is `digest`.
+    /// Whether `signature` is the key's over a message whose SHA-256 is `digest`.
     public mutating func isValid(
         signature: Span<UInt8>, digest: Bytes32, key: P256PublicKey
     ) -> Bool {

@@ -1,7 +1,8 @@
 import COpenSSL
 
 extension SignedData {
-    /// How a message is written. Apple's receipts are BER with pieces of 1000 bytes, and a few DER.
+    /// The encoding of a message. Apple's receipts are BER with pieces of 1000 bytes, and a few are
+    /// DER.
     public enum Encoding: Sendable {
         case der
         /// Indefinite lengths, the content cut into pieces.

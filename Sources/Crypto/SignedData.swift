@@ -10,7 +10,7 @@ public struct SignedData: Sendable {
     /// The pieces joined.
     public let content: [UInt8]
     public let signer: Certificate
-    /// All that the message carries, the signer's among them.
+    /// All certificates that the message carries, including the signer's.
     public let certificates: [Certificate]
     private let ber: [UInt8]
 

@@ -1,7 +1,7 @@
 /// Why a CMS message was refused.
 public enum SignedDataError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// It is not SignedData with one signer, whose certificate it carries, over content of type
-    /// data.
+    /// The message is not SignedData over content of type data with one signer whose certificate it
+    /// carries.
     case malformed(String)
     /// A digest or signature algorithm other than ECDSA with SHA-2.
     case weakAlgorithm

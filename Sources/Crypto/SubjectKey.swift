@@ -4,7 +4,7 @@ import Bytes
 public enum SubjectKey: Sendable {
     case p256(P256PublicKey)
     case ec(ECPrivateKey)
-    /// Of whatever kind, as SubjectPublicKeyInfo in DER: to be refused.
+    /// A key of any other kind, as SubjectPublicKeyInfo in DER. It is to be refused.
     case other(info: [UInt8])
 
     /// Its uncompressed point.

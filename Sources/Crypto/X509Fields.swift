@@ -1,7 +1,7 @@
 import Bytes
 package import COpenSSL
 
-/// What OpenSSL keeps behind accessors, as values.
+/// Reads the fields that OpenSSL keeps behind accessors.
 package enum X509Fields {
     /// Seconds since 1970.
     package static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {

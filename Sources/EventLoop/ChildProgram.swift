@@ -4,9 +4,10 @@ import CLinux
 
 /// Other programs: one that is run to its end, and the one that takes the place of this one.
 public enum ChildProgram {
-    /// What a program said on both of its streams, and how it ended.
+    /// The output of a program on both of its streams, and its exit code.
     public struct Ending: Sendable {
-        /// As shells count: 128 and the number of a signal that ended it.
+        /// The exit code as shells count it: 128 plus the signal's number if a signal ended the
+        /// program.
         public let exitCode: Int32
         public let output: String
     }
@@ -66,7 +67,7 @@ public enum ChildProgram {
     }
 
     /// Becomes another program, in the same process, with `variables` (`NAME=VALUE`) before those
-    /// of this one's environment, which stays as it is; returns only where that fails.
+    /// of this one's environment, which stays as it is; returns only if that fails.
     public static func become(_ words: [String], adding variables: [String]) -> IOError {
         let code = unsafe withWords(words) { words in
             unsafe withWords(variables) { variables in unsafe sallyport_become(words, variables) }

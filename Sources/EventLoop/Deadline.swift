@@ -34,7 +34,7 @@ public final class Deadline {
         if list >= 0 { wheel.unlink(self) }
     }
 
-    /// Whom to tell. Not held.
+    /// The handler that is told when the deadline passes. It is not held.
     public var handler: (any DeadlineHandler)? {
         get { unsafe heldHandler }
         set { unsafe heldHandler = newValue }

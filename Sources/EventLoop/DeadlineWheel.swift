@@ -17,7 +17,7 @@ public final class DeadlineWheel {
     static let slotShift: UInt64 = 26
     /// A power of two; the ring spans 69 s, a later deadline is linked again each time round.
     static let slotCount: UInt64 = 1024
-    /// How late a deadline may fire, the loop's own delay apart.
+    /// How late a deadline may fire, in addition to the loop's own delay.
     public static let granularity = Duration.nanoseconds(1 << Int64(slotShift))
 
     public init(loop: EventLoop) {

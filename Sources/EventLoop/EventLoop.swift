@@ -23,12 +23,12 @@ public final class EventLoop {
     /// requests in one batch must not make the first one wait for the flush that sends it on.
     static let callbackCountMax = 64
 
-    /// Nil where time passes by itself.
+    /// The clock that tests move, or nil if time passes by itself.
     let manualClock: ManualClock?
 
     public convenience init() throws(EventLoopError) { try self.init(clock: nil) }
 
-    /// With a clock the loop is stepped, by ``runUntilIdle()``.
+    /// Makes a loop. With a clock it is stepped by ``runUntilIdle()`` instead of running by itself.
     package init(clock: ManualClock?) throws(EventLoopError) {
         manualClock = clock
         try Self.requireDescriptors()
@@ -46,7 +46,7 @@ public final class EventLoop {
 
     deinit { unsafe event_base_free(base) }
 
-    /// An epoll descriptor and a pipe. Where the pipe cannot be made, libevent ends the process.
+    /// An epoll descriptor and a pipe. If the pipe cannot be made, libevent ends the process.
     private static let descriptorCount = 3
 
     private static func requireDescriptors() throws(EventLoopError) {
@@ -113,10 +113,11 @@ public final class EventLoop {
         return now.seconds * 1000 + Int64(now.nanoseconds) / 1_000_000
     }
 
-    /// Between 0 and 1: so that many who wait for the same thing do not all come back at once.
+    /// A random factor between 0 and 1, so that many who wait for the same thing do not all come
+    /// back at once.
     public var jitter: Double { manualClock == nil ? Double.random(in: 0...1) : 0.5 }
 
-    /// Handles what is ready now, and the hooks of that turn. False where there was nothing.
+    /// Handles what is ready now, and the hooks of that turn. False if there was nothing.
     func turn() -> Bool {
         endTurn()
         let result = unsafe event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK)

@@ -9,12 +9,12 @@ public final class InheritedListeners {
     private struct Entry {
         let descriptor: Int32
         let address: SocketAddress
-        /// What the manager calls it; nil for a former program's.
+        /// The manager's name for the socket, or nil for one of a former program.
         let name: String?
     }
 
     private var entries: [Entry] = []
-    /// Those unix sockets' files that this process made: ``SocketFile/identity``.
+    /// The identities (``SocketFile/identity``) of the unix sockets' files that this process made.
     private var ownFiles: Set<String> = []
 
     public init() {}
@@ -37,7 +37,7 @@ public final class InheritedListeners {
     /// it, so that no child believes that they are its own.
     ///
     /// The variables are `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`, ``variable`` and
-    /// ``filesVariable``. Throws where one of the descriptors is not a listening stream socket that
+    /// ``filesVariable``. Throws if one of the descriptors is not a listening stream socket that
     /// can be served.
     public static func take() throws(IOError) -> InheritedListeners {
         let listeners = InheritedListeners()
@@ -65,7 +65,7 @@ public final class InheritedListeners {
         return listeners
     }
 
-    /// The words of `PID:WORD,...`; none where it is meant for another process.
+    /// The words of `PID:WORD,...`; none if it is meant for another process.
     private static func list(_ text: String?, for processID: String) -> [String] {
         guard let text, let colon = text.firstIndex(of: ":"), text[..<colon] == processID else {
             return []
@@ -105,7 +105,7 @@ public final class InheritedListeners {
         entries.append(Entry(descriptor: descriptor, address: address, name: name))
     }
 
-    /// Nil for what is not an open socket.
+    /// The number of an option, or nil for a descriptor that is not an open socket.
     private static func number(_ descriptor: Int32, _ option: Int32) -> Int32? {
         var value: Int32 = 0
         var byteCount = socklen_t(MemoryLayout<Int32>.size)
@@ -114,7 +114,7 @@ public final class InheritedListeners {
     }
 
     /// The listeners at `address`, from now on the caller's to close: `count` at least, of which
-    /// some are duplicates where fewer were inherited; empty where none was.
+    /// some are duplicates where fewer were inherited; empty if none was.
     public func take(at address: SocketAddress, count: Int) throws(IOError) -> [Int32] {
         var found = entries.filter { $0.address == address }.map(\.descriptor)
         guard !found.isEmpty else { return [] }
@@ -132,7 +132,8 @@ public final class InheritedListeners {
         return found
     }
 
-    /// What a service manager has opened and nobody has taken: `[::1]:80 (web.socket)`.
+    /// The sockets that a service manager has opened and nobody has taken, such as `[::1]:80
+    /// (web.socket)`.
     public var strangers: [String] {
         entries.compactMap { entry in entry.name.map { "\(entry.address) (\($0))" } }
     }

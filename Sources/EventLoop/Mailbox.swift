@@ -24,7 +24,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
         wakeUp = Descriptor(owning: descriptor)
     }
 
-    /// False where the queue is full or the receiving loop has gone; the message is dropped.
+    /// False if the queue is full or the receiving loop has gone; the message is dropped.
     public func post(_ message: Message) -> Bool {
         var isFirst = false
         let isTaken = contents.withLock { contents in
@@ -34,7 +34,7 @@ public final class Mailbox<Message: Sendable>: Sendable {
             return true
         }
         if isFirst {
-            // Fails only where the counter is full, and then the loop is awake.
+            // Fails only if the counter is full, and then the loop is awake.
             _ = eventfd_write(wakeUp.raw, 1)
         }
         return isTaken

@@ -3,9 +3,9 @@
 /// A loop that is made with one is not run but stepped: ``EventLoop/runUntilIdle()`` handles what
 /// is ready and what is due, so that the same steps do the same each time.
 package final class ManualClock {
-    /// What ``EventLoop/now`` says. Never move it back.
+    /// The time of ``EventLoop/now``. Never move it back.
     package var now: MonotonicInstant
-    /// What ``EventLoop/wallMilliseconds`` says; may step either way.
+    /// The time of ``EventLoop/wallMilliseconds``. It may step either way.
     package var wallMilliseconds: Int64
     private var timers: [Unheld<Timer>] = []
 

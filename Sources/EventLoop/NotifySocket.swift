@@ -1,11 +1,11 @@
 import CLibevent
 import CLinux
 
-/// Where a service manager wants to hear how its service is. The corresponding C function is
-/// `sd_notify`; sd_notify(3) describes the protocol and its words.
+/// The socket on which a service manager wants to hear about its service. The corresponding C
+/// function is `sd_notify`; sd_notify(3) describes the protocol and its words.
 public final class NotifySocket {
     private let descriptor: Descriptor
-    /// As the kernel takes it: an abstract name begins with a NUL.
+    /// The name as the kernel takes it: an abstract one begins with a NUL.
     private let name: [UInt8]
 
     /// `name` is the manager's `NOTIFY_SOCKET`: an absolute path, or an abstract name after `@`.
@@ -23,10 +23,10 @@ public final class NotifySocket {
         descriptor = Descriptor(owning: raw)
     }
 
-    /// Sends assignments such as `READY=1` together. False where nobody took them: the manager is
-    /// away or does not read.
+    /// Sends assignments such as `READY=1` together. False if nobody took them: the manager is away
+    /// or does not read.
     ///
-    /// The address is looked up each time: a manager that starts anew has another socket there.
+    /// The address is looked up each time: a manager that starts again has another socket there.
     @discardableResult
     public func send(_ assignments: [String]) -> Bool {
         let text = Array(assignments.joined(separator: "\n").utf8)

@@ -2,7 +2,7 @@ public import Bytes
 import CLibevent
 import CLinux
 
-/// What came of accepting from a listener.
+/// The outcome of accepting from a listener.
 public enum AcceptOutcome: Hashable, Sendable {
     /// Non-blocking, closed on exec, without Nagle's delay.
     case accepted(Int32, SocketAddress)
@@ -20,7 +20,7 @@ public enum ConnectOutcome: Hashable, Sendable {
 }
 
 public enum ReadOutcome: Hashable, Sendable {
-    /// More than zero.
+    /// This many bytes were read: at least one.
     case bytes(Int)
     case wouldBlock
     case endOfFile
@@ -28,7 +28,7 @@ public enum ReadOutcome: Hashable, Sendable {
 }
 
 public enum WriteOutcome: Hashable, Sendable {
-    /// How many of the bytes were taken; the rest would block.
+    /// This many of the bytes were taken. The rest would block.
     case bytes(Int)
     case wouldBlock
     case failed(errno: Int32)
@@ -73,7 +73,7 @@ public enum Socket {
     }
 
     /// The number that the next descriptor will have: the system gives the lowest that is free, so
-    /// that every one below it is in use. Nil where none is free.
+    /// that every one below it is in use. Nil if none is free.
     public static func nextDescriptor() -> Int32? {
         let next = eventfd(0, Int32(EFD_CLOEXEC))
         guard next >= 0 else { return nil }
@@ -110,7 +110,7 @@ public enum Socket {
         receive(descriptor, into: &buffer, atMost: byteCountMax, flags: 0)
     }
 
-    /// As ``read(_:into:atMost:)``, but the bytes stay in the kernel for whoever reads next.
+    /// Reads like ``read(_:into:atMost:)``, but leaves the bytes in the kernel for the next reader.
     public static func peek(
         _ descriptor: Int32, into buffer: inout ByteBuffer, atMost byteCountMax: Int
     ) -> ReadOutcome {
@@ -207,7 +207,7 @@ public enum Socket {
     /// closed it. Over TCP a peer that has closed looks like one that only sends no more, until
     /// bytes are sent to it.
     ///
-    /// A read does not tell: after the peer's end it reports that end for ever. To be asked before
+    /// A read does not tell: after the peer's end it reports that end forever. To be asked before
     /// our own side is shut.
     public static func isGone(_ descriptor: Int32) -> Bool {
         var request = pollfd(fd: descriptor, events: 0, revents: 0)
@@ -254,7 +254,7 @@ public enum Socket {
         unsafe address(of: descriptor) { unsafe getsockname($0, $1, $2) }
     }
 
-    /// Nil where the peer has gone.
+    /// The peer's address, or nil if the peer has gone.
     public static func peerAddress(_ descriptor: Int32) -> SocketAddress? {
         unsafe address(of: descriptor) { unsafe getpeername($0, $1, $2) }
     }
@@ -307,7 +307,7 @@ public enum Socket {
         return value
     }
 
-    /// Nil after an interruption: try again.
+    /// The failure of a write, or nil after an interruption, when the caller tries again.
     private static func failure(_ call: StaticString) -> WriteOutcome? {
         let code = sallyport_errno()
         switch code {

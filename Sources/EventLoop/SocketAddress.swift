@@ -19,7 +19,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// sockaddr_un holds 108 bytes, the last of them NUL.
     static let unixPathByteCountMax = 107
 
-    /// Nil unless `host` is an IPv4 or IPv6 address in numbers (IPv6 without brackets or scope).
+    /// An address from numbers. Nil unless `host` is a numeric IPv4 address, or IPv6 without
+    /// brackets or scope.
     public static func numeric(host: String, port: UInt16) -> SocketAddress? {
         var address4 = in_addr()
         if unsafe inet_pton(AF_INET, host, &address4) == 1 {
@@ -32,7 +33,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return nil
     }
 
-    /// Nil unless `ipBytes` are the 4 or 16 of an IPv4 or IPv6 address.
+    /// An address from bytes. Nil unless `ipBytes` are the 4 of an IPv4 address or the 16 of IPv6.
     public init?(ipBytes: [UInt8], port: UInt16) {
         switch ipBytes.count {
         case 4:
@@ -46,7 +47,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Nil where the path is empty, holds a NUL or is longer than 107 bytes.
+    /// An address from a path. Nil if the path is empty, holds a NUL, or is longer than 107 bytes.
     public static func unix(_ path: String) -> SocketAddress? {
         let utf8 = path.utf8
         guard !utf8.isEmpty, utf8.count <= unixPathByteCountMax, !utf8.contains(0) else {
@@ -59,7 +60,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         if case .unix = form { true } else { false }
     }
 
-    /// Nil for a unix address.
+    /// The port, or nil for a unix address.
     public var port: UInt16? {
         switch form {
         case .ipv4(_, let port), .ipv6(_, _, let port): port
@@ -201,7 +202,7 @@ extension SocketAddress {
         }
     }
 
-    /// Nil for a family that is none of ours.
+    /// Reads an address of the kernel. Nil for other families.
     init?(_ storage: sockaddr_storage, byteCount: socklen_t) {
         let family = Int32(storage.ss_family)
         let form: Form? = unsafe withUnsafeBytes(of: storage) { raw in

@@ -7,7 +7,7 @@ public struct SocketFile: Hashable, Sendable {
     /// Names the file itself: `DEVICE.NUMBER`.
     let identity: String
 
-    /// The socket at `path`; nil where there is none.
+    /// The socket at `path`; nil if there is none.
     public init?(_ path: String) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, status.st_mode & mode_t(S_IFMT) == mode_t(S_IFSOCK)

@@ -12,7 +12,7 @@ public struct TemporaryFile: ~Copyable {
     /// Bytes appended so far.
     public private(set) var byteCount = 0
 
-    /// Throws ``IOError/Reason/outOfDescriptors`` also where its descriptor would not be below
+    /// Throws ``IOError/Reason/outOfDescriptors`` also if its descriptor would not be below
     /// `descriptorMax`.
     public init(directory: String, descriptorMax: Int32 = .max) throws(IOError) {
         self.directory = directory

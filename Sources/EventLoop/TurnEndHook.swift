@@ -16,7 +16,7 @@ public final class TurnEndHook {
 
     deinit { cancel() }
 
-    /// Has the closure run once when this turn ends; does nothing where it is scheduled already.
+    /// Has the closure run once when this turn ends; does nothing if it is scheduled already.
     public func schedule() {
         if index < 0 { index = loop.schedule(self) }
     }

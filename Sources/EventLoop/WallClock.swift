@@ -4,7 +4,7 @@ import CLinux
 
 /// The time of day, which may step: for certificates, challenges and log lines, never for waiting.
 public enum WallClock {
-    /// Since 1 January 1970, UTC.
+    /// The time since 1 January 1970, UTC.
     public static func now() -> (seconds: Int64, nanoseconds: Int32) {
         var time = timespec()
         let status = unsafe clock_gettime(CLOCK_REALTIME, &time)
@@ -43,8 +43,8 @@ public enum WallClock {
         return String(decoding: buffer.readable.array, as: UTF8.self)
     }
 
-    /// Reads an RFC 3339 date and time with `Z` or an offset; nil where it is malformed. A fraction
-    /// of the second is dropped.
+    /// Reads an RFC 3339 date and time with `Z` or an offset; nil if it is malformed. A fraction of
+    /// the second is dropped.
     public static func seconds(fromTimestamp text: String) -> Int64? {
         let bytes = Array(text.utf8)
         var reader = TimestampReader(bytes: bytes)
@@ -94,7 +94,7 @@ public enum WallClock {
     }
 }
 
-/// One worker's texts of the present second, formatted once in it.
+/// The texts of the present second, which one worker formats once in that second.
 public struct WallClockText: ~Copyable {
     private var second = Int64.min
     private var httpDate = ByteBuffer(capacity: 32)

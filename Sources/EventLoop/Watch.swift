@@ -54,7 +54,7 @@ public final class Watch {
         if isWriting { writeEvent.add() }
     }
 
-    /// Whom to tell. Not held.
+    /// The handler that is told of readiness. It is not held.
     public var handler: (any ReadinessHandler)? {
         get { unsafe heldHandler }
         set { unsafe heldHandler = newValue }
@@ -87,7 +87,7 @@ public final class Watch {
     /// nothing would be told if it were disabled.
     ///
     /// The handler's `descriptorIsReadable` is called once for what is so already and then for each
-    /// change, and asks ``Socket/isGone(_:)``. Writing works as ever for a handler that writes
+    /// change, and asks ``Socket/isGone(_:)``. Writing works as usual for a handler that writes
     /// until it would block; ``enableReading()`` and ``disableReading()`` end this.
     public func watchChanges() {
         if isWatchingChanges { return }

@@ -2,7 +2,7 @@ public import AppAttest
 public import Bytes
 public import KeyStore
 
-/// What a challenge may be used for.
+/// The use that a challenge is made for.
 public enum ChallengePurpose: UInt8, Sendable {
     case attestation = 1
     case assertion = 2
@@ -12,14 +12,14 @@ public enum ChallengePurpose: UInt8, Sendable {
 /// checked yet.
 public struct Challenge: Hashable, Sendable {
     public let purpose: ChallengePurpose
-    /// When it ends, in milliseconds of the clock that judges it: for an assertion that of the
-    /// counter store that is to spend it, for an attestation the gateways' wall clocks. Sealed, so
-    /// that no later configuration makes it live longer.
+    /// The end of the challenge, in milliseconds of the clock that judges it. For an assertion that
+    /// is the clock of the counter store that will spend it, for an attestation the gateways' wall
+    /// clocks. It is sealed, so that no later configuration prolongs it.
     public let expiresAt: Int64
     public let incarnation: Incarnation
     /// Random: what the stores remember of a spent challenge.
     public let id: Bytes16
-    /// The only key that may use it; nil where any key may.
+    /// The only key that may use it; nil if any key may.
     public let keyID: KeyID?
 
     public init(

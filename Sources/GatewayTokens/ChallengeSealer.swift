@@ -84,7 +84,7 @@ public struct ChallengeSealer: Sendable {
             && ChallengePurpose(rawValue: raw[5]) != nil
     }
 
-    /// The challenge behind `token`; nil where it is not one that our keys sealed.
+    /// The challenge behind `token`; nil if it is not one that our keys sealed.
     public func open(_ token: Span<UInt8>) -> Challenge? {
         guard token.count <= Self.tokenByteCountMax, let raw = Base64.decode(token) else {
             return nil
@@ -92,7 +92,7 @@ public struct ChallengeSealer: Sendable {
         return open(raw: raw)
     }
 
-    /// As ``open(_:)``, for a token that was decoded from base64 already.
+    /// Opens a token that was already decoded from base64, as ``open(_:)`` does.
     public func open(raw: [UInt8]) -> Challenge? {
         guard Self.hasTokenForm(raw: raw), raw[0] == Self.version else { return nil }
         let keyByteCount = raw.count - Self.bodyByteCount - Self.tagByteCount

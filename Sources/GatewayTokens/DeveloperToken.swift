@@ -2,11 +2,11 @@ import Bytes
 import Crypto
 import JSON
 
-/// What lets a developer's machine in that has no App Attest: a simulator, a test in CI.
+/// A pass for a developer's machine without App Attest, such as a simulator or a test in CI.
 ///
-/// It proves nothing of an app or a device, only that the operator made it.
+/// It proves nothing about an app or a device, only that the operator made it.
 public struct DeveloperToken: Hashable, Sendable {
-    /// What the operator lets it count for.
+    /// The tier that the operator lets the token count for.
     public enum Worth: String, Sendable, CaseIterable {
         case token
         case none
@@ -60,7 +60,7 @@ public struct DeveloperTokenSealer: Sendable {
         self.tokens = tokens
     }
 
-    /// What a header may hold as it is.
+    /// Whether a header may hold `text` as it is.
     private static func isPlain(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
@@ -88,10 +88,11 @@ public struct DeveloperTokenSealer: Sendable {
     /// Whether `token` says that it is a developer's.
     public func claims(_ token: Span<UInt8>) -> Bool { tokens.claims(token) }
 
-    /// What `token` says, where it is authentic, for the route `audience`, valid at `seconds` since
-    /// 1970, and not good for more than `lifeMax` seconds. The result's audience is that route.
+    /// The contents of `token` if it is authentic, is for the route `audience`, is valid at
+    /// `seconds` since 1970, and lives for no more than `lifeMax` seconds. The result's audience is
+    /// that route.
     ///
-    /// Whether it was taken back is not looked at.
+    /// This does not check whether the token was revoked.
     public func open(
         _ token: Span<UInt8>, for audience: String, at seconds: Int64, lifeMax: Int64
     ) throws(SessionTokenFailure) -> DeveloperToken {

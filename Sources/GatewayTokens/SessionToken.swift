@@ -1,8 +1,8 @@
 public import AppAttest
 public import Bytes
 
-/// What a session token says (RFC 7519): an assertion of this key was accepted, and for a while
-/// that shall do for the routes named.
+/// The contents of a session token (RFC 7519): an assertion of this key was accepted, and for a
+/// while that suffices for the routes named.
 public struct SessionToken: Hashable, Sendable {
     /// `cnf.kid` (RFC 7800 section 3.4).
     public var keyID: KeyID
@@ -39,16 +39,16 @@ public struct SessionToken: Hashable, Sendable {
 /// Why a session or developer token is not accepted: for log and metrics, never for a client.
 public enum SessionTokenFailure: String, Error, Hashable, Sendable {
     case malformed = "token_malformed"
-    /// Of another issuer, algorithm or key.
+    /// The token is of another issuer, algorithm or key.
     case notOurs = "token_not_ours"
     case signature = "token_signature"
     case expired = "token_expired"
     /// Issued later than this machine's clock, and what clocks may differ by, allows.
     case notYetValid = "token_not_yet_valid"
-    /// Not for this route.
+    /// The token is not for this route.
     case audience = "token_audience"
-    /// Of a developer, and good for longer than such tokens may be.
+    /// The token is a developer's and lives longer than such tokens may.
     case lifetime = "token_lifetime"
-    /// Of a developer, and taken back by the operator.
+    /// The token is a developer's, and the operator has revoked it.
     case revoked = "token_revoked"
 }

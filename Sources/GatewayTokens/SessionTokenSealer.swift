@@ -46,8 +46,8 @@ public struct SessionTokenSealer: Sendable {
         return tokens.token(of: claims.readable)
     }
 
-    /// What `token` says, where it is authentic, for the route `audience`, and valid at `seconds`
-    /// since 1970. The result's audience is that route.
+    /// The contents of `token` if it is authentic, is for the route `audience`, and is valid at
+    /// `seconds` since 1970. The result's audience is that route.
     public func open(
         _ token: Span<UInt8>, for audience: String, at seconds: Int64
     ) throws(SessionTokenFailure) -> SessionToken {

@@ -52,8 +52,8 @@ struct TokenMAC: Sendable {
         generations.contains { Self.begins(token, with: $0.prefix) }
     }
 
-    /// What `token` claims, where it is authentic. Whoever signed it wrote it; what does not read
-    /// is of another version.
+    /// The claims of `token` if it is authentic. Whoever signed it wrote them; claims that cannot
+    /// be read are of another version.
     func open(
         _ token: Span<UInt8>, byteCountMax: Int
     ) throws(SessionTokenFailure) -> JSONObjectReader {

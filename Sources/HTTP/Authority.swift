@@ -18,7 +18,7 @@ enum Authority {
         return Range32(Int(place.start), place.end - 1)
     }
 
-    /// The same without the port that its scheme has by itself.
+    /// The authority without the port that its scheme has by itself.
     static func withoutPort(
         _ port: [UInt8], _ place: Range32, in bytes: Span<UInt8>
     ) -> Range32 {

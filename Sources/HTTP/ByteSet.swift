@@ -37,7 +37,7 @@ struct ByteSet: Equatable {
 
     /// `tchar`: letters, digits and ``!#$%&'*+-.^_`|~`` (RFC 9110 section 5.6.2).
     static let token = ByteSet(low: 0x03ff_6cfa_0000_0000, high: 0x57ff_ffff_c7ff_fffe)
-    /// What a request target may hold: visible ASCII but `#`, which starts a fragment.
+    /// The bytes of a request target: visible ASCII but `#`, which starts a fragment.
     static let target = ByteSet(low: 0xffff_fff6_0000_0000, high: 0x7fff_ffff_ffff_ffff)
     /// `pchar` without `%` and `;` (RFC 3986 section 3.3): stands for itself in a path segment.
     static let pathPlain = ByteSet(low: 0x27ff_7fd2_0000_0000, high: 0x47ff_fffe_87ff_ffff)

@@ -11,12 +11,13 @@ public struct ChunkedLimits: Hashable, Sendable {
     public init() {}
 }
 
-/// What ``ChunkedDecoder`` found in its input.
+/// The part that ``ChunkedDecoder`` found next in its input.
 public enum ChunkedStep: Equatable, Sendable {
     /// `count` bytes of data after `skip` bytes of framing. The caller consumes both and calls
     /// again with what follows.
     case data(skip: Int, count: Int)
-    /// All of the input's first `consumed` bytes were framing; the rest of the message is to come.
+    /// The first `consumed` bytes of the input were framing, and the rest of the message is still
+    /// to come.
     case needMore(consumed: Int)
     /// The body and its trailers end after `consumed` bytes of the input.
     case finished(consumed: Int)
@@ -25,7 +26,7 @@ public enum ChunkedStep: Equatable, Sendable {
 
 /// Takes the chunked coding off a body (RFC 9112 section 7.1), however it is split.
 ///
-/// Strict: CRLF only, white space in the size line only where its grammar has it, before and behind
+/// Strict: CRLF only, white space in the size line only if its grammar has it, before and behind
 /// the signs of an extension; extensions are read by their grammar and then dropped. The size of
 /// the whole body is for the caller to bound.
 public struct ChunkedDecoder: Sendable {
@@ -198,7 +199,7 @@ public struct ChunkedDecoder: Sendable {
         return nil
     }
 
-    /// Where white space leads; nil where none may be.
+    /// Where white space leads; nil if none may be.
     private var phaseAfterSpace: Phase? {
         switch phase {
         case .sizeSpace, .extensionNameStart, .extensionNameSpace, .extensionValueStart,

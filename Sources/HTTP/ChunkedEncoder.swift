@@ -22,7 +22,7 @@ public enum ChunkedEncoder {
     /// The last chunk; the lines of a trailer section and an empty one follow.
     public static func appendLastChunk(to output: inout ByteBuffer) { output.append("0\r\n") }
 
-    /// One whole chunk; nothing for no data.
+    /// Appends `data` as one chunk, or nothing if there is no data.
     public static func append(_ data: Span<UInt8>, to output: inout ByteBuffer) {
         guard !data.isEmpty else { return }
         appendHead(byteCount: data.count, to: &output)

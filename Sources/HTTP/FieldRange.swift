@@ -1,7 +1,7 @@
 /// One field line of a head, as ranges counted from the message's first byte.
 public struct FieldRange: Hashable, Sendable {
     public var name: Range32
-    /// Without the white space around it.
+    /// The value, without the white space around it.
     public var value: Range32
     public var known: KnownField
     /// The name holds `_`, which some servers take for `-`:

@@ -1,4 +1,4 @@
-/// Whom a `Forwarded` field names (RFC 7239 section 4).
+/// Finds the nodes that a `Forwarded` field names (RFC 7239 section 4).
 public enum ForwardedNodes {
     /// The `for` of each element, without its quotes and escapes; nil for an element without one.
     /// Nil as a whole for what is no list of elements, or has an element with a parameter twice or

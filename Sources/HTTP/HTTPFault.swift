@@ -1,4 +1,4 @@
-/// What is wrong with a message. Each has a stable code for logs and metrics.
+/// A fault of a message. Each has a stable code for logs and metrics.
 public enum HTTPFault: UInt8, Error, Sendable, CaseIterable {
     // MARK: start line
     case requestLineInvalid, methodInvalid, methodTooLong, connectNotSupported, traceNotSupported

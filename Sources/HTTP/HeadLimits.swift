@@ -1,6 +1,6 @@
 /// The bounds of one message head.
 public struct HeadLimits: Hashable, Sendable {
-    /// From the first byte to the end of the empty line.
+    /// The most bytes of a head, from its first byte to the end of the empty line.
     public var headByteCountMax: Int
     public var fieldCountMax: Int
     public var targetByteCountMax: Int
@@ -13,9 +13,9 @@ public struct HeadLimits: Hashable, Sendable {
     }
 }
 
-/// How far a head has been read.
+/// The state of reading a head.
 public enum HeadOutcome: Equatable, Sendable {
-    /// More bytes are needed.
+    /// The head is incomplete: more bytes are needed.
     case incomplete
     case complete
     case refused(HTTPRefusal)
@@ -55,7 +55,7 @@ public enum HTTPVersion: UInt8, Sendable {
     static let byteCount = 8
 }
 
-/// Where the body of a message ends (RFC 9112 section 6.3).
+/// The rule by which a message's body ends (RFC 9112 section 6.3).
 public enum BodyFraming: Hashable, Sendable {
     case none
     /// This many bytes; 0 when `Content-Length: 0` was sent.

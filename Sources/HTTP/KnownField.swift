@@ -14,7 +14,7 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
     case authorization, accept, acceptEncoding, acceptLanguage, contentType, contentEncoding, cookie
     case date, server, userAgent, cacheControl, eTag, location, retryAfter, wwwAuthenticate
 
-    /// In lower case; empty for `other`.
+    /// The name in lower case; empty for `other`.
     public var name: StaticString {
         switch self {
         case .other: ""

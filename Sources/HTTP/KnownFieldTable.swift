@@ -20,7 +20,7 @@ final class KnownFieldTable: Sendable {
     /// Slot 0 is no field; the others stand in the order of `KnownField.allCases`.
     private let slots: InlineArray<64, Slot>
     private let multiplier: UInt64
-    /// For each hash the index into `slots`.
+    /// The index into `slots`, by hash.
     private let entries: InlineArray<1024, UInt8>
 
     private init() {
@@ -93,7 +93,7 @@ final class KnownFieldTable: Sendable {
         return slot
     }
 
-    /// Nil when two names meet in one entry.
+    /// Fills the table, or returns nil if two names meet in one entry.
     private static func fill(
         _ slots: InlineArray<64, Slot>, _ multiplier: UInt64
     ) -> InlineArray<1024, UInt8>? {

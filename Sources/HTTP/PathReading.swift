@@ -140,7 +140,7 @@ struct PathReading {
         return nil
     }
 
-    /// The output ends in a slash and the segment. Where the segment is dropped, so is the slash
+    /// The output ends in a slash and the segment. If the segment is dropped, so is the slash
     /// before it, unless the path ends here.
     private mutating func endSegment(isLast: Bool, _ output: inout [UInt8]) -> HTTPFault? {
         isInParameters = false

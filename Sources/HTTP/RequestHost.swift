@@ -3,7 +3,7 @@ public enum RequestHost {
     /// Whether requests with this value are taken: `host [ ":" port ]` of RFC 3986.
     public static func isValid(_ bytes: Span<UInt8>) -> Bool { Authority.isValid(bytes) }
 
-    /// How much of a valid value comes before its port.
+    /// The number of bytes of a valid value that come before its port.
     public static func nameByteCount(_ bytes: Span<UInt8>) -> Int {
         let isAddress = !bytes.isEmpty && bytes[0] == ASCIIByte.leftBracket
         let end = isAddress ? ASCIIByte.rightBracket : ASCIIByte.colon

@@ -1,4 +1,4 @@
-/// What became of a request target's path.
+/// The outcome of normalizing a request target's path.
 public enum TargetPathOutcome: Equatable, Sendable {
     /// The target's first `pathCount` bytes are the normal form; the query follows them.
     case asReceived(pathCount: Int)
@@ -22,9 +22,8 @@ public enum TargetPathOutcome: Equatable, Sendable {
 ///
 /// In it the query is gone (from the first `?`); percent-encodings of bytes that may stand for
 /// themselves in a path (RFC 3986 `pchar`: unreserved, `!$&'()*+,=:@`) are decoded, the others have
-/// upper-case digits, also where they came as they are (`[ ] ^ |`). RFC 3986 section 6.2.2.2 speaks
-/// of unreserved bytes only; servers decode the rest too, so `%40` and `@` must not be two paths
-/// here.
+/// upper-case digits, also if they came as they are (`[ ] ^ |`). RFC 3986 section 6.2.2.2 speaks of
+/// unreserved bytes only; servers decode the rest too, so `%40` and `@` must not be two paths here.
 ///
 /// Refused always: a byte that no path may hold, `%` without two digits, `%00`, overlong UTF-8 of
 /// an ASCII byte, a dot segment that leaves the root.

@@ -28,7 +28,7 @@ public struct TrailerSection: Sendable {
 }
 
 extension ChunkedDecoder {
-    /// What came after the last chunk; nil where nothing did.
+    /// The fields that came after the last chunk, or nil if none did.
     public var trailerSection: TrailerSection? {
         trailers.isEmpty ? nil : TrailerSection(bytes: trailerBytes, fields: trailers)
     }

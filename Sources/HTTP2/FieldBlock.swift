@@ -15,7 +15,7 @@ public struct FieldBlock: ~Copyable {
 
     public init() {}
 
-    /// Its size as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2).
+    /// The size as SETTINGS_MAX_HEADER_LIST_SIZE counts it (RFC 9113 section 6.5.2).
     public var listByteCount: Int { bytes.count + entries.count * 32 }
 
     public mutating func clear() {
@@ -104,7 +104,7 @@ public struct FieldBlock: ~Copyable {
         }
     }
 
-    /// Of a value that may come again: the table has 4 KiB.
+    /// The longest value that may come again and so is indexed: the table has 4 KiB.
     private static let indexedByteCountMax = 128
 
     /// Gives the fields to `use` in nghttp2's form, which is valid in the call.

@@ -7,7 +7,7 @@ struct FrameBudget {
 
     init(countMax: Int) { interval = Self.periodNanoseconds / UInt64(max(1, countMax)) }
 
-    /// False where the budget is spent. `now`: nanoseconds of a clock that never goes back.
+    /// False if the budget is spent. `now`: nanoseconds of a clock that never goes back.
     mutating func spend(now: UInt64) -> Bool {
         let next = max(wholeAt, now) + interval
         guard next <= now + Self.periodNanoseconds else { return false }

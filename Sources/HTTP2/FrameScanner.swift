@@ -71,7 +71,7 @@ struct FrameScanner {
         return Int32(bitPattern: Self.word(begun.span, at: Self.headerByteCount) & 0x7FFF_FFFF)
     }
 
-    /// What was taken is passed on; the frame's content follows.
+    /// Passes on the bytes taken so far. The frame's content follows.
     mutating func beginContent(of header: FrameHeader) {
         remaining = header.length - (begun.count - Self.headerByteCount)
         begun.removeAll(keepingCapacity: true)

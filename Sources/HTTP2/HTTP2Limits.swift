@@ -1,6 +1,6 @@
 /// The bounds of one HTTP/2 connection, each with its reason.
 ///
-/// Counts of frames are what may come at once; a tenth of it is allowed anew each second. Beyond,
+/// Counts of frames are what may come at once; a tenth of it is allowed again each second. Beyond,
 /// the connection ends with ENHANCE_YOUR_CALM.
 public struct HTTP2Limits: Hashable, Sendable {
     /// Streams open at a time: what browsers and URLSession expect (RFC 9113 section 6.5.2).
@@ -23,7 +23,7 @@ public struct HTTP2Limits: Hashable, Sendable {
     public var priorityCountMax = 200
     /// DATA that carries and ends nothing (CVE-2019-9518).
     public var emptyDataCountMax = 100
-    /// Beyond ten for each DATA frame that was sent (CVE-2019-9511).
+    /// The most WINDOW_UPDATE frames beyond ten for each DATA frame that was sent (CVE-2019-9511).
     public var windowUpdateCountMax = 1000
     /// Frames of types that HTTP/2 does not define, and GOAWAY.
     public var unknownFrameCountMax = 100

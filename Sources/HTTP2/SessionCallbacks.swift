@@ -3,7 +3,7 @@ import CNghttp2
 
 /// nghttp2's calls, handed on to the endpoint whose user data they carry.
 enum SessionCallbacks {
-    /// Made once: sessions copy it.
+    /// The callbacks, made once: sessions copy them.
     nonisolated(unsafe) static let table: OpaquePointer = unsafe make()
 
     private static func make() -> OpaquePointer {

@@ -2,14 +2,14 @@ import Bytes
 
 /// One open stream as its session holds it.
 final class SessionStream {
-    /// Of an answer's head that has not been made into frames.
+    /// The bytes of a response's head that have not been made into frames.
     var headByteCount = 0
-    /// What we send after the head, waiting for room in the peer's windows.
+    /// The bytes to send after the head, waiting for room in the peer's windows.
     var content = ByteBuffer()
     var trailers = FieldBlock()
     var hasTrailers = false
     var hasHead = false
-    /// What the peer sends has ended.
+    /// Whether the peer has ended its side.
     var isRemoteEnded = false
     /// Our content is complete.
     var isEnded = false
@@ -54,7 +54,7 @@ struct RecentStreams {
         }
     }
 
-    /// Nil for a stream that was never open, or too long ago.
+    /// Whether the gateway reset the stream, or nil if it was never open, or too long ago.
     func wasResetByUs(_ id: Int32) -> Bool? {
         ids.firstIndex(of: id).map { resets[$0] }
     }

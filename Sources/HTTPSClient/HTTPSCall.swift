@@ -10,7 +10,7 @@ public final class HTTPSCall {
     private var transfer: UnsafeMutableRawPointer?
     private var fieldList: UnsafeMutablePointer<curl_slist>?
     private var errorText: UnsafeMutablePointer<CChar>?
-    /// For a failure that is told later.
+    /// Runs until a failure is told that must not be told at once.
     private var timer: Timer?
     private var authorities: TLSAuthorities?
     private var head = ResponseHeadReader(byteCountMax: HTTPSConfiguration.headByteCountMax)
@@ -151,7 +151,7 @@ public final class HTTPSCall {
         }
     }
 
-    /// False where it is more than may come.
+    /// False if it is more than may come.
     fileprivate func take(body bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count <= bodyByteCountMax - body.count else {
             isTooLarge = true

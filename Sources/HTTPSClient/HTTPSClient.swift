@@ -4,7 +4,7 @@ public import EventLoop
 /// Asks servers of others over HTTPS: libcurl on our loop, so that nothing blocks and no thread is
 /// needed. HTTP/2 where the server has it, many requests on one connection.
 ///
-/// One thread's, the loop's. Where the client goes, so do its requests, without a word to whoever
+/// One thread's, the loop's. If the client goes, so do its requests, without a word to whoever
 /// waits; ``close()`` tells them.
 @safe
 public final class HTTPSClient {
@@ -13,7 +13,7 @@ public final class HTTPSClient {
     private let transfers: UnsafeMutableRawPointer
     private var timer: Timer?
     private var watches: [Int32: SocketWatch] = [:]
-    /// By the address of its transfer.
+    /// The calls, by the addresses of their transfers.
     private var calls: [UInt: HTTPSCall] = [:]
     private var isClosed = false
 

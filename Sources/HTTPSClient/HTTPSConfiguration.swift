@@ -1,21 +1,21 @@
 public import TLS
 
-/// How an ``HTTPSClient`` reaches servers, and its bounds.
+/// The way in which an ``HTTPSClient`` reaches servers, and its limits.
 public struct HTTPSConfiguration: Hashable, Sendable {
     public enum Proxy: Hashable, Sendable {
-        /// As `https_proxy`, `all_proxy` and `no_proxy` say.
+        /// The proxy that `https_proxy`, `all_proxy` and `no_proxy` name.
         case environment
         case direct
         /// `http`, `https`, `socks5` or `socks5h`; for every host.
         case url(String)
     }
 
-    /// Who may vouch for servers, and for proxies that speak TLS.
+    /// The authorities that may vouch for servers, and for proxies that speak TLS.
     public var authorities: TLSAuthorities
     public var proxy = Proxy.environment
-    /// For name, connection and TLS together, also those of a proxy.
+    /// The time allowed for name, connection and TLS together, including those of a proxy.
     public var connectTimeout: Duration = .seconds(5)
-    /// For a whole request.
+    /// The time allowed for a whole request.
     public var timeout: Duration = .seconds(30)
     /// The body of an answer; its head has a bound of its own.
     public var responseByteCountMax = 64 * 1024

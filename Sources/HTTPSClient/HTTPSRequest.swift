@@ -74,11 +74,11 @@ public enum HTTPSFailure: Error, Hashable, Sendable, CustomStringConvertible {
     case timedOut
     /// The connection ended before the answer did.
     case cut(String)
-    /// More than the bound on answers.
+    /// The answer is longer than the limit.
     case tooLarge
-    /// Not HTTP.
+    /// The answer is not HTTP.
     case malformed(String)
-    /// More requests than the bound on those in flight; nothing was sent.
+    /// Too many requests are in flight. Nothing was sent.
     case tooManyInFlight
     /// The client was closed.
     case closed

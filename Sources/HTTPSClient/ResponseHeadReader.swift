@@ -9,7 +9,7 @@ struct ResponseHeadReader {
 
     init(byteCountMax: Int) { self.byteCountMax = byteCountMax }
 
-    /// False where the lines together are more than the bound.
+    /// False if the lines together are more than the bound.
     mutating func take(line: [UInt8]) -> Bool {
         byteCount += line.count
         guard byteCount <= byteCountMax else { return false }

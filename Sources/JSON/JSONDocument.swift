@@ -51,7 +51,7 @@ public struct JSONDocument: ~Copyable {
     }
 }
 
-/// Nil for every value but an object with that member.
+/// The member of that name, or nil if the value is no object with it.
 func jsonMember(
     of node: UnsafeMutablePointer<json_t>, _ name: UnsafeBufferPointer<UInt8>
 ) -> UnsafeMutablePointer<json_t>? {

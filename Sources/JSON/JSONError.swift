@@ -2,7 +2,7 @@
 ///
 /// Holds no part of the text: client data carries challenges, which must not reach a log.
 public enum JSONError: Error, Hashable, Sendable {
-    /// More bytes than the caller allows.
+    /// The text has more bytes than the caller allows.
     case tooLarge(byteCountMax: Int)
     /// Arrays and objects inside each other deeper than the caller allows.
     case tooDeep(depthMax: Int)
@@ -17,7 +17,7 @@ public enum JSONError: Error, Hashable, Sendable {
     case numberOutOfRange(offset: Int)
     /// The text ends before its value does; an empty text too.
     case truncated
-    /// More follows after the value.
+    /// Something follows after the value.
     case trailingBytes(offset: Int)
     case malformed(offset: Int)
     case outOfMemory

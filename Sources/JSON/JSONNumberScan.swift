@@ -9,7 +9,7 @@ enum JSONNumberScan {
     case exponentSign
     case exponentDigits
 
-    /// Nil for a byte that no number begins with.
+    /// Begins a number. Nil for a byte that no number begins with.
     init?(first byte: UInt8) {
         switch byte {
         case 0x2D: self = .minus
@@ -27,7 +27,7 @@ enum JSONNumberScan {
         }
     }
 
-    /// Goes on with `byte`; false where that does not belong to the number.
+    /// Goes on with `byte`; false if that does not belong to the number.
     mutating func take(_ byte: UInt8) -> Bool {
         switch (self, byte) {
         case (.minus, 0x30): self = .zero

@@ -25,7 +25,7 @@ public struct JSONObjectReader: ~Copyable {
         name.withUTF8Buffer { unsafe copyString($0) }
     }
 
-    /// As ``string(_:)``, for a name that the operator chose.
+    /// The string under a name that the operator chose, as ``string(_:)`` returns it.
     public func string(named name: String) -> [UInt8]? {
         var name = name
         return name.withUTF8 { unsafe copyString($0) }

@@ -6,7 +6,7 @@
 /// only those that are searched for are told, as ``JSONMember/repeated``: nobody reads the others
 /// here.
 public struct JSONScanner {
-    /// What to look for, among the members of the outermost object alone.
+    /// The names to look for, among the members of the outermost object only.
     public struct Search {
         /// UTF-8 of the names of members.
         public var names: [[UInt8]]
@@ -15,7 +15,8 @@ public struct JSONScanner {
         /// Takes the strings to be kept whatever member they are in; nil for none. Longer ones than
         /// `stringByteCountMax` are none.
         public var isCandidate: ((Span<UInt8>) -> Bool)?
-        /// Beyond, only ``JSONFindings/hasMoreCandidates`` is told.
+        /// The most candidates that are kept. Beyond it only ``JSONFindings/hasMoreCandidates`` is
+        /// set.
         public var candidateCountMax: Int
 
         public init(
@@ -41,9 +42,9 @@ public struct JSONScanner {
         case inName
         case inString
         case inNumber(JSONNumberScan)
-        /// What must follow, the next byte lowest.
+        /// Inside a literal word. The bytes that must follow, the next one lowest.
         case inWord(UInt32)
-        /// Behind the object.
+        /// After the object.
         case end
     }
 
@@ -212,18 +213,18 @@ public struct JSONScanner {
     }
 }
 
-/// What a ``JSONScanner`` has found.
+/// The values that a ``JSONScanner`` has found.
 public struct JSONFindings: Hashable, Sendable {
-    /// In the order of the names that were searched for.
+    /// The members, in the order of the names that were searched for.
     public var members: [JSONMember]
     public var candidates: [[UInt8]] = []
     public var hasMoreCandidates = false
 }
 
-/// What stands under a name.
+/// The value of a member.
 public enum JSONMember: Hashable, Sendable {
     case absent
-    /// Its UTF-8 bytes.
+    /// A string, as its UTF-8 bytes.
     case string([UInt8])
     /// Another value than a string.
     case other

@@ -5,13 +5,13 @@ struct JSONStringScan {
         case plain
         case escape
         case hex
-        /// Behind the first half of a surrogate pair: `\`, then `u`.
+        /// After the first half of a surrogate pair: `\`, then `u`.
         case pairEscape
         case pairLetter
         case continuation
     }
 
-    /// What the string stands for, in UTF-8; cut where it is longer than was to be kept.
+    /// The string's characters in UTF-8, cut if it is longer than was to be kept.
     private(set) var bytes: [UInt8] = []
     private var keptCount = 0
     private var place = Place.plain

@@ -52,7 +52,7 @@ public indirect enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// As deep as the tree, which was bounded when it was parsed.
+    /// Copies a tree. It recurses as deep as the tree, which was bounded when it was parsed.
     init(_ node: UnsafeMutablePointer<json_t>) throws(JSONError) {
         switch unsafe node.pointee.type {
         case JSON_OBJECT: self = try unsafe .object(Self.members(node))

@@ -5,7 +5,7 @@ public import Bytes
 /// The caller keeps the order: members only inside objects, elements only inside arrays, every
 /// `begin…` ended. Strings are escaped and always come out as UTF-8, whatever bytes go in.
 public struct JSONWriter: ~Copyable {
-    /// What was written so far.
+    /// The JSON text written so far.
     public private(set) var buffer: ByteBuffer
     /// Bit N is set once the container at depth N has an element, so that the next needs a comma.
     private var occupied: UInt64 = 0
@@ -73,7 +73,7 @@ public struct JSONWriter: ~Copyable {
         JSONEscape.append(bytes, to: &buffer)
     }
 
-    /// As text of sixteen hexadecimal digits.
+    /// Writes `word` as a string of sixteen hexadecimal digits.
     public mutating func member(_ name: StaticString, digitsOf word: UInt64) {
         writeName(name)
         buffer.append(UInt8(ascii: "\""))

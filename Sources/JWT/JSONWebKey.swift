@@ -7,7 +7,7 @@ public import JSON
 public struct JSONWebKey: Sendable {
     private let x: String
     private let y: String
-    /// Its thumbprint (RFC 7638): the same wherever the key is published.
+    /// The key's thumbprint (RFC 7638), which is the same wherever the key is published.
     public let keyID: String
 
     public init(_ key: P256PublicKey) {
@@ -17,7 +17,7 @@ public struct JSONWebKey: Sendable {
         keyID = Base64.encodeURL(SHA256.hash(Array(canonical.utf8)).array)
     }
 
-    /// One element of a set's `keys`.
+    /// Writes the key as one element of a set's `keys`.
     public func write(to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("kty", constant: "EC")

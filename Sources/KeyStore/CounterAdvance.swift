@@ -6,7 +6,8 @@ public struct ChallengeUse: Hashable, Sendable {
     public let id: Bytes16
     /// The incarnation under which the challenge was sealed.
     public let incarnation: Incarnation
-    /// When it ends, by the store's clock: until then the store remembers that it is spent.
+    /// The end of the challenge by the store's clock. Until then the store remembers that it is
+    /// spent.
     public let expiresAt: Int64
     /// Whether it was sealed for this very key: then it is kept with the key, otherwise by its id.
     public let isBound: Bool
@@ -23,7 +24,7 @@ public struct ChallengeUse: Hashable, Sendable {
 
 /// A token bucket that a key has in the counter store, so that all gateways share it (ITU-T I.371).
 public struct CounterRate: Hashable, Sendable {
-    /// The same on every gateway, for limits of one name.
+    /// A number that is the same on every gateway for limits of one name.
     public let identity: UInt64
     /// Microseconds in which one token comes back, and in which all do.
     public let intervalMicroseconds: Int
@@ -43,7 +44,7 @@ public struct CounterAdvance: Hashable, Sendable {
     /// 1 for `strict`; `window(N)` accepts counters less than N below the highest one.
     public let windowSize: Int
     public let challenge: ChallengeUse
-    /// Counters up to the registry's floor are refused even where the store knows none.
+    /// Counters up to the registry's floor are refused even if the store knows none.
     public let floor: UInt32
     /// Buckets that must all have a token left; each gives one, together with all the rest or not
     /// at all. The embedded store leaves them to its process.
@@ -60,7 +61,7 @@ public struct CounterAdvance: Hashable, Sendable {
             floor: floor, rates: rates)
     }
 
-    /// For the stores' own tests, which have no device.
+    /// Makes an advance without a device, for the stores' own tests.
     package init(
         keyID: KeyID, counter: UInt32, windowSize: Int, challenge: ChallengeUse, floor: UInt32,
         rates: [CounterRate] = []
@@ -74,8 +75,8 @@ public struct CounterAdvance: Hashable, Sendable {
     }
 }
 
-/// What the counter store says. Everything but `accepted` leaves it unchanged, and `stateHealed`,
-/// which only forbids more than before.
+/// The counter store's verdict on an advance. Only `accepted` and `stateHealed` change the store,
+/// and `stateHealed` only forbids more than before.
 public enum CounterVerdict: Hashable, Sendable {
     case accepted
     /// The challenge was spent before with this very counter: the same assertion again.
@@ -95,12 +96,12 @@ public enum CounterVerdict: Hashable, Sendable {
     case challengeExpired
     /// The challenge was sealed under another incarnation of the store.
     case incarnationChanged
-    /// What the store kept of the key was damaged. It goes on at this counter, and whether this one
-    /// was used cannot be known any more.
+    /// The store's record of the key was damaged. It continues at this counter, and whether this
+    /// counter was used can no longer be known.
     case stateHealed
-    /// Not asked, or refused by the store: nothing was changed.
+    /// The store was not asked, or it refused. Nothing was changed.
     case unavailable
-    /// Not asked, since a bound of this process is reached: nothing was changed.
+    /// The store was not asked because a limit of this process is reached. Nothing was changed.
     case full
     /// Sent, and no answer came: it may have been accepted. Never ask again with the same counter.
     case unknown

@@ -18,15 +18,15 @@ public protocol CounterStore: AnyObject {
     /// Has it tell `observer` what happens, from now on. To be called before the worker runs.
     func report(to observer: CounterStoreObserver)
 
-    /// By which a challenge with this id is sealed and judged, for this key or for any. Nil before
-    /// the store was reached for the first time.
+    /// The time by which a challenge with this id, for this key or for any, is sealed and judged.
+    /// Nil before the store was first reached.
     func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment?
 
     /// Accepts the counter and spends the challenge, or neither.
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
 
-    /// Counts together with other gateways; the reply is nil where nothing is known. A store that
-    /// is not shared never replies.
+    /// Counts together with other gateways; the reply is nil if nothing is known. A store that is
+    /// not shared never replies.
     func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void)
 
     /// Accepts a token of somebody else's once: `.accepted` or `.replayed`; others say that nobody
@@ -34,7 +34,7 @@ public protocol CounterStore: AnyObject {
     func spendToken(
         _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (CounterVerdict) -> Void)
 
-    /// Whether the token was accepted before: false also where nobody knows. `life`: as it is
+    /// Whether the token was accepted before: false also if nobody knows. `life`: as it is
     /// remembered.
     func isTokenSpent(_ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void)
 
@@ -46,7 +46,7 @@ public protocol CounterStore: AnyObject {
     func close()
 }
 
-/// What a counter store tells its worker, on the worker's thread.
+/// The callbacks by which a counter store informs its worker, on the worker's thread.
 public struct CounterStoreObserver {
     /// Whether the store can be asked, whenever that changes; none can before it says so.
     public let availabilityChanged: (Bool) -> Void

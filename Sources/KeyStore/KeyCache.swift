@@ -2,10 +2,10 @@ public import AppAttest
 import Bytes
 public import Crypto
 
-/// What the request path needs of a key record.
+/// The part of a key record that the request path needs.
 public struct CachedKey: Hashable, Sendable {
     public var publicKey: P256PublicKey
-    /// Index into the app table given to the cache; nil where the app is no longer configured.
+    /// Index into the app table given to the cache; nil if the app is no longer configured.
     public var appIndex: Int?
     public var environment: AttestEnvironment
     public var status: KeyStatus
@@ -99,7 +99,7 @@ public struct KeyCache: ~Copyable {
         appIndexes = Self.indexes(of: apps)
     }
 
-    /// The record, which becomes the one used last; nil where it is not cached.
+    /// The record, which becomes the one used last; nil if it is not cached.
     public mutating func find(_ keyID: KeyID) -> CachedKey? {
         guard let position = index.position(of: keyID, in: keys) else { return nil }
         let place = Int32(position)
@@ -139,7 +139,7 @@ public struct KeyCache: ~Copyable {
         return cachedKey(at: position)
     }
 
-    /// What ``insert(_:)`` answers, with nothing kept.
+    /// The view of `record` that ``insert(_:)`` returns, without keeping anything.
     public func view(of record: KeyRecord) -> CachedKey {
         CachedKey(
             publicKey: record.publicKey, appIndex: appIndexes[record.appID].map(Int.init),

@@ -1,6 +1,6 @@
 public import AppAttest
 
-/// What an import did.
+/// The counts of an import.
 public struct ImportSummary: Hashable, Sendable {
     /// Keys that were not there before.
     public var addedCount = 0
@@ -23,7 +23,7 @@ public enum ImportConflict: Hashable, Sendable {
     case notActive(KeyStatus)
 }
 
-/// What one transaction of an import did; counted only once it is committed.
+/// The counts of one transaction of an import, added to the summary only once it is committed.
 public struct ImportedRecords {
     public var summary = ImportSummary()
     public var conflicts: [(KeyID, ImportConflict)] = []
@@ -33,7 +33,8 @@ public struct ImportedRecords {
 }
 
 extension ImportConflict {
-    /// Nil where `record` may make `known` stricter, or says the same.
+    /// The conflict between the two records. Nil if `record` makes `known` stricter, or says the
+    /// same.
     public init?(_ record: KeyRecord, with known: KeyRecord) {
         if record.status == .erased { return nil }
         if known.status == .erased {

@@ -5,12 +5,13 @@ public import Crypto
 public enum KeyStatus: String, Sendable {
     case active
     case revoked
-    /// All about the key was deleted on request; the id stays, so that it cannot enrol again.
+    /// Everything about the key was deleted on request. The id stays, so that it cannot enrol
+    /// again.
     case erased
 }
 
-/// What the two bits of DeviceCheck were that Apple keeps for a key's device, when the gateway last
-/// heard of them.
+/// The two bits that Apple keeps for a key's device (DeviceCheck), as the gateway last heard of
+/// them.
 public struct DeviceBits: Hashable, Sendable {
     public var bit0: Bool
     public var bit1: Bool
@@ -24,7 +25,7 @@ public struct DeviceBits: Hashable, Sendable {
     public subscript(index: Int) -> Bool { index == 0 ? bit0 : bit1 }
 }
 
-/// What the registry keeps of an enrolled key.
+/// The registry's record of an enrolled key.
 public struct KeyRecord: Hashable, Sendable {
     public var keyID: KeyID
     public var publicKey: P256PublicKey
@@ -40,13 +41,13 @@ public struct KeyRecord: Hashable, Sendable {
     /// `apple_validation_category_01` of the attestation, where there was one (iOS 27).
     public var validationCategory: UInt32?
     /// Roughly how many keys the app attested on this device in 30 days, as the last receipt said;
-    /// nil where Apple has not told yet.
+    /// nil if Apple has not told yet.
     public var riskMetric: UInt32?
-    /// Nil where nobody has asked Apple, or Apple has not told.
+    /// The bits of the key's device, or nil if nobody has asked Apple or Apple has not told.
     public var deviceBits: DeviceBits?
-    /// The last receipt as it came; nil where the attestation carried none that is usable.
+    /// The last receipt as it came; nil if the attestation carried none that is usable.
     public var receipt: [UInt8]?
-    /// Nil where there is no receipt.
+    /// The state of the receipt, or nil if there is no receipt.
     public var receiptState: ReceiptState?
 
     public init(

@@ -18,7 +18,7 @@ public struct KeySighting: Hashable, Sendable {
 
     public let keyID: KeyID
     public let user: UserPseudonym
-    /// When: since 1970-01-01T00:00:00Z.
+    /// The time of the use, in milliseconds since 1970-01-01T00:00:00Z.
     public let milliseconds: Int64
     /// Keys that were not used for the user since then do not count; likewise.
     public let countedSince: Int64
@@ -34,7 +34,8 @@ public struct KeySighting: Hashable, Sendable {
 /// The user for whom a key was used last, and his keys.
 public struct UserKeys: Hashable, Sendable {
     public let user: UserPseudonym
-    /// When this key was used for him first: milliseconds since 1970-01-01T00:00:00Z.
+    /// The time at which this key was first used for the user, in milliseconds since
+    /// 1970-01-01T00:00:00Z.
     public let firstSeen: Int64
     /// His keys, this one among them; ``KeySighting/keyCountMax`` at most.
     public let keyCount: Int
@@ -49,7 +50,7 @@ public struct UserKeys: Hashable, Sendable {
     }
 }
 
-/// What is kept of a user and one of his keys, for the operator.
+/// A user and one of the keys used for that user, for the operator.
 public struct KeyUser: Hashable, Sendable {
     public let keyID: KeyID
     public let user: UserPseudonym

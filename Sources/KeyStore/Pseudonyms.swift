@@ -2,8 +2,8 @@ public import AppAttest
 public import Bytes
 import Crypto
 
-/// What stands for a key, or a user, where its own name must not: HMACs, which nobody without the
-/// secret can make, tell apart from noise, or reverse.
+/// Makes the names that stand for keys and users where their own must not appear: HMACs, which
+/// nobody without the secret can make, tell apart from noise, or reverse.
 ///
 /// Those of keys are short, because they are for logs: 64 bits, of which two among ten million are
 /// the same by a chance of 1 to 370,000.
@@ -54,14 +54,14 @@ public struct Pseudonyms: Sendable {
         generations[0].pseudonym(ofUser: name)
     }
 
-    /// What stands for the subject of a signal where gateways count together.
+    /// The pseudonym of a signal's subject, for counting by all gateways together.
     public func pseudonym(ofSignal label: StaticString, _ subject: [UInt8]) -> Bytes16 {
         let message = Array(label.description.utf8) + [0] + subject
         let code = HMACSHA256.authenticate(message.span, key: generations[0].signals)
         return Bytes16(word0: code.word0, word1: code.word1)
     }
 
-    /// What stood for a user under each secret.
+    /// The pseudonyms of a user, one for each secret.
     public func pseudonyms(ofUser name: Span<UInt8>) -> [UserPseudonym] {
         var all: [UserPseudonym] = []
         for generation in generations { all.append(generation.pseudonym(ofUser: name)) }
@@ -75,7 +75,7 @@ public struct Pseudonym: Hashable, Sendable, CustomStringConvertible {
 
     public init(value: UInt64) { self.value = value }
 
-    /// Nil for anything but 16 hexadecimal digits.
+    /// Parses a pseudonym. Nil for anything but 16 hexadecimal digits.
     public init?(_ text: String) {
         guard text.utf8.count == 16, text.utf8.allSatisfy({ Hex.value($0) != nil }),
             let value = UInt64(text, radix: 16)

@@ -1,6 +1,6 @@
 public import AppAttest
 
-/// What became of the last attempt to renew a receipt.
+/// The outcome of the last attempt to renew a receipt.
 public enum RenewalOutcome: String, CaseIterable, Sendable {
     /// Apple gave a new one, which verified.
     case renewed
@@ -27,7 +27,7 @@ public enum RenewalOutcome: String, CaseIterable, Sendable {
     /// 404, and its time has run out: not tried again.
     case expired
 
-    /// For the stores; never changes its meaning.
+    /// The code that stores keep. It never changes its meaning.
     public var code: Int64 {
         switch self {
         case .renewed: 0
@@ -47,24 +47,24 @@ public enum RenewalOutcome: String, CaseIterable, Sendable {
 
     private static let byCode = Dictionary(uniqueKeysWithValues: allCases.map { ($0.code, $0) })
 
-    /// Nil also for one of a later version.
+    /// The outcome with this code. Nil for an unknown one, such as one of a later version.
     public init?(code: Int64) {
         guard let outcome = Self.byCode[code] else { return nil }
         self = outcome
     }
 }
 
-/// What is known of a key's receipt without reading it, and how its renewal stands. All times are
-/// seconds since 1970.
+/// The facts that are known about a key's receipt without reading it, and the state of its renewal.
+/// All times are seconds since 1970.
 public struct ReceiptState: Hashable, Sendable {
-    /// Nil where nobody has read the receipt yet: it came with an import, or from a version that
-    /// kept receipts alone.
+    /// The kind of the receipt, or nil if nobody has read it yet: it came with an import, or from a
+    /// version that kept only receipts.
     public var kind: ReceiptFields.Kind?
     public var createdAt: Int64?
     /// Apple has no newer one before.
     public var notBefore: Int64?
     public var expiresAt: Int64?
-    /// When it is to be sent to Apple; nil where it is not sent any more.
+    /// The time at which to send the receipt to Apple, or nil if it is no longer sent.
     public var dueAt: Int64?
     public var lastOutcome: RenewalOutcome?
     public var attemptedAt: Int64?
@@ -86,7 +86,7 @@ public struct ReceiptState: Hashable, Sendable {
         self.failureCount = failureCount
     }
 
-    /// Of a receipt that was verified and has not been sent yet.
+    /// The state of a receipt that was verified and has not been sent yet.
     public init(_ receipt: ReceiptFields, dueAt: Int64?) {
         self.init(
             kind: receipt.kind, createdAt: receipt.createdAt.seconds,

@@ -4,13 +4,15 @@ package import Crypto
 
 /// A store did not do what was asked; nothing is known to have changed.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// For the operator: what failed and, where known, what to do. Never holds key material.
+    /// The failure in words for the operator and, if known, what to do about it. It never holds key
+    /// material.
     public let description: String
 
     public enum Kind: Hashable, Sendable {
-        /// Of the store.
+        /// The store failed.
         case failure
-        /// It was not asked: as many wait for it as may. Strangers can bring that about.
+        /// The store was not asked, because as many requests wait for it as may. Strangers can
+        /// bring that about.
         case queueFull
     }
 
@@ -25,10 +27,10 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         "registry: too many requests wait for it", kind: .queueFull)
 }
 
-/// What became of an enrolment. Given only once it is durable.
+/// The outcome of an enrolment. It is given only once it is durable.
 public enum EnrolmentOutcome: Hashable, Sendable {
     case enrolled
-    /// The same key was there already, active: the caller answers as if it had just enrolled.
+    /// The key was already enrolled and active. The caller answers as if it had just enrolled.
     case alreadyEnrolled
     case revoked
     case erased
@@ -37,7 +39,7 @@ public enum EnrolmentOutcome: Hashable, Sendable {
 }
 
 extension EnrolmentOutcome {
-    /// Of a key that the registry knows already, in this state.
+    /// The outcome for a key that the registry already knows in this state.
     package static func again(
         _ record: KeyRecord, status: KeyStatus, publicKey: P256PublicKey?
     ) -> Result<EnrolmentOutcome, StoreError> {
@@ -54,7 +56,7 @@ extension EnrolmentOutcome {
     }
 }
 
-/// What became of a counter that was compared and set in the registry.
+/// The outcome of comparing and setting a counter in the registry.
 public enum DurableOutcome: Hashable, Sendable {
     case advanced
     case replayed
@@ -74,8 +76,8 @@ public enum RegistryChange: Hashable, Sendable {
 /// Every call returns at once; `reply` runs later, once, on a thread of the registry's own, and
 /// must only hand the result over (to a worker's mailbox).
 public protocol Registry: RenewalStore, SharedState {
-    /// What requests need of the record: all but its receipt and what is known of that. Nil where
-    /// the key is not known. Erased keys are returned with that status.
+    /// Looks up the part of a record that requests need: all but its receipt and what is known
+    /// about that. Nil for an unknown key. Erased keys are returned with that status.
     func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void)
 
     /// Stores a new key. `challenge` is the id of the attestation challenge that it answers: one
@@ -89,19 +91,19 @@ public protocol Registry: RenewalStore, SharedState {
         _ keyID: KeyID, counter: UInt32,
         reply: @escaping @Sendable (Result<DurableOutcome, StoreError>) -> Void)
 
-    /// The user for whom the key was used last; nil where it was used for none. Of his keys those
+    /// The user for whom the key was used last; nil if it was used for none. Of his keys those
     /// count that were used since `countedSince`, milliseconds since 1970.
     func findUser(
         of keyID: KeyID, countedSince: Int64,
         reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void)
 
-    /// Notes for whom a key was used. Nil where the key is not active (any more): nothing is noted.
+    /// Notes for whom a key was used. Nil if the key is not active (any more): nothing is noted.
     func note(
         _ sighting: KeySighting,
         reply: @escaping @Sendable (Result<UserKeys?, StoreError>) -> Void)
 
-    /// Keeps what Apple says of the device of a key, and tells every cache. False where the key is
-    /// not known, or erased: nothing is kept. Replies after the commit.
+    /// Keeps what Apple says of the device of a key, and tells every cache. False if the key is not
+    /// known, or erased: nothing is kept. Replies after the commit.
     func keep(
         _ bits: DeviceBits, of keyID: KeyID,
         reply: @escaping @Sendable (Result<Bool, StoreError>) -> Void)

@@ -2,7 +2,7 @@ public import AppAttest
 public import Bytes
 public import EventLoop
 
-/// One thing asked of the registry, and whom to tell.
+/// A request to the registry, with the callback for its reply.
 public enum RegistryOperation: Sendable {
     case find(KeyID, reply: @Sendable (Result<KeyRecord?, StoreError>) -> Void)
     case enrol(
@@ -74,8 +74,8 @@ public enum RegistryOperation: Sendable {
     }
 }
 
-/// What workers ask and no thread of the registry has yet taken. Bounded; each operation that goes
-/// in is answered once, come what may.
+/// The requests of workers that no thread of the registry has taken yet. The queue is bounded, and
+/// each operation that enters it is answered exactly once, whatever happens.
 public final class RegistryQueue: Sendable {
     public struct Wake: Sendable {}
 
@@ -142,7 +142,7 @@ public final class RegistryQueue: Sendable {
         for handler in contents.withLock({ $0.changeHandlers }) { handler(change) }
     }
 
-    /// What was asked before is still done.
+    /// Closes the queue. Everything asked before is still done.
     public func close() {
         contents.withLock { contents in
             contents.isClosing = true
@@ -170,7 +170,7 @@ public final class RegistryQueue: Sendable {
         }
     }
 
-    /// For the thread that takes no writes.
+    /// Takes the next requests for the thread that takes no writes.
     public func takeReads() -> Batch {
         contents.withLock { contents in
             defer { contents.reads = [] }
@@ -182,8 +182,8 @@ public final class RegistryQueue: Sendable {
     /// does not wait for all of them.
     private static let floorsPerTurn = 4
 
-    /// For the thread that takes nothing else: floors last, and some of them at a time, but for a
-    /// close.
+    /// Takes the next writes for the thread that takes nothing else. Floors come last and, unless
+    /// the queue is closed, only some of them at a time.
     public func takeWrites() -> Batch {
         let (batch, isMore) = contents.withLock { contents -> (Batch, Bool) in
             let limit = contents.isClosing ? contents.floors.count : Self.floorsPerTurn

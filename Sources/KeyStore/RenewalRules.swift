@@ -4,7 +4,7 @@ package import AppAttest
 import Bytes
 
 extension DueReceipt {
-    /// Nil where the record's receipt is not due by then.
+    /// The renewal of a record's receipt. Nil if it is not due by then.
     package init?(_ record: KeyRecord, dueBy time: Int64) {
         guard record.status == .active, let receipt = record.receipt,
             let state = record.receiptState, let dueAt = state.dueAt, dueAt <= time
@@ -17,7 +17,7 @@ extension DueReceipt {
 }
 
 extension RenewalWrite {
-    /// False where the record is not due any more as it was read.
+    /// False if the record is not due any more as it was read.
     fileprivate func apply(to record: inout KeyRecord) -> Bool {
         guard record.status == .active, record.receiptState?.dueAt == dueAt else { return false }
         record.receiptState = state
@@ -28,7 +28,7 @@ extension RenewalWrite {
 }
 
 extension KeyRecord {
-    /// False where its receipt is known, or there is none.
+    /// False if its receipt is known, or there is none.
     package mutating func adoptReceipt() -> Bool {
         guard receipt != nil, receiptState == nil else { return false }
         receiptState = ReceiptState(dueAt: status == .active ? enrolledAt : nil)

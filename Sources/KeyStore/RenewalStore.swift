@@ -11,7 +11,7 @@ public struct ReceiptGroup: Hashable, Sendable {
         self.environment = environment
     }
 
-    /// As that of ``AppIdentity``.
+    /// The team id, as in ``AppIdentity``.
     public var teamID: String { String(appID.prefix { $0 != "." }) }
 }
 
@@ -36,7 +36,8 @@ public struct DueReceipt: Hashable, Sendable {
     public let group: ReceiptGroup
     public let receipt: [UInt8]
     public let state: ReceiptState
-    /// When it was due: a write names it, so that of two writes one counts.
+    /// The time at which the receipt was due. A write names it, so that only one of two writes
+    /// counts.
     public let dueAt: Int64
     public let riskMetric: UInt32?
 
@@ -54,14 +55,15 @@ public struct DueReceipt: Hashable, Sendable {
     }
 }
 
-/// How far the renewal is behind.
+/// The backlog of the renewal.
 public struct ReceiptBacklog: Hashable, Sendable {
-    /// Up to ``countMax``.
+    /// How many receipts are due, up to ``countMax``.
     public var dueCount: Int
-    /// When the first one of all is, or was, due.
+    /// The time at which the first of all receipts is, or was, due.
     public var firstDueAt: Int64?
 
-    /// More are not counted: that would take as long as to renew some.
+    /// The number up to which receipts are counted. Counting more would take as long as renewing
+    /// some.
     public static let countMax = 100_000
 
     public init(dueCount: Int = 0, firstDueAt: Int64? = nil) {
@@ -70,15 +72,15 @@ public struct ReceiptBacklog: Hashable, Sendable {
     }
 }
 
-/// What a renewal changes about a key.
+/// A change that a renewal makes to a key.
 public struct RenewalWrite: Hashable, Sendable {
     public var keyID: KeyID
-    /// As it was read: where it is another now (somebody else has renewed it, or the key was
-    /// revoked or erased) nothing is changed.
+    /// The due time as it was read. If it is another by now (another gateway has renewed the
+    /// receipt, or the key was revoked or erased), nothing is changed.
     public var dueAt: Int64
-    /// Nil: the one that is there stays.
+    /// The new receipt, or nil to keep the old one.
     public var receipt: [UInt8]?
-    /// Nil: what was known stays.
+    /// The new risk metric, or nil to keep the old one.
     public var riskMetric: UInt32?
     /// Whether the metric is another than the one that was read, so that caches must hear of it.
     public var isNews: Bool
@@ -101,7 +103,7 @@ public struct RenewalWrite: Hashable, Sendable {
 public struct FencedRenewals: Hashable, Sendable {
     /// The name of the lease in ``SharedState``.
     public var lease: String
-    /// Where the lease has another term by now nothing is written.
+    /// The term of the lease. If the lease has another term by now, nothing is written.
     public var term: Int64
     public var writes: [RenewalWrite]
 
@@ -112,11 +114,11 @@ public struct FencedRenewals: Hashable, Sendable {
     }
 }
 
-/// What came of looking for receipts that nobody renews.
+/// The result of looking for receipts that nobody renews.
 public struct AdoptedReceipts: Hashable, Sendable {
-    /// Those that are due now.
+    /// How many of them are due now.
     public var count: Int
-    /// The last key that was looked at; nil where none is left.
+    /// The last key that was looked at; nil if none is left.
     public var last: KeyID?
 
     public init(count: Int, last: KeyID?) {
@@ -125,8 +127,8 @@ public struct AdoptedReceipts: Hashable, Sendable {
     }
 }
 
-/// Where receipts lie, for their renewal: an index leads to those that are due, so that nobody has
-/// to look at the others. `reply` runs as those of ``Registry`` do.
+/// The receipts of a registry, for their renewal. An index leads to those that are due, so that
+/// nobody has to look at the others. `reply` runs as those of ``Registry`` do.
 public protocol RenewalStore: AnyObject, Sendable {
     /// The receipts that are due for longest, oldest first.
     func dueReceipts(

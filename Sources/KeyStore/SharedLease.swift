@@ -2,14 +2,16 @@ public import EventLoop
 
 /// One gateway's side of a lease: work that one gateway at a time shall do.
 ///
-/// The holder writes anew after a third of the lease's life. It counts that life on its own
-/// monotonic clock from before each write was sent, the store from when it was written, so the
-/// holder lets go first; a twentieth is left for clocks that run at different speeds. What must not
-/// happen twice even so (the store's clock stepped, a holder was stopped in the middle of its work)
-/// is fenced with ``term(at:)``: it grows with each holder, so a write that depends on the lease
-/// names its term, and the store refuses it where the entry has another one.
+/// The holder renews the lease after a third of its life. It counts that life on its own monotonic
+/// clock from before each write was sent, while the store counts from when it was written, so the
+/// holder lets go first; a twentieth is left for clocks that run at different speeds. If something
+/// must not happen twice even so (the store's clock stepped, or a holder was stopped in the middle
+/// of its work), it is fenced with ``term(at:)``. The term grows with each holder. A write that
+/// depends on the lease names its term, and the store refuses the write if the entry has another
+/// one.
 ///
-/// No clock and no I/O: ``write(at:)`` says what to write, ``answered(_:)`` takes the answer.
+/// There is no clock and no I/O: ``write(at:)`` says what to write, ``answered(_:)`` takes the
+/// answer.
 public struct SharedLease: Sendable {
     public let name: String
     /// Tells holders apart: of a gateway's start, not of its machine.
@@ -18,7 +20,7 @@ public struct SharedLease: Sendable {
     public var lifetime: Duration
 
     private var known: SharedEntry?
-    /// The holder's own reckoning; nil where somebody else holds it, or nobody.
+    /// The holder's own reckoning; nil if somebody else holds it, or nobody.
     private var heldUntil: MonotonicInstant?
     /// Before that ``write(at:)`` has nothing to write; nil before the first one.
     public private(set) var nextWrite: MonotonicInstant?
@@ -32,21 +34,21 @@ public struct SharedLease: Sendable {
         self.lifetime = lifetime
     }
 
-    /// The fencing number, nil where the lease is not held now.
+    /// The fencing number, nil if the lease is not held now.
     public func term(at now: MonotonicInstant) -> Int64? {
         guard let heldUntil, now < heldUntil else { return nil }
         return known?.term
     }
 
-    /// What to write now to get the lease or to keep it; nil where an answer is awaited or it is
-    /// too early. To be asked every few seconds.
+    /// The write by which to get the lease or to keep it, or nil if an answer is awaited or it is
+    /// too early. Ask every few seconds.
     public mutating func write(at now: MonotonicInstant) -> SharedWrite? {
         guard sentAt == nil, nextWrite.map({ $0 <= now }) ?? true else { return nil }
         sentAt = now
         return write(lifetime)
     }
 
-    /// What to write so that another gateway may take it at once; nil where it is not held.
+    /// The write by which another gateway may take the lease at once, or nil if it is not held.
     public mutating func release(at now: MonotonicInstant) -> SharedWrite? {
         guard term(at: now) != nil else { return nil }
         heldUntil = nil
@@ -81,7 +83,8 @@ public struct SharedLease: Sendable {
         }
     }
 
-    /// On what it wrote itself the holder writes on; for others only an ended life counts.
+    /// The write of the lease. The holder replaces what it wrote itself; for others only an ended
+    /// life counts.
     private func write(_ lifetime: Duration) -> SharedWrite {
         let isOwn = known?.value == holder
         var write = SharedWrite(

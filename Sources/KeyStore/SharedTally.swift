@@ -3,9 +3,9 @@ public import Bytes
 /// Something that several gateways count together in the counter store, for the half of a window
 /// that `half` numbers. What is counted may be lost with the store: it is a signal, not a promise.
 public struct SharedTally: Hashable, Sendable {
-    /// What is to be done before the counts are read.
+    /// The change to make before the counts are read.
     public enum Change: Hashable, Sendable {
-        /// One more time.
+        /// Counts one more event.
         case event
         /// Nothing; events are read.
         case look
@@ -13,7 +13,7 @@ public struct SharedTally: Hashable, Sendable {
         case register(index: UInt8, rank: UInt8)
     }
 
-    /// Of what is counted, and for which signal: nothing that could be led back to an address.
+    /// A pseudonym of the subject and the signal, which cannot be led back to an address.
     public let name: Bytes16
     public let half: Int64
     public let halfMilliseconds: Int64
@@ -27,7 +27,7 @@ public struct SharedTally: Hashable, Sendable {
     }
 }
 
-/// What all gateways have counted, in this half and in the one before.
+/// The counts of all gateways, in this half of the window and in the one before.
 public enum SharedCounts: Hashable, Sendable {
     case events(current: Int, previous: Int)
     /// The registers of sketches.

@@ -10,11 +10,12 @@ public struct BundleVersion: Hashable, Sendable {
     public static let numberCountMax = 8
     public static let digitCountMax = 18
 
-    /// As it was written.
+    /// The version as it was written.
     public let text: String
     private let numbers: [UInt64]
 
-    /// Nil for anything but 1 to ``numberCountMax`` numbers of 1 to ``digitCountMax`` digits.
+    /// Parses a version. Nil for anything but 1 to ``numberCountMax`` numbers of 1 to
+    /// ``digitCountMax`` digits.
     public init?(_ text: String) {
         var numbers: [UInt64] = []
         for part in text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false) {
@@ -32,8 +33,8 @@ public struct BundleVersion: Hashable, Sendable {
         self.numbers = numbers
     }
 
-    /// Where `text` comes as against this one; nil where it is not numbers and periods. Makes no
-    /// copy of it: this is asked for every request.
+    /// The order of `text` relative to this version, or nil if it is not numbers and periods. It
+    /// makes no copy of `text`, because every request asks for this.
     public func order(of text: String) -> Order? {
         var order = Order.same
         var index = 0
@@ -66,7 +67,8 @@ public struct BundleVersion: Hashable, Sendable {
         if number != own { order = number < own ? .before : .after }
     }
 
-    /// What is larger than any number that a configuration has may as well be the largest.
+    /// Appends a digit. A number larger than any that a configuration has may as well be the
+    /// largest.
     private static func appending(_ digit: UInt8, to number: UInt64) -> UInt64 {
         let (product, hasOverflown) = number.multipliedReportingOverflow(by: 10)
         let (sum, isLarger) = product.addingReportingOverflow(UInt64(digit))

@@ -1,18 +1,18 @@
 import Bytes
 public import HTTP
 
-/// What a route asks of one header.
+/// The condition of a route on one header.
 public struct HeaderCondition: Hashable, Sendable {
     public enum Test: Hashable, Sendable {
         /// Sent exactly once, with this value.
         case equals(String)
         /// Sent at least once.
         case present
-        /// Not sent.
+        /// The header is not sent.
         case absent
     }
 
-    /// In lower case.
+    /// The header's name in lower case.
     public var name: String
     public var test: Test
 

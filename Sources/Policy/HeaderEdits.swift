@@ -1,6 +1,6 @@
 /// A header that a route writes.
 public struct HeaderLine: Hashable, Sendable {
-    /// As the configuration spells it.
+    /// The name as the configuration spells it.
     public var name: String
     public var value: TextTemplate
     /// Came from the environment or a file: not to be shown.
@@ -13,13 +13,13 @@ public struct HeaderLine: Hashable, Sendable {
     }
 }
 
-/// What a route changes about the headers of requests, or of answers. No name is in two lists.
+/// A route's changes to the headers of requests, or of responses. No name is in two lists.
 public struct HeaderEdits: Hashable, Sendable {
-    /// In lower case.
+    /// Names to remove, in lower case.
     public var remove: [String] = []
-    /// In place of what was sent.
+    /// Headers that replace what was sent.
     public var set: [HeaderLine] = []
-    /// Beside what was sent.
+    /// Headers that are added beside what was sent.
     public var add: [HeaderLine] = []
 
     public init() {}

@@ -3,7 +3,7 @@
 /// Every pattern stands for a class of hosts: those that it covers and no more specific pattern
 /// does. Class 0 is every other host.
 struct HostIndex: Sendable {
-    /// In the order of their classes, from 1 on.
+    /// The patterns, in the order of their classes, which count from 1.
     let patterns: [HostPattern]
     /// Names backwards, so that a domain is the start of what is below it.
     private let exact: PathIndex

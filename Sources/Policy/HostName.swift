@@ -53,8 +53,8 @@ enum HostName {
         return count
     }
 
-    /// The groups of the address in brackets at the start; nil where there is none
-    /// (RFC 4291 section 2.2).
+    /// The groups of the address in brackets at the start; nil if there is none (RFC 4291 section
+    /// 2.2).
     private static func groups(_ text: Span<UInt8>) -> InlineArray<8, UInt16>? {
         var parts: [UInt16] = []
         var gap: Int?

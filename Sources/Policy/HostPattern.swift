@@ -46,7 +46,7 @@ public enum HostPattern: Hashable, Sendable {
         self = isWildcard ? .below(normal) : .exact(normal)
     }
 
-    /// As the configuration writes it.
+    /// The pattern as the configuration writes it.
     public var description: String {
         switch self {
         case .exact(let name): name

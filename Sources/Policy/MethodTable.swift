@@ -20,7 +20,8 @@ struct MethodTable: Sendable {
         anyMethodAnswer = any
     }
 
-    /// What names `method`, else for HEAD what names GET, else what takes the others.
+    /// The answer that names `method`; else, for HEAD, the one that names GET; else the one for all
+    /// other methods.
     func answer(method: Span<UInt8>) -> Int? {
         if let answer = named(method) { return answer }
         if isSame(method, Self.head), let answer = named(Self.get.span) { return answer }

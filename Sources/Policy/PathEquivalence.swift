@@ -19,7 +19,7 @@ public struct PathEquivalence: Hashable, Sendable {
 
     public init() {}
 
-    /// For a fixed order of several.
+    /// The place in a fixed order of several.
     var rank: Int {
         (ignoresCase ? 1 : 0) + (ignoresSuffixes ? 2 : 0) + (decodesTwice ? 4 : 0)
     }
@@ -52,7 +52,7 @@ public struct PathEquivalence: Hashable, Sendable {
 
     // MARK: decoding
 
-    /// What a server makes of `path` that decodes what it has decoded.
+    /// The path as a server reads it that decodes what it has decoded.
     private static func decodedAgain(_ path: [UInt8]) throws(HTTPFault) -> [UInt8] {
         var inner: [UInt8] = []
         var index = 0

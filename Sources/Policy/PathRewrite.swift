@@ -1,4 +1,4 @@
-/// What a route makes of the path before it goes upstream; the query stays.
+/// The change to the path before it goes upstream. The query stays.
 public enum PathRewrite: Hashable, Sendable {
     /// Stands in place of a prefix pattern; ends in `/`.
     case prefix(String)
@@ -7,8 +7,8 @@ public enum PathRewrite: Hashable, Sendable {
 }
 
 extension Route {
-    /// What goes upstream for `path`, which is in normal form; nil where that is `path` itself, or
-    /// the route's pattern does not cover it.
+    /// The path that goes upstream for `path`, which is in normal form. Nil if that is `path`
+    /// itself, or if the route's pattern does not cover it.
     func rewrittenPath(_ path: [UInt8]) -> [UInt8]? {
         switch (self.path, rewrite) {
         case (.prefix(let pattern), .prefix(let replacement)?):
@@ -23,8 +23,9 @@ extension Route {
         }
     }
 
-    /// What goes upstream for `path`, which the pattern covers by its spelling or by another that
-    /// the upstream takes for the same. As there, what is below a prefix is counted in slashes.
+    /// The path that goes upstream for `path`, which the pattern covers by its spelling or by
+    /// another that the upstream takes for the same. In that other spelling, too, the part below a
+    /// prefix is counted in slashes.
     func rewrittenPath(_ path: [UInt8], as equivalence: PathEquivalence) -> [UInt8] {
         guard rewrite != nil else { return path }
         if let literal = rewrittenPath(path) { return literal }
@@ -43,7 +44,7 @@ extension Route {
     }
 
     /// A path that is rewritten to `path`, or to another spelling that the upstream takes for the
-    /// same; nil where there is none.
+    /// same; nil if there is none.
     func origin(ofRewritten path: [UInt8]) -> [UInt8]? {
         func read(_ path: String) -> [UInt8] {
             let bytes = Array(path.utf8)

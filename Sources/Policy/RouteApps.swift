@@ -1,9 +1,9 @@
-/// Whose requests a route takes, of the apps that the configuration has.
+/// The apps whose requests a route takes, among those of the configuration.
 public enum RouteApps: Hashable, Sendable {
-    /// It does not say: right as long as there is one app.
+    /// The route does not say, which is right as long as there is one app.
     case unnamed
     case any
-    /// By their ids; `areAll` where no other app is configured.
+    /// The apps by their ids. `areAll` says that no other app is configured.
     case named(Set<String>, areAll: Bool)
 
     /// The only ones that are let in; nil for all.

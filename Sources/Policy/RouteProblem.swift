@@ -12,15 +12,15 @@ public struct RouteProblem: Equatable, Sendable {
         /// The earlier route at this index has the same path, a host in common and the same
         /// headers, and takes one of the methods.
         case neverMatches(earlier: Int)
-        /// As before with other headers, which a request may meet together with this one's: neither
-        /// is more specific.
+        /// An earlier route has the same path with other headers, and a request may meet both:
+        /// neither is more specific.
         case undecided(earlier: Int)
         /// Routes with more headers, this one among them, take every request that it asks for.
         case shadowed(by: Int)
-        /// More different header conditions than ``RouteTable/conditionCountMax``.
+        /// The routes have more different header conditions than ``RouteTable/conditionCountMax``.
         case tooManyConditions
-        /// With another host, header or path the same request reaches the same place of the same
-        /// upstream by the route at this index, which demands more.
+        /// A request reaches the same place of the same upstream, with another host, header
+        /// or path, by the route at this index, which demands more.
         case weaker(than: Int, path: String)
     }
 

@@ -14,9 +14,9 @@ struct RouteTableDraft {
         var any = HeaderChoice()
     }
 
-    /// By which paths are alike.
+    /// The equivalence by which paths are alike.
     private let equivalence: PathEquivalence
-    /// In the order in which they were first named.
+    /// The hosts, in the order in which they were first named.
     private(set) var hosts: [HostPattern] = []
     private(set) var conditions: [HeaderCondition] = []
     private var places: [Place: Methods] = [:]
@@ -56,7 +56,7 @@ struct RouteTableDraft {
         return found
     }
 
-    /// Nil where there is no bit left.
+    /// The bits of the conditions, or nil if no bit is left.
     private mutating func bits(of headers: [HeaderCondition]) -> UInt64? {
         var bits: UInt64 = 0
         for condition in headers {
@@ -68,7 +68,7 @@ struct RouteTableDraft {
         return bits
     }
 
-    /// What a request's head may hold as its method, by `RequestHead`.
+    /// Whether a request's head may hold `name` as its method, by the rules of `RequestHead`.
     private func isMethod(_ name: String) -> Bool {
         let isSpelled = name.utf8.allSatisfy { byte in
             (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D
@@ -78,7 +78,7 @@ struct RouteTableDraft {
     }
 
     struct Frozen {
-        /// For each class of hosts.
+        /// A table for each class of hosts.
         var tables: [PathTable]
         var choices: [HeaderChoice]
         var problems: [RouteProblem]

@@ -1,4 +1,4 @@
-/// What becomes of a request that falls short of what its route demands.
+/// The action for a request that falls short of what its route demands.
 public enum ShortfallAction: String, Sendable, CaseIterable {
     case deny
     /// Forwarded while a rate limit has room for it: ``ShortfallLimits``.

@@ -1,19 +1,19 @@
-/// What the operator's texts may say of a request.
+/// The variables that the operator's texts may hold.
 public enum TextVariable: String, Sendable, CaseIterable {
     /// The address of whoever connects to the listener.
     case clientAddress = "client_address"
     case requestID = "request_id"
-    /// As received, without the port.
+    /// The host as received, without the port.
     case host
     /// Base64, of a verified request; else nothing.
     case keyID = "key_id"
     /// Path and query as received.
     case target
-    /// As received.
+    /// The path as received.
     case path
-    /// With its `?`; nothing where there is none.
+    /// The query with its `?`, or nothing if there is none.
     case query
-    /// What is below the route's prefix, as received, without the slash before it.
+    /// The part of the path below the route's prefix, as received, without the slash before it.
     case rest
 }
 
@@ -62,7 +62,7 @@ public struct TextTemplate: Hashable, Sendable {
         if !literal.isEmpty { pieces.append(.literal(literal)) }
     }
 
-    /// As the configuration writes it.
+    /// The template as the configuration writes it.
     public var description: String {
         pieces.map { piece in
             switch piece {

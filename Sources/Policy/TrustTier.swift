@@ -25,7 +25,7 @@ public enum TrustTier: UInt8, Comparable, Sendable, CaseIterable {
 }
 
 extension AcceptedProofs {
-    /// What the best of these proofs is worth.
+    /// The tier of the best of these proofs.
     public var highestTier: TrustTier {
         let best = TrustTier.allCases.last { !isDisjoint(with: .worth($0)) } ?? .none
         return contains(.developer) ? max(best, .token) : best

@@ -1,8 +1,8 @@
 /// The versions of an app that a route serves.
 public struct VersionBounds: Hashable, Sendable {
-    /// What is older is outdated.
+    /// The oldest version that is not outdated.
     public var min: BundleVersion
-    /// What is older than this is refused; nil for ``min``.
+    /// The oldest version that is not refused, or nil for ``min``.
     public var grace: BundleVersion?
 
     public init(min: BundleVersion, grace: BundleVersion? = nil) {
@@ -28,12 +28,13 @@ public struct VersionRule: Hashable, Sendable {
         /// Served still, and told that it is old.
         case outdated
         case tooOld
-        /// Not numbers and periods: nothing that can be compared.
+        /// The version is not numbers and periods, so it cannot be compared.
         case malformed
         case missing
     }
 
-    /// What becomes of a request whose app does not tell its version: all before iOS 27.
+    /// The action on a request whose app does not report its version, as on all systems before
+    /// iOS 27.
     public enum Unknown: String, Sendable, CaseIterable {
         case deny
         /// Served, and counted as outdated.
@@ -41,9 +42,9 @@ public struct VersionRule: Hashable, Sendable {
         case pass
     }
 
-    /// For apps that ``apps`` does not name; nil to take any version of them.
+    /// The bounds for apps that ``apps`` does not name, or nil to accept any of their versions.
     public var common: VersionBounds?
-    /// By app id.
+    /// The bounds of single apps, by app id.
     public var apps: [String: VersionBounds] = [:]
     public var missing = Unknown.deny
 
@@ -53,7 +54,8 @@ public struct VersionRule: Hashable, Sendable {
         apps.isEmpty ? common : apps[appID] ?? common
     }
 
-    /// What a request by this version of an app is, nil standing for none that is known.
+    /// The verdict on a request by this version of an app. Nil stands for an unknown version or
+    /// app.
     public func verdict(version: String?, appID: String?) -> Verdict {
         if let appID {
             guard let bounds = bounds(of: appID) else { return .current }

@@ -3,7 +3,7 @@ import Glibc
 
 /// Where libpq's C strings and buffers are made and read.
 ///
-/// Begins a connection; nil only where there is no memory.
+/// Begins a connection; nil only if there is no memory.
 func startConnection(_ keywords: [(name: String, value: String)]) -> OpaquePointer? {
     let names = unsafe keywords.map { unsafe strdup($0.name) }
     let values = unsafe keywords.map { unsafe strdup($0.value) }
@@ -20,13 +20,13 @@ func startConnection(_ keywords: [(name: String, value: String)]) -> OpaquePoint
     return unsafe PQconnectStartParams(nameList, valueList, 0)
 }
 
-/// Of a connection over TLS.
+/// An attribute of a connection over TLS.
 func attribute(_ name: String, of handle: OpaquePointer) -> String {
     guard let value = unsafe PQsslAttribute(handle, name) else { return "" }
     return unsafe String(cString: value)
 }
 
-/// Queues one request; false where the connection is no good any more.
+/// Queues one request; false if the connection is no good any more.
 func send(_ request: PostgresRequest, on handle: OpaquePointer) -> Bool {
     var storage: [UInt8] = []
     var places: [Range<Int>?] = []
@@ -106,7 +106,7 @@ private func error(of result: OpaquePointer) -> PostgresServerError {
             field("M") ?? (unsafe String(cString: PQresultErrorMessage(result)))))
 }
 
-/// The server's warning; nil where `notice` is anything less.
+/// The server's warning; nil if `notice` is anything less.
 func warning(_ notice: OpaquePointer) -> PostgresServerError? {
     // Of the two forms of the severity the one that is not translated.
     let severity = Int32(UInt8(ascii: "V"))

@@ -22,9 +22,9 @@ public struct PostgresConfiguration: Hashable, Sendable {
     public var passwordFile: String?
     /// Further parameters of libpq, `sslmode` and its like.
     public var parameters: [String: String] = [:]
-    /// For each address, from the first packet to the last step of the opening.
+    /// The time allowed for each address, from the first packet to the last step of the opening.
     public var connectTimeout: Duration = .seconds(3)
-    /// What a run may take. The server ends a statement at that time; a moment later the
+    /// The time allowed for a run. The server ends a statement at that time, and a moment later the
     /// connection counts as lost.
     public var commandTimeout: Duration = .seconds(5)
 

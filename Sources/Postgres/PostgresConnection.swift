@@ -22,11 +22,11 @@ final class PostgresConnection: ReadinessHandler {
     private struct Run {
         let requestCount: Int
         var outcomes: [PostgresOutcome] = []
-        /// What the request at hand was answered with, until its end is told.
+        /// The outcome of the present request, until its end is told.
         var current: PostgresOutcome?
         /// Two ends without a result between them belong to no request.
         var hasEnded = false
-        /// What the server has warned of during the request at hand.
+        /// The server's warning during the present request.
         var warning: PostgresServerError?
         let completion: (Result<[PostgresOutcome], PostgresFailure>) -> Void
     }
@@ -105,9 +105,9 @@ final class PostgresConnection: ReadinessHandler {
 
     // MARK: running
 
-    /// Sends all requests and asks for all answers. Where one fails, those behind it are skipped.
-    /// One run at a time. `completion` is called once, never before this returns unless the
-    /// connection fails in it.
+    /// Sends all requests and asks for all answers. If one fails, those behind it are skipped. One
+    /// run at a time. `completion` is called once, never before this returns unless the connection
+    /// fails in it.
     func run(
         _ requests: [PostgresRequest],
         completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
@@ -182,7 +182,7 @@ final class PostgresConnection: ReadinessHandler {
         }
     }
 
-    /// False where more answers come than were asked for.
+    /// False if more answers come than were asked for.
     private func endRequest() -> Bool {
         guard let outcome = run?.current else {
             let isFirst = run?.hasEnded == false

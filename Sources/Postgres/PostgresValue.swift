@@ -6,7 +6,7 @@ public enum PostgresValue: Hashable, Sendable {
     /// `bigint`: a statement casts where it means another type.
     case integer(Int64)
 
-    /// Nil for NULL.
+    /// The value in binary form, or nil for NULL.
     var binaryForm: [UInt8]? {
         switch self {
         case .null: nil
@@ -59,13 +59,13 @@ public struct PostgresRequest: Hashable, Sendable {
     }
 }
 
-/// What became of one request.
+/// The outcome of one request.
 public enum PostgresOutcome: Hashable, Sendable {
     case rows(PostgresRows)
     /// Done, with the rows it touched and the server's word for it (`COMMIT`, `INSERT 0 1`).
     case done(rowCount: Int, tag: String)
     case failed(PostgresServerError)
-    /// Not tried, because an earlier one of the same run failed.
+    /// The request was not tried, because an earlier one of the same run failed.
     case skipped
 
     public var rows: PostgresRows? {
@@ -90,18 +90,19 @@ public struct PostgresRows: Hashable, Sendable {
         count = columnCount == 0 ? 0 : cells.count / columnCount
     }
 
-    /// Nil for NULL.
+    /// The bytes of a column, or nil for NULL.
     public func bytes(_ row: Int, _ column: Int) -> [UInt8]? {
         precondition(column < columnCount, "a column that was not asked for")
         return cells[row * columnCount + column]
     }
 
-    /// Nil for NULL and for what is no UTF-8.
+    /// The text of a column, or nil for NULL and for invalid UTF-8.
     public func text(_ row: Int, _ column: Int) -> String? {
         bytes(row, column).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// Of `smallint`, `integer` and `bigint`; a `boolean` is 0 or 1. Nil for NULL.
+    /// The number in a column of type `smallint`, `integer` or `bigint`; a `boolean` is 0 or 1. Nil
+    /// for NULL.
     public func integer(_ row: Int, _ column: Int) -> Int64? {
         guard let bytes = bytes(row, column), let first = bytes.first, bytes.count <= 8 else {
             return nil

@@ -2,14 +2,14 @@ import AppAttest
 import KeyStore
 import Postgres
 
-/// What Apple says of a key's device, written in a transaction of its own.
+/// A write of what Apple says about a key's device, in a transaction of its own.
 struct BitWrite {
     private let bits: DeviceBits
     private let keyID: KeyID
     private let schema: PostgresSchema
     private let reply: @Sendable (Result<Bool, StoreError>) -> Void
 
-    /// Nil for another operation.
+    /// The write that `operation` asks for, or nil for another operation.
     init?(_ operation: RegistryOperation, schema: PostgresSchema) {
         guard case .keepBits(let bits, let keyID, let reply) = operation else { return nil }
         self.bits = bits
@@ -27,7 +27,7 @@ struct BitWrite {
         ]
     }
 
-    /// By the outcomes of ``requests``, once they are committed.
+    /// Answers by the outcomes of ``requests``, once they are committed.
     func answer(_ outcomes: ArraySlice<PostgresOutcome>) {
         reply(.success(outcomes.first?.rows?.count == 1))
     }

@@ -22,7 +22,7 @@ extension PostgresSchema {
         ]
     }
 
-    /// Of the user for whom the key was used last, or of the one that is given.
+    /// Finds the user for whom the key was last used, or the one that is given.
     var findUser: String {
         let users = table("key_users")
         return """
@@ -59,7 +59,7 @@ extension PostgresSchema {
             """
     }
 
-    /// What another gateway deletes at this moment is left to it.
+    /// Deletes old rows. Rows that another gateway deletes at this moment are left to it.
     var dropOld: String {
         let users = table("key_users")
         return """

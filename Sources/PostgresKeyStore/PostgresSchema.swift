@@ -23,7 +23,7 @@ struct PostgresSchema {
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
     static let changeCountMax = 10_000
-    /// What gateways listen to: two registries in one database only wake each other.
+    /// The channel that gateways listen to. Two registries in one database only wake each other.
     static let channel = "sallyport_changes"
     /// "SlyP", the first half of the lock under which tables are made.
     static let lockNumber: Int64 = 0x536C_7950
@@ -82,7 +82,8 @@ struct PostgresSchema {
         ]
     }
 
-    /// From `found` (0 for no tables at all) to the current version, without the transaction.
+    /// The statements from version `found` (0 for no tables at all) to the current one, without the
+    /// transaction.
     func migration(from found: Int64) -> [PostgresRequest] {
         var requests: [PostgresRequest] = []
         for step in migrations.dropFirst(Int(found)) {
@@ -176,7 +177,7 @@ struct PostgresSchema {
         ] + RenewalStatements(schema: self).preparations + sharedPreparations
     }
 
-    /// What a gateway cannot do without; `keys` needs more (`docs/operations/stores.md`).
+    /// The privileges that a gateway needs; `keys` needs more (`docs/operations/stores.md`).
     static let neededPrivileges: [(table: String, privileges: [String])] = [
         ("registry", ["SELECT", "UPDATE"]), ("keys", ["SELECT", "INSERT", "UPDATE"]),
         ("renewals", ["SELECT", "INSERT", "UPDATE"]), ("challenges", ["SELECT", "INSERT"]),

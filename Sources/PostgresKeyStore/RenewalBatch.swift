@@ -2,13 +2,13 @@ import AppAttest
 import KeyStore
 import Postgres
 
-/// What is written of receipts, in a transaction of its own: renewals in the order of their keys,
-/// or an adoption.
+/// A write about receipts in a transaction of its own: renewals in the order of their keys, or an
+/// adoption.
 struct RenewalBatch {
     private let operation: RegistryOperation
     private let schema: PostgresSchema
 
-    /// Nil for another operation.
+    /// The batch that `operation` asks for, or nil for another operation.
     init?(_ operation: RegistryOperation, schema: PostgresSchema) {
         switch operation {
         case .storeRenewals(let renewals, let reply):
@@ -54,7 +54,7 @@ struct RenewalBatch {
             ])
     }
 
-    /// By the outcomes of ``requests``, once they are committed.
+    /// Answers by the outcomes of ``requests``, once they are committed.
     func answer(_ outcomes: ArraySlice<PostgresOutcome>) {
         switch operation {
         case .storeRenewals(let renewals, let reply):

@@ -4,7 +4,7 @@ import Crypto
 import KeyStore
 import Postgres
 
-/// What is known of receipts, in SQL.
+/// The facts that are known about receipts, in SQL.
 struct RenewalStatements {
     let schema: PostgresSchema
 

@@ -3,8 +3,8 @@ import Postgres
 
 /// Shared values as rows of `shared_state`, and back.
 extension RegistryRows {
-    /// What a write asks: replaces what was expected or has expired, else inserts where nothing was
-    /// expected, and reads what stands there then.
+    /// The requests of a write: replace what was expected or has expired, else insert if nothing
+    /// was expected, and then read what is there.
     static func requests(_ write: SharedWrite) -> [PostgresRequest] {
         let name = PostgresValue.text(write.name)
         let value = PostgresValue.bytes(write.value)
@@ -23,7 +23,7 @@ extension RegistryRows {
 
     static let sharedRequestCount = 3
 
-    /// By the outcomes of ``requests(_:)`` in a transaction that was committed.
+    /// The outcome by those of ``requests(_:)`` in a transaction that was committed.
     static func outcome(
         of write: SharedWrite, _ outcomes: ArraySlice<PostgresOutcome>
     ) throws(StoreError) -> SharedOutcome {
@@ -48,7 +48,7 @@ extension RegistryRows {
 }
 
 extension PostgresSchema {
-    /// From version 2 to 3.
+    /// The migration from version 2 to 3.
     var sharedMigration: [String] {
         [
             """

@@ -13,7 +13,7 @@ struct WriteBatch {
     /// So long that a commit is shared by many, so short that nobody waits for the rest.
     static let operationCountMax = 256
 
-    /// What is written of a key.
+    /// A write of a key.
     private enum KeyWrite {
         case enrol(KeyRecord, challenge: Bytes16)
         case advance(KeyID, counter: UInt32)
@@ -28,7 +28,7 @@ struct WriteBatch {
         }
 
         var isEnrolment: Bool { if case .enrol = self { true } else { false } }
-        /// Of ``WriteBatch/requests(_:)``.
+        /// How many of ``WriteBatch/requests(_:)`` belong to it.
         var requestCount: Int { if case .note = self { 3 } else { 2 } }
     }
 
@@ -73,7 +73,7 @@ struct WriteBatch {
         bits = nil
     }
 
-    /// One that ``RegistryOperation/isAlone``.
+    /// A batch of one operation that ``RegistryOperation/isAlone``.
     init(alone operation: RegistryOperation, schema: PostgresSchema) {
         operations = [operation]
         keyWrites = []
@@ -107,7 +107,7 @@ struct WriteBatch {
         return requests + [.statement("COMMIT")]
     }
 
-    /// Of the challenges that enrolments use up.
+    /// The spending of the challenges that enrolments use up.
     private var spending: [PostgresRequest] {
         var enrolments: [(challenge: [UInt8], keyID: KeyID)] = []
         for case (_, .enrol(let record, let challenge)) in keyWrites {

@@ -1,11 +1,11 @@
 import Bytes
 
-/// What a proxy says of a connection before its first byte: HAProxy's PROXY protocol, versions 1
-/// and 2 (`doc/proxy-protocol.txt`, 2020-03-05).
+/// The header that a proxy sends before a connection's first byte: HAProxy's PROXY protocol,
+/// versions 1 and 2 (`doc/proxy-protocol.txt`, 2020-03-05).
 ///
-/// Pure: bytes in, verdict out. A header is judged anew whenever more of it has come.
+/// It is pure: bytes in, verdict out. A header is judged again whenever more of it has come.
 public struct ProxyHeader: Equatable, Sendable {
-    /// Whom the connection comes from.
+    /// The origin of the connection.
     public enum Source: Equatable, Sendable {
         /// The proxy does not say: the connection is its own (`LOCAL`), or of a family without
         /// addresses. The receiver uses the address it sees.
@@ -15,12 +15,12 @@ public struct ProxyHeader: Equatable, Sendable {
     }
 
     public enum Outcome: Equatable, Sendable {
-        /// What has come may be the beginning of a header. All of its first `ownByteCount` bytes
-        /// belong to the header, and no byte after them is known to.
+        /// The bytes may be the beginning of a header. The first `ownByteCount` of them belong to
+        /// the header, and no byte after them is known to.
         case incomplete(ownByteCount: Int)
         /// The header has `byteCount` bytes; what follows is the client's.
         case complete(ProxyHeader, byteCount: Int)
-        /// Not a header: the connection is to be closed.
+        /// The bytes are not a header. Close the connection.
         case refused(ProxyHeaderFault)
     }
 

@@ -3,7 +3,7 @@ import Bytes
 /// `PROXY TCP4 192.0.2.1 192.0.2.2 56324 443` and CRLF: one line of US-ASCII, one space between
 /// its words.
 enum ProxyHeaderV1 {
-    /// With CRLF: the specification's worst case.
+    /// The specification's worst case, with CRLF.
     static let byteCountMax = 107
 
     private static let signature = Array("PROXY ".utf8)

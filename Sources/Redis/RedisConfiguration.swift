@@ -4,15 +4,16 @@ public import EventLoop
 public struct RedisConfiguration: Hashable, Sendable {
     /// Tried in turn; not empty. Several stand for one service, as Sentinels do.
     public var endpoints: [RedisEndpoint]
-    /// Nil: nothing is enciphered.
+    /// The TLS settings, or nil for no TLS.
     public var tls: RedisTLS?
-    /// With a user name alone the password is empty, which suits a user without one (`nopass`).
+    /// The user name. Without a password beside it an empty one is sent, which suits a user without
+    /// one (`nopass`).
     public var username: String?
     public var password: String?
     public var database = 0
-    /// What `CLIENT LIST` shows; empty for none. No spaces.
+    /// The name that `CLIENT LIST` shows, without spaces; empty for none.
     public var clientName = "sallyport"
-    /// For the connection itself and then again for the whole handshake.
+    /// The time allowed for the connection itself, and then again for the whole handshake.
     public var connectTimeout: Duration = .seconds(1)
     /// A command unanswered for this long has an unknown outcome.
     public var commandTimeout: Duration = .milliseconds(500)

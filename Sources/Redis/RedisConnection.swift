@@ -2,7 +2,7 @@ import Bytes
 public import EventLoop
 import TLS
 
-/// What to do next in a handshake.
+/// The next step of a handshake.
 public enum RedisHandshakeStep: Sendable {
     case send(RedisCommand)
     case finished
@@ -10,24 +10,25 @@ public enum RedisHandshakeStep: Sendable {
     case refused(String)
 }
 
-/// Who uses a connection: leads the handshake and hears when it may be used.
+/// The owner of a connection, which leads the handshake and hears when it may be used.
 public protocol RedisConnectionOwner: AnyObject {
     /// The next step, after the connection is authenticated (`reply` is nil) or the last one is
     /// answered.
     func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep
     func connectionBecameReady()
-    /// Also called for an attempt that failed. Commands in flight are settled afterwards.
+    /// Reports a failure, also that of an attempt. Commands in flight are settled afterwards.
     func connectionFailed(_ failure: RedisFailure)
 }
 
-/// One connection to a Redis server on one event loop: pipelined, bounded, and made anew for ever.
+/// One connection to a Redis server on one event loop. It is pipelined and bounded, and reconnects
+/// forever.
 ///
 /// Replies are matched to commands by their order alone. So whenever that order is in doubt - an
 /// error, a time-out, bytes that are no reply - the socket is closed and every command in flight is
 /// settled as ``RedisOutcome/unknown`` or ``RedisOutcome/unavailable``.
 public final class RedisConnection: ReadinessHandler {
     private let loop: EventLoop
-    /// What the next connection begins with.
+    /// The configuration that the next connection begins with.
     public var configuration: RedisConfiguration
     private weak var owner: (any RedisConnectionOwner)?
     private var session: RedisSessionState
@@ -39,11 +40,12 @@ public final class RedisConnection: ReadinessHandler {
     private var dialer: RedisDialer?
     private let locator: (any RedisLocator)?
     private var attempt = 0
-    /// Where it is connected, or was to be.
+    /// The endpoint to which it is connected, or was to be.
     public private(set) var endpoint: RedisEndpoint?
-    /// What a subscriber is told without asking. Called with each message's array.
+    /// The callback for messages that a subscriber gets without asking. It is called with each
+    /// message's array.
     public var onMessage: (([RedisReply]) -> Void)?
-    /// Whom errors of the socket are about.
+    /// The server that errors of the socket are about.
     private var subject = ""
     /// Commands of the handshake that are the connection's own, not the owner's.
     private var openingSteps: [RedisOpeningStep] = []
@@ -102,14 +104,14 @@ public final class RedisConnection: ReadinessHandler {
         queue(command, timeout: configuration.commandTimeout, reply: reply)
     }
 
-    /// Takes no more commands, awaits the replies to those in flight, then connects anew.
+    /// Takes no more commands, awaits the replies to those in flight, then reconnects.
     public func retire(because reason: RedisFailure) {
         retireReason = reason
         perform(session.retire())
         dropIfDrained()
     }
 
-    /// Closes the socket at once, settles the commands in flight, and connects anew.
+    /// Closes the socket at once, settles the commands in flight, and reconnects.
     public func drop(because reason: RedisFailure) {
         lastFailure = reason
         perform(session.failed(jitter: loop.jitter))

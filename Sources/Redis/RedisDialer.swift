@@ -15,7 +15,7 @@ final class RedisDialer: ReadinessHandler {
     private var watch: Watch?
     private var session: TLSSession?
     private var isConnected = false
-    /// Whom errors of the socket are about.
+    /// The server that errors of the socket are about.
     private(set) var subject = ""
 
     /// `done` is called once, after ``start()`` has returned or before; dropping this comes first
@@ -111,7 +111,7 @@ final class RedisDialer: ReadinessHandler {
         shakeHands()
     }
 
-    /// Whom to expect, and whether that is a numeric address.
+    /// The name to expect, and whether it is a numeric address.
     private func peer(_ tls: RedisTLS) -> (name: String, isAddress: Bool) {
         var name = tls.serverName ?? "localhost"
         if tls.serverName == nil, case .tcp(let host, _) = endpoint { name = host }

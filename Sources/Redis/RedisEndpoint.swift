@@ -1,4 +1,4 @@
-/// Where a Redis server listens.
+/// The address at which a Redis server listens.
 public enum RedisEndpoint: Hashable, Sendable, CustomStringConvertible {
     /// A numeric address or a name, and a port; IPv6 without brackets.
     case tcp(host: String, port: UInt16)

@@ -1,4 +1,4 @@
-/// Finds the server to connect to, anew for each attempt.
+/// Finds the server to connect to, again for each attempt.
 public protocol RedisLocator: AnyObject {
     /// `found` is called once, or never where it is asked again meanwhile.
     func locate(_ found: @escaping (Result<RedisEndpoint, RedisFailure>) -> Void)

@@ -1,9 +1,9 @@
-/// What became of one command.
+/// The outcome of one command.
 public enum RedisOutcome: Hashable, Sendable {
     case reply(RedisReply)
-    /// Never sent as a whole: it did not run.
+    /// The command was never sent as a whole, so it did not run.
     case unavailable
-    /// Not sent: too many are in flight.
+    /// The command was not sent, because too many are in flight.
     case full
     /// Sent, and no reply came: it may have run.
     case unknown
@@ -32,7 +32,7 @@ public struct RedisPipeline<Handler> {
     public var isEmpty: Bool { count == 0 }
     /// Whether bytes wait to be written.
     public var hasUnwrittenBytes: Bool { writtenByteCount < queuedByteCount }
-    /// When the oldest command must be answered.
+    /// The time by which the oldest command must be answered.
     public var oldestDeadline: UInt64? { head < entries.count ? entries[head]?.deadline : nil }
 
     public mutating func queue(byteCount: Int, deadline: UInt64, handler: Handler) {
@@ -45,8 +45,8 @@ public struct RedisPipeline<Handler> {
         assert(writtenByteCount <= queuedByteCount)
     }
 
-    /// The handler of the oldest command; nil where none has been sent as a whole, and so no reply
-    /// can be meant for it.
+    /// The handler of the oldest command; nil if none has been sent as a whole, and so no reply can
+    /// be meant for it.
     public mutating func takeAnswered() -> Handler? {
         guard head < entries.count, let entry = entries[head], entry.end <= writtenByteCount else {
             return nil

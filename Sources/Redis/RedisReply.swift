@@ -15,7 +15,7 @@ public enum RedisReply: Hashable, Sendable {
     }
 }
 
-/// What an error reply promises about the command that it answers, read off its first word.
+/// The promise that an error reply makes about its command, read from the reply's first word.
 public enum RedisServerError: Hashable, Sendable {
     /// The script is not in the server's cache; nothing ran.
     case noScript

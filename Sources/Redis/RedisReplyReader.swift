@@ -44,7 +44,7 @@ public struct RedisReplyReader: ~Copyable {
         guard fed == REDIS_OK else { throw malformed() }
     }
 
-    /// The next whole reply; nil where more bytes are needed.
+    /// The next whole reply; nil if more bytes are needed.
     public mutating func next() throws(RedisProtocolError) -> RedisReply? {
         var object: UnsafeMutableRawPointer?
         guard unsafe redisReaderGetReply(reader, &object) == REDIS_OK else { throw malformed() }

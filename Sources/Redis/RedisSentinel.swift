@@ -2,7 +2,7 @@ public import EventLoop
 
 /// The Sentinels that watch one master (redis.io, "High availability with Redis Sentinel").
 public struct RedisSentinelConfiguration: Hashable, Sendable {
-    /// How Sentinels are reached; they have users of their own, and no databases.
+    /// The way to the Sentinels. They have users of their own, and no databases.
     public var connection: RedisConfiguration
     public var masterName: String
 
@@ -41,7 +41,7 @@ public final class RedisSentinel: RedisLocator {
     /// The server that was found is a master: the same Sentinel is asked again the next time.
     public func confirm() { inquiry.confirm() }
 
-    /// For the connections that are made from now on.
+    /// Sets the configuration of connections that are made from now on.
     public func update(_ configuration: RedisSentinelConfiguration) {
         inquiry.connection?.configuration = configuration.connection
         subscription.connection?.configuration = configuration.connection
@@ -189,7 +189,7 @@ public final class RedisSentinel: RedisLocator {
 }
 
 extension RedisEndpoint {
-    /// As servers name others; nil where it is not the place of one.
+    /// An endpoint as servers name others, or nil if the text is not one.
     public init?(host: String?, port: String?) {
         guard let host, !host.isEmpty, let number = port.flatMap(UInt16.init), number != 0 else {
             return nil

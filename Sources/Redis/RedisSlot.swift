@@ -4,7 +4,7 @@ public struct RedisSlot: Hashable, Sendable, Comparable {
 
     public let number: Int
 
-    /// Nil beyond the last.
+    /// A slot by its number, or nil beyond the last.
     public init?(_ number: Int) {
         guard (0..<Self.count).contains(number) else { return nil }
         self.number = number
@@ -57,11 +57,11 @@ public struct RedisSlot: Hashable, Sendable, Comparable {
     public var rank: Int { number &* 0x2545 & (Self.count - 1) }
 }
 
-/// Where a cluster says that a slot is.
+/// The place that a cluster names for a slot.
 public enum RedisRedirection: Hashable, Sendable {
-    /// It has moved there: remember it.
+    /// The slot has moved there. Remember it.
     case moved(RedisSlot, RedisEndpoint)
-    /// It is moving there: ask there this once, after `ASKING`.
+    /// The slot is moving there. Ask there this once, after `ASKING`.
     case ask(RedisSlot, RedisEndpoint)
 
     /// Reads `MOVED 3999 127.0.0.1:6381`; an empty host is that of the server that was asked.
@@ -90,7 +90,7 @@ public struct RedisSlotMap: Hashable, Sendable {
 
     public init() {}
 
-    /// Reads the reply to `CLUSTER SLOTS`; nil where it is none.
+    /// Reads the reply to `CLUSTER SLOTS`; nil if it is none.
     public init?(_ reply: RedisReply, askedAt asked: RedisEndpoint?) {
         guard case .array(let ranges) = reply, ranges.count <= RedisSlot.count else { return nil }
         for range in ranges {

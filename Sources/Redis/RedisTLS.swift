@@ -1,6 +1,6 @@
 public import TLS
 
-/// How a server is spoken to over TLS.
+/// The TLS settings of connections to a server.
 public struct RedisTLS: Hashable, Sendable {
     public let context: TLSClientContext
     /// The name to ask for and to find in the certificate; nil: the server's own host.

@@ -35,7 +35,8 @@ extension CounterCluster: CounterMasters {
         run(call, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
     }
 
-    /// Nil also where the slot is being moved: what is not counted meanwhile is not missed.
+    /// Asks the master that keeps `name`. The reply is nil also if the slot is being moved: events
+    /// that are not counted meanwhile are not missed.
     func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void) {
         ask(command, in: RedisSlot(ofTag: calls.layout.tag(name)), reply: reply)
     }

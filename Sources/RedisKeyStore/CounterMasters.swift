@@ -21,7 +21,7 @@ protocol CounterMasters: AnyObject {
     var lastFailure: RedisFailure? { get }
 
     func open()
-    /// Once in an interval: what may have changed without anybody's saying so.
+    /// Looks, once in an interval, at what may have changed without anybody's saying so.
     func check()
     func update(_ next: RedisCounterConfiguration)
     /// Settles what is in flight and lets go of the connections for good.
@@ -37,6 +37,6 @@ protocol CounterMasters: AnyObject {
     func run(
         _ call: CounterScript.Call, by name: Bytes16, reply: @escaping (CounterVerdict) -> Void)
 
-    /// Asks that master what touches no counter; nil where it cannot be known what came of it.
+    /// Asks that master what touches no counter; nil if it cannot be known what came of it.
     func ask(_ command: RedisCommand, by name: Bytes16, reply: @escaping (RedisReply?) -> Void)
 }

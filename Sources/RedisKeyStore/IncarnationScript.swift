@@ -6,8 +6,8 @@ import Redis
 ///
 /// The record names the process (`run_id`) and the replication history (`master_replid`) under
 /// which it was written, and what else ``ServerLife`` lists. A restart changes the first, a
-/// promotion the second, also where a master was demoted, filled from a replica that lagged behind
-/// it, and promoted again without ever stopping. A record of another process or history was copied,
+/// promotion the second, also if a master was demoted, filled from a replica that lagged behind it,
+/// and promoted again without ever stopping. A record of another process or history was copied,
 /// restored or replicated from elsewhere, and counters may be missing beside it. The script reads
 /// all of it itself, so that nothing can happen between looking and replacing.
 ///
@@ -92,7 +92,7 @@ package enum IncarnationScript {
         return String(repeating: "0", count: digitCount - digits.utf8.count) + digits
     }
 
-    /// Nil for anything but an incarnation as ``text(_:)`` writes it.
+    /// Parses an incarnation. Nil for anything that ``text(_:)`` does not write.
     static func incarnation(_ text: String) -> Incarnation? {
         guard text.utf8.count == digitCount, let value = UInt64(text, radix: 16) else { return nil }
         let incarnation = Incarnation(value)
@@ -100,17 +100,17 @@ package enum IncarnationScript {
     }
 }
 
-/// What a look at a server has found.
+/// The findings of a look at a server.
 struct ServerLook: Hashable {
     let incarnation: Incarnation
     /// `master_replid`.
     let history: String
     /// The time in the record: the highest that the server's clock has shown to anybody.
     let notedMilliseconds: Int64
-    /// What the server's clock showed now.
+    /// The present time of the server's clock.
     let milliseconds: Int64
 
-    /// Nil where `reply` is anything but the script's answer.
+    /// Reads a reply. Nil if it is not the script's answer.
     init?(_ reply: RedisReply) {
         guard case .array(let parts) = reply, parts.count == 4,
             let incarnation = parts[0].text.flatMap(IncarnationScript.incarnation),

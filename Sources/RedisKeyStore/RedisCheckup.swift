@@ -1,6 +1,6 @@
 import Redis
 
-/// One thing that a gateway needs of its Redis, and whether it is there.
+/// The result of one check of the Redis that a gateway uses.
 public struct RedisCheckupStep: Hashable, Sendable {
     public enum Verdict: Hashable, Sendable {
         case ok
@@ -22,8 +22,8 @@ public struct RedisCheckupStep: Hashable, Sendable {
 /// step lacks does not keep the others from being tried, so that all missing rights of a user are
 /// told at once.
 public enum RedisCheckup {
-    /// Calls `report` for each step when it is done. Where nothing may be written, the scripts are
-    /// not tried.
+    /// Calls `report` for each step when it is done. If nothing may be written, the scripts are not
+    /// tried.
     public static func run(
         _ configuration: RedisCounterConfiguration, mayWrite: Bool = true,
         report: @escaping (RedisCheckupStep) -> Void
@@ -89,6 +89,6 @@ public enum RedisCheckup {
         }
     }
 
-    /// With fewer no majority outlives the loss of one.
+    /// The fewest Sentinels of which a majority outlives the loss of one.
     private static let sentinelCountMin = 3
 }

@@ -2,7 +2,7 @@ public import Redis
 
 /// Everything that counters in Redis need to know.
 public struct RedisCounterConfiguration: Hashable, Sendable {
-    /// How servers are reached: one server, or those of a cluster that are asked first.
+    /// The connection settings, with one server, or with those of a cluster that are asked first.
     public var connection: RedisConfiguration
     /// Sentinels that know the server; the endpoint of ``connection`` is theirs to tell then.
     public var sentinel: RedisSentinelConfiguration?
@@ -10,7 +10,7 @@ public struct RedisCounterConfiguration: Hashable, Sendable {
     public var isCluster = false
     /// Replicas that should have an accepted counter before its request goes on.
     public var wait: RedisWait?
-    /// What all keys begin with. Without `{`, or the hash tag of a device would not be one.
+    /// The beginning of all keys. It has no `{`, or the hash tag of a device would not be one.
     public var keyPrefix = "sallyport:"
     /// How long a device's counter is kept after its last accepted request.
     ///
@@ -19,11 +19,11 @@ public struct RedisCounterConfiguration: Hashable, Sendable {
     /// that tells a cloned key by a counter that stands still or goes back, down to the floor in
     /// the registry.
     public var deviceLifetime: Duration = .seconds(30 * 24 * 3600)
-    /// For how long after a challenge's end its spent mark is kept: much longer than the server's
-    /// clock may go back without anybody's noticing.
+    /// How long after a challenge's end its spent mark is kept: much longer than the server's clock
+    /// may go back unnoticed.
     public var grace: Duration = .seconds(60)
-    /// How often the server is asked whether it still lives under the same incarnation, and a
-    /// cluster who keeps what.
+    /// How often the server is asked whether it still has the same incarnation, and a cluster which
+    /// server keeps what.
     public var checkInterval: Duration = .seconds(1)
 
     public init(connection: RedisConfiguration) { self.connection = connection }

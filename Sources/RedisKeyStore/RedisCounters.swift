@@ -39,9 +39,10 @@ public final class RedisCounters: CounterStore {
         masters.open()
     }
 
-    /// By which a challenge with this id is sealed and judged, for this key or for any: the clock
-    /// of the master that will keep it, as it goes on here since the last answer. Nil until that
-    /// master was reached; by what was last known while it cannot be.
+    /// The time by which a challenge with this id, for this key or for any, is sealed and judged:
+    /// the clock of the master that will keep it, extrapolated from its last answer. While that
+    /// master cannot be reached, it is the last that was known; until it was first reached, it is
+    /// nil.
     public func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
         masters.moment(keyID: keyID, challenge: challenge)
     }
@@ -56,7 +57,7 @@ public final class RedisCounters: CounterStore {
     public var isAvailable: Bool { isConnected }
     public var failureText: String { lastFailure.map(\.description) ?? "no connection yet" }
 
-    /// In place of ``onStateChange``, ``onLoss`` and ``onUnconfirmed``.
+    /// Sets ``onStateChange``, ``onLoss`` and ``onUnconfirmed`` to report to `observer`.
     public func report(to observer: CounterStoreObserver) {
         var wasAvailable = false
         onStateChange = { [unowned self] in
@@ -79,7 +80,7 @@ public final class RedisCounters: CounterStore {
     }
 
     /// Counts together with other gateways. `reply` is called once, perhaps before this returns,
-    /// with nil where nothing is known.
+    /// with nil if nothing is known.
     public func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void) {
         let command = TallyScript.command(
             tally,
@@ -102,8 +103,8 @@ public final class RedisCounters: CounterStore {
             calls.spend(token: id, forMilliseconds: life, at: moment), by: id, reply: reply)
     }
 
-    /// Whether the token was accepted before: false also where nobody knows. `reply` is called as
-    /// by ``advance(_:reply:)``.
+    /// Whether the token was accepted before: false also if nobody knows. `reply` is called as by
+    /// ``advance(_:reply:)``.
     public func isTokenSpent(
         _ id: Bytes16, forMilliseconds life: Int, reply: @escaping (Bool) -> Void
     ) {
@@ -114,8 +115,8 @@ public final class RedisCounters: CounterStore {
         }
     }
 
-    /// Logs in anew from now on, wherever a connection is made; what stands stays. Only how servers
-    /// are reached may differ from before.
+    /// Logs in again from now on, wherever a connection is made; what stands stays. Only how
+    /// servers are reached may differ from before.
     public func update(_ next: RedisCounterConfiguration) { masters.update(next) }
 
     /// Redis forgets by itself.

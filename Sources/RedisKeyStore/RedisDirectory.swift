@@ -4,7 +4,7 @@ import Redis
 struct RedisDirectory {
     /// One server by itself, the master that Sentinels name, or those of a cluster.
     let masters: [RedisEndpoint]
-    /// Nil outside of a cluster.
+    /// The map of slots, or nil outside of a cluster.
     let map: RedisSlotMap?
 
     init(_ configuration: RedisCounterConfiguration) throws(RedisFailure) {

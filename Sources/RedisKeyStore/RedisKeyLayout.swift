@@ -29,7 +29,7 @@ struct RedisKeyLayout {
     private static let tokenSuffix = Array("}:token".utf8)
     private static let spentSuffix = Array("}:spent:".utf8)
 
-    /// Without a tag that of a server that has no slots.
+    /// The key of the record; without a tag that of a server that has no slots.
     func record(tag: [UInt8]?) -> [UInt8] {
         guard let tag else { return prefix + Array("incarnation".utf8) }
         return prefix + [0x7B] + tag + Array("}:incarnation".utf8)
@@ -39,7 +39,7 @@ struct RedisKeyLayout {
 
     func tag(_ challenge: Bytes16) -> [UInt8] { Base64.encodeURLBytes(challenge.array) }
 
-    /// Those of one device and a challenge that lies with it.
+    /// The names of one device and of a challenge that lies with it.
     func names(_ keyID: KeyID, challenge: Bytes16) -> CounterNames {
         let device = start(tag(keyID))
         return CounterNames(
@@ -47,7 +47,7 @@ struct RedisKeyLayout {
             spent: device + Self.spentSuffix + tag(challenge))
     }
 
-    /// Those of one device and a challenge that lies by itself.
+    /// The names of one device and of a challenge that lies by itself.
     func names(_ keyID: KeyID, freeChallenge challenge: Bytes16) -> CounterNames {
         let deviceTag = tag(keyID)
         let device = start(deviceTag)
@@ -56,7 +56,7 @@ struct RedisKeyLayout {
             spent: start(tag(challenge)) + Self.spentSuffix + deviceTag)
     }
 
-    /// What gateways count together, of one half of a window.
+    /// The name of what gateways count together, for one half of a window.
     func tally(_ name: Bytes16, half: Int64) -> [UInt8] {
         start(tag(name)) + Array("}:signal:\(half)".utf8)
     }
@@ -78,7 +78,7 @@ struct RedisKeyLayout {
     }
 }
 
-/// What one call of the counter script names.
+/// The names in one call of the counter script.
 struct CounterNames {
     let revoked: [UInt8]
     let state: [UInt8]

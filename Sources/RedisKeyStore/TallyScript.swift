@@ -46,7 +46,7 @@ enum TallyScript {
         return command
     }
 
-    /// Nil for an answer that makes no sense.
+    /// The counts in a reply. Nil for an answer that makes no sense.
     static func counts(_ reply: RedisReply, of tally: SharedTally) -> SharedCounts? {
         guard case .array(let parts) = reply, parts.count == 2,
             case .bulk(let current) = parts[0], case .bulk(let previous) = parts[1]

@@ -2,8 +2,8 @@ import CSQLite
 
 extension Connection {
     /// Reads every page and checks that they fit together (`PRAGMA quick_check`; not that indexes
-    /// agree with their tables). Returns SQLite's first words about what is damaged, nil where
-    /// nothing is.
+    /// agree with their tables). Returns SQLite's first words about what is damaged, nil if nothing
+    /// is.
     public func damage() throws(SQLiteError) -> String? {
         do throws(SQLiteError) {
             let words = try text("PRAGMA quick_check(1)") ?? ""
@@ -26,7 +26,7 @@ extension Connection {
             throw unsafe lastError(
                 of: target.handle, status: sqlite3_extended_errcode(target.handle))
         }
-        // All pages in one step: in several, each write of another process would begin it anew.
+        // All pages in one step: in several, each write of another process would restart it.
         let status = unsafe sqlite3_backup_step(backup, -1)
         let ending = unsafe sqlite3_backup_finish(backup)
         guard status == SQLITE_DONE else {

@@ -3,11 +3,11 @@ import CSQLite
 /// One connection to a database file. Used by one thread at a time.
 @safe
 public final class Connection {
-    /// How to open a file. None of these creates one: see
+    /// The options of opening a file. None of them creates one: see
     /// ``DatabaseFile/create(path:mustBeNew:build:)``.
     public struct Options: Sendable {
         public var isReadOnly = false
-        /// How long to wait for another connection's lock.
+        /// How long to wait for another connection's lock, in milliseconds.
         public var busyMillisecondsMax: Int32 = 5_000
         /// The page cache: memory does not grow with the database.
         public var cacheByteCount = 8 * 1024 * 1024
@@ -17,7 +17,7 @@ public final class Connection {
         public init() {}
     }
 
-    /// How a transaction begins.
+    /// The way in which a transaction begins.
     public enum TransactionKind: Sendable {
         /// Reads now; the first write may find the database locked.
         case deferred
@@ -115,7 +115,7 @@ public final class Connection {
         try execute(kind == .immediate ? "BEGIN IMMEDIATE" : "BEGIN")
     }
 
-    /// On failure the transaction is still to be rolled back.
+    /// Commits the transaction. After a failure the caller still has to roll it back.
     public func commit() throws(SQLiteError) { try execute("COMMIT") }
 
     /// Undoes the open transaction, if any. A failure leaves nothing to undo.
@@ -139,7 +139,7 @@ public final class Connection {
         }
     }
 
-    /// Switches to write-ahead logging. False where the file system does not allow it.
+    /// Switches to write-ahead logging. False if the file system does not allow it.
     public func enableWriteAheadLog() throws(SQLiteError) -> Bool {
         try text("PRAGMA journal_mode = WAL") == "wal"
     }

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// What SQLite answered to a call that failed ("Result and Error Codes" of its documentation).
+/// The error of a call to SQLite ("Result and Error Codes" of its documentation).
 public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The primary result code.
     public let code: Int32
@@ -19,7 +19,7 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     public var isCorrupt: Bool { code == SQLITE_CORRUPT || code == SQLITE_NOTADB }
-    /// Not a database at all, or an encrypted one.
+    /// Whether the file is not a database at all, or an encrypted one.
     public var isNotADatabase: Bool { code == SQLITE_NOTADB }
     /// Another connection holds the lock, and held it for the whole busy timeout.
     public var isBusy: Bool { code == SQLITE_BUSY || code == SQLITE_LOCKED }

@@ -124,7 +124,7 @@ public final class Statement {
     /// 0 for NULL.
     public func integer(_ column: Int32) -> Int64 { unsafe sqlite3_column_int64(handle, column) }
 
-    /// Nil for NULL; broken UTF-8 is repaired.
+    /// The text of a column, or nil for NULL. Broken UTF-8 is repaired.
     public func text(_ column: Int32) -> String? {
         guard let start = unsafe sqlite3_column_text(handle, column) else { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))
@@ -132,7 +132,7 @@ public final class Statement {
         return unsafe String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Nil for NULL.
+    /// The bytes of a column, or nil for NULL.
     public func blob(_ column: Int32) -> [UInt8]? {
         guard !isNull(column) else { return nil }
         guard let start = unsafe sqlite3_column_blob(handle, column) else { return [] }
@@ -140,7 +140,7 @@ public final class Statement {
         return unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: count))
     }
 
-    /// Nil unless the column holds exactly 32 bytes.
+    /// The 32 bytes of a column. Nil unless it holds exactly that many.
     public func bytes32(_ column: Int32) -> Bytes32? {
         guard let start = unsafe sqlite3_column_blob(handle, column) else { return nil }
         let count = Int(unsafe sqlite3_column_bytes(handle, column))

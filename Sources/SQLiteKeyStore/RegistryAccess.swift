@@ -1,14 +1,14 @@
 import KeyStore
 import SQLite
 
-/// One thread's connection to the file: opened when something is first asked, and anew after a
+/// One thread's connection to the file: opened when something is first asked, and again after a
 /// failure that the connection may not survive, so that service resumes when the file works again.
 final class RegistryAccess {
     private let path: String
     private let options: Connection.Options
     private var current: RegistryTables?
-    /// What to do with each connection before it is used; `isReplaced` where the path leads to
-    /// another file than the last one.
+    /// The preparation of each connection before it is used; `isReplaced` says that the path leads
+    /// to another file than before.
     private let begin: (RegistryTables, _ isReplaced: Bool) throws(SQLiteError) -> Void
     private var isReplaced = false
 
@@ -31,7 +31,7 @@ final class RegistryAccess {
         }
         if let current { return .success(current) }
         do throws(RegistryOpenError) {
-            // Never made anew: an empty registry would turn every known key into an unknown one.
+            // Never made again: an empty registry would turn every known key into an unknown one.
             let opened = try RegistryFile.open(
                 path: path, createsIfMissing: false, options: options)
             do throws(SQLiteError) {
@@ -47,7 +47,7 @@ final class RegistryAccess {
         }
     }
 
-    /// Opens anew next time, where the error is one of the file and not of what was asked.
+    /// Opens again next time, where the error is one of the file and not of what was asked.
     func note(_ error: SQLiteError) { if error.callsForReopening { current = nil } }
 
     func close() { current = nil }

@@ -2,7 +2,7 @@ import SQLite
 
 /// Why a registry file cannot be used. Nothing was written to it.
 public enum RegistryOpenError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// There is no file, and none was to be made.
+    /// The file does not exist, and none was to be created.
     case missing(path: String)
     /// The directory of the file is missing or refuses new files.
     case directory(path: String, reason: String)

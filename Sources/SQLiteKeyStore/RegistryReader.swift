@@ -11,7 +11,7 @@ final class RegistryReader {
     private static let changePollInterval = Duration.milliseconds(250)
     /// Changed keys named one by one; a million bytes of ids would help nobody.
     private static let namedChangeCountMax = 1000
-    /// Readers meet a lock only while another process mends or removes the log.
+    /// Readers meet a lock only while another process repairs or removes the log.
     private static let busyMillisecondsMax: Int32 = 100
 
     private let queue: RegistryQueue

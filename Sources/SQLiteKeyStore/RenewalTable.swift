@@ -4,7 +4,7 @@ import Crypto
 import KeyStore
 import SQLite
 
-/// What is known of receipts, and when each is to be renewed, on one connection.
+/// The facts that are known about receipts, and the times of their renewal, on one connection.
 final class RenewalTable {
     private let selectState: Statement
     private let insertState: Statement
@@ -132,7 +132,7 @@ final class RenewalTable {
 
     func delete(_ keyID: KeyID) throws(SQLiteError) { try run(deleteState, keyID) }
 
-    /// Those of `countMax` keys behind `after`.
+    /// Adopts the receipts of `countMax` keys that come after `after`.
     func adopt(after: KeyID?, countMax: Int) throws(SQLiteError) -> AdoptedReceipts {
         defer { selectEnds.reset() }
         // No bytes are before every key.
@@ -220,7 +220,7 @@ final class RenewalTable {
         return try selectTerm.step() && selectTerm.integer(0) == term
     }
 
-    /// False where the key is not due any more as it was read.
+    /// False if the key is not due any more as it was read.
     func write(_ write: RenewalWrite, _ connection: Connection) throws(SQLiteError) -> Bool {
         defer { updateState.reset() }
         try updateState.bind(1, blob: write.keyID.digest)

@@ -13,8 +13,8 @@ public final class SQLiteRegistry: QueuedRegistry {
     public struct Options: Hashable, Sendable {
         /// Look-ups that may wait, and as many writes; one more is refused at once.
         public var queueCountMax = 10_000
-        /// How long a write waits for another process's lock: less than a request waits for it
-        /// (`timeouts.registry`), so that whoever asks hears what became of it.
+        /// How long a write waits for another process's lock, in milliseconds: less than a request
+        /// waits for it (`timeouts.registry`), so that the caller learns the outcome.
         public var busyMillisecondsMax: Int32 = 4_000
         /// SQLite's page cache, of each of two connections: memory does not grow with the number of
         /// keys.

@@ -5,10 +5,10 @@ import Crypto
 /// certificate is not revoked, so that clients need not ask.
 public struct OCSPStaple: Hashable, Sendable {
     public let der: [UInt8]
-    /// Seconds since 1970 after which it must not be sent; nil where it names no end.
+    /// Seconds since 1970 after which it must not be sent; nil if it names no end.
     public let nextUpdate: Int64?
 
-    /// Of the certificate that it is about, big-endian.
+    /// The serial number of the certificate that the response is about, big-endian.
     private let serialNumber: [UInt8]
 
     /// Reads a successful response about one certificate; the signature is for clients to check.
@@ -47,6 +47,6 @@ public struct OCSPStaple: Hashable, Sendable {
     /// Whether it is about the certificate of `identity`.
     public func isAbout(_ identity: TLSIdentity) -> Bool { serialNumber == identity.serialNumber }
 
-    /// By this machine's clock, now.
+    /// Whether the response has expired by this machine's clock.
     public var isExpired: Bool { nextUpdate.map { Int64(time(nil)) > $0 } ?? false }
 }

@@ -68,7 +68,7 @@ public final class TLSAuthorities: @unchecked Sendable {
         }
     }
 
-    /// Where systems keep the authorities that they trust, in one file: Debian and Alpine, Fedora,
+    /// The files in which systems keep the authorities that they trust: Debian and Alpine, Fedora,
     /// openSUSE, the BSDs. A directory of hashed names would be read during handshakes.
     public static let systemBundlePaths = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",

@@ -1,9 +1,10 @@
 import COpenSSL
 import Crypto
 
-/// What the gateway expects of servers that it connects to.
+/// The gateway's expectations of servers that it connects to.
 public struct TLSClientConfiguration: Hashable, Sendable {
-    /// Who may vouch for them; nil to believe anyone, which protects from nothing but listeners.
+    /// The authorities that may vouch for servers, or nil to believe anyone, which protects only
+    /// from passive eavesdroppers.
     public var authorities: TLSAuthorities?
     /// Shown to servers that ask for a certificate.
     public var identity: TLSIdentity?

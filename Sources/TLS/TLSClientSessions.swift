@@ -28,7 +28,7 @@ public final class TLSClientSessions {
     /// The newest last.
     private var kept: [Kept] = []
 
-    /// As ``TLSSession/init(client:serverName:isAddress:descriptor:)``.
+    /// Makes a session, as ``TLSSession/init(client:serverName:isAddress:descriptor:)`` does.
     public init(_ context: TLSClientContext, serverName: String, isAddress: Bool) {
         self.context = context
         self.serverName = serverName
@@ -76,7 +76,7 @@ public final class TLSClientSessions {
         kept.append(unsafe Kept(copy, checkedAt: checkedAt))
     }
 
-    /// From the last look at the server's certificate.
+    /// The longest time from the last check of the server's certificate.
     static let lifetimeMax = Duration.seconds(3600)
     /// About 3 KiB each. Connections come and go, and each leaves as many as it takes: so many may
     /// begin at once.

@@ -15,7 +15,7 @@ public struct TLSFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case truncated
         /// The connection itself failed.
         case network
-        /// What came is no TLS at all, HTTP without TLS for one.
+        /// The bytes are no TLS at all, but for example HTTP without TLS.
         case notTLS
         case version
         /// No cipher, group or signature algorithm in common.

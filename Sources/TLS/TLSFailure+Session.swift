@@ -2,7 +2,7 @@ import COpenSSL
 import Crypto
 
 extension TLSFailure {
-    /// What OpenSSL reports about a call that failed; empties its error queue.
+    /// Reads OpenSSL's report about a call that failed, and empties its error queue.
     static func read(_ result: sallyport_tls_result, of session: OpaquePointer) -> TLSFailure {
         if result.error == SSL_ERROR_SYSCALL {
             ErrorQueue.clear()

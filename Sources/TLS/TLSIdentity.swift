@@ -15,10 +15,10 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 
     public let keyKind: KeyKind
-    /// The DNS names it is for, in lower case, `*.example.com` among them; where it has none, the
+    /// The DNS names it is for, in lower case, `*.example.com` among them; if it has none, the
     /// subject's common name.
     public let names: [String]
-    /// Of its issuer's choice, big-endian.
+    /// The serial number that the issuer chose, big-endian.
     let serialNumber: [UInt8]
     /// Seconds since 1970; the certificate is valid from this second...
     public let notBefore: Int64
@@ -95,7 +95,7 @@ public final class TLSIdentity: @unchecked Sendable {
         case expired
     }
 
-    /// By this machine's clock, now.
+    /// The validity of the certificate by this machine's clock.
     public var validity: Validity {
         let now = Int64(time(nil))
         if now < notBefore { return .notYet }

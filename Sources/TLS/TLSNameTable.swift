@@ -6,7 +6,7 @@ struct TLSNameTable {
     /// no server, or one that no certificate is for.
     private(set) var choices: [[Int]] = []
     private var exact: [String: Int] = [:]
-    /// By what follows the `*`: `.example.com`.
+    /// The certificates of wildcard names, by what follows the `*`: `.example.com`.
     private var wildcards: [String: Int] = [:]
 
     init(_ certificates: [(names: [String], kind: TLSIdentity.KeyKind)]) {
@@ -24,7 +24,7 @@ struct TLSNameTable {
         }
     }
 
-    /// The choice for a name in any case; nil where no certificate is for it.
+    /// The choice for a name in any case; nil if no certificate is for it.
     func choice(for serverName: String) -> Int? {
         let name = serverName.lowercased()
         if let index = exact[name] { return index }

@@ -1,9 +1,9 @@
 import COpenSSL
 import Crypto
 
-/// What authorities have taken back: their certificate revocation lists (RFC 5280 section 5).
+/// The certificate revocation lists of authorities (RFC 5280 section 5).
 ///
-/// Nothing changes it after `init`.
+/// Nothing changes them after `init`.
 @safe
 public final class TLSRevocations: @unchecked Sendable {
     /// As PEM text: the authorities read it again into a store of theirs.
@@ -11,7 +11,7 @@ public final class TLSRevocations: @unchecked Sendable {
     /// Seconds since 1970. After that the list that ends first says nothing any more, and the
     /// certificates of its authority are refused.
     public let nextUpdate: Int64
-    /// Of the authorities whose lists they are, in DER.
+    /// The authorities whose lists they are, in DER.
     private let issuers: [[UInt8]]
 
     /// The lists of a PEM text, at least one; other blocks are passed over.
@@ -19,7 +19,7 @@ public final class TLSRevocations: @unchecked Sendable {
         var nextUpdate = Int64.max
         var issuers: [[UInt8]] = []
         try unsafe Self.read(pem) { list throws(TLSError) in
-            // RFC 5280 section 5.1.2.5: it must be there, and without it a list is good for ever.
+            // RFC 5280 section 5.1.2.5: it must be there, and without it a list is good forever.
             guard let next = unsafe X509Fields.seconds(X509_CRL_get0_nextUpdate(list)) else {
                 throw TLSError("a revocation list does not say until when it holds")
             }
@@ -32,7 +32,7 @@ public final class TLSRevocations: @unchecked Sendable {
         self.issuers = issuers
     }
 
-    /// By this machine's clock, now.
+    /// Whether a list has expired by this machine's clock.
     public var isExpired: Bool { Int64(time(nil)) > nextUpdate }
 
     /// Whether there is a list of the authority whose certificate this is.

@@ -50,7 +50,7 @@ func protocolIsChosen(
 }
 
 /// Seals or opens a session ticket: 0 says that no key of ours made it, 2 that it should be made
-/// anew (SSL_CTX_set_tlsext_ticket_key_evp_cb(3)).
+/// again (SSL_CTX_set_tlsext_ticket_key_evp_cb(3)).
 func ticketIsHandled(
     _ session: OpaquePointer?, _ name: UnsafeMutablePointer<UInt8>?,
     _ iv: UnsafeMutablePointer<UInt8>?, _ cipher: OpaquePointer?, _ mac: OpaquePointer?,

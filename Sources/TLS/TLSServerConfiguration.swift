@@ -1,4 +1,4 @@
-/// What a listener offers to its clients.
+/// The TLS settings that a listener offers to its clients.
 public struct TLSServerConfiguration: Hashable, Sendable {
     public struct Certificate: Hashable, Sendable {
         public var identity: TLSIdentity
@@ -26,14 +26,17 @@ public struct TLSServerConfiguration: Hashable, Sendable {
         }
     }
 
-    /// At least one; the first serves clients that name no server, or an unknown one.
+    /// The certificates, at least one. The first also serves clients that name no server, or an
+    /// unknown one.
     public var certificates: [Certificate]
     public var minimumVersion = TLSVersion.tls12
-    /// Of TLS 1.2, in OpenSSL's form: what Mozilla calls intermediate, without finite-field groups.
+    /// The ciphers of TLS 1.2 in OpenSSL's form: those that Mozilla calls intermediate, without
+    /// finite-field groups.
     public var ciphers = Self.defaultCiphers
-    /// Of TLS 1.3, in OpenSSL's form.
+    /// The cipher suites of TLS 1.3 in OpenSSL's form.
     public var cipherSuites = Self.defaultCipherSuites
-    /// In OpenSSL's form; one with a `?` before it is left out where OpenSSL does not have it.
+    /// The groups in OpenSSL's form. One with a `?` before it is left out if OpenSSL does not have
+    /// it.
     public var groups = Self.defaultGroups
     /// Application protocols in the order of preference (RFC 7301).
     public var protocols: [String] = []

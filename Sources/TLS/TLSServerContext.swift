@@ -42,7 +42,7 @@ public final class TLSServerContext: @unchecked Sendable {
         }
     }
 
-    /// For clients whose server name is not known yet.
+    /// The context of clients whose server name is not known yet.
     var initial: OpaquePointer { unsafe contexts[0] }
 
     private func configure(_ context: OpaquePointer, _ choice: [Int]) throws(TLSError) {
@@ -65,7 +65,7 @@ public final class TLSServerContext: @unchecked Sendable {
     }
 
     private func setClientCertificates(in context: OpaquePointer) throws(TLSError) {
-        // A session is resumed only where its client was, or was not, asked in the same way.
+        // A session is resumed only if its client was, or was not, asked in the same way.
         var identifier: [UInt8] = Array("sallyport".utf8)
         if let clients = configuration.clientCertificates {
             let mode =
@@ -84,7 +84,7 @@ public final class TLSServerContext: @unchecked Sendable {
         }
     }
 
-    /// The response to staple beside `certificate`; nil where there is none that is still valid.
+    /// The response to staple beside `certificate`; nil if there is none that is still valid.
     func staple(for certificate: OpaquePointer?) -> [UInt8]? {
         guard let certificate = unsafe certificate else { return nil }
         let match = configuration.certificates.first {

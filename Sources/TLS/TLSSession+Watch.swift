@@ -1,8 +1,8 @@
 public import EventLoop
 
 extension TLSSession {
-    /// One step of the handshake. `watch` waits for what the next step needs, and for nothing once
-    /// the handshake is complete.
+    /// Takes one step of the handshake. `watch` waits for what the next step needs, and for nothing
+    /// once the handshake is complete.
     public func handshake(on watch: Watch) -> TLSHandshakeOutcome {
         let outcome = handshake()
         switch outcome {

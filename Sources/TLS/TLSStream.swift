@@ -7,7 +7,7 @@ import EventLoop
 final class TLSStream: ReadinessHandler {
     let session: TLSSession
     private let watch: Watch
-    /// Not held: it owns the transport.
+    /// The handler. It is not held, because it owns the transport.
     private unowned(unsafe) var heldHandler: (any ReadinessHandler)?
     var handler: (any ReadinessHandler)? {
         get { unsafe heldHandler }
@@ -20,12 +20,12 @@ final class TLSStream: ReadinessHandler {
         case changes
     }
 
-    /// What the connection waits for.
+    /// The readiness that the connection waits for.
     var interest = Interest.none { didSet { update() } }
     var isWriting = false { didSet { update() } }
     private var readAwaitsWriting = false
     private var writeAwaitsReading = false
-    /// What still comes is read past this stream.
+    /// Whether what still comes is read past this stream.
     private var isBypassed = false
     private var isEnded = false
     private(set) var failure: TLSFailure?
@@ -92,7 +92,7 @@ final class TLSStream: ReadinessHandler {
         if isReading { offerBuffered() }
     }
 
-    /// What OpenSSL holds already makes no event of the descriptor.
+    /// Offers bytes that OpenSSL already holds: they make no event of the descriptor.
     private func offerBuffered() {
         if session.hasBuffered, !isBypassed, !readAwaitsWriting { watch.repeatReading() }
     }

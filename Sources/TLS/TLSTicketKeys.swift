@@ -39,11 +39,11 @@ final class TLSTicketKey: @unchecked Sendable {
 public final class TLSTicketKeys: Sendable {
     private struct Ring {
         var keys: [TLSTicketKey]
-        /// Nil where the operator rotates them.
+        /// The time of the next rotation, or nil if the operator rotates the keys.
         var rotatesAt: MonotonicInstant?
     }
 
-    /// How long a ticket can be used, and how long a key made here seals.
+    /// How long a ticket can be used, and how long a key that was made here seals.
     public let lifetime: Duration
     private let ring: Locked<Ring>
 
@@ -74,7 +74,7 @@ public final class TLSTicketKeys: Sendable {
 
     var sealing: TLSTicketKey { ring.withLock { $0.keys[0] } }
 
-    /// The key of that name, and whether a ticket that it opens should be sealed anew.
+    /// The key of that name, and whether a ticket that it opens should be sealed again.
     func opening(_ name: UnsafePointer<UInt8>) -> (key: TLSTicketKey, isOld: Bool)? {
         let keys = ring.withLock { $0.keys }
         for (index, key) in keys.enumerated()

@@ -12,7 +12,7 @@ public enum TLSVersion: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// As access logs name it.
+    /// The version's name in access logs.
     public var name: StaticString {
         switch self {
         case .tls12: "TLSv1.2"

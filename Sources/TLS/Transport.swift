@@ -4,22 +4,22 @@ public import EventLoop
 /// A connection's byte stream: its descriptor as it is, or TLS over it. Whoever holds it reads,
 /// writes, waits and closes without knowing which.
 public struct Transport {
-    /// How a connection ends.
+    /// The way in which a connection ends.
     public enum Ending {
         /// Everything was said: a TLS peer is told so.
         case complete
         /// Something is missing: no `close_notify`, so that a TLS peer can tell.
         case cut
-        /// As `cut`, and the peer sees a reset.
+        /// Like `cut`, but the peer sees a reset.
         case reset
     }
 
-    /// For questions to the kernel; nobody else reads or writes it.
+    /// The descriptor, for questions to the kernel. Nobody else reads or writes it.
     public let descriptor: Int32
     private let watch: Watch
     private let tls: TLSStream?
 
-    /// Without TLS.
+    /// Makes a transport without TLS.
     public init(loop: EventLoop, descriptor: Int32) {
         self.descriptor = descriptor
         watch = Watch(loop: loop, descriptor: descriptor)
@@ -41,12 +41,12 @@ public struct Transport {
         tls = TLSStream(session: session, watch: watch)
     }
 
-    /// Whom to tell of readiness. Not held: it owns the transport.
+    /// Sets the handler of readiness. It is not held, because it owns the transport.
     public func setHandler(_ handler: any ReadinessHandler) {
         if let tls { tls.handler = handler } else { watch.handler = handler }
     }
 
-    /// Nil without TLS.
+    /// The TLS session, or nil without TLS.
     public var session: TLSSession? { tls?.session }
 
     // MARK: bytes
@@ -58,7 +58,7 @@ public struct Transport {
         return Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
     }
 
-    /// What still comes, undeciphered, after ``shutdownWrite()``.
+    /// Discards what still comes, undeciphered, after ``shutdownWrite()``.
     public func discard(into buffer: inout ByteBuffer, atMost byteCountMax: Int) -> ReadOutcome {
         tls?.bypass()
         return Socket.read(descriptor, into: &buffer, atMost: byteCountMax)
@@ -103,8 +103,8 @@ public struct Transport {
     /// Whether nobody will take what is sent (``Socket/isGone(_:)``).
     public var isGone: Bool { Socket.isGone(descriptor) }
 
-    /// What may still be read although nothing more comes. Over TLS it is a little too much, for it
-    /// is counted as it was enciphered, and OpenSSL may hold the rest of a record.
+    /// How many bytes may still be read although nothing more comes. Over TLS it is a little too
+    /// much: it counts enciphered bytes, and OpenSSL may hold the rest of a record.
     public var unreadByteCount: Int {
         let held = tls?.session.hasBuffered == true ? Self.recordByteCountMax : 0
         return Socket.unreadByteCount(descriptor) + held
@@ -112,7 +112,7 @@ public struct Transport {
 
     private static let recordByteCountMax = 16 * 1024
 
-    /// What was written and the peer has not taken (``Socket/queuedByteCount(_:)``).
+    /// How many written bytes the peer has not taken (``Socket/queuedByteCount(_:)``).
     public var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
 
     public func enableWriting() {

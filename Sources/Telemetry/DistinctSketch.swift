@@ -1,12 +1,12 @@
-/// How many different things were seen, in 256 bytes and within some 7 %: HyperLogLog (Flajolet,
-/// Fusy, Gandouet, Meunier 2007), which counts exactly as a rule while they are few.
+/// Counts how many different things were seen, in 256 bytes and within some 7 %, by HyperLogLog
+/// (Flajolet, Fusy, Gandouet, Meunier 2007). While they are few the count is usually exact.
 public struct DistinctSketch: Sendable {
-    /// Of each register, the longest run of zeros that began a hash, and one.
+    /// The registers: in each, one more than the longest run of zeros that began a hash.
     private var registers = InlineArray<256, UInt8>(repeating: 0)
 
     public init() {}
 
-    /// Adds what has this hash; true where the estimate may have grown. The bits of a hash must be
+    /// Adds what has this hash; true if the estimate may have grown. The bits of a hash must be
     /// even.
     public mutating func add(_ hash: UInt64) -> Bool {
         let (index, rank) = Self.register(of: hash)
@@ -21,14 +21,15 @@ public struct DistinctSketch: Sendable {
         return (UInt8(truncatingIfNeeded: hash), UInt8(zeroCount + 1))
     }
 
-    /// Of registers that were kept elsewhere; empty for none. Nil for another number of them.
+    /// Restores registers that were kept elsewhere; empty for none. Nil for another number of
+    /// registers.
     public init?(registers: [UInt8]) {
         if registers.isEmpty { return }
         guard registers.count == 256 else { return nil }
         for index in 0..<256 { self.registers[index] = registers[index] }
     }
 
-    /// What either has seen.
+    /// The sketch of everything that either has seen.
     public func union(_ other: DistinctSketch) -> DistinctSketch {
         var union = self
         for index in 0..<256 where other.registers[index] > union.registers[index] {
@@ -52,8 +53,8 @@ public struct DistinctSketch: Sendable {
     /// alpha of the paper for 256 registers.
     private static let bias = 0.7213 / (1 + 1.079 / 256)
 
-    /// By the number of empty registers: how many things it takes on average to leave so few, which
-    /// is what linear counting approximates by a logarithm (the coupon collector's problem).
+    /// The counts by the number of empty registers: how many things it takes on average to leave so
+    /// few, which linear counting approximates by a logarithm (the coupon collector's problem).
     private static let fewCounts: [Int] = {
         var counts = [Int](repeating: 0, count: 257)
         var sum = 0.0

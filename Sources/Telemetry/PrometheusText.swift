@@ -1,6 +1,6 @@
 public import Bytes
 
-/// What a metric's number means to Prometheus.
+/// The meaning of a metric's number to Prometheus.
 public enum MetricKind: Sendable {
     case counter
     case gauge
@@ -47,7 +47,7 @@ public struct PrometheusText: ~Copyable {
         }
     }
 
-    /// One sample of the family begun last.
+    /// Writes one sample of the family begun last.
     public mutating func sample(_ labels: [Label] = [], _ value: UInt64) {
         appendName(suffix: "", labels, bound: nil)
         buffer.append(decimal: value)

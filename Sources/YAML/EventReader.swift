@@ -20,7 +20,7 @@ struct EventReader: ~Copyable {
         let mark: YAMLMark
     }
 
-    /// On the heap: libyaml keeps pointers into the struct.
+    /// The parser, on the heap because libyaml keeps pointers into the struct.
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let text: UnsafeMutableBufferPointer<UInt8>
 

@@ -15,7 +15,7 @@ public struct YAMLError: Error, Hashable, Sendable, CustomStringConvertible {
         /// A key that is a list or a mapping.
         case complexKey
         case tabIndentation
-        /// As the parser says it.
+        /// A syntax error, in the parser's words.
         case syntax(String)
         case outOfMemory
     }

@@ -19,7 +19,7 @@ public struct YAMLNode: Hashable, Sendable {
         /// The text after YAML's own escapes; `isPlain` where it was not quoted.
         case scalar(String, isPlain: Bool)
         case sequence([YAMLNode])
-        /// In the order of the text. Keys are scalars; one may occur twice.
+        /// A mapping, in the order of the text. Keys are scalars, and one may occur twice.
         case mapping([YAMLEntry])
     }
 

@@ -1,6 +1,6 @@
 import RedisKeyStore
 
-/// What `doctor` prints, a line for each check as it ends.
+/// Prints the report of `doctor`, a line for each check as it ends.
 final class DoctorReport {
     private(set) var hasFailures = false
 

@@ -6,7 +6,7 @@ import JSON
 import KeyStore
 import Settings
 
-/// A key record as one line of JSON: the Contract's members, and what else is known.
+/// A key record as one line of JSON: what operators are promised, and what else is known.
 enum KeyLine {
     /// `bitNames`: what the bits of the device are called; by Apple's names another configuration
     /// reads them, too.
@@ -53,7 +53,7 @@ enum KeyLine {
         return String(decoding: buffer.readable.array, as: UTF8.self)
     }
 
-    /// For whom the key was used; not read back.
+    /// Writes the users for whom the key was used; they are not read back.
     private static func write(_ users: [KeyUser], to writer: inout JSONWriter) {
         guard !users.isEmpty else { return }
         writer.beginArray("users")
@@ -120,7 +120,7 @@ enum KeyLine {
         return record
     }
 
-    /// Of an erased key there is nothing but its id and its counter.
+    /// Reads the line of an erased key, which holds only its id and its counter.
     private static func erased(
         _ keyID: KeyID, _ members: [String: JSONValue]
     ) throws(Failure) -> KeyRecord {

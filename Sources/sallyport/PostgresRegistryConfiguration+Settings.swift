@@ -5,7 +5,7 @@ import Settings
 import TLS
 
 extension PostgresRegistryConfiguration {
-    /// What the settings say of a registry in PostgreSQL.
+    /// The configuration that the settings of a registry in PostgreSQL describe.
     init(_ settings: PostgresSettings, queueCountMax: Int) {
         var connection = PostgresConfiguration(
             hosts: settings.hosts.map { .init(name: $0.name, port: $0.port) })

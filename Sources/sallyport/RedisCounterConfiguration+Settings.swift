@@ -4,7 +4,7 @@ import Settings
 import TLS
 
 extension RedisCounterConfiguration {
-    /// What the settings say of Redis.
+    /// The configuration that the settings of Redis describe.
     init(_ settings: RedisSettings) throws(TLSError) {
         let place = settings.place
         var connection = RedisConfiguration(

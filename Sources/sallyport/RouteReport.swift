@@ -2,7 +2,7 @@ import HTTP
 import Policy
 import Settings
 
-/// What one listener does with it.
+/// The result of a request at one listener.
 struct RouteReport {
     private let request: AskedRequest
     private let listener: ListenerSettings

@@ -17,7 +17,7 @@ enum SecretKeyFiles {
     }
 
     /// The secret behind pseudonyms. 32 bytes each; the first makes them, those of every one are
-    /// recognised. None where it is derived from the secret of challenges.
+    /// recognised. None if it is derived from the secret of challenges.
     static func pseudonymKeys(for settings: Settings) throws -> [[UInt8]] {
         if let path = settings.secrets.pseudonymKeyFile { return try read(path) }
         guard let path = pseudonymPath(settings) else { return [] }
@@ -33,7 +33,7 @@ enum SecretKeyFiles {
         }
     }
 
-    /// The same for the secret behind pseudonyms.
+    /// Reads the file of the secret behind pseudonyms, to see that it can be read.
     static func readPseudonymKeys(for settings: Settings) throws {
         if let path = settings.secrets.pseudonymKeyFile {
             _ = try read(path)
@@ -46,7 +46,8 @@ enum SecretKeyFiles {
         if File.exists(path) { _ = try read(path) }
     }
 
-    /// For commands: nothing is made, which the gateway's user might not be able to read.
+    /// Reads the keys for commands: none is made, which the gateway's user might not be able to
+    /// read.
     static func pseudonyms(for settings: Settings) throws -> Pseudonyms {
         let path = settings.secrets.pseudonymKeyFile ?? pseudonymPath(settings)
         let keys = try path.map(read) ?? challengeKeys(for: settings)

@@ -2,9 +2,10 @@
 ///
 /// For the gateway's log and metrics: clients are told no more than `assertion_invalid`.
 public enum AssertionFailure: Error, Hashable, Sendable {
-    /// Not an assertion's CBOR, or (under a valid signature) not an assertion's authenticator data.
+    /// The bytes are not an assertion's CBOR, or they are, with a valid signature, but its
+    /// authenticator data is not an assertion's.
     case malformed(Malformation)
-    /// Not this key's signature over this authenticator data and client data.
+    /// The signature is not this key's over this authenticator data and client data.
     case signatureInvalid
     /// Made by another app than the key was enrolled for.
     case appMismatch

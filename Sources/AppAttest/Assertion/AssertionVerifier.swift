@@ -25,8 +25,8 @@ public struct AssertionVerifier: ~Copyable {
         return try verify(assertion, nonce: nonce, publicKey: publicKey, rpIDHash: rpIDHash)
     }
 
-    /// As above for client data hashes of any length: some apps pass the client data itself, as
-    /// both of Apple's published samples do.
+    /// Verifies an assertion over a client data hash of any length. Some apps pass the client data
+    /// itself, as both of Apple's published samples do.
     public mutating func verify(
         _ object: Span<UInt8>, clientDataHashBytes: [UInt8], publicKey: P256PublicKey,
         rpIDHash: Bytes32
@@ -92,7 +92,7 @@ public struct VerifiedAssertion: Hashable, Sendable {
     public let counter: UInt32
     /// The app, by the SHA-256 of its App ID.
     public let rpIDHash: Bytes32
-    /// What iOS 27 and macOS 27 say about the app, nil from earlier systems.
+    /// What iOS 27 and macOS 27 report about the app, or nil from earlier systems.
     public let extensions: ExtensionData?
 
     fileprivate init(_ data: AuthenticatorData) {

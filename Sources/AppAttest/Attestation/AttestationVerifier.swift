@@ -110,11 +110,11 @@ public struct VerifiedAttestation: Hashable, Sendable {
     public let app: AppIdentity
     /// Which of Apple's services vouched for it.
     public let environment: AttestEnvironment
-    /// As it came, unverified: the nonce does not cover it, so a genuine attestation may carry a
-    /// damaged one. Verify it with ``ReceiptVerifier`` before keeping or sending it. Nil where the
-    /// attestation has none.
+    /// The receipt as it came, or nil if the attestation has none. It is unverified: the nonce does
+    /// not cover it, so a genuine attestation may carry a damaged one. Verify it with
+    /// ``ReceiptVerifier`` before you keep or send it.
     public let receipt: [UInt8]?
-    /// What iOS 27 and macOS 27 say about the app; empty from earlier systems.
+    /// What iOS 27 and macOS 27 report about the app; empty from earlier systems.
     public let extensions: ExtensionData
     /// The first second of the leaf's validity, since 1970.
     public let leafNotBefore: Int64
@@ -122,13 +122,13 @@ public struct VerifiedAttestation: Hashable, Sendable {
     public let leafNotAfter: Int64
     /// The key's access control list (extension 1.2.840.113635.100.8.6), from iOS 26.2 on.
     public let accessControl: [UInt8]?
-    /// What ``accessControl`` says where the key is a Mac's.
+    /// The security of the Mac that made the key, as ``accessControl`` states it.
     public let macSecurity: MacSecurity
     /// The leaf's extension 1.2.840.113635.100.8.7, empty on the oldest systems.
     public let systemVersion: SystemVersion
 
-    /// When the receipt that came with it can have been made: with the leaf, whose life had begun,
-    /// and not after `now`.
+    /// The interval, in seconds since 1970, in which the attestation's receipt can have been made:
+    /// at the same time as the leaf, within its validity, and not after `now`.
     public func receiptCreation(upTo now: Int64, skewSeconds: Int64) -> ClosedRange<Int64> {
         let first = leafNotBefore - skewSeconds
         return first...max(first, min(leafNotAfter, now) + skewSeconds)

@@ -1,14 +1,14 @@
 package import Bytes
 import Crypto
 
-/// What App Attest's leaf certificates say in Apple's own extensions.
+/// Reads Apple's own extensions from App Attest's leaf certificates.
 package enum LeafCertificate {
     static let nonceOID = "1.2.840.113635.100.8.2"
     static let appInformationOID = "1.2.840.113635.100.8.5"
     static let accessControlOID = "1.2.840.113635.100.8.6"
     static let systemVersionOID = "1.2.840.113635.100.8.7"
     static let extendedKeyUsageOID = "2.5.29.37"
-    /// Of the App ID in the extension of ``appInformationOID``.
+    /// The tag of the App ID in the extension of ``appInformationOID``.
     static let appIDTag: UInt32 = 1204
     /// 1.2.840.113635.100.4.24, in the leaves of iOS 26.3 and later.
     private static let appAttestUsage: [UInt8] = [
@@ -58,7 +58,7 @@ package enum LeafCertificate {
         return octets.array
     }
 
-    /// The text under context tag `tag` of a sequence of tagged octet strings; nil where absent.
+    /// The text under context tag `tag` of a sequence of tagged octet strings; nil if absent.
     static func text(in extensionValue: [UInt8], tag: UInt32) -> String? {
         var outer = DERReader(extensionValue.span)
         guard let sequence = outer.read(.sequence) else { return nil }
@@ -75,13 +75,13 @@ package enum LeafCertificate {
     }
 }
 
-/// What the leaf says of the operating system (extension 1.2.840.113635.100.8.7; empty on some).
+/// The operating system that the leaf names (extension 1.2.840.113635.100.8.7; empty on some).
 public struct SystemVersion: Hashable, Sendable {
-    /// Such as `27.0`.
+    /// The system's version, such as `27.0`.
     public let version: String?
-    /// Such as `24A325b`.
+    /// The system's build, such as `24A325b`.
     public let build: String?
-    /// Such as `iphoneos`.
+    /// The system's platform, such as `iphoneos`.
     public let platform: String?
 
     init(extensionValue: [UInt8]) {

@@ -1,17 +1,17 @@
 package import Bytes
 import Crypto
 
-/// What an attestation says of the security of a Mac.
+/// The security of a Mac, as an attestation states it.
 ///
-/// Apple publishes no list of access controls; what is known is that of a Mac with System Integrity
+/// Apple publishes no list of access controls. Known are the list of a Mac with System Integrity
 /// Protection and Full Security, and that of phones, which is another. So the list is compared only
-/// where the device may be a Mac, and there anything but the known list counts as reduced.
+/// if the device may be a Mac, and then anything but the known list counts as reduced.
 ///
-/// Whether it may be one is told by the leaf, which Apple signs: the operating system's platform
-/// (extension 8.7), named by phones from iOS 18 on. Macs attest from macOS 27 on, and every leaf of
-/// the year 2026 has the list (extension 8.6). So a leaf without platform and without list is of a
-/// system before iOS 18, when no Mac could attest; one of a platform that is not known, or without
-/// one and with a list, may be a Mac's.
+/// Whether the device may be a Mac follows from the leaf, which Apple signs: from the operating
+/// system's platform (extension 8.7), which phones name from iOS 18 on. Macs attest from macOS 27
+/// on, and every leaf of the year 2026 has the list (extension 8.6). So a leaf without platform and
+/// without list is of a system before iOS 18, when no Mac could attest. A leaf of an unknown
+/// platform, or without platform but with a list, may be a Mac's.
 public enum MacSecurity: String, Sendable, CaseIterable {
     /// A phone, tablet, watch, television or headset.
     case notMac = "not_a_mac"
@@ -35,7 +35,7 @@ public enum MacSecurity: String, Sendable, CaseIterable {
             full: full)
     }
 
-    /// `digest`: SHA-256 of the list, nil where there is none that can be read.
+    /// `digest`: SHA-256 of the list, nil if there is none that can be read.
     package init(
         platform: String?, hasAccessControl: Bool, digest: Bytes32?,
         full: Bytes32 = LeafCertificate.macFullSecurityDigest

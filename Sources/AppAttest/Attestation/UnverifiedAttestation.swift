@@ -9,7 +9,8 @@ import Crypto
 struct UnverifiedAttestation {
     /// DER, leaf first.
     let certificateChain: [[UInt8]]
-    /// Not covered by the nonce, so it may be damaged or stripped in a genuine attestation.
+    /// The receipt. The nonce does not cover it, so it may be damaged or missing in a genuine
+    /// attestation.
     let receipt: [UInt8]?
     let authenticatorData: [UInt8]
     /// Names of top-level members that have no meaning here.

@@ -2,11 +2,11 @@ public import Bytes
 import CBOR
 public import Crypto
 
-/// What the authenticator signs (WebAuthn section 6.1, as App Attest uses it).
+/// The data that the authenticator signs (WebAuthn section 6.1, as App Attest uses it).
 ///
-/// Layout: `rpIdHash(32) | flags(1) | counter(4, big-endian)`; an attestation goes on with
-/// `aaguid(16) | credIdLen(2) | credId | COSE key`; both may end in one extension map. Devices set
-/// AT (0x40) in assertions that carry no credential and leave ED (0x80) clear before an extension
+/// Layout: `rpIdHash(32) | flags(1) | counter(4, big-endian)`. An attestation goes on with
+/// `aaguid(16) | credIdLen(2) | credId | COSE key`. Both may end in one extension map. Devices set
+/// AT (0x40) in assertions that carry no credential, and leave ED (0x80) clear before an extension
 /// map, so the flags say nothing about what follows: the structure is read by position alone.
 public struct AuthenticatorData: Hashable, Sendable {
     /// Names what a truncated object lacks.
@@ -19,13 +19,13 @@ public struct AuthenticatorData: Hashable, Sendable {
 
     /// SHA-256 of the App ID.
     public let rpIDHash: Bytes32
-    /// As sent. Covered by the signature, and not relied on.
+    /// The flags as sent. The signature covers them, but nothing relies on them.
     public let flags: UInt8
-    /// How many assertions the key has made; 0 in an attestation. Unsigned.
+    /// How many assertions the key has made, as an unsigned number; 0 in an attestation.
     public let counter: UInt32
     /// Present in attestations only.
     public let credential: AttestedCredential?
-    /// The trailing map (iOS 27, macOS 27), nil where there is none.
+    /// The trailing map (iOS 27, macOS 27), nil if there is none.
     public let extensions: ExtensionData?
 
     /// The fixed part that attestations and assertions share.

@@ -99,7 +99,7 @@ public enum ValidationCategory: UInt32, Sendable, CaseIterable {
     case developerID = 6
     case other = 10
 
-    /// One word for logs and headers.
+    /// The category as one word, for logs and headers.
     public var name: String {
         switch self {
         case .operatingSystem: "os"

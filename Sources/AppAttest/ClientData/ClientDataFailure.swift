@@ -1,6 +1,6 @@
 /// Why client data of the `header` shape cannot be compared with a request.
 public enum ClientDataFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Not one bounded JSON object without duplicate members.
+    /// The bytes are not one bounded JSON object without duplicate members.
     case json(String)
     /// A member that must be there is missing.
     case memberMissing(String)
@@ -25,7 +25,7 @@ public enum ClientDataFailure: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// In what a request differs from the client data that was signed for it.
+/// The part of a request that differs from the client data that was signed for it.
 public enum ClientDataMismatch: String, Error, Hashable, Sendable, CaseIterable {
     case method = "method_mismatch"
     case path = "path_mismatch"

@@ -7,7 +7,7 @@ import JSON
 /// ignored. It becomes evidence only when an assertion over the SHA-256 of exactly these bytes has
 /// been verified; until then it may be read to learn the key id and the challenge.
 public struct RequestClientData: Hashable, Sendable {
-    /// UTF-8 of the challenge; nil where there is none (a route may ask for none).
+    /// UTF-8 of the challenge; nil if there is none (a route may ask for none).
     public let challenge: [UInt8]?
     /// UTF-8 of the method, in the letters that the request line has.
     public let method: [UInt8]
@@ -15,7 +15,7 @@ public struct RequestClientData: Hashable, Sendable {
     public let path: [UInt8]
     /// UTF-8 of the query as on the wire, without its `?`.
     public let query: [UInt8]?
-    /// SHA-256 of the body, of nothing where there is none.
+    /// SHA-256 of the body, of nothing if there is none.
     public let bodyDigest: Bytes32
     /// The key that signs, where the app says so inside.
     public let keyID: KeyID?
@@ -75,7 +75,7 @@ public struct RequestClientData: Hashable, Sendable {
         return value
     }
 
-    /// The first difference between the request and what was signed, nil where there is none.
+    /// The first difference between the request and what was signed, nil if there is none.
     ///
     /// `target` is the request target in origin form, byte for byte as it came (RFC 9112 section
     /// 3.2.1). The rule for the path, with `raw` the target up to its first `?`:
@@ -121,7 +121,7 @@ extension Span where Element == UInt8 {
     }
 
     /// Whether decoding each percent-encoded byte once (RFC 3986 section 2.1) gives `plain`. False
-    /// where a `%` is not followed by two digits: what that decodes to is anybody's guess.
+    /// if a `%` is not followed by two digits: what that decodes to is anybody's guess.
     fileprivate func percentDecodedEquals(_ plain: Span<UInt8>) -> Bool {
         var index = 0
         var plainIndex = 0

@@ -18,7 +18,7 @@ struct DERTag: Hashable {
 }
 
 /// Takes DER elements off the front of a span: definite, minimal lengths (X.690 section 10.1). Nil
-/// where the next element is not DER or passes the end; never a trap.
+/// if the next element is not DER or passes the end; never a trap.
 struct DERReader: ~Escapable {
     private var bytes: ByteReader
 

@@ -3,7 +3,7 @@ import Crypto
 
 /// The usual ways in which an app and its server disagree about what is hashed.
 enum ClientDataVariant {
-    /// Says which other treatment of `clientData` satisfies `matches`; nil where none does.
+    /// Says which other form of `clientData` satisfies `matches`; nil if none does.
     static func name(of clientData: [UInt8], where matches: ([UInt8]) -> Bool) -> String? {
         candidates(clientData).first { matches($0.nonceSuffix) }?.name
     }

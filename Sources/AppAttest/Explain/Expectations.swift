@@ -1,15 +1,16 @@
 import Bytes
 public import Crypto
 
-/// What somebody who has an object explained knows about it; see ``Explanation`` for what is
-/// needed.
+/// What the caller knows about an object that is to be explained; see ``Explanation`` for what each
+/// kind needs.
 public struct Expectations: Sendable {
     /// The moment at which certificates are judged, in seconds since 1970. A receipt's chain is
     /// judged at the receipt's own creation.
     public var seconds: Int64
     /// The challenge (attestation) or client data (assertion), which is hashed here.
     public var clientData: [UInt8]?
-    /// What the app passed as client data hash, where that is known instead.
+    /// The hash that the app passed as client data hash, if that is known instead of the client
+    /// data.
     public var clientDataHash: [UInt8]?
     /// The key id that the client names.
     public var keyID: KeyID?
@@ -21,7 +22,7 @@ public struct Expectations: Sendable {
     public var environment: AttestEnvironment?
     /// Trusted instead of Apple's root of the kind at hand, where not empty.
     public var roots: [Certificate] = []
-    /// How far the clock may be off when certificate dates are judged.
+    /// How far the clock may be off, in seconds, when the dates of certificates are judged.
     public var clockSkewSeconds: Int64 = 0
 
     /// Nothing but the moment is known.

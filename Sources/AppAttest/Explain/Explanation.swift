@@ -1,30 +1,31 @@
 import Bytes
 import JSON
 
-/// What an object says, and which checks it passes: for a developer, not for a gateway's decision.
+/// The contents of an object and the checks that it passes: for a developer, not for a gateway's
+/// decision.
 ///
-/// Made by ``attestation(_:expecting:)``, ``assertion(_:expecting:)`` and
-/// ``receipt(_:expecting:)``, which run the same check functions as the verifiers, but go on after
-/// a failure where that makes sense. `valid` means: no step failed, and what the kind requires was
-/// given. Required are
+/// ``attestation(_:expecting:)``, ``assertion(_:expecting:)`` and ``receipt(_:expecting:)`` make
+/// it. They run the same checks as the verifiers, but go on after a failure if that makes sense.
+/// An object is `valid` if no step failed and everything that its kind requires was given:
 /// - for an attestation the challenge or client data hash (without it anybody could have copied
 ///   it),
 /// - for an assertion the client data or its hash, and the public key,
-/// - for a receipt nothing. App id, key id and environment are compared where they are given and
-///   skipped, visibly, where not.
+/// - for a receipt nothing.
+///
+/// App id, key id and environment are compared if they are given, and visibly skipped if not.
 public struct Explanation: Hashable, Sendable {
-    /// What the object is; the words of the `explain` command.
+    /// The kind of object, as the `explain` command names it.
     public enum Kind: String, Sendable, CaseIterable {
         case attestation
         case assertion
         case receipt
     }
 
-    /// What became of a step.
+    /// The result of a step.
     public enum Outcome: String, Sendable {
         case passed
         case failed
-        /// Not checked: something was not given, or an earlier step failed.
+        /// The step was not checked, because something was not given or an earlier step failed.
         case skipped
     }
 
@@ -37,23 +38,23 @@ public struct Explanation: Hashable, Sendable {
         public let detail: String
     }
 
-    /// What a field holds.
+    /// The value of a field.
     public enum Value: Hashable, Sendable {
         case text(String)
         case integer(Int64)
         case boolean(Bool)
     }
 
-    /// One thing that the object says, or that follows from it.
+    /// One thing that the object states, or that follows from it.
     public struct Field: Hashable, Sendable {
         public let name: String
         public let value: Value
     }
 
     public let kind: Kind
-    /// In the order in which the verifier takes them.
+    /// The steps, in the order in which the verifier takes them.
     public private(set) var steps: [Step] = []
-    /// What the object holds, in reading order; times and binary values as text.
+    /// The fields of the object, in reading order, with times and binary values as text.
     public private(set) var fields: [Field] = []
     /// `ok`, or the code of the first step that failed, or of the first requirement not met.
     public private(set) var code = "ok"
@@ -65,7 +66,7 @@ public struct Explanation: Hashable, Sendable {
     /// `valid` or `invalid`.
     public var verdict: String { isValid ? "valid" : "invalid" }
 
-    /// The value of a field, nil where the object has none such.
+    /// The value of a field, nil if the object has none such.
     public subscript(_ name: String) -> Value? { fields.first { $0.name == name }?.value }
 
     // MARK: making one

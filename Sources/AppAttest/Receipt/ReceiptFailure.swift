@@ -2,7 +2,8 @@
 public enum ReceiptFailure: Error, Hashable, Sendable {
     /// The signed content is not Apple's set of fields, or a field has another form than it must.
     case malformed(String)
-    /// Not CMS, or its signature is wrong; receipts up to October 2020 are not conforming CMS.
+    /// The receipt is not CMS, or its signature is wrong. Receipts made before November 2020 are
+    /// not conforming CMS.
     case cmsInvalid(String)
     /// Signed by a certificate that does not lead to a trusted root at the receipt's creation.
     case certificateChain(String)

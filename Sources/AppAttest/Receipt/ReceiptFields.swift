@@ -1,10 +1,11 @@
 import Bytes
 public import Crypto
 
-/// What a receipt says: `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`.
+/// The fields of a receipt: `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING
+/// }`.
 ///
-/// The values are bare bytes, the set is in no order, unknown types (7 was one, 20 and more may
-/// come) are skipped. Believe it only as part of a ``VerifiedReceipt``.
+/// The values are bare bytes, the set is in no order, and unknown types are skipped (7 was one; 20
+/// and more may come). Believe the fields only as part of a ``VerifiedReceipt``.
 public struct ReceiptFields: Hashable, Sendable {
     /// Field 6.
     public enum Kind: String, Sendable {

@@ -11,7 +11,7 @@ public struct ReceiptVerifier: Sendable {
     /// have, such as those of Apple Pay.
     private let sharedRoot: Certificate
 
-    /// What Apple marks those with who sign receipts, and nobody else.
+    /// The extension by which Apple marks the certificates that sign receipts, and no others.
     static let signerMarkOID = "1.2.840.113635.100.12.15"
     /// Real receipts have 4 to 6 KB.
     public static let byteCountMax = 16 * 1024

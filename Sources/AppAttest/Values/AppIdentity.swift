@@ -18,7 +18,7 @@ public struct AppIdentity: Hashable, Sendable {
         self.rpIDHash = rpIDHash
     }
 
-    /// Whose app it is: what stands before the first period.
+    /// The team id: everything before the App ID's first period.
     public var teamID: String { String(id.prefix { $0 != "." }) }
 
     /// Whether `text` is a team's id as Apple writes them, which are of the same form as keys'.

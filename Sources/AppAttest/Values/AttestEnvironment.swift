@@ -5,10 +5,10 @@ public enum AttestEnvironment: String, Sendable, CaseIterable {
     case production
     case development
 
-    /// Nil for an AAGUID that is none of Apple's.
+    /// The environment that an AAGUID names, or nil if it is none of Apple's.
     ///
-    /// `appattestsandbox` stands in Apple's text and in no object seen so far. It counts as
-    /// development, the environment that is trusted less: an app that accepts production only never
+    /// `appattestsandbox` stands in Apple's text, but in no object seen so far. It counts as
+    /// development, the environment that is trusted less: an app that accepts only production never
     /// accepts it, and a device that does send it can be tested with.
     public init?(aaguid: Bytes16) {
         switch aaguid {

@@ -13,7 +13,7 @@ public struct KeyID: Hashable, Sendable {
     /// The id of `publicKey`.
     public init(of publicKey: P256PublicKey) { digest = SHA256.hash(publicKey.x963) }
 
-    /// Nil unless `text` is base64 of exactly 32 bytes.
+    /// Decodes a key id. Nil unless `text` is the base64 of exactly 32 bytes.
     public init?(base64 text: Span<UInt8>) {
         guard text.count <= 44, let bytes = Base64.decode(text), let digest = Bytes32(bytes) else {
             return nil

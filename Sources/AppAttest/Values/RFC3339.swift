@@ -26,8 +26,8 @@ public struct Timestamp: Hashable, Sendable, Comparable {
 
 /// Date and time text (RFC 3339 section 5.6), such as `2026-04-21T18:13:12.153Z`.
 public enum RFC3339 {
-    /// Nil for anything else. Fractions may have 1 to 9 digits, cut to milliseconds; leap seconds
-    /// are refused.
+    /// Parses an RFC 3339 time, or returns nil for anything else. Fractions have 1 to 9 digits and
+    /// are cut to milliseconds; leap seconds are refused.
     public static func parse(_ text: Span<UInt8>) -> Timestamp? {
         guard text.count >= 20, text.count <= 35,
             let year = digits(text, 0..<4), text[4] == 0x2D,

@@ -38,7 +38,7 @@ public struct SimulatedDeviceToken: Hashable, Sendable {
         return Base64.encode(content + Self.seal(content, secret))
     }
 
-    /// Nil for what was not made with `secret`.
+    /// Parses a token. Nil if it was not made with `secret`.
     init?(text: String, secret: [UInt8]) {
         guard let bytes = Base64.decode(text), bytes.count > Self.sealByteCount else { return nil }
         let content = Array(bytes.dropLast(Self.sealByteCount))

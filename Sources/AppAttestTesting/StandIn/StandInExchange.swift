@@ -6,9 +6,9 @@ public enum StandInService: String, Sendable, CaseIterable {
     case deviceCheck = "device_check"
 }
 
-/// What came to a stand-in for Apple.
+/// A request that came to a stand-in for Apple.
 public struct StandInRequest: Sendable {
-    /// Told by the port, as Apple tells it by the host.
+    /// The environment, which the port tells as Apple's host does.
     public var environment: AttestEnvironment
     public var method: String
     public var path: String
@@ -27,9 +27,9 @@ public struct StandInRequest: Sendable {
     }
 }
 
-/// What goes back, and how.
+/// The reply that a stand-in sends, and how it sends it.
 public struct StandInReply: Hashable, Sendable {
-    /// How an answer goes wrong on its way.
+    /// The way in which a reply goes wrong.
     public enum Conduct: String, Sendable, CaseIterable {
         case whole
         /// Half of the body, then the connection ends.
@@ -60,13 +60,13 @@ public struct StandInReply: Hashable, Sendable {
 
 /// Something that a stand-in does instead of what it should, for the next requests.
 public struct StandInFault: Sendable {
-    /// Nil for any.
+    /// The service that the fault affects, or nil for any.
     public var service: StandInService?
-    /// Nil for any.
+    /// The environment that the fault affects, or nil for any.
     public var environment: AttestEnvironment?
-    /// How many more requests; nil for all, until the faults are cleared.
+    /// How many more requests the fault affects, or nil for all until the faults are cleared.
     public var count: Int?
-    /// Nil: what it should be.
+    /// The reply to send, or nil for the right one.
     public var reply: StandInReply?
     public var conduct = StandInReply.Conduct.whole
     public var delay: Duration = .zero

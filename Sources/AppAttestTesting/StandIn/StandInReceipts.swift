@@ -16,7 +16,7 @@ struct StandInReceipts {
     private static let day: Int64 = 86400
     /// Receipts that are older are unknown, and keys are counted for as long.
     private static let memorySeconds: Int64 = 30 * day
-    /// What Apple makes of field 4: 18 replacement characters of three bytes.
+    /// Field 4 as Apple's server writes it: 18 replacement characters of three bytes.
     private static let corruptedHash = Array(String(repeating: "\u{FFFD}", count: 18).utf8)
 
     init(apple: SimulatedApple) {

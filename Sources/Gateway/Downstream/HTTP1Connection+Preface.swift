@@ -5,7 +5,7 @@ import Settings
 
 /// HTTP/2 with prior knowledge (RFC 9113 section 3.3): its first bytes are no HTTP/1.1 request.
 extension HTTP1Connection {
-    /// Looks at the first bytes of the connection. True where they are HTTP/1.1, and may be.
+    /// Looks at the first bytes of the connection. True if they are HTTP/1.1, and may be.
     func readPreface() -> Bool {
         let preface = HTTP2Session.clientPreface
         let count = min(input.count, preface.count)

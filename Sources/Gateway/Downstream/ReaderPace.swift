@@ -2,14 +2,14 @@ import EventLoop
 
 /// How fast a client takes what waits for it, from the moment at which it took no more at once.
 ///
-/// It ends, and begins anew, when nothing waits: pauses of the upstream are not the client's, and a
+/// It ends, and starts over, when nothing waits: pauses of the upstream are not the client's, and a
 /// client that takes all that waits, many kilobytes at a time, is not slow.
 struct ReaderPace {
     private var start: MonotonicInstant?
     private var writtenByteCount = 0
-    /// What waited at the start: the client takes that too.
+    /// The bytes that waited at the start, which the client takes too.
     private var queuedByteCount = 0
-    /// What it had taken when that was last looked at, and since when.
+    /// The bytes that it had taken at the last look, and the time of that look.
     private var takenByteCount = 0
     private var takenAt = MonotonicInstant(nanoseconds: 0)
     /// When it would be late, as last found.

@@ -45,7 +45,7 @@ enum RequestBodyReader {
         }
     }
 
-    /// What the next bytes of `input`, which is not empty, are.
+    /// The next part of the body in `input`, which is not empty.
     mutating func next(_ input: Span<UInt8>) -> Step {
         switch self {
         case .complete, .ended: return .needsMore(consumed: 0)

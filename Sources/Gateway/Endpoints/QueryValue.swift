@@ -9,8 +9,8 @@ enum QueryFault: Error, Equatable {
 
 /// Finds one parameter of a query (`application/x-www-form-urlencoded`).
 enum QueryValue {
-    /// The decoded value of the parameter named `name`, empty where it has none; nil where there is
-    /// no such parameter.
+    /// The decoded value of the parameter named `name`, empty if it has none; nil if there is no
+    /// such parameter.
     ///
     /// `+` stays `+`: it is a digit of base64, and clients that mean it rarely encode it.
     static func find(

@@ -47,7 +47,7 @@ struct AddressSet: Sendable {
 extension Bytes16 {
     var isMappedIPv4: Bool { word0 == 0 && word1 >> 32 == 0xFFFF }
 
-    /// Whom a limit counts: an IPv4 address, or the /64 network of an IPv6 one, of which a single
-    /// client has 2^64 to choose from.
+    /// The subject that a limit counts: an IPv4 address, or the /64 network of an IPv6 one, of
+    /// which a single client has 2^64 to choose from.
     var limitedNetwork: Bytes16 { isMappedIPv4 ? self : Bytes16(word0: word0, word1: 0) }
 }

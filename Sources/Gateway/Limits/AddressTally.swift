@@ -8,7 +8,7 @@ struct AddressTally {
 
     var addressCount: Int { counts.count }
 
-    /// One more of `network`, of `placeCount` that there are for all. False where it has `share`
+    /// One more of `network`, of `placeCount` that there are for all. False if it has `share`
     /// already and no more than it has would be left for the others.
     mutating func take(_ network: Bytes16, share: Int, of placeCount: Int) -> Bool {
         let count = counts[network, default: 0]

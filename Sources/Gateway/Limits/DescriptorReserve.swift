@@ -7,7 +7,7 @@ import Settings
 /// The system gives the lowest free number, so the number of a new descriptor says how many are in
 /// use at least: nothing has to be counted.
 struct DescriptorReserve: Sendable {
-    /// What the process may have open.
+    /// How many descriptors the process may have open.
     let limit: Int
     /// A connection of a client with this number or a higher one is the last for now.
     let clientMax: Int32
@@ -26,7 +26,7 @@ struct DescriptorReserve: Sendable {
         requestMax = Int32(clamping: limit - reserve / 2)
     }
 
-    /// What a configuration may have open at once.
+    /// How many descriptors a configuration may have open at once.
     static func demand(of settings: Settings) -> Int {
         let upstreams = settings.upstreams.reduce(0) { $0 + $1.connectionCountMax }
         let (product, isTooMuch) = settings.workerCount.multipliedReportingOverflow(

@@ -1,8 +1,9 @@
 import EventLoop
 
-/// What is remembered about one subject.
+/// The memory of one subject.
 protocol Remembered: Sendable {
-    /// What is worth least gives way to what is new. `now`: nanoseconds of the monotonic clock.
+    /// How much the memory is worth. The one worth least gives way to a new one. `now` is in
+    /// nanoseconds of the monotonic clock.
     func worth(at now: UInt64) -> UInt64
 }
 

@@ -6,8 +6,9 @@ import KeyStore
 /// Key ids that the registry did not know a moment ago, so that who sends one again and again does
 /// not have it asked each time.
 ///
-/// Of fixed size: another id in the same place pushes one out. Not for a registry in which other
-/// gateways enrol keys without telling: a key that is there must never be called unknown.
+/// Its size is fixed: another id in the same place pushes one out. It is not for a registry in
+/// which other gateways enrol keys without telling: a key that is there must never be called
+/// unknown.
 final class UnknownKeys: Sendable {
     private struct Entry {
         var keyID: KeyID
@@ -16,7 +17,7 @@ final class UnknownKeys: Sendable {
 
     private struct Table {
         var entries = [Entry?](repeating: nil, count: UnknownKeys.placeCount)
-        /// Of keys that have been enrolled or changed.
+        /// How many keys have been enrolled or changed.
         var newsCount: UInt64 = 0
     }
 
@@ -44,7 +45,7 @@ final class UnknownKeys: Sendable {
         }
     }
 
-    /// From now on the registry may know them.
+    /// Forgets keys that the registry may know from now on.
     func forget(_ change: RegistryChange) {
         table.withLock { table in
             table.newsCount += 1

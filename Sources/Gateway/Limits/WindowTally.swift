@@ -3,15 +3,15 @@ import Telemetry
 /// How something is counted.
 protocol Tally: Sendable {
     init()
-    /// True where the count may have grown.
+    /// True if the count may have grown.
     mutating func add(_ hash: UInt64) -> Bool
-    /// What this one and the one before have counted together.
+    /// The count of this half and the one before together.
     func count(with previous: Self) -> Int
     /// Takes up what others have counted too.
     mutating func merge(_ other: Self)
 }
 
-/// What came of one addition.
+/// The result of one addition.
 struct TallyChange: Sendable {
     let before: Int
     let after: Int
@@ -36,7 +36,7 @@ struct EventTally: Tally {
 
     func count(with previous: EventTally) -> Int { number + previous.number }
 
-    /// What others have counted holds what was told them from here.
+    /// Merges the count of others, which already holds what was told them from here.
     mutating func merge(_ other: EventTally) { number = max(number, other.number) }
 }
 
@@ -46,8 +46,8 @@ extension DistinctSketch: Tally {
     mutating func merge(_ other: DistinctSketch) { self = union(other) }
 }
 
-/// What was counted in the last window: in its current half, and in the one before. So what came
-/// between half a window and a whole one ago is counted, what is older is not.
+/// The counts of the last window: of its current half, and of the one before. So anything between
+/// half a window and a whole one ago is counted, and anything older is not.
 struct WindowTally<Kind: Tally>: Remembered {
     /// How often others are asked again for what they have counted.
     static var sharingNanoseconds: UInt64 { 10 * 1_000_000_000 }
@@ -100,8 +100,8 @@ struct WindowTally<Kind: Tally>: Remembered {
         return true
     }
 
-    /// What all have counted in the half of that number and the one before; the count before and
-    /// after.
+    /// Merges the counts of all gateways in the half of that number and in the one before. Returns
+    /// the count before and after.
     mutating func merge(
         _ current: Kind, _ previous: Kind, half: UInt64
     ) -> (before: Int, after: Int) {

@@ -7,7 +7,7 @@ struct LogEnd {
     private(set) var descriptor: Int32
     /// How long a pipe that is full is waited for.
     private let patienceMilliseconds: Int32
-    /// What is left of a line of which a part was written.
+    /// The rest of a line of which a part was written.
     private var begun: [UInt8] = []
     /// The last wait was in vain.
     private var isStuck = false

@@ -4,8 +4,8 @@ import HTTP
 /// How long a server says that it keeps an idle connection: `Keep-Alive: timeout=N` (RFC 2068
 /// section 19.7.1.1), as Node.js, Apache and others send it.
 enum KeepAlive {
-    /// For how long an idle connection may be used, 0 for not at all; nil where the server does not
-    /// say. Less than it says: a request that is on its way when the server closes would be lost.
+    /// How long an idle connection may be used, 0 for not at all; nil if the server does not say.
+    /// Less than it says: a request that is on its way when the server closes would be lost.
     static func usableNanoseconds(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>
     ) -> UInt64? {

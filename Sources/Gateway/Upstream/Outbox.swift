@@ -21,8 +21,8 @@ final class Outbox {
         if !isFlushing, connections.count >= Self.connectionCountMax { flush() }
     }
 
-    /// As ``add(_:)``, and never at once: for more of a request, which may come while `connection`
-    /// writes.
+    /// Adds a connection like ``add(_:)``, but never at once: for more of a request, which may come
+    /// while `connection` writes.
     func addLater(_ connection: UpstreamConnection) {
         guard !connection.isInOutbox else { return }
         connection.isInOutbox = true

@@ -5,7 +5,7 @@ import TLS
 final class PooledServer {
     let state: ServerState
     let meter: ServerMeter
-    /// Nil where it is spoken to without TLS.
+    /// The TLS sessions with the server, or nil without TLS.
     let tls: TLSClientSessions?
     /// The newest last: it is used first, and the old ones age out.
     var idle: [UpstreamConnection] = []

@@ -22,7 +22,7 @@ enum ResponseBodyReader {
         }
     }
 
-    /// What came after a chunked body that has ended.
+    /// The trailers that came after a chunked body, once it has ended.
     var trailers: TrailerSection? {
         if case .chunked(let decoder) = self { decoder.trailerSection } else { nil }
     }

@@ -6,9 +6,9 @@ import Synchronization
 final class ServerState: Sendable {
     let entry: UpstreamServer
     let address: SocketAddress
-    /// As logs and metrics have it.
+    /// The server's name in logs and metrics.
     let text: String
-    /// For ``BalancePolicy/hashKey``.
+    /// The server's number for ``BalancePolicy/hashKey``.
     let identity: UInt64
     fileprivate let ejectedUntil = Atomic<UInt64>(0)
     /// Whether a success would change something.
@@ -35,8 +35,8 @@ final class ServerState: Sendable {
     /// Whether the last requests failed, one after the other, be it left out for that or not.
     var isFailing: Bool { isKnownToFail.load(ordering: .relaxed) }
 
-    /// A request failed. True where it is the last of `count` in a row, which makes the server
-    /// a failing one; 0 stands for the default.
+    /// A request failed. True if it is the last of `count` in a row, which makes the server a
+    /// failing one; 0 stands for the default.
     func failed(atLeast count: Int) -> Bool {
         let enough = count > 0 ? count : EjectionSettings().failureCount
         guard failuresInARow.wrappingAdd(1, ordering: .relaxed).newValue >= enough else {
@@ -45,7 +45,7 @@ final class ServerState: Sendable {
         return !isKnownToFail.exchange(true, ordering: .relaxed)
     }
 
-    /// A request was answered. True where none was for a while.
+    /// A request was answered. True if none was for a while.
     func answered() -> Bool {
         // Read first: nearly always there is nothing to write.
         guard failuresInARow.load(ordering: .relaxed) > 0 else { return false }
@@ -72,7 +72,7 @@ final class ServerState: Sendable {
     /// Left out because requests failed.
     var isEjected: Bool { ejectedUntil.load(ordering: .relaxed) > 0 }
 
-    /// `now` in nanoseconds. True also where one request may try whether the server is back.
+    /// `now` in nanoseconds. True also if one request may try whether the server is back.
     func isUsable(now: UInt64) -> Bool {
         !isDown && now >= ejectedUntil.load(ordering: .relaxed)
     }
@@ -85,7 +85,7 @@ final class ServerState: Sendable {
 final class ServerGroup: Sendable {
     let settings: UpstreamSettings
     let servers: [ServerState]
-    /// Those without an address so far.
+    /// The servers that have no address so far.
     let unresolved: [Endpoint]
     private let ejection: Locked<Ejection>
 

@@ -4,7 +4,7 @@ import Settings
 /// Every address of an endpoint. Blocks.
 typealias NameResolver = @Sendable (Endpoint) throws(IOError) -> [SocketAddress]
 
-/// What servers stand for, and which of them could not be resolved.
+/// The addresses that servers stand for, and the servers that could not be resolved.
 struct ResolvedServers: Sendable {
     private(set) var addresses: [Endpoint: [SocketAddress]] = [:]
     private(set) var failures: [(upstream: String, endpoint: Endpoint, error: IOError)] = []
@@ -27,9 +27,10 @@ struct ResolvedServers: Sendable {
 /// workers read when they are told to.
 final class UpstreamRegister: Sendable {
     private struct Contents {
-        /// In the order of the configuration.
+        /// The groups, in the order of the configuration.
         var groups: [ServerGroup] = []
-        /// Also of configurations that requests in progress began with.
+        /// The addresses of servers, including those of configurations that requests in progress
+        /// began with.
         var addresses: [Endpoint: [SocketAddress]] = [:]
     }
 
@@ -40,8 +41,8 @@ final class UpstreamRegister: Sendable {
 
     var current: [ServerGroup] { contents.withLock { $0.groups } }
 
-    /// What the servers of a configuration stand for, with `names` also those that have to be
-    /// resolved; changes nothing.
+    /// The addresses that the servers of a configuration stand for; with `names` also of those that
+    /// have to be resolved. It changes nothing.
     func addresses(
         of upstreams: [UpstreamSettings], names: Bool
     ) throws(ConfigurationFailure) -> ResolvedServers {
@@ -72,7 +73,7 @@ final class UpstreamRegister: Sendable {
     }
 
     /// Resolves the names of an upstream again. A name that cannot be resolved keeps its addresses,
-    /// and `failed` is told. True where the servers are others now.
+    /// and `failed` is told. True if the servers are others now.
     func refresh(
         _ settings: UpstreamSettings, failed: (String, IOError) -> Void
     ) -> Bool {

@@ -18,7 +18,7 @@ final class BoundListener: Sendable {
         if let descriptor = take() { Socket.close(descriptor) }
     }
 
-    /// The socket, from now on the caller's to close; nil where there is none, or it was taken.
+    /// The socket, from now on the caller's to close; nil if there is none, or it was taken.
     func take() -> Int32? {
         let descriptor = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
         return descriptor >= 0 ? descriptor : nil

@@ -10,7 +10,7 @@ extension Worker {
         let now: StoreMoment
         switch purpose {
         case .attestation:
-            // Spent in the registry, once for ever: gateways need no clock in common but the day's.
+            // Spent in the registry, once forever: gateways need no clock in common but the day's.
             now = StoreMoment(incarnation: Incarnation(0), milliseconds: wallMilliseconds)
         case .assertion:
             guard let current = counters.moment(keyID: keyID, challenge: id) else { return nil }

@@ -5,7 +5,7 @@ import Bytes
 ///
 /// Flat arrays, one entry a key: what a million active keys need is seven allocations a shard.
 struct CounterShard: Sendable {
-    /// What all shards of a store have in common.
+    /// The bounds that all shards of a store share.
     struct Bounds: Sendable {
         /// How long the counters of a key are kept after its use, in milliseconds.
         var retention: Int64
@@ -217,8 +217,8 @@ struct CounterShard: Sendable {
         }
     }
 
-    /// Nil unless `bytes` is what ``encoded()`` makes with the same bounds. Everything counts as
-    /// used at `now`.
+    /// Restores a shard. Nil unless `bytes` is what ``encoded()`` makes with the same bounds.
+    /// Everything counts as used at `now`.
     init?(bounds: Bounds, encoded bytes: [UInt8], now: Int64) {
         self.init(bounds: bounds)
         var reader = ByteReader(bytes.span)

@@ -8,9 +8,9 @@ import EventLoop
 public struct EmbeddedClock: Hashable, Sendable {
     /// Added to monotonic milliseconds.
     public let base: Int64
-    /// The boot whose monotonic clock it is; nil where the system does not tell.
+    /// The boot whose monotonic clock it is; nil if the system does not tell.
     public let boot: Bytes16?
-    /// When it began, or when the counters were stopped: monotonic milliseconds.
+    /// The monotonic milliseconds at which the clock began, or at which the counters were stopped.
     public let nowMilliseconds: Int64
 
     public init(base: Int64, boot: Bytes16?, nowMilliseconds: Int64) {

@@ -19,7 +19,8 @@ public final class EmbeddedCounterStore: CounterStore {
     public var isAvailable: Bool { true }
     public var failureText: String { "" }
 
-    /// It forgets only together with its process, and nothing else can happen to it.
+    /// Reports that the store is available. It forgets only together with its process, so nothing
+    /// else can happen to it.
     public func report(to observer: CounterStoreObserver) { observer.availabilityChanged(true) }
 
     public func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {

@@ -35,7 +35,7 @@ public final class EmbeddedCounters: Sendable {
     public let incarnation: Incarnation
     /// Whether the state of the last clean stop was taken up again.
     public let isResumed: Bool
-    /// What is added to monotonic milliseconds to have the store's own.
+    /// The clock that turns monotonic milliseconds into the store's own.
     private let clock: EmbeddedClock
     private let options: Options
     private let shards: [Locked<CounterShard>]
@@ -148,8 +148,8 @@ public final class EmbeddedCounters: Sendable {
     /// Challenges remembered as spent.
     public var spentCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.spentCount } } }
 
-    /// Ends the store: everything is `unavailable` from now on. Nil where the state is too large
-    /// to keep; the next start then gets another incarnation.
+    /// Ends the store: everything is `unavailable` from now on. Nil if the state is too large to
+    /// keep; the next start then gets another incarnation.
     public func snapshot(nowMilliseconds: Int64) -> EmbeddedSnapshot? {
         var byteCount = 0
         for shard in shards {

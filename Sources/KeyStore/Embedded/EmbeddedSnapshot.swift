@@ -2,9 +2,9 @@
 /// whoever stores it takes and deletes it in one durable step.
 public struct EmbeddedSnapshot: Hashable, Sendable {
     public let incarnation: Incarnation
-    /// As it stood at the stop.
+    /// The clock as it stood at the stop.
     public let clock: EmbeddedClock
-    /// One run of bytes a shard, and one for the tokens of others that were accepted.
+    /// The state as runs of bytes, one for each shard, and one for the accepted tokens of others.
     public let parts: [[UInt8]]
 
     public init(incarnation: Incarnation, clock: EmbeddedClock, parts: [[UInt8]]) {

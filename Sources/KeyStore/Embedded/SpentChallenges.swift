@@ -63,7 +63,7 @@ struct SpentChallenges: Sendable {
         epoch &+= 1
     }
 
-    /// As it stood when it had these generations; `beganAt` is of the current one.
+    /// Restores the state with these generations; `beganAt` is of the current one.
     init(
         current: some Sequence<UInt64>, until currentForgetAt: Int64, beganAt: Int64,
         previous: some Sequence<UInt64>, until previousForgetAt: Int64
@@ -77,7 +77,7 @@ struct SpentChallenges: Sendable {
 
     init() {}
 
-    /// What ``init(current:until:beganAt:previous:until:)`` is given.
+    /// The generations, as ``init(current:until:beganAt:previous:until:)`` takes them.
     var generations:
         (
             current: [UInt64], currentForgetAt: Int64, beganAt: Int64, previous: [UInt64],

@@ -1,9 +1,9 @@
-/// Below and at what counters of a key are refused.
+/// The counters at or below which a key is refused.
 public struct CounterFloor: Hashable, Sendable {
-    /// On any route: what the counter store is told, which never takes such a counter again.
+    /// The floor on every route. The counter store is told, and never accepts such a counter again.
     public let settled: UInt32
-    /// On routes without a window. The store is not told: it would refuse requests of a window,
-    /// which are late and were never used.
+    /// The floor on routes without a window. The store is not told: it would refuse requests of a
+    /// window that come late and were never used.
     public let strict: UInt32
 
     public init(settled: UInt32, strict: UInt32) {
@@ -12,7 +12,7 @@ public struct CounterFloor: Hashable, Sendable {
     }
 }
 
-/// Who has accepted a counter, and so who refuses it from then on.
+/// The store that has accepted a counter, and so refuses it from then on.
 public enum AcceptedCounter: Sendable {
     /// The counter store.
     case heard

@@ -1,6 +1,6 @@
-/// How a rollout moves by itself.
+/// The rule by which a rollout moves by itself.
 public struct RolloutPlan: Hashable, Sendable {
-    /// How a share grows, and shrinks again.
+    /// The way in which a share grows and shrinks.
     public enum Step: Hashable, Sendable {
         /// Times as much.
         case factor(Int)
@@ -8,7 +8,7 @@ public struct RolloutPlan: Hashable, Sendable {
         case points(Int)
     }
 
-    /// What grows the share.
+    /// The schedule by which the share grows.
     public struct Schedule: Hashable, Sendable {
         public var step = Step.factor(2)
         public var every: Duration = .seconds(24 * 3600)
@@ -21,7 +21,7 @@ public struct RolloutPlan: Hashable, Sendable {
         public init() {}
     }
 
-    /// What stops a rollout that refuses too much.
+    /// The guard that stops a rollout that refuses too much.
     public struct Guard: Hashable, Sendable {
         public enum Action: String, Hashable, Sendable, CaseIterable {
             /// The share stays.
@@ -41,13 +41,13 @@ public struct RolloutPlan: Hashable, Sendable {
         public init() {}
     }
 
-    /// The share that it begins with, 1 to 100. Another one is another rollout, which begins anew.
+    /// The share that it begins with, 1 to 100. Another one is another rollout, which starts over.
     public var start: Int
     /// The share at which the schedule ends.
     public var until = 100
-    /// Nil: it grows by hand only.
+    /// The schedule, or nil if the share grows only by hand.
     public var schedule: Schedule?
-    /// Nil: nothing stops it by itself.
+    /// The guard, or nil if nothing stops the rollout by itself.
     public var `guard`: Guard?
 
     public init(start: Int) { self.start = start }

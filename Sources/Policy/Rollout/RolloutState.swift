@@ -18,7 +18,7 @@ public struct RolloutCounts: Hashable, Sendable {
 
     public static func += (left: inout RolloutCounts, right: RolloutCounts) { left = left + right }
 
-    /// Without refusals that are counted before their requests.
+    /// The counts, without refusals that are counted before their requests.
     public var bounded: RolloutCounts {
         RolloutCounts(judged: max(0, judged), refused: max(0, min(judged, refused)))
     }
@@ -27,11 +27,11 @@ public struct RolloutCounts: Hashable, Sendable {
     func isRefused(above percent: Int) -> Bool { refused &* 100 > judged &* Int64(percent) }
 }
 
-/// How far a rollout has come, and why: what gateways share.
+/// The progress of a rollout and its cause, which gateways share.
 ///
-/// A pure state machine: counts and the time go in, the share comes out. Times are milliseconds
-/// since 1970 by the clock of the store that keeps the state; if it steps back, nothing happens
-/// sooner than it should.
+/// It is a pure state machine: counts and the time go in, the share comes out. Times are
+/// milliseconds since 1970 by the clock of the store that keeps the state. If that clock steps
+/// back, nothing happens sooner than it should.
 public struct RolloutState: Hashable, Sendable {
     public enum Status: String, Hashable, Sendable, CaseIterable {
         /// The schedule may grow the share.
@@ -42,7 +42,7 @@ public struct RolloutState: Hashable, Sendable {
         case heldByOperator = "held_by_operator"
     }
 
-    /// Of the last change.
+    /// The cause of the last change.
     public enum Cause: String, Hashable, Sendable, CaseIterable {
         case started
         case steppedUp = "stepped_up"
@@ -70,7 +70,7 @@ public struct RolloutState: Hashable, Sendable {
     public var status: Status
     public var cause: Cause
     public var changedAt: Int64
-    /// What the last change was decided on.
+    /// The counts by which the last change was decided.
     public var evidence: RolloutCounts
     /// Since when, and with what success, the schedule has been waiting for its next step.
     public var periodStartedAt: Int64
@@ -80,7 +80,7 @@ public struct RolloutState: Hashable, Sendable {
 
     /// Parts of the guard's window.
     static let slotCount: Int64 = 10
-    /// More are left by a window that was longer once.
+    /// The most slots that are read. A window that was once longer leaves more.
     public static let slotCountMax = 24
 
     /// A rollout that begins.
@@ -127,14 +127,14 @@ public struct RolloutState: Hashable, Sendable {
         if window.count > Self.slotCountMax { window.removeFirst() }
     }
 
-    /// A clock that was set back would leave what lies ahead in the window for ever.
+    /// A clock that was set back would leave what lies ahead in the window forever.
     private mutating func forget(olderThan oldest: Int64, laterThan latest: Int64) {
         window.removeAll { $0.startedAt <= oldest || $0.startedAt > latest }
     }
 
     // MARK: deciding
 
-    /// Lets guard and schedule act; true where that changed the share or the status.
+    /// Lets guard and schedule act; true if that changed the share or the status.
     public mutating func decide(_ plan: RolloutPlan, at now: Int64) -> Bool {
         guard status != .heldByOperator else { return false }
         return obeyGuard(plan, at: now) || obeySchedule(plan, at: now)
@@ -161,7 +161,7 @@ public struct RolloutState: Hashable, Sendable {
         else { return false }
         let next = plan.above(percent)
         guard next > percent, !period.isRefused(above: 100 - schedule.successMin) else {
-            // Another period may be better: what went wrong in this one does not count for ever.
+            // Another period may be better: what went wrong in this one does not count forever.
             beginPeriod(at: now)
             return false
         }

@@ -1,7 +1,7 @@
 public import Policy
 
 extension RolloutPlan {
-    /// In one line, for people.
+    /// The plan in one line, for people.
     public var summary: String {
         var parts = ["from \(start)%"]
         if until < 100 { parts.append("at most \(until)%") }
@@ -20,7 +20,7 @@ extension RolloutPlan {
 }
 
 extension RolloutPlan.Step {
-    /// As the configuration writes it.
+    /// The step as the configuration writes it.
     public var text: String {
         switch self {
         case .factor(let factor): "x\(factor)"

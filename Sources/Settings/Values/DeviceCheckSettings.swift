@@ -3,14 +3,14 @@ public import AppAttest
 /// DeviceCheck: as a proof for devices without App Attest, and the two bits that Apple keeps for
 /// each device and team.
 public struct DeviceCheckSettings: Hashable, Sendable {
-    /// Whose devices are asked about.
+    /// The team whose devices are asked about.
     public var teamID: String
     public var environments: [AttestEnvironment] = [.production]
     public var rate = RateLimitSettings.Rate(count: 50, period: .second)
     public var inFlightCountMax = 32
     public var tokenMemory: Duration = .seconds(3600)
     public var bitNames = appleBitNames
-    /// Holds the secret of the operator's own services; nil where they may not ask.
+    /// Holds the secret of the operator's own services; nil if they may not ask.
     public var adminSecretPath: String?
     public var adminSecret: [UInt8]?
 

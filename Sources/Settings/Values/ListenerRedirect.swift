@@ -1,6 +1,6 @@
 public import Policy
 
-/// What a listener answers to everything in place of routes: as a rule, to come back with TLS.
+/// The redirect that a listener sends in place of routes, usually to come back with TLS.
 public struct ListenerRedirect: Hashable, Sendable {
     public var redirect: Redirect
     /// Paths that go to the gateway's endpoints and to routes as elsewhere.

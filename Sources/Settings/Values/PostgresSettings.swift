@@ -11,7 +11,7 @@ public struct PostgresSettings: Hashable, Sendable {
         }
     }
 
-    /// In the order in which they are tried; the first that takes writes is used.
+    /// The servers, in the order in which they are tried. The first that accepts writes is used.
     public var hosts: [Host]
     public var user: String?
     public var password: String?

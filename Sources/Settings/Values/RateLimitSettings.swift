@@ -1,6 +1,6 @@
 /// One entry of `rate_limits`: a token bucket for each address or key, or one for all.
 public struct RateLimitSettings: Hashable, Sendable {
-    /// Of what each has a bucket of its own.
+    /// The things that have a bucket each.
     public enum Subject: String, Hashable, Sendable, CaseIterable {
         /// The client's address; of IPv6 its /64 network.
         case address
@@ -34,7 +34,7 @@ public struct RateLimitSettings: Hashable, Sendable {
             self.period = period
         }
 
-        /// From one to the next.
+        /// The time from one request to the next, in nanoseconds.
         public var spacingNanoseconds: UInt64 {
             (period.nanoseconds + UInt64(max(count, 1)) - 1) / UInt64(max(count, 1))
         }
@@ -43,7 +43,7 @@ public struct RateLimitSettings: Hashable, Sendable {
     public var name: String
     public var subject: Subject
     public var rate: Rate
-    /// How many may come at once after a pause.
+    /// How many requests may come at once after a pause.
     public var burst: Int
     /// Addresses that are not counted; with ``Subject/address`` only.
     public var exempt: [AddressBlock]
@@ -58,9 +58,9 @@ public struct RateLimitSettings: Hashable, Sendable {
         self.exempt = exempt
     }
 
-    /// What the gateway's own endpoints are limited by where nothing else is configured. Wide,
-    /// because a mobile carrier puts thousands of phones behind one address; private addresses are
-    /// left out, because behind a proxy that is not trusted all clients would share one.
+    /// The limits of the gateway's own endpoints if nothing else is configured. They are wide,
+    /// because a mobile carrier puts thousands of phones behind one address. Private addresses are
+    /// left out, because all clients would share one behind a proxy that is not trusted.
     public static let builtIn = [
         RateLimitSettings(
             name: "attestation", subject: .address, rate: Rate(count: 20, period: .second),
@@ -87,7 +87,7 @@ public struct RateLimitSettings: Hashable, Sendable {
     ]
 }
 
-/// In which fields the gateway tells upstreams for whom it asks.
+/// The fields in which the gateway tells upstreams whom a request is for.
 public enum ForwardedForm: String, Hashable, Sendable, CaseIterable {
     /// `X-Forwarded-For`, `X-Forwarded-Proto`, `X-Forwarded-Host`.
     case xForwarded = "x-forwarded"

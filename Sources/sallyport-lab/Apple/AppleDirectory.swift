@@ -6,11 +6,11 @@ import EventLoop
 import JSON
 import TLS
 
-/// The files of a stand-in for Apple's services: made where they are missing, kept where they are
+/// The files of a stand-in for Apple's services: made where they are missing, kept if they are
 /// there, so that it can be started again as the same one.
 struct AppleDirectory {
     let apple: SimulatedApple
-    /// What device tokens are sealed with.
+    /// The secret that device tokens are sealed with.
     let secret: [UInt8]
     private let path: String
 

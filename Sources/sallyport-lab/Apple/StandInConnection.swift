@@ -15,14 +15,14 @@ final class StandInConnection: ReadinessHandler {
     private unowned let listener: StandInListener
     private let watch: Watch
     private let descriptor: Int32
-    /// Until its handshake is complete.
+    /// The session, until its handshake is complete.
     private var session: TLSSession?
     private var transport: Transport?
     private var received = ByteBuffer()
     private var unsent = ByteBuffer()
     private var head = RequestHead()
     private var timer: Timer?
-    /// While an answer is on its way nothing is read.
+    /// Whether an answer is on its way: nothing is read meanwhile.
     private var isAnswering = false
     private var endsAfterwards = false
     private var isEndless = false
@@ -110,7 +110,8 @@ final class StandInConnection: ReadinessHandler {
         var body: [UInt8]
     }
 
-    /// Nil where its body is not there yet, or is none that a client of Apple's would send.
+    /// Takes a request. Nil if its body is not there yet, or is none that a client of Apple's would
+    /// send.
     private func takeRequest() -> Request? {
         let bodyByteCount: Int
         switch head.framing {

@@ -17,7 +17,7 @@ final class StandInListener: ReadinessHandler {
     let loop: EventLoop
     private let listener: Int32
     private let watch: Watch
-    /// Nil for plain HTTP.
+    /// The TLS settings, or nil for plain HTTP.
     private let tls: TLSServerContext?
     private var connections: [ObjectIdentifier: StandInConnection] = [:]
 

@@ -1,4 +1,4 @@
-/// What follows a command's name: `--name value`, `--flag`, and operands.
+/// The words after a command's name: `--name value`, `--flag`, and operands.
 struct LabOptions {
     private var values: [String: String] = [:]
     private var flags: Set<String> = []

@@ -1,6 +1,6 @@
 /// One request of the demo: what was sent, what must come of it, and what did.
 struct DemoRow {
-    /// What the upstream must have seen of a request.
+    /// The form in which a request must have reached the upstream.
     enum Arrival: Hashable {
         case nothing
         /// The request, with the gateway's word that it was verified, and what its proof is worth.
@@ -11,10 +11,10 @@ struct DemoRow {
         case unmarked
     }
 
-    /// What must come of a request.
+    /// The expected outcome of a request.
     struct Outcome: Hashable {
         var status = 200
-        /// Of a refusal; or what an app is told to do beside the answer.
+        /// The code of a refusal, or what the response advises an app to do.
         var code = "-"
         var arrival = Arrival.nothing
 

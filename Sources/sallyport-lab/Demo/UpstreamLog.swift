@@ -11,7 +11,7 @@ struct SeenRequest {
     let key: String
 }
 
-/// What nginx logged, by row of the demo: `ROW METHOD URI RESULT TIER KEY`.
+/// The log of nginx, by row of the demo: `ROW METHOD URI RESULT TIER KEY`.
 struct UpstreamLog {
     private var requests: [Int: SeenRequest] = [:]
 
@@ -46,6 +46,6 @@ struct UpstreamLog {
         return requests
     }
 
-    /// Nil where the request never came.
+    /// The request of a row, or nil if it never came.
     subscript(row: Int) -> SeenRequest? { requests[row] }
 }

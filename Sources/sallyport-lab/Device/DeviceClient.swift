@@ -35,7 +35,7 @@ struct DeviceClient {
         return answer.text
     }
 
-    /// What `POST /attest/verify` takes.
+    /// The body of `POST /attest/verify`.
     static func enrolment(
         of device: SimulatedDevice, by apple: SimulatedApple, challenge: String, base: String = "/",
         fault: AttestationFault? = nil

@@ -53,7 +53,7 @@ enum MintCommand {
         Int64(options.count("--at", or: Int(WallClock.now().seconds)))
     }
 
-    /// SHA-256 of a file's bytes, of nothing where none is named.
+    /// SHA-256 of a file's bytes, of nothing if none is named.
     private static func hash(_ options: LabOptions, _ name: String) throws -> [UInt8] {
         SHA256.hash(try options.value(name).map { try LabFile.read($0) } ?? []).array
     }

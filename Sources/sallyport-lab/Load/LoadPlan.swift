@@ -1,17 +1,17 @@
 import AppAttestTesting
 import EventLoop
 
-/// What a measurement sends, and for how long.
+/// The requests of a measurement, and its duration.
 struct LoadPlan {
     let address: SocketAddress
     let connectionCount: Int
-    /// Not measured: pools fill, caches warm up.
+    /// The time that is not measured, while pools fill and caches warm up.
     let warmUp: Duration
     let duration: Duration
     let method: String
     let path: String
     let body: [UInt8]
-    /// Nil: requests go unsigned.
+    /// The signing, or nil for unsigned requests.
     let signing: Signing?
     /// The server whose processor time is measured, where it runs here.
     let processID: Int?
@@ -20,7 +20,7 @@ struct LoadPlan {
         let keys: SeededKeys
         let deviceCount: Int
         let appID: String
-        /// What every device's counter starts from: above those of the run before.
+        /// The first counter of every device: above those of the run before.
         let firstCounter: UInt32
         /// `endpoints.base`.
         let base: String

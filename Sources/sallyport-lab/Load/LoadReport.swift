@@ -1,7 +1,7 @@
 import Bytes
 import JSON
 
-/// What a measurement found.
+/// The results of a measurement.
 struct LoadReport {
     var seconds = 0.0
     var serverSeconds = 0.0

@@ -24,26 +24,27 @@ struct HTTPAnswer {
         return member("code")
     }
 
-    /// A text of the JSON object that the body is; nil where it is none.
+    /// A text of the JSON object that the body is; nil if it is none.
     func member(_ name: String) -> String? {
         try? JSONValue.parse(body.span, byteCountMax: 64 * 1024, depthMax: 8)[name]?.stringValue
     }
 
-    /// What an app is told to do although its request was served.
+    /// The action that an app is advised to take although its request was served.
     var advice: String? { self["X-App-Attest-Action"] }
 
     /// The gateway's challenge for the next request.
     var nextChallenge: String? { self["X-App-Attest-Challenge"] }
 }
 
-/// What is sent.
+/// A request to send.
 struct HTTPRequest {
     var method: String
     var target: String
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
 
-    /// With `Host`, and `Content-Length` where there is a body or the method usually has one.
+    /// The request's bytes with `Host`, and `Content-Length` where there is a body or the method
+    /// usually has one.
     func bytes(host: String) -> [UInt8] {
         var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
         for (name, value) in fields { head += "\(name): \(value)\r\n" }

@@ -3,15 +3,15 @@ import Settings
 /// Chooses the server of a request. A value: it knows the servers by their loads alone.
 struct Balancer {
     let policy: BalancePolicy
-    /// For smooth weighted round robin, by index.
+    /// The credits of smooth weighted round robin, by index.
     private var credits: [Int] = []
 
     init(_ policy: BalancePolicy) { self.policy = policy }
 
-    /// The index of the server to use; nil where none is usable or all have been `tried`.
+    /// The index of the server to use; nil if none is usable or all have been `tried`.
     ///
-    /// Backups are asked where no other server can be. `key` is the hash of whom the request is
-    /// from, for ``BalancePolicy/hashKey``.
+    /// Backups are asked if no other server can be. `key` is the hash of whom the request is from,
+    /// for ``BalancePolicy/hashKey``.
     mutating func next(_ servers: [ServerLoad], key: UInt64, tried: [Int] = []) -> Int? {
         if credits.count != servers.count {
             credits = [Int](repeating: 0, count: servers.count)
@@ -67,7 +67,7 @@ struct Balancer {
         return least
     }
 
-    /// By requests for each unit of weight.
+    /// Whether `left` has fewer requests than `right` for each unit of weight.
     private static func isLessLoaded(_ left: ServerLoad, than right: ServerLoad) -> Bool {
         left.activeCount * right.weight < right.activeCount * left.weight
     }

@@ -36,7 +36,8 @@ struct Ejection {
         servers = Array(repeating: Server(), count: serverCount)
     }
 
-    /// The same rules for other servers, each with what was known of it under its old index.
+    /// The ejection of other servers by the same rules, each with what was known about it under its
+    /// old index.
     func carried(to oldIndexes: [Int?]) -> Ejection {
         var carried = Ejection(settings, serverCount: oldIndexes.count)
         for (index, old) in oldIndexes.enumerated() {

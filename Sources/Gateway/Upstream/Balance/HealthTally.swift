@@ -1,7 +1,7 @@
 import Settings
 
-/// What a server's active checks add up to: `falls` failures in a row make it down, `rises`
-/// successes in a row bring it up again.
+/// The sum of a server's active checks: `falls` failures in a row take it down, `rises` successes
+/// in a row bring it up again.
 struct HealthTally {
     private(set) var isUp = true
     private var contraryCount = 0
@@ -9,7 +9,7 @@ struct HealthTally {
 
     init(_ settings: HealthCheckSettings) { self.settings = settings }
 
-    /// Takes the outcome of one check. True where it changed the verdict.
+    /// Takes the outcome of one check. True if it changed the verdict.
     mutating func add(isPassed: Bool) -> Bool {
         guard isPassed != isUp else {
             contraryCount = 0

@@ -1,7 +1,7 @@
-/// What a choice among the servers of an upstream looks at.
+/// The facts by which a server of an upstream is chosen.
 struct ServerLoad: Equatable {
     var weight = 1
-    /// Takes requests only where no other server can.
+    /// Takes requests only if no other server can.
     var isBackup = false
     /// Neither ejected, nor down by its health check, nor at its limit of connections.
     var isUsable = true
