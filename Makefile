@@ -2,12 +2,13 @@
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
 # docs/decisions/0007-release-flags.md says why.
 RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
-	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization
+	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
+	-Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 idle soak \
-	clean
+	deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -23,6 +24,11 @@ help:
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
+	@echo 'make deb           a Debian package, in dist'
+	@echo 'make image         an OCI image of that package, in dist'
+	@echo 'make sbom          what the program is made of, as CycloneDX, in dist'
+	@echo 'make dist          all of these, an archive and SHA256SUMS, in dist'
+	@echo 'make package-test  install, run, upgrade and remove the package; run the image (root)'
 	@echo 'make clean         remove what was built'
 
 # Two SwiftPM runs never share a build directory at once, so tasks are not run in parallel.
@@ -90,6 +96,34 @@ soak:
 	swift build $(RELEASE_FLAGS)
 	@SECONDS_OF_LOAD=$(or $(SECONDS),600) Benchmarks/soak.sh $(RELEASE)
 
+deb:
+	@scripts/install.sh deb
+	swift build $(RELEASE_FLAGS) --product sallyport
+	@scripts/package.sh $(RELEASE)/sallyport dist
+
+image:
+	@scripts/install.sh image
+	swift build $(RELEASE_FLAGS) --product sallyport
+	@scripts/image.sh "$$(scripts/package.sh $(RELEASE)/sallyport dist)" dist
+
+sbom:
+	@scripts/install.sh build
+	swift build $(RELEASE_FLAGS) --product sallyport
+	@mkdir -p dist
+	@scripts/sbom.sh $(RELEASE)/sallyport > dist/sallyport.cdx.json
+	@echo dist/sallyport.cdx.json
+
+dist:
+	@scripts/install.sh image
+	swift build $(RELEASE_FLAGS) --product sallyport
+	@scripts/dist.sh $(RELEASE)/sallyport dist
+
+package-test:
+	@scripts/install.sh package-test
+	swift build $(RELEASE_FLAGS)
+	@scripts/package-test.sh $(RELEASE)/sallyport
+	@scripts/image-test.sh "$$(scripts/package.sh $(RELEASE)/sallyport dist)"
+
 clean:
 	swift package clean
-	rm -rf Fuzz/.build
+	rm -rf Fuzz/.build dist

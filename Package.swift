@@ -9,14 +9,11 @@ let common: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
     .treatAllWarnings(as: .error),
 ]
-/// For the targets that touch C or raw memory: every unsafe step is marked.
-let fenced = common + [.strictMemorySafety()]
+/// For everything that runs: every unsafe step is marked.
+let strict = common + [.strictMemorySafety()]
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: common)
-}
-func fence(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: fenced)
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: common)
@@ -46,23 +43,23 @@ let package = Package(
         .systemLibrary(name: "CCurl"),
 
         // MARK: tier 1 - pure values
-        fence("Bytes"),
+        library("Bytes"),
         library("CBOR", ["Bytes"]),
         library("HTTP", ["Bytes"]),
         library("ProxyProtocol", ["Bytes"]),
         library("Telemetry", ["Bytes"]),
 
         // MARK: tier 2 - fences: the only targets that import C
-        fence("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
-        fence("Crypto", ["Bytes", "COpenSSL"]),
-        fence("HTTP2", ["Bytes", "CNghttp2"]),
-        fence("TLS", ["Bytes", "Crypto", "EventLoop", "COpenSSL"]),
-        fence("JSON", ["Bytes", "CJansson"]),
-        fence("YAML", ["CYAML"]),
-        fence("SQLite", ["Bytes", "CSQLite"]),
-        fence("Postgres", ["EventLoop", "CPostgres"]),
-        fence("Redis", ["Bytes", "EventLoop", "TLS", "CHiredis"]),
-        fence("HTTPSClient", ["EventLoop", "TLS", "CCurl"]),
+        library("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
+        library("Crypto", ["Bytes", "COpenSSL"]),
+        library("HTTP2", ["Bytes", "CNghttp2"]),
+        library("TLS", ["Bytes", "Crypto", "EventLoop", "COpenSSL"]),
+        library("JSON", ["Bytes", "CJansson"]),
+        library("YAML", ["CYAML"]),
+        library("SQLite", ["Bytes", "CSQLite"]),
+        library("Postgres", ["EventLoop", "CPostgres"]),
+        library("Redis", ["Bytes", "EventLoop", "TLS", "CHiredis"]),
+        library("HTTPSClient", ["EventLoop", "TLS", "CCurl"]),
 
         // MARK: tier 3 - rules, and the stores behind their contract
         library("AppAttest", ["Bytes", "CBOR", "Crypto", "JSON"]),
@@ -74,6 +71,7 @@ let package = Package(
             ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON", "JWT"]),
         library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
         library("GatewayTokens", ["AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
+        library("Judgement", ["AppAttest", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
         library(
             "SQLiteKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "SQLite"]),
         library(
@@ -90,29 +88,35 @@ let package = Package(
 
         // MARK: tier 4 - the gateway
         library(
+            "Background",
+            [
+                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTPSClient",
+                "JSON", "KeyStore", "Policy", "Settings", "Telemetry",
+            ]),
+        library(
             "Gateway",
             [
-                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "GatewayTokens",
-                "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "KeyStore", "Policy",
-                "ProxyProtocol", "Settings", "TLS", "Telemetry",
+                "AppAttest", "AppleServices", "Background", "Bytes", "Crypto", "EventLoop",
+                "GatewayTokens", "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
+                "KeyStore", "Policy", "ProxyProtocol", "Settings", "TLS", "Telemetry",
             ]),
 
         // MARK: tier 5 - commands
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "Gateway",
-                "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy", "Postgres",
+                "AppAttest", "AppleServices", "Background", "Bytes", "Crypto", "EventLoop",
+                "Gateway", "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy", "Postgres",
                 "PostgresKeyStore", "Redis", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
             ],
-            swiftSettings: common),
+            swiftSettings: strict),
         .executableTarget(
             name: "sallyport-lab",
             dependencies: [
                 "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop", "HTTP", "JSON",
                 "TLS",
             ],
-            swiftSettings: common),
+            swiftSettings: strict),
 
         // MARK: tests
         .target(
@@ -161,6 +165,9 @@ let package = Package(
                 "AppleServices", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
                 "GatewayTesting", "HTTPSClient", "JSON", "TLS",
             ]),
+        tests(
+            "JudgementTests",
+            ["Judgement", "AppAttest", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
         tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
         tests(
             "KeyStoreTests",
@@ -175,12 +182,17 @@ let package = Package(
                 "HTTPSClient", "JSON", "Policy", "TLS", "YAML",
             ]),
         tests(
+            "BackgroundTests",
+            [
+                "Background", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
+                "GatewayTesting", "KeyStore", "SQLiteKeyStore", "Settings",
+            ]),
+        tests(
             "GatewayTests",
             [
-                "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
-                "EventLoop", "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy",
-                "SQLiteKeyStore", "Settings",
-                "TLS", "Telemetry",
+                "Gateway", "Background", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes",
+                "Crypto", "EventLoop", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore",
+                "Policy", "Settings", "TLS", "Telemetry",
             ]),
         tests(
             "SimulationTests",

@@ -21,18 +21,18 @@ public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .unauthorized: "Apple does not take our key (401)"
-        case .forbidden: "Apple forbids it to our key (403)"
+        case .unauthorized: "Apple does not accept our key (401)"
+        case .forbidden: "Apple does not allow this with our key (403)"
         case .throttled: "Apple throttles us (429)"
         case .serverError(let status, _): "Apple's server failed (\(status))"
         case .unexpected(let status): "an unexpected status (\(status))"
-        case .malformed(let reason): "an answer that is none: \(reason)"
+        case .malformed(let reason): "an invalid answer: \(reason)"
         case .unanswered(let failure): failure.description
         case .noKey(let teamID): "no key of team \(teamID) is configured"
         }
     }
 
-    /// How long Apple wants to be left alone, where it said so.
+    /// How long Apple wants to be left alone, if it said so.
     public var retryAfter: Duration? {
         switch self {
         case .throttled(let duration), .serverError(_, let duration): duration
@@ -40,7 +40,7 @@ public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// For metrics.
+    /// The failure as a label of metrics.
     public var label: String {
         switch self {
         case .unauthorized: "unauthorized"
@@ -56,7 +56,7 @@ public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What any of the services says with these statuses; nil for the others.
+    /// The meaning of statuses that all services share, or nil for other statuses.
     init?(common response: HTTPSResponse) {
         switch response.status {
         case 401: self = .unauthorized
@@ -73,8 +73,8 @@ public enum AppleFailure: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension HTTPSResponse {
-    /// The body as text without the white space around it; nil where it is no text or too long for
-    /// the few words that Apple's errors are.
+    /// The body as text without the white space around it; nil if it is no text or too long for the
+    /// few words that Apple's errors are.
     var words: String? {
         let space: Set<UInt8> = [0x20, 0x09, 0x0D, 0x0A]
         let start = body.firstIndex { !space.contains($0) } ?? body.endIndex
@@ -83,7 +83,7 @@ extension HTTPSResponse {
         return String(validating: body[start..<end], as: UTF8.self)
     }
 
-    /// As ``words``, fit for a log line.
+    /// The ``words``, fit for a log line.
     var shownWords: String {
         guard let words else { return "\(body.count) bytes" }
         let shown = words.unicodeScalars.map { scalar in

@@ -2,6 +2,7 @@
 // First: defines the feature macros as Glibc's own module sees them.
 #include <features.h>
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>

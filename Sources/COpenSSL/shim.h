@@ -108,6 +108,12 @@ static inline int sallyport_tls_set_groups(SSL_CTX *context, const char *list) {
     return (int)SSL_CTX_set1_groups_list(context, list);
 }
 
+// The getter is a macro. No group: NULL, never the name that SSL_group_to_name would find for 0.
+static inline const char *sallyport_tls_group_name(SSL *session) {
+    int group = (int)SSL_get_negotiated_group(session);
+    return group == NID_undef ? NULL : SSL_group_to_name(session, group);
+}
+
 static inline int sallyport_tls_set_status_callback(
     SSL_CTX *context, int (*callback)(SSL *, void *)) {
     return (int)SSL_CTX_set_tlsext_status_cb(context, callback);

@@ -7,7 +7,7 @@ public enum File {
     public static let standardOutput: Int32 = STDOUT_FILENO
     public static let standardError: Int32 = STDERR_FILENO
 
-    /// The whole file, refused where it holds more than `byteCountMax` bytes.
+    /// The whole file, refused if it holds more than `byteCountMax` bytes.
     public static func read(_ path: String, byteCountMax: Int) throws(IOError) -> [UInt8] {
         let file = try open(path, O_RDONLY, mode: 0)
         var status = stat()
@@ -15,13 +15,19 @@ public enum File {
             throw IOError(path, errno: sallyport_errno())
         }
         if isDirectory(status) { throw IOError(path, .isDirectory) }
+        return try readAll(file.raw, path, byteCountMax: byteCountMax)
+    }
+
+    static func readAll(
+        _ descriptor: Int32, _ path: String, byteCountMax: Int
+    ) throws(IOError) -> [UInt8] {
         var buffer = ByteBuffer()
         while true {
             var code: Int32 = 0
             // One byte more than allowed shows that there is more.
             let wanted = min(64 * 1024, byteCountMax - buffer.count + 1)
             let filled = unsafe buffer.withUnsafeWritable(minimumCount: wanted) { target in
-                let count = unsafe CLinux.read(file.raw, target.baseAddress, wanted)
+                let count = unsafe CLinux.read(descriptor, target.baseAddress, wanted)
                 if count < 0 { code = sallyport_errno() }
                 return max(count, 0)
             }
@@ -60,6 +66,9 @@ public enum File {
         let parent = try open(split(path).directory, O_RDONLY | O_DIRECTORY, mode: 0)
         guard fsync(parent.raw) == 0 else { throw IOError(path, errno: sallyport_errno()) }
     }
+
+    /// The directory that holds the file.
+    public static func directory(of path: String) -> String { split(path).directory }
 
     /// The directory with its slash, and the name in it.
     private static func split(_ path: String) -> (directory: String, name: String) {
@@ -110,7 +119,7 @@ public enum File {
         try open(path, O_WRONLY | O_CREAT | O_APPEND, mode: mode)
     }
 
-    /// One write to a log's end, a pipe or a file; SIGPIPE must be ignored.
+    /// Writes once to the end of a log, which is a file or a pipe. SIGPIPE must be ignored.
     public static func append(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
         unsafe bytes.withUnsafeBufferPointer { source in
             while true {
@@ -123,7 +132,7 @@ public enum File {
         }
     }
 
-    /// Waits until a pipe or file takes bytes, or has failed; false where neither comes in time.
+    /// Waits until a pipe or file takes bytes, or has failed; false if neither comes in time.
     public static func awaitWritable(_ descriptor: Int32, milliseconds: Int32) -> Bool {
         var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         while true {
@@ -133,12 +142,12 @@ public enum File {
         }
     }
 
-    private static func isDirectory(_ status: stat) -> Bool {
+    static func isDirectory(_ status: stat) -> Bool {
         status.st_mode & mode_t(S_IFMT) == mode_t(S_IFDIR)
     }
 
     /// Tells this very file from a copy that was put in its place, also over it: its inode, and
-    /// when the system has last changed it, which nobody can set. Nil where there is none.
+    /// when the system has last changed it, which nobody can set. Nil if there is none.
     public static func identity(_ path: String) -> [UInt64]? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
@@ -147,6 +156,33 @@ public enum File {
             UInt64(status.st_ino),
             UInt64(bitPattern: Int64(changed.tv_sec)) &* 1_000_000_000 &+ UInt64(changed.tv_nsec),
         ]
+    }
+
+    /// The names in the directory of `path` that begin like its last component.
+    public static func namesBeginning(_ path: String) throws(IOError) -> [String] {
+        let (directory, prefix) = split(path)
+        guard let stream = unsafe opendir(directory) else {
+            throw IOError(directory, errno: sallyport_errno())
+        }
+        defer { unsafe closedir(stream) }
+        var names: [String] = []
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) {
+                    unsafe String(cString: $0)
+                }
+            }
+            if name.hasPrefix(prefix) { names.append(directory + name) }
+        }
+        return names
+    }
+
+    /// Where a link leads to, as it says itself; nil for what is no link.
+    static func linkTarget(_ path: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = unsafe readlink(path, &bytes, bytes.count)
+        guard length > 0 else { return nil }
+        return String(decoding: bytes[..<length].map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
     public static func exists(_ path: String) -> Bool { unsafe access(path, F_OK) == 0 }

@@ -10,11 +10,16 @@ public struct FileLock: ~Copyable {
     /// it is missing and stays behind: removing it would let two processes lock two files.
     public init(path: String) throws(IOError) {
         let file = try File.open(path, O_RDWR | O_CREAT, mode: 0o600)
-        while flock(file.raw, LOCK_EX | LOCK_NB) != 0 {
+        try Self.take(file.raw, path)
+        self.file = file
+    }
+
+    /// Locks an open file, until it is closed.
+    static func take(_ descriptor: Int32, _ path: String) throws(IOError) {
+        while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             let code = sallyport_errno()
             if code == EWOULDBLOCK { throw IOError(path, .locked) }
             if code != EINTR { throw IOError(path, errno: code) }
         }
-        self.file = file
     }
 }

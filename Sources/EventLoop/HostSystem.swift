@@ -2,14 +2,14 @@ public import Bytes
 import CLibevent
 import CLinux
 
-/// What a process asks of the system it runs on.
+/// The requests that a process makes of the system it runs on.
 public enum HostSystem {
     public static var processID: Int32 { getpid() }
 
     /// Processors that may be used now.
     public static var processorCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// Which boot of the system this is; nil where it does not tell.
+    /// Which boot of the system this is; nil if it does not tell.
     public static var bootID: Bytes16? {
         let path = "/proc/sys/kernel/random/boot_id"
         guard let text = try? File.read(path, byteCountMax: 64) else { return nil }
@@ -21,13 +21,20 @@ public enum HostSystem {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
+    /// The directory that relative paths begin at; empty where it is gone.
+    public static var workingDirectory: String {
+        guard let path = unsafe getcwd(nil, 0) else { return "" }
+        defer { unsafe free(path) }
+        return unsafe String(cString: path)
+    }
+
     /// Reads a variable and removes it. Not safe beside other threads that read the environment.
     public static func takeEnvironment(_ name: String) -> String? {
         defer { unsafe unsetenv(name) }
         return environment(name)
     }
 
-    /// How many descriptors the process may have open (RLIMIT_NOFILE); each is below that number.
+    /// The number that every open descriptor stays below (RLIMIT_NOFILE).
     public static var descriptorLimit: Int {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

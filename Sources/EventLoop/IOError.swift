@@ -12,6 +12,8 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case permissionDenied
         case alreadyExists
         case isDirectory
+        /// A link, a pipe, a socket or a device.
+        case notRegular
         /// No room, no quota, or the file system's largest file size reached.
         case diskFull
         case readOnlyFileSystem
@@ -70,6 +72,7 @@ extension IOError.Reason {
         case .permissionDenied: "permission denied"
         case .alreadyExists: "file exists"
         case .isDirectory: "is a directory"
+        case .notRegular: "is not a regular file"
         case .diskFull: "no space left on device"
         case .readOnlyFileSystem: "read-only file system"
         case .addressInUse: "address already in use"

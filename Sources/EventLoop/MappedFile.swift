@@ -12,11 +12,12 @@ public final class MappedFile: @unchecked Sendable {
     private let memory: UnsafeMutableRawPointer
     private let byteCountMax: Int
 
-    /// An empty file in place of any that is there, for its owner alone, and for at most so many
-    /// bytes: addresses for them are taken at once, memory and disk as it grows.
-    public init(replacing path: String, byteCountMax: Int) throws(IOError) {
-        unsafe unlink(path)
+    /// An empty file that was not there, for its owner alone, and for at most so many bytes:
+    /// addresses for them are taken at once, memory and disk as it grows. It is locked for as long
+    /// as this lives (``RegularFile/lock()``), so that others can tell that its process lives.
+    public init(creating path: String, byteCountMax: Int) throws(IOError) {
         let opened = try File.open(path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+        try FileLock.take(opened.raw, path)
         guard let mapped = unsafe sallyport_map_shared(opened.raw, byteCountMax) else {
             throw IOError(path, errno: sallyport_errno())
         }

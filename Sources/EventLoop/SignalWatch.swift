@@ -30,13 +30,15 @@ public final class SignalWatch {
     /// that none of them ends it before it is watched again.
     public static func hold() { setHeld(SIG_BLOCK) }
 
-    /// To be called once the watches are there; what waited arrives.
+    /// Delivers the signals that waited. Call it once the watches are there.
     public static func release() { setHeld(SIG_UNBLOCK) }
 
     private static func setHeld(_ how: Int32) {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        for signal in [hangUp, interrupt, terminate, user2] { unsafe sigaddset(&signals, signal) }
+        for signal in [hangUp, interrupt, terminate, user1, user2] {
+            unsafe sigaddset(&signals, signal)
+        }
         let status = unsafe pthread_sigmask(how, &signals, nil)
         precondition(status == 0, "pthread_sigmask: \(IOError.text(errno: status))")
     }

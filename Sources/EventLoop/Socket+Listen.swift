@@ -22,10 +22,11 @@ extension Socket {
         return listener.release()
     }
 
-    /// One listener a worker. Port 0 becomes the same free port for all of them; of a unix
-    /// address, whose connections the kernel cannot spread, the listeners are duplicates.
+    /// Opens one listener for each worker. With port 0 all of them get the same free port. At a
+    /// unix address, whose connections the kernel cannot spread, the listeners are duplicates of
+    /// one.
     ///
-    /// `besideOwn`: further listeners at a TCP address where this process has such listeners
+    /// With `besideOwn`, these are further listeners at a TCP address where this process listens
     /// already.
     public static func listeners(
         on address: SocketAddress, count: Int, backlog: Int32 = 1024, besideOwn: Bool = false
@@ -57,6 +58,28 @@ extension Socket {
         return listeners
     }
 
+    /// Throws why ``listeners(on:count:backlog:besideOwn:)`` would fail now. Leaves nothing behind,
+    /// and takes no connection meanwhile.
+    public static func tryListening(on address: SocketAddress) throws(IOError) {
+        guard case .unix(let path) = address.form else {
+            _ = try freeAddress(address)
+            return
+        }
+        switch connect(to: address) {
+        case .connected(let descriptor), .inProgress(let descriptor):
+            close(descriptor)
+            throw IOError(address.description, .addressInUse)
+        case .failed(EAGAIN): throw IOError(address.description, .addressInUse)
+        // Nobody answers at a file that was left behind: it would be replaced.
+        case .failed(ENOENT), .failed(ECONNREFUSED):
+            let directory = File.directory(of: path)
+            guard File.canWrite(inDirectory: directory) else {
+                throw IOError(path, File.exists(directory) ? .permissionDenied : .notFound)
+            }
+        case .failed(let code): throw IOError(address.description, errno: code)
+        }
+    }
+
     /// Bound alone first, which fails where anybody has the address.
     private static func freeAddress(_ address: SocketAddress) throws(IOError) -> SocketAddress {
         let probe = try bind(to: address, reusePort: false)
@@ -84,9 +107,9 @@ extension Socket {
         return descriptor
     }
 
-    /// What connections inherit from their listener on Linux: no delay of small writes, and no more
-    /// in the kernel than it can send soon. What a slow client has not taken waits where it is
-    /// bounded (`limits.response_buffer`), and upstream.
+    /// Sets the options that connections inherit from their listener on Linux: no delay of small
+    /// writes, and no more in the kernel than it can send soon. Whatever a slow client has not
+    /// taken waits where it is bounded (`limits.response_buffer`), and upstream.
     static func setStreamOptions(_ listener: Int32) {
         set(listener, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         set(listener, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, unsentByteCountMax)

@@ -32,11 +32,34 @@ struct FieldSection: Sendable {
         self.removesSpaceBeforeColon = removesSpaceBeforeColon
     }
 
-    /// Starts anew at `position`; the array keeps its storage.
+    /// Starts again at `position`; the array keeps its storage.
     mutating func reset(position: Int) {
         fields.removeAll(keepingCapacity: true)
         self.position = position
         phase = .lineStart
+    }
+
+    /// Starts anew behind the start line, whose carriage return is at `lineEnd`.
+    mutating func begin(behind lineEnd: Int, _ bytes: Span<UInt8>, _ end: Int) -> Step {
+        guard lineEnd + 1 < end else { return .incomplete }
+        guard bytes[lineEnd + 1] == ASCIIByte.lineFeed else {
+            return .refused(.bareCarriageReturn)
+        }
+        reset(position: lineEnd + 2)
+        return .advanced
+    }
+
+    /// What the last step of a head means for it.
+    ///
+    /// - Parameter isFull: no more bytes of the head may be looked at.
+    func outcome(
+        of step: Step, isFull: Bool, _ refusal: (HTTPFault) -> HTTPRefusal
+    ) -> HeadOutcome {
+        switch step {
+        case .complete: .complete
+        case .refused(let fault): .refused(refusal(fault))
+        case .incomplete, .advanced: isFull ? .refused(refusal(.headTooLarge)) : .incomplete
+        }
     }
 
     /// Reads on in `bytes`, of which those before `end` may be looked at.

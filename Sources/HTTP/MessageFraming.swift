@@ -1,6 +1,6 @@
 import Bytes
 
-/// What `Content-Length`, `Transfer-Encoding` and `Connection` of one message say.
+/// The statements of `Content-Length`, `Transfer-Encoding` and `Connection` of one message.
 struct MessageFraming: Sendable {
     private(set) var contentLength: UInt64?
     private(set) var isChunked = false
@@ -37,6 +37,19 @@ struct MessageFraming: Sendable {
     /// Whether the connection lives on after the message (RFC 9112 section 9.3).
     func keepAlive(in version: HTTPVersion) -> Bool {
         !closes && (version == .http11 || keepsAlive)
+    }
+
+    /// Two ways to say how long the body is, or one that the version does not know.
+    func contradiction(in version: HTTPVersion) -> HTTPFault? {
+        guard isChunked else { return nil }
+        guard contentLength == nil else { return .contentLengthWithTransferEncoding }
+        // RFC 9112 section 6.1: HTTP/1.0 knows no transfer codings.
+        return version == .http11 ? nil : .transferEncodingNotAllowed
+    }
+
+    /// Whether `Connection` names the field, so that it goes no further.
+    func nominates(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
+        !connectionTokens.isEmpty && bytes.nominates(field.name, among: connectionTokens)
     }
 
     private mutating func takeContentLength(_ value: Span<UInt8>) -> HTTPFault? {

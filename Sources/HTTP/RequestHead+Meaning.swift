@@ -46,10 +46,8 @@ extension RequestHead {
     private var hasBody: Bool { framing != .none && framing != .length(0) }
 
     private mutating func frame() -> HTTPFault? {
+        if let fault = message.contradiction(in: version) { return fault }
         if message.isChunked {
-            guard message.contentLength == nil else { return .contentLengthWithTransferEncoding }
-            // RFC 9112 section 6.1: HTTP/1.0 knows no transfer codings.
-            guard version == .http11 else { return .transferEncodingNotAllowed }
             framing = .chunked
         } else if let contentLength = message.contentLength {
             framing = .length(contentLength)

@@ -78,14 +78,11 @@ extension RequestHead {
         guard bytes[lineEnd] == ASCIIByte.carriageReturn else {
             return .refused(lineFault(bytes[lineEnd], else: .versionInvalid))
         }
-        guard lineEnd + 1 < end else { return .incomplete }
-        guard bytes[lineEnd + 1] == ASCIIByte.lineFeed else {
-            return .refused(.bareCarriageReturn)
-        }
+        let step = section.begin(behind: lineEnd, bytes, end)
+        guard step == .advanced else { return step }
         version = bytes[lineEnd - 1] == ASCIIByte.one ? .http11 : .http10
-        section.reset(position: lineEnd + 2)
         phase = .fields
-        return .advanced
+        return step
     }
 
     /// A byte that ends the line or separates its parts at the wrong place has a fault of its own.

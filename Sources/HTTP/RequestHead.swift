@@ -1,7 +1,8 @@
 /// The form of a request target (RFC 9112 section 3.2).
 public enum TargetForm: UInt8, Sendable {
     case origin, absolute, asterisk
-    /// Only with CONNECT, which is refused: no head that was read completely has it.
+    /// The authority form, which comes only with CONNECT. That is refused, so no completely read
+    /// head has it.
     case authority
 }
 
@@ -16,16 +17,17 @@ public struct RequestHead: Sendable {
         case refused(HTTPRefusal)
     }
 
-    /// From the first byte to the end of the empty line, a skipped first empty line included.
+    /// The bytes of the head, from the first one to the end of the empty line, including a skipped
+    /// first empty line.
     public internal(set) var byteCount = 0
     public internal(set) var method = Range32.empty
     public internal(set) var methodKind = Method.other
-    /// As received.
+    /// The target as received.
     public internal(set) var target = Range32.empty
     public internal(set) var targetForm = TargetForm.origin
-    /// What is matched and forwarded: the target itself, of an absolute-form one the part after
-    /// the authority. Where that is empty, a `/` out of the target's `//`; where it has no path but
-    /// a query, ``completeTarget(in:)`` is to be called first.
+    /// The target that is matched and forwarded: the target itself, or the part of an absolute-form
+    /// target after its authority. If that part is empty, it is a `/` out of the target's `//`. If
+    /// it has a query but no path, call ``completeTarget(in:)`` first.
     public internal(set) var originTarget = Range32.empty
     /// The authority of an absolute-form target, else the value of Host; nil when HTTP/1.0 has
     /// neither.
@@ -34,7 +36,7 @@ public struct RequestHead: Sendable {
     public internal(set) var framing = BodyFraming.none
     /// Whether the client wants the connection kept (RFC 9112 section 9.3).
     public internal(set) var keepAlive = false
-    /// The client waits for 100 (Continue) before its body; false where there is no body.
+    /// The client waits for 100 (Continue) before its body; false if there is no body.
     public internal(set) var expectsContinue = false
     /// Upgrade is there and Connection names it; never in HTTP/1.0.
     public internal(set) var hasUpgrade = false
@@ -45,23 +47,22 @@ public struct RequestHead: Sendable {
     var position = 0
     var methodPacked: UInt64 = 0
     var authority: Range32?
-    /// Of an absolute-form target's scheme, with the colon.
+    /// The default port of an absolute-form target's scheme, with its colon.
     var schemePort: [UInt8] = []
     var lacksPath = false
 
     public init() {}
 
-    /// In the order received.
+    /// The fields, in the order received.
     public var fields: [FieldRange] { section.fields }
-    /// What Connection names beside `close`, `keep-alive` and `upgrade`.
+    /// The words of Connection other than `close`, `keep-alive` and `upgrade`.
     public var connectionTokens: [Range32] { message.connectionTokens }
     public var isSafe: Bool { methodKind.isSafe }
     public var isIdempotent: Bool { methodKind.isIdempotent }
 
     /// Whether Connection names the field, so that it is not forwarded.
     public func isNominated(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
-        !message.connectionTokens.isEmpty
-            && bytes.nominates(field.name, among: message.connectionTokens)
+        message.nominates(field, in: bytes)
     }
 
     /// Makes ready for the next message.
@@ -107,20 +108,16 @@ public struct RequestHead: Sendable {
             case .refused(let refusal): return .refused(refusal)
             }
         }
-        switch step {
+        let outcome = section.outcome(of: step, isFull: end == limits.headByteCountMax) {
+            HTTPRefusal(request: $0)
+        }
+        switch outcome {
         case .complete:
             byteCount = section.position
             phase = .complete
-            return .complete
-        case .refused(let fault): return refuse(fault)
-        case .incomplete, .advanced:
-            return end == limits.headByteCountMax ? refuse(.headTooLarge) : .incomplete
+        case .refused(let refusal): phase = .refused(refusal)
+        case .incomplete: break
         }
-    }
-
-    private mutating func refuse(_ fault: HTTPFault) -> HeadOutcome {
-        let refusal = HTTPRefusal(request: fault)
-        phase = .refused(refusal)
-        return .refused(refusal)
+        return outcome
     }
 }

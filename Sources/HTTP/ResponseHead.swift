@@ -2,21 +2,22 @@
 ///
 /// Relaxed in what many servers do and no reading depends on: the space before an empty reason
 /// phrase may be missing, there may be one before the colon of a field that frames nothing, and a
-/// 204 may announce a body, which it cannot have: the connection is not used again.
-public struct ResponseHead: Sendable {
+/// 204 may announce a body, which it cannot have: the connection is not used again. Each connection
+/// has one, which is read again and again, and never copied.
+public struct ResponseHead: ~Copyable, Sendable {
     enum Phase: Equatable {
         case statusLine, reason, fields, complete
         case refused(HTTPRefusal)
     }
 
-    /// From the first byte to the end of the empty line.
+    /// The bytes of the head, from the first one to the end of the empty line.
     public private(set) var byteCount = 0
     /// 100 to 999.
     public private(set) var status: UInt16 = 0
     public private(set) var reason = Range32.empty
     public private(set) var version = HTTPVersion.http11
     public private(set) var framing = BodyFraming.none
-    /// The value of Content-Length, also where the answer has no body (HEAD, 304).
+    /// The value of Content-Length, also if the answer has no body (HEAD, 304).
     public var contentLength: UInt64? { message.contentLength }
     /// Whether the connection can be used again after the body.
     public private(set) var keepAlive = false
@@ -30,17 +31,16 @@ public struct ResponseHead: Sendable {
 
     public init() {}
 
-    /// In the order received.
+    /// The fields, in the order received.
     public var fields: [FieldRange] { section.fields }
-    /// What Connection names beside `close`, `keep-alive` and `upgrade`.
+    /// The words of Connection other than `close`, `keep-alive` and `upgrade`.
     public var connectionTokens: [Range32] { message.connectionTokens }
     /// 1xx but 101: another head follows.
     public var isInterim: Bool { status < 200 && status != 101 }
 
     /// Whether Connection names the field, so that it is not forwarded.
     public func isNominated(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {
-        !message.connectionTokens.isEmpty
-            && bytes.nominates(field.name, among: message.connectionTokens)
+        message.nominates(field, in: bytes)
     }
 
     /// Nothing follows the head, as its stream says: without a length that is an empty body.
@@ -86,21 +86,17 @@ public struct ResponseHead: Sendable {
             case .refused(let refusal): return .refused(refusal)
             }
         }
-        switch step {
+        let outcome = section.outcome(of: step, isFull: end == limits.headByteCountMax) {
+            HTTPRefusal(response: $0)
+        }
+        switch outcome {
         case .complete:
             byteCount = section.position
             phase = .complete
-            return .complete
-        case .refused(let fault): return refuse(fault)
-        case .incomplete, .advanced:
-            return end == limits.headByteCountMax ? refuse(.headTooLarge) : .incomplete
+        case .refused(let refusal): phase = .refused(refusal)
+        case .incomplete: break
         }
-    }
-
-    private mutating func refuse(_ fault: HTTPFault) -> HeadOutcome {
-        let refusal = HTTPRefusal(response: fault)
-        phase = .refused(refusal)
-        return .refused(refusal)
+        return outcome
     }
 
     /// `HTTP/1.1 200`, twelve bytes, and what follows them (RFC 9112 section 4).
@@ -146,14 +142,11 @@ public struct ResponseHead: Sendable {
             let isLineFeed = bytes[offset] == ASCIIByte.lineFeed
             return .refused(isLineFeed ? .bareLineFeed : .statusLineInvalid)
         }
-        guard offset + 1 < end else { return .incomplete }
-        guard bytes[offset + 1] == ASCIIByte.lineFeed else {
-            return .refused(.bareCarriageReturn)
-        }
+        let step = section.begin(behind: offset, bytes, end)
+        guard step == .advanced else { return step }
         reason = Range32(Int(reason.start), offset)
-        section.reset(position: offset + 2)
         phase = .fields
-        return .advanced
+        return step
     }
 
     private mutating func interpret(
@@ -165,10 +158,7 @@ public struct ResponseHead: Sendable {
             if let fault = message.take(field, in: bytes) { return fault }
             hasUpgradeField = hasUpgradeField || field.known == .upgrade
         }
-        if message.isChunked {
-            guard message.contentLength == nil else { return .contentLengthWithTransferEncoding }
-            guard version == .http11 else { return .transferEncodingNotAllowed }
-        }
+        if let fault = message.contradiction(in: version) { return fault }
         hasUpgrade = hasUpgradeField && message.upgrades
         if let fault = frame(requestMethod) { return fault }
         keepAlive =

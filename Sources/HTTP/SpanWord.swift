@@ -5,14 +5,14 @@ extension Span where Element == UInt8 {
     @inline(__always)
     func littleEndianWord(at offset: Int) -> UInt64 {
         precondition(offset >= 0 && offset <= count &- 8)
-        var word = UInt64(self[unchecked: offset])
-        word |= UInt64(self[unchecked: offset &+ 1]) &<< 8
-        word |= UInt64(self[unchecked: offset &+ 2]) &<< 16
-        word |= UInt64(self[unchecked: offset &+ 3]) &<< 24
-        word |= UInt64(self[unchecked: offset &+ 4]) &<< 32
-        word |= UInt64(self[unchecked: offset &+ 5]) &<< 40
-        word |= UInt64(self[unchecked: offset &+ 6]) &<< 48
-        word |= UInt64(self[unchecked: offset &+ 7]) &<< 56
+        var word = UInt64(unsafe self[unchecked: offset])
+        word |= UInt64(unsafe self[unchecked: offset &+ 1]) &<< 8
+        word |= UInt64(unsafe self[unchecked: offset &+ 2]) &<< 16
+        word |= UInt64(unsafe self[unchecked: offset &+ 3]) &<< 24
+        word |= UInt64(unsafe self[unchecked: offset &+ 4]) &<< 32
+        word |= UInt64(unsafe self[unchecked: offset &+ 5]) &<< 40
+        word |= UInt64(unsafe self[unchecked: offset &+ 6]) &<< 48
+        word |= UInt64(unsafe self[unchecked: offset &+ 7]) &<< 56
         return word
     }
 

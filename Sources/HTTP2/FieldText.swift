@@ -6,7 +6,7 @@ public struct FieldText: ~Copyable {
     private var text = ByteBuffer()
     private var byteCount = 0
     public private(set) var fieldCount = 0
-    /// Beyond the limit: what came after it is not in the text.
+    /// Whether the fields are beyond the limit. Anything that came after that is not in the text.
     public private(set) var isTooLarge = false
     private let limits: FieldSectionLimits
 
@@ -29,37 +29,48 @@ public struct FieldText: ~Copyable {
     ///
     /// - Returns: whether the block is still well-formed.
     public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
-        byteCount += name.count + value.count + 32
-        isTooLarge = isTooLarge || byteCount > limits.byteCountMax
-        guard FieldSyntax.isName(name), FieldSyntax.isValue(value),
-            !FieldSyntax.isConnectionSpecific(name)
-        else { return false }
-        guard !isTooLarge else { return true }
-        text.append(name)
-        text.append(": ")
-        text.append(value)
-        text.append("\r\n")
-        fieldCount += 1
+        count(name, value)
+        guard FieldSyntax.isRegular(name, value) else { return false }
+        if !isTooLarge { append(name, value) }
         return true
     }
 
-    /// The lines with the empty one behind them; nothing where there is no field.
+    /// The lines with the empty one behind them; nothing if there is no field.
     public mutating func finish() -> [UInt8] {
         guard fieldCount > 0 else { return [] }
         text.append("\r\n")
         return text.readable.array
     }
 
-    /// Counts a pseudo-header field against the limits.
+    /// Appends the lines to a head.
+    func append(to head: inout ByteBuffer) { head.append(text.readable) }
+
+    /// Counts a field against the limits.
     mutating func count(_ name: Span<UInt8>, _ value: Span<UInt8>) {
         byteCount += name.count + value.count + 32
+        isTooLarge = isTooLarge || byteCount > limits.byteCountMax
     }
+
+    /// Appends a field that was found to be well-formed.
+    mutating func append(_ name: Span<UInt8>, _ value: Span<UInt8>) {
+        text.append(name)
+        text.append(": ")
+        text.append(value)
+        text.append("\r\n")
+        fieldCount += 1
+    }
+
+    /// Counts a line of the head that is not one of these.
+    mutating func countLine() { fieldCount += 1 }
+
+    /// Bytes of the lines so far.
+    var textByteCount: Int { text.count }
 }
 
 /// Makes the head of an HTTP/1.1 answer out of an HTTP/2 header block (RFC 9113 section 8.3.2), so
 /// that one strict parser judges both.
 public struct ResponseHeadText: ~Copyable {
-    private var lines: FieldText
+    private(set) var lines: FieldText
     /// Zero until it has come.
     public private(set) var status: UInt16 = 0
     private var hasContentLength = false
@@ -109,14 +120,18 @@ public struct ResponseHeadText: ~Copyable {
         text.append("HTTP/1.1 ")
         text.append(decimal: UInt64(status))
         text.append(" \r\n")
-        let fields = lines.finish()
-        if fields.isEmpty { text.append("\r\n") } else { text.append(fields) }
+        lines.append(to: &text)
+        text.append("\r\n")
         return text.readable.array
     }
 }
 
-/// What names and values of HTTP/2 may hold (RFC 9113 sections 8.2.1 and 8.2.2).
+/// The syntax of HTTP/2's names and values (RFC 9113 sections 8.2.1 and 8.2.2).
 enum FieldSyntax {
+    static func isRegular(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
+        isName(name) && isValue(value) && !isConnectionSpecific(name)
+    }
+
     static func isConnectionSpecific(_ name: Span<UInt8>) -> Bool {
         switch name.count {
         case 7: name.equals("upgrade")

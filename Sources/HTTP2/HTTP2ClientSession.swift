@@ -9,8 +9,8 @@ public struct HTTP2ClientLimits: Hashable, Sendable {
     /// Body bytes that a server may have under way on one stream: what is held for a client that
     /// does not take them.
     public var streamWindowByteCount = 256 * 1024
-    /// And on all of them: what keeps a fast network busy. A client that takes nothing holds up its
-    /// own stream alone.
+    /// The receive window of all streams together, large enough to keep a fast network busy. A
+    /// client that takes nothing holds up only its own stream.
     public var connectionWindowByteCount = 4 * 1024 * 1024
     /// CONTINUATION frames of one header block: a head within its limit needs a few.
     public static let continuationCountMax = 16
@@ -59,7 +59,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
 
     // MARK: requests
 
-    /// How many requests may be under way at once, as the server has it, and we.
+    /// How many requests may be in flight at once, by the server's limit and by ours.
     public var streamCountMax: Int {
         guard hasSettings else { return limits.concurrentStreamCountMax }
         let remote = unsafe nghttp2_session_get_remote_settings(
@@ -134,16 +134,9 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
     override func headerReceived(
         _ frame: nghttp2_frame, _ name: Span<UInt8>, _ value: Span<UInt8>
     ) -> Int32 {
-        let isWell: Bool
-        if isTrailerSection {
-            isWell = trailerReceived(name, value)
-            if trailerText.isBomb { return stop(.headerBomb) }
-        } else {
-            isWell = head.take(name: name, value: value)
-            if head.isBomb { return stop(.headerBomb) }
-            if !isWell { submitReset(headStream, NGHTTP2_PROTOCOL_ERROR) }
-        }
-        return isWell ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        guard !isTrailerSection else { return trailerReceived(name, value) }
+        let isWell = head.take(name: name, value: value)
+        return fieldTaken(isWell: isWell, isBomb: head.isBomb)
     }
 
     override func frameReceived(_ frame: nghttp2_frame) -> Int32 {
@@ -177,11 +170,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
             return submitReset(id, NGHTTP2_PROTOCOL_ERROR)
         }
         stream.hasHead = !isInterim
-        events.append(
-            .head(
-                HeadEvent(
-                    stream: id, bytes: text, fieldCount: head.fieldCount,
-                    isTooLarge: head.isTooLarge, isEnd: header.endsStream)))
+        events.append(.head(HeadEvent(stream: id, text, head.lines, isEnd: header.endsStream)))
     }
 
     private func answerEnded(_ id: Int32) {

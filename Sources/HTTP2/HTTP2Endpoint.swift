@@ -1,11 +1,11 @@
 import Bytes
 import CNghttp2
 
-/// What both sides of an HTTP/2 connection do alike, by nghttp2's memory interface: bytes in,
-/// events out; heads and content in, bytes out. It knows no socket and has no clock.
+/// The part of an HTTP/2 connection that both sides have in common, by nghttp2's memory interface:
+/// bytes in, events out; heads and content in, bytes out. It knows no socket and has no clock.
 ///
-/// nghttp2 must not be entered again from its callbacks. So these only record: what they find is
-/// told by ``takeEvent()`` once bytes were taken or frames made.
+/// nghttp2 must not be entered again from its callbacks. So these only record, and ``takeEvent()``
+/// returns what they found once bytes were taken or frames made.
 @safe
 public class HTTP2Endpoint {
     let library: OpaquePointer
@@ -13,7 +13,7 @@ public class HTTP2Endpoint {
     var received: ByteBuffer
     /// Frames that wait for the socket.
     var output: ByteBuffer
-    /// For the next head or trailers that are submitted.
+    /// The fields of the next head or trailers to be submitted.
     public var fields = FieldBlock()
     /// Why the connection must end; frames that came after that are not looked at.
     public internal(set) var fault: HTTP2Fault?
@@ -68,8 +68,8 @@ public class HTTP2Endpoint {
 
     deinit { unsafe nghttp2_session_del(library) }
 
-    /// Of a head that we send, as the library estimates it: more than any that the limits of the
-    /// gateway let in can become, so that those alone decide.
+    /// The largest head that the library sends, by its own estimate: more than any head within the
+    /// gateway's limits, so that those alone decide.
     private static let headByteCountMax = 16 * 1024 * 1024
 
     func submitSettings(
@@ -122,7 +122,7 @@ public class HTTP2Endpoint {
         end(code == NGHTTP2_ERR_FLOODED.rawValue ? .ackFlood : .protocolError)
     }
 
-    /// What happened; nil where nothing more has.
+    /// Takes the next event, or nil if there is none.
     public func takeEvent() -> HTTP2Event? {
         guard nextEvent < events.count else {
             events.removeAll(keepingCapacity: true)
@@ -215,7 +215,7 @@ public class HTTP2Endpoint {
     /// False once the stream is gone: what is submitted for it is thrown away.
     public func isOpen(_ stream: Int32) -> Bool { streams[stream] != nil }
 
-    /// What follows a head, to be sent as the peer's windows allow.
+    /// Appends content that follows a head. It is sent as the peer's windows allow.
     public func append(_ bytes: Span<UInt8>, stream: Int32) {
         guard let open = streams[stream], !open.isEnded else { return }
         open.content.append(bytes)
@@ -259,8 +259,8 @@ public class HTTP2Endpoint {
     }
 }
 
-/// What the callbacks do on either side. They record, and submit at most; none enters nghttp2's
-/// loops again.
+/// The callbacks of either side. They record, and submit at most; none enters nghttp2's loops
+/// again.
 extension HTTP2Endpoint {
     func dataReceived(_ id: Int32, _ bytes: Span<UInt8>) -> Int32 {
         received.append(bytes)
@@ -268,14 +268,19 @@ extension HTTP2Endpoint {
         return 0
     }
 
-    /// Takes a field of a trailer section; false where the stream has been reset for it.
-    func trailerReceived(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
-        guard !trailerText.take(name: name, value: value) || trailerText.isTooLarge else {
-            return true
-        }
+    /// Takes a field of a trailer section.
+    func trailerReceived(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Int32 {
+        let isWell = trailerText.take(name: name, value: value) || trailerText.isTooLarge
+        return fieldTaken(isWell: isWell, isBomb: trailerText.isBomb)
+    }
+
+    /// Resets the stream of a malformed header block, and ends the connection for an endless one.
+    func fieldTaken(isWell: Bool, isBomb: Bool) -> Int32 {
+        if isBomb { return stop(.headerBomb) }
+        guard !isWell else { return 0 }
         // Without this the code would be INTERNAL_ERROR.
         submitReset(headStream, NGHTTP2_PROTOCOL_ERROR)
-        return false
+        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
     }
 
     /// The trailer section of a stream has ended.

@@ -1,4 +1,4 @@
-/// What an ``HTTP2Endpoint`` found in the bytes it was given, in their order.
+/// An event that an ``HTTP2Endpoint`` found in the bytes it was given, in their order.
 public enum HTTP2Event: Sendable {
     /// A head in HTTP/1.1's form (``RequestHeadText``, ``ResponseHeadText``).
     case head(HeadEvent)
@@ -42,11 +42,20 @@ public struct HeadEvent: Sendable {
     public let fieldCount: Int
     public let isTooLarge: Bool
     public let isEnd: Bool
+
+    /// - Parameter lines: what `bytes` was made from.
+    init(stream: Int32, _ bytes: [UInt8], _ lines: borrowing FieldText, isEnd: Bool) {
+        self.stream = stream
+        self.bytes = bytes
+        fieldCount = lines.fieldCount
+        isTooLarge = lines.isTooLarge
+        self.isEnd = isEnd
+    }
 }
 
 /// Why a connection was ended, for the event log.
 public enum HTTP2Fault: String, Error, Sendable {
-    /// What came is not HTTP/2 (RFC 9113 section 5.4.1); nghttp2 has said so to the client.
+    /// The bytes are not HTTP/2 (RFC 9113 section 5.4.1). nghttp2 has told the client so.
     case protocolError = "protocol_error"
     case continuationFlood = "continuation_flood"
     case resetFlood = "reset_flood"

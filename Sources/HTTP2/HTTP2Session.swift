@@ -62,7 +62,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         }
     }
 
-    /// What is wrong with a frame before its content is looked at.
+    /// The fault of a frame, found before its content is looked at.
     private func judge(_ header: FrameHeader) -> HTTP2Fault? {
         if let fault = watch.began(header, now: now) { return fault }
         let id = header.stream
@@ -173,16 +173,10 @@ public final class HTTP2Session: HTTP2Endpoint {
         _ frame: nghttp2_frame, _ name: Span<UInt8>, _ value: Span<UInt8>
     ) -> Int32 {
         guard unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST else {
-            let isWell = trailerReceived(name, value)
-            if trailerText.isBomb { return stop(.headerBomb) }
-            return isWell ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+            return trailerReceived(name, value)
         }
         let isWell = head.take(name: name, value: value)
-        if head.isBomb { return stop(.headerBomb) }
-        guard !isWell else { return 0 }
-        // Without this the code would be INTERNAL_ERROR.
-        submitReset(headStream, NGHTTP2_PROTOCOL_ERROR)
-        return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        return fieldTaken(isWell: isWell, isBomb: head.isBomb)
     }
 
     override func frameReceived(_ frame: nghttp2_frame) -> Int32 {
@@ -223,11 +217,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         }
         stream.hasHead = true
         stream.isRemoteEnded = header.endsStream
-        events.append(
-            .head(
-                HeadEvent(
-                    stream: id, bytes: text, fieldCount: head.fieldCount,
-                    isTooLarge: head.isTooLarge, isEnd: header.endsStream)))
+        events.append(.head(HeadEvent(stream: id, text, head.lines, isEnd: header.endsStream)))
     }
 
     private func requestEnded(_ id: Int32) {

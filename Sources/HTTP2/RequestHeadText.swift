@@ -12,19 +12,17 @@ public struct RequestHeadText: ~Copyable {
 
     private var pseudo = ByteBuffer()
     private var places = [Range<Int>?](repeating: nil, count: Pseudo.allCases.count)
-    private var fields = ByteBuffer()
+    private(set) var lines: FieldText
     private var cookie = ByteBuffer()
     private var host: Range<Int>?
     private var hasContentLength = false
     private var hasRegular = false
-    private var byteCount = 0
     /// Field lines of the text, `Host` included.
-    public private(set) var fieldCount = 0
-    /// Beyond the limit: what came after it is not in the text.
-    public private(set) var isTooLarge = false
-    private let limits: FieldSectionLimits
+    public var fieldCount: Int { lines.fieldCount }
+    /// Whether the head is beyond the limit. Anything that came after that is not in the text.
+    public var isTooLarge: Bool { lines.isTooLarge }
 
-    public init(limits: FieldSectionLimits) { self.limits = limits }
+    public init(limits: FieldSectionLimits) { lines = FieldText(limits: limits) }
 
     /// Storage that is kept for the next head.
     private static let keptByteCountMax = 8 * 1024
@@ -32,32 +30,27 @@ public struct RequestHeadText: ~Copyable {
     /// Makes ready for the next header block.
     public mutating func reset() {
         pseudo.clear(keepingAtMost: Self.keptByteCountMax)
-        fields.clear(keepingAtMost: Self.keptByteCountMax)
+        lines.reset()
         cookie.clear(keepingAtMost: Self.keptByteCountMax)
         for index in places.indices { places[index] = nil }
         host = nil
         hasContentLength = false
         hasRegular = false
-        byteCount = 0
-        fieldCount = 0
-        isTooLarge = false
     }
 
     /// Whether the block has grown far beyond what is answered.
-    public var isBomb: Bool { byteCount > limits.bombByteCount }
+    public var isBomb: Bool { lines.isBomb }
 
     /// Takes the next field.
     ///
     /// - Returns: whether the request is still well-formed.
     public mutating func take(name: Span<UInt8>, value: Span<UInt8>) -> Bool {
-        byteCount += name.count + value.count + 32
+        lines.count(name, value)
         guard !name.isEmpty else { return false }
-        isTooLarge = isTooLarge || byteCount > limits.byteCountMax
         if name[0] == UInt8(ascii: ":") { return takePseudo(name, value) }
         hasRegular = true
-        guard FieldSyntax.isName(name), FieldSyntax.isValue(value) else { return false }
-        if isTooLarge { return !FieldSyntax.isConnectionSpecific(name) }
-        return takeRegular(name, value)
+        guard FieldSyntax.isRegular(name, value) else { return false }
+        return isTooLarge || takeRegular(name, value)
     }
 
     private mutating func takePseudo(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
@@ -77,7 +70,6 @@ public struct RequestHeadText: ~Copyable {
     }
 
     private mutating func takeRegular(_ name: Span<UInt8>, _ value: Span<UInt8>) -> Bool {
-        guard !FieldSyntax.isConnectionSpecific(name) else { return false }
         if name.equals("te"), !value.equals("trailers") { return false }
         if name.equals("host") {
             guard host == nil, Self.isWord(value) else { return false }
@@ -95,16 +87,8 @@ public struct RequestHeadText: ~Copyable {
             guard !hasContentLength else { return false }
             hasContentLength = true
         }
-        appendLine(name, value)
+        lines.append(name, value)
         return true
-    }
-
-    private mutating func appendLine(_ name: Span<UInt8>, _ value: Span<UInt8>) {
-        fields.append(name)
-        fields.append(": ")
-        fields.append(value)
-        fields.append("\r\n")
-        fieldCount += 1
     }
 
     /// The head's text; nil for a malformed request.
@@ -114,7 +98,7 @@ public struct RequestHeadText: ~Copyable {
     public mutating func finish(hasBody: Bool) -> [UInt8]? {
         let isConnect = place(.method).map { pseudo.readable.extracting($0).equals("CONNECT") }
         guard let method = place(.method), !method.isEmpty else { return isTooLarge ? [] : nil }
-        var text = ByteBuffer(capacity: pseudo.count + fields.count + cookie.count + 128)
+        var text = ByteBuffer(capacity: pseudo.count + lines.textByteCount + cookie.count + 128)
         text.append(pseudo.readable.extracting(method))
         text.append(" ")
         if isConnect == true {
@@ -128,16 +112,16 @@ public struct RequestHeadText: ~Copyable {
         text.append(pseudo.readable.extracting(path))
         text.append(" HTTP/1.1\r\n")
         guard appendHost(to: &text) else { return nil }
-        text.append(fields.readable)
+        lines.append(to: &text)
         if !cookie.isEmpty {
             text.append("cookie: ")
             text.append(cookie.readable)
             text.append("\r\n")
-            fieldCount += 1
+            lines.countLine()
         }
         if hasBody, !hasContentLength {
             text.append("transfer-encoding: chunked\r\n")
-            fieldCount += 1
+            lines.countLine()
         }
         text.append("\r\n")
         return text.readable.array
@@ -145,8 +129,8 @@ public struct RequestHeadText: ~Copyable {
 
     private func place(_ kind: Pseudo) -> Range<Int>? { places[kind.rawValue] }
 
-    /// False where `:authority` and `host` name two (RFC 9113 section 8.3.1). Where neither is
-    /// there the parser refuses.
+    /// False if `:authority` and `host` name two (RFC 9113 section 8.3.1). Where neither is there
+    /// the parser refuses.
     private mutating func appendHost(to text: inout ByteBuffer) -> Bool {
         guard let authority = place(.authority) ?? host else { return true }
         if let host {
@@ -161,11 +145,11 @@ public struct RequestHeadText: ~Copyable {
         text.append("host: ")
         text.append(pseudo.readable.extracting(authority))
         text.append("\r\n")
-        fieldCount += 1
+        lines.countLine()
         return true
     }
 
-    /// Not an absolute form: `:path` holds a path, or `*` (RFC 9113 section 8.3.1).
+    /// Whether `:path` holds a path or `*`, and no absolute form (RFC 9113 section 8.3.1).
     private func isPath(_ place: Range<Int>) -> Bool {
         let path = pseudo.readable.extracting(place)
         guard !path.isEmpty else { return false }

@@ -14,7 +14,12 @@ enum JSONEscape {
             }
             let length = byte < 0x80 ? 0 : sequenceLength(bytes, at: index)
             if length > 0 {
+                let code = length < 4 ? codePoint(bytes, at: index, length) : 0
                 index += length
+                guard isUnseen(code) else { continue }
+                buffer.append(bytes.extracting(start..<index - length))
+                appendEscaped(code, to: &buffer)
+                start = index
                 continue
             }
             buffer.append(bytes.extracting(start..<index))
@@ -38,6 +43,29 @@ enum JSONEscape {
             buffer.append("\\u00")
             buffer.append(Hex.digit(byte >> 4))
             buffer.append(Hex.digit(byte & 0xF))
+        }
+    }
+
+    private static func appendEscaped(_ code: UInt32, to buffer: inout ByteBuffer) {
+        buffer.append("\\u")
+        for shift: UInt32 in [12, 8, 4, 0] {
+            buffer.append(Hex.digit(UInt8(truncatingIfNeeded: code >> shift & 0xF)))
+        }
+    }
+
+    /// The code point of a well-formed sequence of two or three bytes.
+    private static func codePoint(_ bytes: Span<UInt8>, at index: Int, _ length: Int) -> UInt32 {
+        let second = UInt32(bytes[index + 1] & 0x3F)
+        if length == 2 { return UInt32(bytes[index] & 0x1F) << 6 | second }
+        return UInt32(bytes[index] & 0xF) << 12 | second << 6 | UInt32(bytes[index + 2] & 0x3F)
+    }
+
+    /// Whether a terminal may act on it, or show what stands beside it in another order: C1
+    /// controls, the separators of lines, and marks of direction. Logs hold what strangers write.
+    private static func isUnseen(_ code: UInt32) -> Bool {
+        switch code {
+        case 0x80...0x9F, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
         }
     }
 

@@ -5,14 +5,14 @@ public struct KeyFilter: Hashable, Sendable {
     public var appID: String?
     public var environment: AttestEnvironment?
     public var status: KeyStatus?
-    /// Only keys behind this one: the last one of the page before.
+    /// The last key of the page before. Only keys that come after it are listed.
     public var after: KeyID?
     public var countMax = 1000
 
     public init() {}
 }
 
-/// What became of a revocation or an erasure.
+/// The outcome of a revocation or an erasure.
 public enum AdministrationOutcome: Hashable, Sendable {
     case done
     /// The key was that already, or erased.
@@ -20,16 +20,31 @@ public enum AdministrationOutcome: Hashable, Sendable {
     case unknownKey
 }
 
-/// What became of an order to renew a key's receipt.
+/// The outcome of an order to renew a key's receipt.
 public enum RenewalOrderOutcome: Hashable, Sendable {
     /// Seconds since 1970: the time of the order, or the receipt's *not before*.
     case due(at: Int64)
-    /// By then already.
+    /// The receipt was already due by then.
     case wasDue
     case noReceipt
     /// Revoked or erased.
     case notActive
     case unknownKey
+}
+
+/// A server of a registry that did not tell whether it is the primary by now.
+public struct UnaskedServer: Hashable, Sendable, CustomStringConvertible {
+    public let address: String
+    public let reason: StoreError
+
+    public init(address: String, reason: StoreError) {
+        self.address = address
+        self.reason = reason
+    }
+
+    public var description: String {
+        "\(address) does not tell whether it is the primary by now: \(reason)"
+    }
 }
 
 /// Keys of one app, environment and status.
@@ -52,7 +67,7 @@ public struct KeyCount: Hashable, Sendable {
 /// The registry by hand, for the `keys` command: synchronous, beside gateways that run, which hear
 /// of every change. One thread.
 public protocol RegistryAdministration: AnyObject {
-    /// The record with its receipt, nil where the key is not known.
+    /// The record with its receipt, nil if the key is not known.
     func find(_ keyID: KeyID) throws(StoreError) -> KeyRecord?
 
     /// One page in the order of key ids.
@@ -71,7 +86,7 @@ public protocol RegistryAdministration: AnyObject {
         of keyIDs: [KeyID], at now: Int64
     ) throws(StoreError) -> [RenewalOrderOutcome]
 
-    /// For whom the key was used, the last one first.
+    /// The users for whom the key was used, the last one first.
     func users(of keyID: KeyID) throws(StoreError) -> [KeyUser]
 
     /// Which keys were used for the user.
@@ -80,10 +95,13 @@ public protocol RegistryAdministration: AnyObject {
     /// Forgets which keys were used for the user. Durable when it returns.
     func forget(_ user: UserPseudonym) throws(StoreError)
 
+    /// Where one of them is the primary by now, what is changed is lost and what is read is old.
+    var unaskedServers: [UnaskedServer] { get }
+
     /// How many keys there are of each kind.
     func counts() throws(StoreError) -> [KeyCount]
 
-    /// What stands under a name that gateways share.
+    /// Reads the value under a name that gateways share.
     func readShared(_ name: String) throws(StoreError) -> SharedReading
 
     /// Durable when it returns, by the rules of ``SharedState``.
@@ -97,6 +115,9 @@ public protocol RegistryAdministration: AnyObject {
 }
 
 extension RegistryAdministration {
+    /// A registry in one place asks nobody.
+    public var unaskedServers: [UnaskedServer] { [] }
+
     /// Begins an import; `onConflict` hears of each record that was not taken, once its neighbours
     /// are committed.
     public func beginImport(

@@ -8,7 +8,8 @@ public struct SharedEntry: Hashable, Sendable {
     /// Who writes on what it read itself stays in its term. For a lease this is the number to fence
     /// with: a later holder has a greater one.
     public let term: Int64
-    /// When its life ends, in milliseconds since 1970 by the store's clock; nil: never.
+    /// The end of the entry's life, in milliseconds since 1970 by the store's clock, or nil for
+    /// none.
     public let expiresAt: Int64?
 
     public init(name: String, value: [UInt8], version: Int64, term: Int64, expiresAt: Int64?) {
@@ -23,9 +24,9 @@ public struct SharedEntry: Hashable, Sendable {
     public func isExpired(at now: Int64) -> Bool { expiresAt.map { $0 <= now } ?? false }
 }
 
-/// What stands under a name, and the time it was read.
+/// The entry under a name, and the time at which it was read.
 public struct SharedReading: Hashable, Sendable {
-    /// Nil where nothing was written yet.
+    /// The entry, or nil if nothing was written yet.
     public let entry: SharedEntry?
     /// Milliseconds since 1970 by the store's clock, which is the same for every gateway.
     public let now: Int64
@@ -40,12 +41,12 @@ public struct SharedReading: Hashable, Sendable {
 public struct SharedWrite: Hashable, Sendable {
     public var name: String
     public var value: [UInt8]
-    /// What it stands in place of, as it was read: nil where there was nothing. It is refused when
-    /// anybody has written since. Version and value must both be the same, so that a store which
-    /// lost its last writes in a failover does not mistake one value for another.
+    /// The entry that the write replaces, as it was read, or nil if there was none. If anybody has
+    /// written since, the write is refused. Version and value must both be the same, so that a
+    /// store that lost its last writes in a failover does not mistake one value for another.
     public var expected: SharedEntry?
-    /// How long it lives from the moment of the write by the store's clock; nil: for ever; zero: it
-    /// is free at once.
+    /// How long the entry lives, from the moment of the write by the store's clock. Nil means
+    /// forever, and zero that it is free at once.
     public var lifetime: Duration?
     /// Whether it may also take the place of any value whose life has ended, or cannot be as long
     /// as it says.
@@ -54,8 +55,8 @@ public struct SharedWrite: Hashable, Sendable {
     public static let nameByteCountMax = 200
     /// A decision and its reasons, not data: everybody reads it every few seconds.
     public static let valueByteCountMax = 16_384
-    /// Of values that others may take. One that says more was written while the store's clock was
-    /// ahead: it would be in the way until then.
+    /// The longest lifetime of values that others may take. One that says more was written while
+    /// the store's clock was ahead, and would be in the way until then.
     public static let takenLifetimeMax = Duration.seconds(3600)
 
     public init(name: String, value: [UInt8], expected: SharedEntry?, lifetime: Duration? = nil) {
@@ -65,8 +66,8 @@ public struct SharedWrite: Hashable, Sendable {
         self.lifetime = lifetime
     }
 
-    /// What stands there after the write, nil where `current` does not allow it: the rules of every
-    /// store.
+    /// The entry after the write, or nil if `current` does not allow it. These are the rules of
+    /// every store.
     public func entry(over current: SharedEntry?, at now: Int64) -> SharedEntry? {
         let expiresAt = lifetimeMilliseconds.map { now + $0 }
         guard let current else {
@@ -95,7 +96,7 @@ public struct SharedWrite: Hashable, Sendable {
             return StoreError("registry: a shared value with a name of \(name.utf8.count) bytes")
         }
         if takesExpired, let lifetime, lifetime > Self.takenLifetimeMax {
-            return StoreError("registry: the shared value \(name) is to live too long")
+            return StoreError("registry: the shared value \(name) has too long a lifetime")
         }
         if value.count > Self.valueByteCountMax {
             return StoreError("registry: the shared value \(name) has \(value.count) bytes")
@@ -104,11 +105,11 @@ public struct SharedWrite: Hashable, Sendable {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 public struct SharedOutcome: Hashable, Sendable {
     /// Whether the value is there and durable.
     public let isWritten: Bool
-    /// What stands there now: the value written, or the one that was in the way.
+    /// The entry that is there now: the value written, or the one that was in the way.
     public let reading: SharedReading
 
     public init(isWritten: Bool, reading: SharedReading) {
@@ -123,7 +124,7 @@ public struct SharedOutcome: Hashable, Sendable {
 /// others learn what it wrote. Values are as durable as enrolments. Times are those of the store's
 /// clock (the database server's; in SQLite the machine's), so clocks of gateways need not agree; a
 /// step of that clock lengthens or shortens lives by as much. Nothing is ever deleted, so versions
-/// and terms do not begin anew.
+/// and terms do not start over.
 ///
 /// A failure says nothing about a write: it may have been done. Read again before the next one.
 /// There is no news of changes: readers ask every few seconds.

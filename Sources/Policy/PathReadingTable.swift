@@ -6,9 +6,9 @@ final class PathReadingTable: Sendable {
     let equivalence: PathEquivalence
     var isLiteral: Bool { equivalence == .exact }
 
-    /// For hosts that no route names.
+    /// The table for hosts that no route names.
     private let main: PathTable
-    /// For the classes of hosts from 1 on.
+    /// The tables for the classes of hosts from 1 on.
     private let hostTables: [PathTable]
     private let choices: [HeaderChoice]
 
@@ -21,34 +21,34 @@ final class PathReadingTable: Sendable {
 
     /// - Parameter path: in normal form.
     func match(
-        method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits, _ demands: DemandOrder
+        method: Span<UInt8>, path: Span<UInt8>, traits: RequestTraits, _ strictness: StrictnessOrder
     ) -> RouteMatch {
         let table = table(traits.hostClass)
         if isLiteral {
-            return result(route(table.find(method: method, path: path), traits, demands))
+            return result(route(table.find(method: method, path: path), traits, strictness))
         }
         let normal = path.array
         do throws(HTTPFault) {
             let read = try equivalence.representative(of: normal)
             let found = table.find(method: method, path: read.span)
-            var routes = found.isCovered ? [route(found, traits, demands)] : []
+            var routes = found.isCovered ? [route(found, traits, strictness)] : []
             // Of a prefix such as `/v1.2/*` the name has a period of its own.
             if let named = try name(normal, read) {
                 routes += table.findNames(method: method, path: named.span)
                     .map { route($0, held: traits.heldConditions) }
             }
-            return result(strictest(routes, demands))
+            return result(strictest(routes, strictness))
         } catch { return .refused(error) }
     }
 
     /// The one that demands most of what all patterns that cover a path lead to: where one of them
     /// takes no such request, none does.
-    private func strictest(_ routes: [Int?], _ demands: DemandOrder) -> Int? {
+    private func strictest(_ routes: [Int?], _ strictness: StrictnessOrder) -> Int? {
         guard let first = routes.first, !routes.contains(nil) else { return nil }
-        return routes.dropFirst().reduce(first) { demands.stricter($0, $1) }
+        return routes.dropFirst().reduce(first) { strictness.stricter($0, $1) }
     }
 
-    /// `path` with the ending of its last segment; nil where `read` has that too.
+    /// `path` with the ending of its last segment; nil if `read` has that too.
     private func name(_ path: [UInt8], _ read: [UInt8]) throws(HTTPFault) -> [UInt8]? {
         guard equivalence.ignoresSuffixes else { return nil }
         let named = try equivalence.representative(of: path, keepsEnding: true)
@@ -62,11 +62,11 @@ final class PathReadingTable: Sendable {
 
     @inline(__always)
     private func route(
-        _ found: PathTable.Found, _ traits: RequestTraits, _ demands: DemandOrder
+        _ found: PathTable.Found, _ traits: RequestTraits, _ strictness: StrictnessOrder
     ) -> Int? {
         let first = route(found.answer, held: traits.heldConditions)
         guard let beside = found.beside else { return first }
-        return demands.stricter(first, route(beside, held: traits.heldConditions))
+        return strictness.stricter(first, route(beside, held: traits.heldConditions))
     }
 
     @inline(__always)
@@ -83,7 +83,7 @@ final class PathReadingTable: Sendable {
 
     /// Every route that a request of this class of hosts may take, by its headers.
     func candidates(
-        method: Span<UInt8>, path: Span<UInt8>, hostClass: Int, _ demands: DemandOrder
+        method: Span<UInt8>, path: Span<UInt8>, hostClass: Int, _ strictness: StrictnessOrder
     ) -> [Int] {
         let normal = path.array
         guard let read = try? equivalence.representative(of: normal) else { return [] }
@@ -92,19 +92,20 @@ final class PathReadingTable: Sendable {
         var lists: [[Int]] = found.isCovered ? [candidates(found.answer)] : []
         if found.beside != nil {
             let beside = candidates(found.beside)
-            lists[0] = beside.isEmpty ? lists[0] : stricter(lists[0], beside, demands)
+            lists[0] = beside.isEmpty ? lists[0] : stricter(lists[0], beside, strictness)
         }
         if let named = (try? name(normal, read)) ?? nil {
             lists += table.findNames(method: method, path: named.span)
                 .map { candidates($0) }
         }
         guard let first = lists.first else { return [] }
-        return lists.dropFirst().reduce(first) { stricter($0, $1, demands) }
+        return lists.dropFirst().reduce(first) { stricter($0, $1, strictness) }
     }
 
-    /// What two patterns that cover a path lead to: nothing where one leads nowhere.
-    private func stricter(_ routes: [Int], _ others: [Int], _ demands: DemandOrder) -> [Int] {
-        routes.flatMap { route in others.compactMap { demands.stricter(route, $0) } }
+    /// The routes that two patterns covering a path lead to: none if either leads nowhere.
+    private func stricter(_ routes: [Int], _ others: [Int], _ strictness: StrictnessOrder) -> [Int]
+    {
+        routes.flatMap { route in others.compactMap { strictness.stricter(route, $0) } }
     }
 
     private func candidates(_ answer: Int?) -> [Int] {

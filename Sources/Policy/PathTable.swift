@@ -1,5 +1,5 @@
-/// The routes of one class of hosts by path, then by method.
-struct PathTable: Sendable {
+/// The routes of one class of hosts by path, then by method. Requests refer to it.
+final class PathTable: Sendable {
     private let exact: PathIndex
     private let exactTables: [MethodTable]
     private let prefix: PathIndex
@@ -14,11 +14,12 @@ struct PathTable: Sendable {
         prefixTables = prefix.map(\.value)
     }
 
-    /// What a path and a method lead to: answers of ``MethodTable``.
+    /// The answers of ``MethodTable`` that a path and a method lead to.
     struct Found {
-        /// Of the deciding pattern.
+        /// The answer of the deciding pattern.
         var answer: Int?
-        /// Of the prefix that also covers the path where the deciding one does by its slash only.
+        /// The answer of the prefix that also covers the path, if the deciding one does so only by
+        /// its slash.
         var beside: Int?
         /// Whether a pattern covers the path: without an answer it takes no such method.
         var isCovered = true
@@ -50,10 +51,10 @@ struct PathTable: Sendable {
         return Found(answer: prefixTables[table].answer(method: method))
     }
 
-    /// What each prefix leads to that covers `path`, less an ending of its last segment, as its own
-    /// name, with or without its slash; nil for one that takes no such method.
+    /// The answers of the prefixes that cover `path`, less an ending of its last segment, as its
+    /// own name, with or without its slash. Nil for one that takes no such method.
     ///
-    /// Exact patterns have lost their endings, as the path that ``find(method:path:)`` gets.
+    /// Exact patterns have lost their endings, like the path that ``find(method:path:)`` gets.
     func findNames(method: Span<UInt8>, path: Span<UInt8>) -> [Int?] {
         var answers: [Int?] = []
         var hash = PathIndex.hashStart

@@ -40,18 +40,17 @@ public struct Route: Hashable, Sendable {
     public var methods: [String]
     /// Conditions on headers, which must all hold; one for a name.
     public var headers: [HeaderCondition] = []
-    /// Index into the settings' upstreams; nil where ``answer`` stands in its place.
+    /// Index into the settings' upstreams; nil if ``answer`` stands in its place.
     public var upstream: Int?
-    /// How that upstream reads paths.
+    /// The way in which the route's upstream reads paths.
     public var pathEquivalence = PathEquivalence.exact
-    /// What the gateway answers itself to what passes ``attest``.
+    /// The gateway's own answer to requests that pass ``attest``.
     public var answer: RouteAnswer?
-    public var attest: AttestPolicy
-    /// How the share of ``attest`` moves by itself; nil where it is what the configuration says.
+    public var attest: RoutePolicy
+    /// The plan by which the share of ``attest`` moves by itself, or nil if the configuration sets
+    /// it.
     public var rollout: RolloutPlan?
-    /// What it demands beside a proof.
-    public var restrictions = RouteRestrictions()
-    /// What becomes of the path on its way upstream; nil to leave it.
+    /// The change to the path on its way upstream, or nil for none.
     public var rewrite: PathRewrite?
     public var upstreamHost = UpstreamHost.preserve
     public var requestHeaders = HeaderEdits()
@@ -65,12 +64,12 @@ public struct Route: Hashable, Sendable {
     public var rateLimits: [String] = []
     /// Whether a request may ask for a connection of its own, both ways (RFC 6455).
     public var allowsWebSocket = false
-    /// Whether a request's body goes to the upstream as it comes, and is not held: only where no
-    /// proof is asked for.
+    /// Whether a request's body goes to the upstream as it comes, and is not held: only if no proof
+    /// is asked for.
     public var streamsBody = false
 
     public init(
-        name: String, path: PathPattern, methods: [String], upstream: Int?, attest: AttestPolicy,
+        name: String, path: PathPattern, methods: [String], upstream: Int?, attest: RoutePolicy,
         bodyByteCountMax: Int
     ) {
         self.name = name

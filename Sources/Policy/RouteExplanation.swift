@@ -12,7 +12,7 @@ public struct RouteExplanation {
         case lessSpecificPath
         case lessSpecificHost
         case otherMethod
-        /// It takes any method, but another route names this one.
+        /// The route takes any method, but another route names this one.
         case methodNamedElsewhere
         case header(HeaderCondition)
         case lessSpecificHeaders
@@ -22,9 +22,9 @@ public struct RouteExplanation {
         case otherDemands
     }
 
-    /// One for each route of the table.
+    /// The verdicts, one for each route of the table.
     public private(set) var verdicts: [Verdict]
-    /// What the path was compared as.
+    /// The path in the form in which it was compared.
     public private(set) var readPath: [UInt8]
     private let routes: [Route]
     private var unmet: Set<HeaderCondition> = []
@@ -58,7 +58,7 @@ public struct RouteExplanation {
         self = explanations[place]
     }
 
-    /// By one reading of the path alone.
+    /// Explains a match by one reading of the path alone.
     private init(
         routes original: [Route], method: String, path: [UInt8], equivalence: PathEquivalence,
         authority: Span<UInt8>, fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
@@ -99,10 +99,10 @@ public struct RouteExplanation {
             verdicts[first] = .taken
             return
         }
-        let demands = DemandOrder(routes)
-        if demands.covers(first, other) {
+        let strictness = StrictnessOrder(routes)
+        if strictness.covers(first, other) {
             (verdicts[first], verdicts[other]) = (.taken, .lessSpecificPath)
-        } else if demands.covers(other, first) {
+        } else if strictness.covers(other, first) {
             (verdicts[first], verdicts[other]) = (.lessStrict, .taken)
         } else {
             (verdicts[first], verdicts[other]) = (.otherDemands, .otherDemands)
@@ -150,7 +150,7 @@ public struct RouteExplanation {
 
     private static let bySlash = Int.max - 1
 
-    /// How specific a pattern is for `path`; nil where it does not cover it.
+    /// How specific a pattern is for `path`; nil if it does not cover it.
     private static func specificity(_ pattern: PathPattern, of path: [UInt8]) -> Int? {
         switch pattern {
         case .exact(let text):
@@ -170,7 +170,7 @@ public struct RouteExplanation {
         return .prefix(path.last == 0x2F ? text : text + "/")
     }
 
-    /// 0 for a route of every host; nil where none of `hosts` is this one, in normal form.
+    /// 0 for a route of every host; nil if none of `hosts` is this one, in normal form.
     private static func hostRank(_ hosts: [HostPattern], _ host: String) -> Int? {
         guard !hosts.isEmpty else { return 0 }
         return hosts.compactMap { pattern -> Int? in

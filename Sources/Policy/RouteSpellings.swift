@@ -10,11 +10,11 @@ public enum PathSpelling: CaseIterable, Sendable {
 ///
 /// No fault of the routes: an upstream that reads as RFC 3986 does has no such spellings.
 public struct RouteSpellings {
-    /// One route that may be got around.
+    /// A route that requests may get around.
     public struct Gap: Equatable, Sendable {
         public var route: Int
         public var weaker: Int
-        /// One of each kind of spelling that the weaker route takes.
+        /// One path of each kind of spelling that the weaker route takes.
         public var paths: [String]
 
         public init(route: Int, weaker: Int, paths: [String]) {
@@ -45,7 +45,7 @@ public struct RouteSpellings {
     }
 
     private func gap(at index: Int) -> Gap? {
-        guard table.demands.isEnforcing(index), let upstream = routes[index].upstream else {
+        guard table.strictness.isEnforcing(index), let upstream = routes[index].upstream else {
             return nil
         }
         var gap: Gap?
@@ -86,7 +86,7 @@ public struct RouteSpellings {
     private func isWeaker(
         _ index: Int, _ path: [UInt8], than strict: Int, _ strictPath: [UInt8]
     ) -> Bool {
-        guard index != strict, !routes[index].allowsWeaker, !table.demands.covers(index, strict),
+        guard index != strict, !routes[index].allowsWeaker, !table.strictness.covers(index, strict),
             let upstream = routes[index].upstream, let guarded = routes[strict].upstream,
             upstreamGroups[upstream] == upstreamGroups[guarded]
         else { return false }

@@ -8,12 +8,12 @@ public enum RouteMatch: Equatable, Sendable {
     case refused(HTTPFault)
 }
 
-/// What a request brings to the match beside its method and path.
+/// The properties of a request that the match needs beside its method and path.
 public struct RequestTraits: Equatable, Sendable {
     /// No host that a route names, no header that a route asks for.
     public static let plain = RequestTraits(hostClass: 0, heldConditions: 0)
 
-    /// As ``HostIndex`` numbers them.
+    /// The host's class, as ``HostIndex`` numbers them.
     var hostClass: Int
     /// A bit for each different header condition of the table.
     var heldConditions: UInt64
@@ -35,9 +35,9 @@ public struct RequestTraits: Equatable, Sendable {
 /// match, and never does a request fall through to a less specific, perhaps weaker, route. Servers
 /// disagree whether `/x/` is `/x` or below it: where an exact pattern covers only by the slash and
 /// the prefix `/x/*` is there too, the exact one decides, except that of two routes for the request
-/// the one that demands more is taken (``RouteDemand``), and none where each demands what the other
-/// does not. That another host or header does not lead to a weaker route is ``RouteWeakness``'s to
-/// see to.
+/// the one that demands more is taken (``RouteStrictness``), and none if each demands what the
+/// other does not. That another host or header does not lead to a weaker route is
+/// ``RouteWeakness``'s to see to.
 ///
 /// **As the upstream reads it.** A route's upstream may take several spellings of a path for one
 /// (``PathEquivalence``): then patterns and path are compared by what stands for all of them. Where
@@ -54,14 +54,14 @@ public final class RouteTable: Sendable {
     private let readings: [PathReadingTable]
     /// Where that is the only one.
     private let literal: PathReadingTable?
-    /// Of each route; nil for one that has no upstream, which fits all of them.
+    /// The equivalence of each route; nil for one that has no upstream, which fits all of them.
     private let equivalences: [PathEquivalence?]
     private let hosts: HostIndex
     private let headerTests: [HeaderTest]
-    /// What each route demands, compared with the others.
-    let demands: DemandOrder
+    /// The demands of the routes, compared with one another.
+    let strictness: StrictnessOrder
 
-    /// What the configuration check has to refuse.
+    /// The problems that the configuration check has to refuse.
     public let problems: [RouteProblem]
     /// Whether ``traits(authority:fields:bytes:trustsForwarding:)`` matter.
     public let usesTraits: Bool
@@ -93,15 +93,15 @@ public final class RouteTable: Sendable {
         self.readings = readings
         literal = readings.count == 1 && readings[0].isLiteral ? readings[0] : nil
         usesTraits = !hosts.patterns.isEmpty || !headerTests.isEmpty
-        demands = DemandOrder(routes)
+        strictness = StrictnessOrder(routes)
         self.problems = problems.sorted { $0.routeIndex < $1.routeIndex }
     }
 
-    /// What the match needs to know of a request's host and headers.
+    /// The properties of a request's host and headers that the match needs.
     ///
     /// - Parameters:
-    ///   - authority: the value of Host or of the target's authority; empty where there is none.
-    ///   - trustsForwarding: whether the peer's word about the client is taken.
+    ///   - authority: the value of Host or of the target's authority; empty if there is none.
+    ///   - trustsForwarding: whether the peer's word about the client is believed.
     public func traits(
         authority: Span<UInt8>, fields: [FieldRange], bytes: Span<UInt8>, trustsForwarding: Bool
     ) -> RequestTraits {
@@ -125,7 +125,7 @@ public final class RouteTable: Sendable {
     ) -> RouteMatch {
         guard !path.isEmpty, path[0] == 0x2F, problems.isEmpty else { return .none }
         if let literal {
-            return literal.match(method: method, path: path, traits: traits, demands)
+            return literal.match(method: method, path: path, traits: traits, strictness)
         }
         return matchAsRead(method: method, path: path, traits: traits)
     }
@@ -137,7 +137,7 @@ public final class RouteTable: Sendable {
         var answer: Int?
         var fault: HTTPFault?
         for reading in readings {
-            switch reading.match(method: method, path: path, traits: traits, demands) {
+            switch reading.match(method: method, path: path, traits: traits, strictness) {
             case .none: continue
             case .refused(let found): fault = fault ?? found
             case .route(let route):
@@ -155,7 +155,7 @@ public final class RouteTable: Sendable {
 
     /// Whether the route of `match` looks at assertions at all.
     func isAttested(_ match: RouteMatch) -> Bool {
-        if case .route(let route) = match { demands.isLooking(route) } else { false }
+        if case .route(let route) = match { strictness.isLooking(route) } else { false }
     }
 
     /// The match that lets less pass; nil for two routes that both enforce.
@@ -165,8 +165,8 @@ public final class RouteTable: Sendable {
             return RouteMatch.none
         }
         guard left != right else { return match }
-        guard !demands.isEnforcing(left) || !demands.isEnforcing(right) else { return nil }
-        return demands.covers(left, right) ? match : other
+        guard !strictness.isEnforcing(left) || !strictness.isEnforcing(right) else { return nil }
+        return strictness.covers(left, right) ? match : other
     }
 
     // MARK: what may match
@@ -177,7 +177,7 @@ public final class RouteTable: Sendable {
     /// Every route that a request of this class of hosts may take, by its headers.
     func candidates(method: Span<UInt8>, path: Span<UInt8>, hostClass: Int) -> [Int] {
         readings.flatMap { reading in
-            reading.candidates(method: method, path: path, hostClass: hostClass, demands)
+            reading.candidates(method: method, path: path, hostClass: hostClass, strictness)
                 .filter { (equivalences[$0] ?? reading.equivalence) == reading.equivalence }
         }
     }

@@ -49,7 +49,7 @@ public struct RouteWeakness {
         }
         var found: [Int: RouteProblem.Kind] = [:]
         for (place, indices) in reached {
-            let classes = Set(indices.map(table.demands.demandClass))
+            let classes = Set(indices.map(table.strictness.strictnessClass))
             guard classes.count > 1 || indices.contains(where: { routes[$0].rollout != nil }) else {
                 continue
             }
@@ -68,12 +68,12 @@ public struct RouteWeakness {
     /// The first route that demands what the one at `index` does not; of several one that no other
     /// outdoes.
     private func stricter(than index: Int, among indices: Set<Int>) -> Int? {
-        let demands = table.demands
+        let strictness = table.strictness
         let stricter = indices.filter {
-            !demands.covers(index, $0) || routes[index].mayFallBehind(routes[$0])
+            !strictness.covers(index, $0) || routes[index].mayFallBehind(routes[$0])
         }
         return stricter.filter { route in
-            stricter.allSatisfy { demands.covers(route, $0) || !demands.covers($0, route) }
+            stricter.allSatisfy { strictness.covers(route, $0) || !strictness.covers($0, route) }
         }.min()
     }
 

@@ -46,7 +46,7 @@ public enum PostgresFailure: Error, Hashable, Sendable, CustomStringConvertible 
         case .lost(let text): "the connection was lost: \(text)"
         case .connectTimedOut: "no connection in time"
         case .runTimedOut: "no answer in time"
-        case .protocolViolation: "the server's answers do not fit what was asked"
+        case .protocolViolation: "the server's answers do not match what was asked"
         case .closed: "closed"
         }
     }

@@ -1,6 +1,6 @@
 public import EventLoop
 
-/// What to do next while a session opens.
+/// The next step while a session opens.
 public enum PostgresOpeningStep: Sendable {
     case run([PostgresRequest])
     case finished
@@ -9,20 +9,21 @@ public enum PostgresOpeningStep: Sendable {
     case refused(String, isPermanent: Bool)
 }
 
-/// Who uses a session: leads its opening and hears when it may be used.
+/// The owner of a session, which leads its opening and hears when it may be used.
 public protocol PostgresSessionOwner: AnyObject {
     /// The next step, after the connection is made (`outcomes` is nil) or the last one is answered.
     func openingStep(
         of session: PostgresSession, after outcomes: [PostgresOutcome]?
     ) -> PostgresOpeningStep
     func sessionBecameReady(_ session: PostgresSession)
-    /// Also called for an attempt that failed, once for each round of all addresses.
+    /// Reports a failure. It is also called for an attempt that failed, once for each round of all
+    /// addresses.
     func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure)
     /// A notification has come; what it says is to be read from the tables.
     func sessionWasNotified(_ session: PostgresSession)
 }
 
-/// A connection to one of several servers on one event loop, made anew for ever.
+/// A connection to one of several servers on one event loop, which reconnects forever.
 ///
 /// Each round resolves the names (on a thread of its own) and tries every address once, in order;
 /// a round that fails is repeated after a wait that grows.
@@ -43,6 +44,7 @@ public final class PostgresSession {
     private var phase = Phase.idle
     private var targets: [PostgresTarget] = []
     private var target: PostgresTarget?
+    private var preferred: PostgresConfiguration.Host?
     private var lookup: BlockingCall<Result<[PostgresTarget], IOError>>?
     private var connection: PostgresConnection?
     private var stageTimer: Timer?
@@ -76,7 +78,7 @@ public final class PostgresSession {
         beginRound()
     }
 
-    /// For good. A run under way is settled as failed.
+    /// Closes the session for good. A run in progress is settled as failed.
     public func close() {
         phase = .closed
         dropConnection(because: .closed)
@@ -86,6 +88,11 @@ public final class PostgresSession {
 
     public var isReady: Bool { phase == .ready }
     public var canRun: Bool { phase == .ready && !isBusy }
+
+    /// The server in use, or tried last, by the name that it was given.
+    public var host: PostgresConfiguration.Host? {
+        target.map { PostgresConfiguration.Host(name: $0.host, port: $0.port) }
+    }
 
     /// The address in use, for the operator.
     public var address: String {
@@ -98,7 +105,8 @@ public final class PostgresSession {
     /// Protocol and cipher, nil without TLS.
     public var tlsDescription: String? { connection?.tlsDescription }
 
-    /// One run of requests, answered as a whole; see ``PostgresOutcome``. Only while ``canRun``.
+    /// Runs requests that are answered as a whole; see ``PostgresOutcome``. Call it only while
+    /// ``canRun``.
     public func run(
         _ requests: [PostgresRequest],
         completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
@@ -110,8 +118,22 @@ public final class PostgresSession {
         }
     }
 
-    /// Closes the connection at once and connects anew.
+    /// Closes the connection at once and reconnects.
     public func drop(because failure: PostgresFailure) { fail(failure) }
+
+    /// Each round begins with this server from now on. A session that waits, or that has not
+    /// reached a server yet, begins a round at once.
+    public func prefer(_ host: PostgresConfiguration.Host) {
+        preferred = host
+        switch phase {
+        case .waiting, .lookingUp, .connecting:
+            lookup = nil
+            targets = []
+            dropConnection(because: .closed)
+            beginRound()
+        case .idle, .opening, .ready, .closed: break
+        }
+    }
 
     private func start(
         _ requests: [PostgresRequest], on connection: PostgresConnection,
@@ -126,7 +148,7 @@ public final class PostgresSession {
         }
     }
 
-    /// For the server's own end of a statement to arrive first.
+    /// How long the server's own end of a statement may take to arrive first.
     private static let graceTime = Duration.milliseconds(500)
 
     private func dropIfUnfit(_ outcomes: [PostgresOutcome]) {
@@ -149,8 +171,7 @@ public final class PostgresSession {
                 self?.lookup = nil
                 switch result {
                 case .success(let targets):
-                    self?.targets = targets
-                    self?.connectNext()
+                    self?.begin(with: targets)
                 case .failure(let error): self?.fail(.unresolved(error))
                 }
             }
@@ -199,6 +220,14 @@ public final class PostgresSession {
         // Editors end a file with a line feed; passwords do not.
         let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }
         return String(decoding: line, as: UTF8.self)
+    }
+
+    private func begin(with found: [PostgresTarget]) {
+        let isFirst = { [preferred] (target: PostgresTarget) in
+            target.host == preferred?.name && target.port == preferred?.port
+        }
+        targets = found.filter(isFirst) + found.filter { !isFirst($0) }
+        connectNext()
     }
 
     private func connectNext() {
@@ -262,7 +291,7 @@ public final class PostgresSession {
         if !targets.isEmpty { return connectNext() }
         failureCount += 1
         phase = .waiting
-        // A session that worked is made anew almost at once.
+        // A session that worked is made again almost at once.
         stageTimer?.schedule(
             after: backOff.delay(failureCount: failureCount, jitter: Double.random(in: 0...1)))
         owner?.sessionFailed(self, lastFailure ?? failure)

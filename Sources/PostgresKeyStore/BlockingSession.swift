@@ -6,6 +6,15 @@ import Postgres
 struct PostgresOpenError: Error {
     let reason: StoreError
     let isPermanent: Bool
+    /// Whether the server told first if it is a primary, and of which history.
+    var isPlaced = false
+}
+
+/// The primary that has gone on from the others, as far as they could be asked.
+struct NewestPrimary {
+    let session: BlockingSession
+    /// Why the others could not: one of them may be the primary by now.
+    let unasked: [UnaskedServer]
 }
 
 /// One session for a command or a start: each call returns when the server has answered.
@@ -47,22 +56,32 @@ final class BlockingSession: PostgresSessionOwner {
     /// may live on, which would take a write that is lost.
     static func withNewestPrimary(
         _ configuration: PostgresRegistryConfiguration, tables: RegistryOpening.Tables
-    ) throws(PostgresOpenError) -> BlockingSession {
+    ) throws(PostgresOpenError) -> NewestPrimary {
         var newest: BlockingSession?
         var failure: PostgresOpenError?
+        var unasked: [UnaskedServer] = []
         let pin = LineagePin(nil)
         for host in configuration.connection.hosts {
             var alone = configuration
             alone.connection.hosts = [host]
+            let before = pin.newest
             do throws(PostgresOpenError) {
-                let before = pin.newest
                 let session = try BlockingSession(alone, tables: tables, pin: pin)
                 if newest == nil || pin.newest != before { newest = session }
             } catch {
-                if failure == nil || error.isPermanent { failure = error }
+                let isNewer = pin.newest != before
+                // It has gone on from the others, which may not be used because it cannot be.
+                if isNewer { newest = nil }
+                if failure == nil || isNewer || error.isPermanent { failure = error }
+                if !error.isPlaced {
+                    unasked.append(
+                        UnaskedServer(
+                            address: host.isUnix ? host.name : "\(host.name):\(host.port)",
+                            reason: error.reason))
+                }
             }
         }
-        if let newest { return newest }
+        if let newest { return NewestPrimary(session: newest, unasked: unasked) }
         throw failure
             ?? PostgresOpenError(
                 reason: StoreError("registry: no server is named"), isPermanent: true)
@@ -90,7 +109,7 @@ final class BlockingSession: PostgresSessionOwner {
         }
     }
 
-    /// The same, where any refusal is an error.
+    /// Runs requests like ``run(_:)``, but any refusal is an error.
     func runAll(_ requests: [PostgresRequest]) throws(StoreError) -> [PostgresOutcome] {
         let outcomes = try run(requests)
         if let error = outcomes.failure { throw StoreError(error) }
@@ -103,14 +122,15 @@ final class BlockingSession: PostgresSessionOwner {
         of session: PostgresSession, after outcomes: [PostgresOutcome]?
     ) -> PostgresOpeningStep {
         if outcomes == nil { opening = opening.again }
-        return opening.step(after: outcomes)
+        return opening.step(after: outcomes, at: session.host)
     }
 
     func sessionBecameReady(_ session: PostgresSession) { loop.stop() }
 
     func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
         self.failure = PostgresOpenError(
-            reason: StoreError(failure), isPermanent: session.isRefusedForGood)
+            reason: StoreError(failure), isPermanent: session.isRefusedForGood,
+            isPlaced: opening.facts.isPlaced)
         session.close()
         loop.stop()
     }

@@ -8,15 +8,15 @@ import Postgres
 ///
 /// A notification only says that there is something to read; what changed is read from the table,
 /// on from the last change that was read. It is also read four times a second and after each new
-/// connection, so nothing depends on a notification; and where this connection does not answer, it
-/// is read on another. Where the last change read is not there any more as it was (another server
-/// took over without it, a backup was restored), everything may have changed.
+/// connection, so nothing depends on a notification; and if this connection does not answer, it is
+/// read on another. If the last change read is not there any more as it was (another server took
+/// over without it, a backup was restored), everything may have changed.
 final class ChangeListener {
     typealias Answer = (Result<[PostgresOutcome], PostgresFailure>) -> Void
     typealias Asking = (PostgresRequest, @escaping Answer) -> Void
 
     private static let pollInterval = Duration.milliseconds(250)
-    /// Without an answer for so long others are asked.
+    /// How long an answer may take before others are asked.
     private static let patience = Duration.milliseconds(500)
     /// Changed keys named one by one; a million bytes of ids would help nobody.
     private static let namedChangeCountMax = 1000
@@ -65,7 +65,8 @@ final class ChangeListener {
     }
 
     /// Ends the session where its server's history is an old one.
-    func retire() {
+    func retire(to host: PostgresConfiguration.Host) {
+        session?.prefer(host)
         guard !pin.allows(opening?.facts.lineage) else { return }
         opening = nil
         session?.drop(because: .unfit("registry: \(LineagePin.retirement)"))
@@ -157,7 +158,7 @@ extension ChangeListener: PostgresSessionOwner {
             opening = RegistryOpening(
                 configuration, tables: .made, listens: true, pin: pin)
         }
-        let step = opening?.step(after: outcomes) ?? .finished
+        let step = opening?.step(after: outcomes, at: session.host) ?? .finished
         self.opening = opening
         return step
     }

@@ -7,6 +7,7 @@ import Postgres
 /// that run, which hear of changes at once.
 public final class PostgresAdministration: RegistryAdministration {
     let session: BlockingSession
+    public let unaskedServers: [UnaskedServer]
     var schema: PostgresSchema { session.schema }
 
     /// Connects. `createsIfMissing`: makes the tables where there are none.
@@ -17,8 +18,10 @@ public final class PostgresAdministration: RegistryAdministration {
         // An operator rather waits than tries again; an import has long transactions.
         configuration.connection.commandTimeout = .seconds(60)
         do throws(PostgresOpenError) {
-            session = try BlockingSession.withNewestPrimary(
+            let newest = try BlockingSession.withNewestPrimary(
                 configuration, tables: createsIfMissing ? .made : .required)
+            session = newest.session
+            unaskedServers = newest.unasked
         } catch {
             throw error.reason
         }
@@ -243,7 +246,7 @@ public final class PostgresAdministration: RegistryAdministration {
         }
     }
 
-    /// What makes records that were there stricter.
+    /// Makes records that already exist stricter.
     private func tighten(
         _ records: [KeyRecord], _ written: inout ImportedRecords
     ) throws(StoreError) -> [PostgresRequest] {

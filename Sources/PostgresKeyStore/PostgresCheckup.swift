@@ -1,7 +1,7 @@
 import KeyStore
 import Postgres
 
-/// One thing that `doctor` looked at.
+/// The result of one check by `doctor`.
 public struct PostgresCheckupStep: Hashable, Sendable {
     public enum Verdict: Hashable, Sendable {
         case ok
@@ -35,14 +35,18 @@ public enum PostgresCheckup {
         durability(facts, report)
         guard facts.hasTables else {
             return report(
-                .ok, "schema", "\(configuration.schema) will be made at the first start")
+                .ok, "schema", "\(configuration.schema) will be created at the first start")
         }
         report(.ok, "schema", "\(configuration.schema), version \(PostgresSchema.version)")
         do throws(StoreError) {
             try privileges(session, report)
             try notification(session, report)
-            let counts = try PostgresAdministration(configuration).counts()
+            let administration = try PostgresAdministration(configuration)
+            let counts = try administration.counts()
             report(.ok, "keys", "\(counts.reduce(0) { $0 + $1.count })")
+            for server in administration.unaskedServers {
+                report(.warning, "servers", server.description)
+            }
         } catch {
             report(.failure, "tables", error.description)
         }
@@ -111,6 +115,6 @@ public enum PostgresCheckup {
         report(
             session.wasNotified ? .ok : .warning, "notifications",
             session.wasNotified
-                ? "arrive" : "do not arrive (a pooler?): changes are found by looking")
+                ? "arrive" : "do not arrive (a pooler?): changes are found by polling")
     }
 }

@@ -49,7 +49,7 @@ public final class PostgresRegistry: QueuedRegistry {
     }
 }
 
-/// What runs on the registry's thread.
+/// The part that runs on the registry's thread.
 private final class PostgresRegistryThread {
     private let loop: EventLoop
     private let configuration: PostgresRegistryConfiguration
@@ -76,15 +76,15 @@ private final class PostgresRegistryThread {
             loop: loop, configuration: configuration, pin: pin,
             elsewhere: { [unowned pool] in pool.ask($0, completion: $1) },
             noticed: { [unowned pool] in pool.noticed($0) })
-        pin.onNewer = { [unowned pool, unowned listener] in
-            pool.retire()
-            listener.retire()
+        pin.onNewer = { [unowned pool, unowned listener] host in
+            pool.retire(to: host)
+            listener.retire(to: host)
         }
         let scout = PrimaryScout(loop: loop, configuration: configuration, pin: pin)
         let receiver = queue.bell.attach(to: loop) { [unowned pool] _ in pool.work() }
         loop.run()
         receiver.close()
-        pin.onNewer = {}
+        pin.onNewer = { _ in }
         scout.close()
         listener.close()
         pool.close()

@@ -1,66 +1,85 @@
 import EventLoop
 import Postgres
 
-/// Looks at each server that is named, one after another and again and again, on a new session: a
-/// gateway whose sessions all lie with an old primary that lives on would never meet the new one.
+/// Looks at all servers that are named, again and again, on new sessions: a gateway whose sessions
+/// all lie with an old primary that lives on would never meet the new one.
+///
+/// All of them at once, because an old primary that does not answer must not hide the new one; and
+/// so often that a revocation at the new one reaches the gateway within its second. A server has
+/// two sessions a second from each gateway to open and to end.
 final class PrimaryScout {
-    private static let interval = Duration.seconds(2)
+    private static let interval = Duration.milliseconds(500)
 
+    private var looks: [PrimaryLook] = []
+    private var timer: Timer?
+
+    init(loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin) {
+        let hosts = configuration.connection.hosts
+        // One name may lead elsewhere one day, which sessions that last would not find out. The
+        // socket of this machine leads nowhere else.
+        guard hosts.count > 1 || !hosts.allSatisfy(\.isUnix) else { return }
+        looks = hosts.map { host in
+            var alone = configuration
+            alone.connection.hosts = [host]
+            return PrimaryLook(loop: loop, configuration: alone, pin: pin)
+        }
+        timer = Timer(loop: loop) { [unowned self] in look() }
+        timer?.scheduleRepeating(every: Self.interval)
+        // What the gateway has found at its start may be an old primary.
+        look()
+    }
+
+    func close() {
+        timer = nil
+        for look in looks { look.end() }
+    }
+
+    private func look() {
+        for look in looks { look.begin() }
+    }
+}
+
+/// One server, looked at on a session of its own.
+private final class PrimaryLook {
     private let loop: EventLoop
     private let configuration: PostgresRegistryConfiguration
     private let pin: LineagePin
-    private var hosts: [PostgresConfiguration.Host]
     private var session: PostgresSession?
     private var opening: RegistryOpening?
-    private var timer: Timer?
     private var isLooking = false
 
     init(loop: EventLoop, configuration: PostgresRegistryConfiguration, pin: LineagePin) {
         self.loop = loop
         self.configuration = configuration
         self.pin = pin
-        hosts = configuration.connection.hosts
-        // One name may lead elsewhere one day, which sessions that last would not find out. The
-        // socket of this machine leads nowhere else.
-        guard hosts.count > 1 || !hosts.allSatisfy(\.isUnix) else { return }
-        timer = Timer(loop: loop) { [unowned self] in lookAtNext() }
-        timer?.scheduleRepeating(every: Self.interval)
     }
 
-    func close() {
-        timer = nil
-        end()
-    }
-
-    private func lookAtNext() {
-        // A server that does not answer has its time (`connect_timeout`).
+    /// A server that does not answer has its time (`connect_timeout`): until then nothing is done.
+    func begin() {
         guard !isLooking else { return }
         end()
         isLooking = true
-        let host = hosts.removeFirst()
-        hosts.append(host)
-        var connection = configuration.connection
-        connection.hosts = [host]
-        let session = PostgresSession(loop: loop, configuration: connection, owner: self)
+        let session = PostgresSession(
+            loop: loop, configuration: configuration.connection, owner: self)
         self.session = session
         session.open()
     }
 
-    private func end() {
+    func end() {
         session?.close()
         session = nil
         opening = nil
     }
 }
 
-extension PrimaryScout: PostgresSessionOwner {
-    /// What it came for is found by the first step.
+extension PrimaryLook: PostgresSessionOwner {
+    /// Takes the first step, which already finds what it came for.
     func openingStep(
         of session: PostgresSession, after outcomes: [PostgresOutcome]?
     ) -> PostgresOpeningStep {
         let fresh = RegistryOpening(configuration, tables: .optional, pin: pin)
         var opening = outcomes == nil ? fresh : self.opening ?? fresh
-        let step = opening.step(after: outcomes)
+        let step = opening.step(after: outcomes, at: session.host)
         self.opening = opening
         guard opening.facts.lineage == nil else {
             return .refused("registry: only looked at", isPermanent: false)
@@ -70,7 +89,7 @@ extension PrimaryScout: PostgresSessionOwner {
 
     func sessionBecameReady(_ session: PostgresSession) { hasLooked(session) }
 
-    /// Also where it was only looked at.
+    /// Ends the search, also if the server was only looked at.
     func sessionFailed(_ session: PostgresSession, _ failure: PostgresFailure) {
         hasLooked(session)
     }

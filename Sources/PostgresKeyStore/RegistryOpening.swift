@@ -4,7 +4,7 @@ import Postgres
 /// Leads a new connection to where it may be used: its settings, whether the server and the tables
 /// will do, tables made or brought up to date, statements prepared. Touches no socket.
 struct RegistryOpening {
-    /// What it does about missing or older tables.
+    /// What to do about missing or older tables.
     enum Tables {
         case made
         case required
@@ -22,7 +22,7 @@ struct RegistryOpening {
         case preparing
     }
 
-    /// What the server told of itself.
+    /// The facts that the server states about itself.
     struct Facts: Hashable, Sendable {
         var serverVersion: Int64 = 0
         var isReadOnly = false
@@ -32,6 +32,8 @@ struct RegistryOpening {
         var writesFullPages = true
         var standbyCount: Int64 = 0
         var lineage: ServerLineage?
+        /// Whether the server has told if it is a primary, and of which history.
+        var isPlaced = false
     }
 
     private let schema: PostgresSchema
@@ -41,6 +43,7 @@ struct RegistryOpening {
     private let pin: LineagePin?
     private var stage = Stage.beginning
     private var hasSchema = false
+    private var host: PostgresConfiguration.Host?
     private(set) var facts = Facts()
 
     /// `pin`: for a session beside others.
@@ -56,15 +59,19 @@ struct RegistryOpening {
         statementMilliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
     }
 
-    /// For another connection.
+    /// The opening of another connection.
     var again: RegistryOpening {
         var opening = self
         opening.stage = .beginning
         return opening
     }
 
-    mutating func step(after outcomes: [PostgresOutcome]?) -> PostgresOpeningStep {
+    /// `host`: where the session leads.
+    mutating func step(
+        after outcomes: [PostgresOutcome]?, at host: PostgresConfiguration.Host?
+    ) -> PostgresOpeningStep {
         guard let outcomes else {
+            self.host = host
             stage = .looking
             return .run([settings, look])
         }
@@ -95,9 +102,9 @@ struct RegistryOpening {
 
     // MARK: looking
 
-    /// What is acknowledged is durable, whatever the database's default; no statement and no lock
-    /// waits for ever; no name is looked up in schemas that others may write; no warning is kept
-    /// back, by which a commit says that nobody waited for it.
+    /// The settings of a session. Whatever is acknowledged is durable, whatever the database's
+    /// default; no statement and no lock waits forever; no name is looked up in schemas that others
+    /// may write; no warning is kept back, by which a commit says that nobody waited for it.
     private var settings: PostgresRequest {
         .statement(
             """
@@ -138,6 +145,8 @@ struct RegistryOpening {
                 "registry: PostgreSQL 13 or later is needed, the server is version"
                     + " \(facts.serverVersion / 10_000)", isPermanent: true)
         }
+        // The timeline of a standby is 0.
+        facts.isPlaced = rows.integer(0, 7) != nil && (!facts.isReadOnly || rows.integer(0, 8) == 0)
         guard !facts.isReadOnly else {
             return .refused(
                 "registry: the server is a standby or read-only: name the primary, or all servers"
@@ -147,7 +156,7 @@ struct RegistryOpening {
             return notOurs
         }
         let lineage = ServerLineage(cluster: cluster, timeline: timeline)
-        if let refusal = pin?.refusal(of: lineage) {
+        if let refusal = pin?.refusal(of: lineage, at: host) {
             return .refused(refusal.reason, isPermanent: refusal.isPermanent)
         }
         facts.lineage = lineage

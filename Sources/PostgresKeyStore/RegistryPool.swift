@@ -38,7 +38,7 @@ final class RegistryPool {
         var session: PostgresSession?
         var opening: RegistryOpening?
         var work = Work.none
-        /// What changed while it read: its answers may be older.
+        /// The changes that came while it read: its answers may be older.
         var changes: [RegistryChange] = []
     }
 
@@ -81,7 +81,7 @@ final class RegistryPool {
         if operation.isWrite { waitingWrites.append(operation) } else { reads.append(operation) }
     }
 
-    /// Why nothing can be asked; nil where a connection is there or may be in a moment.
+    /// Why nothing can be asked; nil if a connection is there or may be in a moment.
     private var outage: StoreError? {
         var reason: StoreError?
         for member in members {
@@ -162,8 +162,8 @@ final class RegistryPool {
         dispatch()
     }
 
-    /// Asks for whoever hears of changes, on a connection that has nothing to do; where there is
-    /// none, `completion` is not called.
+    /// Asks for whoever hears of changes, on a connection that has nothing to do; if there is none,
+    /// `completion` is not called.
     func ask(
         _ request: PostgresRequest,
         completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
@@ -289,8 +289,10 @@ final class RegistryPool {
 
     /// Ends the sessions with a server whose history another one has gone on from: what it answers
     /// now may not be true, what it acknowledges may be lost.
-    func retire() {
-        for member in members where !pin.allows(member.opening?.facts.lineage) {
+    func retire(to host: PostgresConfiguration.Host) {
+        for member in members {
+            member.session?.prefer(host)
+            guard !pin.allows(member.opening?.facts.lineage) else { continue }
             member.opening = nil
             member.session?.drop(because: .unfit("registry: \(LineagePin.retirement)"))
         }
@@ -324,7 +326,7 @@ extension RegistryPool: PostgresSessionOwner {
         if outcomes == nil || opening == nil {
             opening = RegistryOpening(configuration, tables: .made, pin: pin)
         }
-        let step = opening?.step(after: outcomes) ?? .finished
+        let step = opening?.step(after: outcomes, at: session.host) ?? .finished
         member.opening = opening
         return step
     }

@@ -13,7 +13,7 @@ enum RegistryRows {
             let status = rows.integer(row, 4).flatMap(KeyStatus.init(code:)),
             let counter = rows.integer(row, 5).flatMap({ UInt32(exactly: $0) }),
             let publicKey = status == .erased ? .erased : P256PublicKey(stored: rows.bytes(row, 1))
-        else { throw StoreError("registry: a row of keys makes no sense") }
+        else { throw StoreError("registry: a row of keys is invalid") }
         return KeyRecord(
             keyID: KeyID(digest: digest), publicKey: publicKey, appID: rows.text(row, 2) ?? "",
             environment: environment, enrolledAt: rows.integer(row, 6) ?? 0, status: status,
@@ -33,7 +33,8 @@ enum RegistryRows {
         return record
     }
 
-    /// What ``RenewalStatements/stateColumns`` say from `first` on; nil where there is no row.
+    /// The state in the columns ``RenewalStatements/stateColumns`` from `first` on, or nil if there
+    /// is no row.
     static func state(_ rows: PostgresRows, _ row: Int, _ first: Int) -> ReceiptState? {
         guard let failureCount = rows.integer(row, first + 7) else { return nil }
         return ReceiptState(
@@ -77,7 +78,7 @@ enum RegistryRows {
 
     static func value(_ keyID: KeyID) -> PostgresValue { .bytes(keyID.digest.array) }
 
-    /// What `state` says of a key; nil where it is not known.
+    /// The state of a key by its row, or nil if the key is unknown.
     static func state(
         _ outcome: PostgresOutcome
     ) -> (status: KeyStatus, publicKey: P256PublicKey?)? {

@@ -1,3 +1,5 @@
+import Postgres
+
 /// Whose history a server continues: the cluster (its system identifier) and the timeline, which
 /// grows with each promotion.
 struct ServerLineage: Hashable, Sendable {
@@ -17,14 +19,15 @@ final class LineagePin {
     }
 
     private(set) var newest: ServerLineage?
-    /// A newer history was seen: sessions with the older one are to end at once.
-    var onNewer: () -> Void = {}
+    /// A newer history was seen at this server: sessions with the older one are to end at once, and
+    /// to begin there. The older server may not even refuse them.
+    var onNewer: (PostgresConfiguration.Host) -> Void = { _ in }
 
     /// `newest`: as it was seen before the sessions began.
     init(_ newest: ServerLineage?) { self.newest = newest }
 
-    /// Why a session with this server may not be used; nil where it may.
-    func refusal(of found: ServerLineage) -> Refusal? {
+    /// Why a session with this server may not be used; nil if it may.
+    func refusal(of found: ServerLineage, at host: PostgresConfiguration.Host?) -> Refusal? {
         guard let newest else {
             self.newest = found
             return nil
@@ -42,7 +45,7 @@ final class LineagePin {
         }
         guard found.timeline > newest.timeline else { return nil }
         self.newest = found
-        onNewer()
+        if let host { onNewer(host) }
         return nil
     }
 

@@ -7,7 +7,7 @@ import Postgres
 enum UserRows {
     static func value(_ user: UserPseudonym) -> PostgresValue { .bytes(user.value.array) }
 
-    /// What ``PostgresSchema/findUser`` found.
+    /// The keys that ``PostgresSchema/findUser`` found.
     static func userKeys(_ rows: PostgresRows) throws(StoreError) -> UserKeys? {
         guard rows.count == 1 else { return nil }
         return UserKeys(
@@ -36,7 +36,7 @@ enum UserRows {
         return UserPseudonym(value: value)
     }
 
-    private static let nonsense = StoreError("registry: a row of key_users makes no sense")
+    private static let nonsense = StoreError("registry: a row of key_users is invalid")
 }
 
 extension PostgresAdministration {
@@ -53,7 +53,7 @@ extension PostgresAdministration {
             _ = try session.runAll([
                 .statement(PostgresSchema.begin),
                 .statement(schema.forgetUser, UserRows.value(user)),
-                // Written to the log also where nothing is left to forget: see `held_state`.
+                // Written to the log also if nothing is left to forget: see `held_state`.
                 .statement("SELECT FROM \(schema.table("registry")) FOR UPDATE"),
                 .statement("COMMIT"),
             ])

@@ -4,7 +4,7 @@ public import EventLoop
 public enum RedisFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// No such name, or the system refused or broke the connection.
     case unreachable(IOError)
-    /// Whom it is about, and why there is no TLS with it.
+    /// The subject of a TLS failure, and the reason for it.
     case tls(String, String)
     case endedByServer
     case connectTimedOut
@@ -27,7 +27,7 @@ public enum RedisFailure: Error, Hashable, Sendable, CustomStringConvertible {
         case .protocolViolation(.malformed(let text)): "the answer is not Redis' protocol: \(text)"
         case .protocolViolation(.replyTooLong(let byteCountMax)):
             "an answer is longer than \(byteCountMax) bytes"
-        case .protocolViolation(.unexpectedReply): "an answer came that nobody had asked for"
+        case .protocolViolation(.unexpectedReply): "an answer came that was not asked for"
         case .handshakeRefused(let text): text
         case .refusedByServer(let text): "the server refused: \(text)"
         case .closed: "closed"

@@ -13,7 +13,7 @@ import Redis
 final class CounterCluster {
     private let loop: EventLoop
     private let configuration: RedisCounterConfiguration
-    /// What connections of masters begin with, but for the endpoint.
+    /// The configuration that connections of masters begin with, except for the endpoint.
     private var connection: RedisConfiguration
     let calls: CounterCalls
     private let scout: ClusterScout
@@ -73,7 +73,7 @@ final class CounterCluster {
         return map[RedisSlot(ofTag: tag)].flatMap { nodes[$0] }?.moment
     }
 
-    /// Once in an interval: what may have changed without anybody's saying so.
+    /// Looks, once in an interval, at what may have changed without anybody's saying so.
     func check() {
         for node in nodes.values { node.checkIncarnation() }
         // Whoever drew a map with masters that cannot be reached may be cut off itself.
@@ -83,8 +83,8 @@ final class CounterCluster {
 
     // MARK: calls
 
-    /// Where a call has been, so that it does not go round for ever.
-    private struct Course {
+    /// The way of a call so far, bounded so that it does not go round forever.
+    private struct Detour {
         var hopCount = 0
         var pauseCount = 0
     }
@@ -95,7 +95,7 @@ final class CounterCluster {
     func run(
         _ call: CounterScript.Call, in slot: RedisSlot, reply: @escaping (CounterVerdict) -> Void
     ) {
-        run(call, in: slot, Course(), reply: reply)
+        run(call, in: slot, Detour(), reply: reply)
     }
 
     func ask(
@@ -112,31 +112,31 @@ final class CounterCluster {
     }
 
     private func run(
-        _ call: CounterScript.Call, in slot: RedisSlot, _ course: Course,
+        _ call: CounterScript.Call, in slot: RedisSlot, _ detour: Detour,
         reply: @escaping (CounterVerdict) -> Void
     ) {
         guard let node = map[slot].flatMap({ nodes[$0] }) else { return reply(.unavailable) }
-        run(call, in: slot, at: node, isAsking: false, course, reply: reply)
+        run(call, in: slot, at: node, isAsking: false, detour, reply: reply)
     }
 
     private func run(
         _ call: CounterScript.Call, in slot: RedisSlot, at node: CounterNode, isAsking: Bool,
-        _ course: Course, reply: @escaping (CounterVerdict) -> Void
+        _ detour: Detour, reply: @escaping (CounterVerdict) -> Void
     ) {
         node.run(call, isAsking: isAsking) { [weak self] outcome in
             if case .verdict(let verdict) = outcome { return reply(verdict) }
             // Nothing ran.
             guard let self, !isClosed else { return reply(.unavailable) }
-            var course = course
+            var detour = detour
             switch outcome {
             case .verdict: break
             case .redirected(let redirection):
-                course.hopCount += 1
-                guard course.hopCount <= Self.hopCountMax else { return reply(.unavailable) }
-                follow(redirection, call, in: slot, course, reply: reply)
+                detour.hopCount += 1
+                guard detour.hopCount <= Self.hopCountMax else { return reply(.unavailable) }
+                follow(redirection, call, in: slot, detour, reply: reply)
             case .tryAgain:
-                course.pauseCount += 1
-                retry(call, in: slot, course, reply: reply)
+                detour.pauseCount += 1
+                retry(call, in: slot, detour, reply: reply)
             case .clusterDown:
                 scout.ask(another: true)
                 reply(.unavailable)
@@ -146,22 +146,22 @@ final class CounterCluster {
 
     private func follow(
         _ redirection: RedisRedirection, _ call: CounterScript.Call, in slot: RedisSlot,
-        _ course: Course, reply: @escaping (CounterVerdict) -> Void
+        _ detour: Detour, reply: @escaping (CounterVerdict) -> Void
     ) {
-        var course = course
+        var detour = detour
         switch redirection {
         case .moved(_, let endpoint):
             let node = move(slot, to: endpoint)
             scout.ask(another: false)
-            run(call, in: slot, at: node, isAsking: false, course, reply: reply)
+            run(call, in: slot, at: node, isAsking: false, detour, reply: reply)
         case .ask(_, let endpoint):
             // A master without slots has no place for a record, and so no incarnation yet.
             guard map.masters.contains(endpoint) else {
                 scout.ask(another: false)
-                course.pauseCount += 1
-                return retry(call, in: slot, course, reply: reply)
+                detour.pauseCount += 1
+                return retry(call, in: slot, detour, reply: reply)
             }
-            run(call, in: slot, at: node(at: endpoint), isAsking: true, course, reply: reply)
+            run(call, in: slot, at: node(at: endpoint), isAsking: true, detour, reply: reply)
         }
     }
 
@@ -180,11 +180,11 @@ final class CounterCluster {
     }
 
     private func retry(
-        _ call: CounterScript.Call, in slot: RedisSlot, _ course: Course,
+        _ call: CounterScript.Call, in slot: RedisSlot, _ detour: Detour,
         reply: @escaping (CounterVerdict) -> Void
     ) {
         // As long as any call may take.
-        guard Self.pause * course.pauseCount <= connection.commandTimeout else {
+        guard Self.pause * detour.pauseCount <= connection.commandTimeout else {
             return reply(.unavailable)
         }
         guard pauses.count < connection.inFlightCountMax else { return reply(.full) }
@@ -193,7 +193,7 @@ final class CounterCluster {
             guard let self, let name else { return reply(.unavailable) }
             // Held by the loop while it fires.
             pauses[name] = nil
-            run(call, in: slot, course, reply: reply)
+            run(call, in: slot, detour, reply: reply)
         }
         name = ObjectIdentifier(timer)
         pauses[ObjectIdentifier(timer)] = timer

@@ -8,7 +8,7 @@ import Redis
 ///
 /// An answer that is lost on the way is `.unknown` and never asked for again.
 final class CounterNode {
-    /// What came of one call.
+    /// The outcome of one call.
     enum Outcome {
         case verdict(CounterVerdict)
         /// Nothing ran: another server keeps the slot.
@@ -29,7 +29,7 @@ final class CounterNode {
     private var isChecking = false
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
     private let checkPatience: Duration
-    /// What was found last, and when its answer came.
+    /// The finding of the last look, and the time of its answer.
     private var look: ServerLook?
     private var lookedAt = MonotonicInstant(nanoseconds: 0)
     /// When a call of the counter script looks at the whole identity again.
@@ -41,7 +41,7 @@ final class CounterNode {
 
     /// Name of the record of the incarnation, in a slot of this master.
     private(set) var record: [UInt8]
-    /// Nil until the first connection; the last known one while there is none.
+    /// The incarnation: nil until the first connection, and the last known one while there is none.
     var incarnation: Incarnation? { look?.incarnation }
     /// That incarnation, and the server's clock as it goes on here since.
     var moment: StoreMoment? {
@@ -88,7 +88,7 @@ final class CounterNode {
     /// Where it is connected, or was to be.
     var endpoint: RedisEndpoint? { connection?.endpoint }
 
-    /// For the connections that are made from now on.
+    /// Changes how connections are made from now on.
     func update(_ configuration: RedisConfiguration) { connection?.configuration = configuration }
 
     /// Settles what is in flight and lets go of the connection for good.
@@ -105,7 +105,7 @@ final class CounterNode {
         }
     }
 
-    /// Connects anew, after what is in flight is answered.
+    /// Reconnects, after what is in flight is answered.
     func reconnect(because reason: RedisFailure) {
         if isConnected {
             connection?.retire(because: reason)
@@ -182,7 +182,7 @@ final class CounterNode {
         connection?.send(command) { _ in }
     }
 
-    /// Asks what touches no counter; nil where it cannot be known what came of it.
+    /// Asks what touches no counter; nil if it cannot be known what came of it.
     func ask(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
         guard let connection, isConnected else { return reply(nil) }
         connection.send(command) { outcome in
@@ -271,7 +271,8 @@ final class CounterNode {
         }
     }
 
-    /// What is sent afterwards is judged by what this finds: the server takes commands in order.
+    /// Looks at the server. Commands that are sent afterwards are judged by what this finds,
+    /// because the server takes commands in order.
     func checkIncarnation(isForced: Bool = false) {
         guard isConnected, !isChecking || isForced, let connection else { return }
         isChecking = true
@@ -302,8 +303,8 @@ final class CounterNode {
             record: record, isCluster: isCluster, since: look, earliestMilliseconds: earliest)
     }
 
-    /// The master's slots have changed. Where the record stays, it is looked at again, because
-    /// slots may have come with what another master lost.
+    /// The master's slots have changed. If the record stays, it is looked at again, because slots
+    /// may have come with what another master lost.
     func moveRecord(to name: [UInt8]) {
         if name != record {
             record = name

@@ -14,7 +14,7 @@ import Redis
 /// lists costs as much as the whole rest, and is compared at the first call of a worker after
 /// ``lookInterval``: at every call where there are few, and at few where there are many.
 package enum CounterScript {
-    /// What the script answers. None of them is 0 or 1, which half of Redis' own commands answer.
+    /// The script's answers. None of them is 0 or 1, which half of Redis' own commands answer.
     enum Code: Int64, CaseIterable {
         case accepted = 11
         case challengeSpent = 12
@@ -22,7 +22,8 @@ package enum CounterScript {
         case revoked = 14
         case incarnationChanged = 15
         case replayed = 16
-        /// With the number of the rate, from 1, and the milliseconds until it has a token.
+        /// A rate limit has no token. The reply holds the rate's number, from 1, and the
+        /// milliseconds until it has one.
         case rateLimited = 17
         case counterTooLow = 18
         /// The device's state was no state, and has been replaced.
@@ -30,9 +31,9 @@ package enum CounterScript {
         case challengeExpired = 20
     }
 
-    /// What one call does.
+    /// The part of the work that one call does.
     enum Part: String {
-        /// All of it: challenge and counter lie together.
+        /// The whole of it: challenge and counter lie together.
         case whole
         /// Spends a challenge that lies elsewhere than the counter.
         case spend
@@ -40,7 +41,7 @@ package enum CounterScript {
         case count
     }
 
-    /// What the script looks at.
+    /// The keys that the script looks at.
     enum Look: String {
         /// Role, history and time.
         case quick = ""
@@ -58,7 +59,7 @@ package enum CounterScript {
     /// Buckets kept of one device. More limits than this cannot be told to the script.
     static let rateCountMax = 8
 
-    /// What one call hands over.
+    /// The arguments of one call.
     struct Call {
         let part: Part
         let names: CounterNames
@@ -130,15 +131,16 @@ package enum CounterScript {
     ///
     /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
     /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
-    /// with the highest (RFC 4303 section 3.4.3), and 16 bytes for each bucket: its identity and
-    /// when it will be full again, in microseconds of the server's clock. Every accepted counter
-    /// sets its bit, whatever the policy of its route, so that `strict` and `window(N)` may be
-    /// mixed on one device. `strict` is a window of one: only the highest counter itself lies in
-    /// it, and its bit is set.
+    /// with the highest (RFC 4303 section 3.4.3), 16 bytes for each bucket: its identity and when
+    /// it will be full again, in microseconds of the server's clock; and at the end eight digits of
+    /// the SHA-1 of all that, against damage and not against anybody who can compute it. Every
+    /// accepted counter sets its bit, whatever the policy of its route, so that `strict` and
+    /// `window(N)` may be mixed on one device. `strict` is a window of one: only the highest
+    /// counter itself lies in it, and its bit is set.
     ///
     /// A device without state begins at the floor with all bits set: what lies below was used. So
-    /// does one whose state is none, as nothing here writes it, at the floor or at the counter of
-    /// the request that found it, which was signed by the device and is refused.
+    /// does one whose state is none, as nothing here writes it, at the counter of the request that
+    /// found it, which was signed by the device and is refused.
     package static let source = """
         local part = ARGV[1]
         local spentName = part == 'spend' and KEYS[1] or KEYS[3]
@@ -196,17 +198,19 @@ package enum CounterScript {
 
         local counter, floor = tonumber(ARGV[4]), tonumber(ARGV[6])
         if counter <= floor then return \(Code.counterTooLow.rawValue) end
+        local function check(body) return string.sub(redis.sha1hex(body), 1, 8) end
         local highest, ring, buckets = floor, nil, ''
         if state then
-          if #state < 132 or #state % 16 ~= 4 then
+          if check(string.sub(state, 1, -9)) ~= string.sub(state, -8) then
             local healed = struct.pack('>I4', counter) .. string.rep(string.char(255), 128)
+            healed = healed .. check(healed)
             local written = redis.pcall('SET', KEYS[2], healed, 'PX', keptFor)
             if written.err then return written end
             return \(Code.stateHealed.rawValue)
           end
           local kept = struct.unpack('>I4', state)
           if kept >= floor then highest, ring = kept, string.sub(state, 5, 132) end
-          buckets = string.sub(state, 133)
+          buckets = string.sub(state, 133, -9)
         end
         if not ring then ring = string.rep(string.char(255), 128) end
 
@@ -239,9 +243,6 @@ package enum CounterScript {
         elseif highest - counter >= tonumber(ARGV[5]) then
           return \(Code.counterTooLow.rawValue)
         end
-        ring = string.sub(ring, 1, place)
-            .. string.char(bit.bor(string.byte(ring, place + 1), mask))
-            .. string.sub(ring, place + 2)
 
         if #ARGV > 11 then
           local now = time[1] * 1000000 + time[2]
@@ -273,14 +274,16 @@ package enum CounterScript {
         end
 
         -- A replica, a full memory or a failing disk refuse the first write, never a later one.
-        local kept = struct.pack('>I4', highest) .. ring .. buckets
-        local written = redis.pcall('SET', KEYS[2], kept, 'PX', keptFor)
+        local kept = struct.pack('>I4', highest) .. string.sub(ring, 1, place)
+            .. string.char(bit.bor(string.byte(ring, place + 1), mask))
+            .. string.sub(ring, place + 2) .. buckets
+        local written = redis.pcall('SET', KEYS[2], kept .. check(kept), 'PX', keptFor)
         if written.err then return written end
         if part == 'whole' then redis.call('SET', spentName, ARGV[4], 'PX', spentFor) end
         return \(Code.accepted.rawValue)
         """
 
-    /// What `reply` says; nil where it is none of the script's.
+    /// The verdict in `reply`, or nil if it is none of the script's.
     static func verdict(_ reply: RedisReply) -> CounterVerdict? {
         switch reply {
         case .integer(let value):

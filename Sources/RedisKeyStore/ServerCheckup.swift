@@ -3,14 +3,14 @@ import Redis
 /// The steps of a check-up with one server.
 struct ServerCheckup {
     private let configuration: RedisCounterConfiguration
-    /// Those that it keeps, in a cluster.
+    /// The slots that the server keeps in a cluster.
     private let slots: [RedisSlot]?
     private let mayWrite: Bool
     private let report: (RedisCheckupStep) -> Void
     private let dialogue: RedisDialogue
-    /// What a record names of this server's life; nil where no gateway would use it.
+    /// The server's life as a record names it, or nil if no gateway would use it.
     private var life: (process: String, history: String)?
-    /// What a lost connection is told about.
+    /// The step that a lost connection is reported for.
     private var stepName = "connection"
 
     static func run(
@@ -69,7 +69,7 @@ struct ServerCheckup {
         report(RedisCheckupStep(name: stepName, verdict: verdict, text: text))
     }
 
-    /// The reply, or nil where the server refuses the command, which is told.
+    /// The reply, or nil if the server refuses the command, which is told.
     private func ask(_ command: RedisCommand, as name: String) throws(RedisFailure) -> RedisReply? {
         let reply = try dialogue.ask(command)
         guard case .error(let line) = reply else { return reply }
@@ -143,7 +143,7 @@ struct ServerCheckup {
         let text = "Redis \(version), \(server["redis_mode"] ?? "standalone"), master"
         let major = version.prefix { $0 != "." }
         if let number = Int(major), number < Self.majorVersionMin {
-            tell(.warning, "\(text): older than \(Self.majorVersionMin).0, nobody has tried it")
+            tell(.warning, "\(text): older than \(Self.majorVersionMin).0, which is untested")
         } else {
             tell(.ok, text)
         }
@@ -186,8 +186,8 @@ struct ServerCheckup {
             .ok,
             hasLog
                 ? "append-only file"
-                : "no append-only file: after a restart apps sign once more, and what else was "
-                    + "counted begins anew")
+                : "no append-only file: after a restart apps sign once more, and all other "
+                    + "counts start over")
     }
 
     private mutating func checkReplicas() throws(RedisFailure) {
@@ -198,7 +198,7 @@ struct ServerCheckup {
             return tell(.ok, "none")
         }
         if count == 0 {
-            return tell(.warning, "none: nobody can take over from this server")
+            return tell(.warning, "none: no server can take over from this one")
         }
         guard let wait = configuration.wait else {
             if replication["min_slaves_good_slaves"] != nil {

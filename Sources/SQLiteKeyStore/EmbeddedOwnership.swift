@@ -7,7 +7,7 @@ import SQLite
 
 /// Why a process may not run embedded counters on a registry.
 public enum EmbeddedOwnershipError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Another process runs them; its own words about itself, empty where it left none.
+    /// Another process runs them; its own words about itself, empty if it left none.
     case held(path: String, holder: String)
     case failed(reason: String)
 
@@ -92,7 +92,10 @@ public struct EmbeddedOwnership: ~Copyable {
             let boot1 = reader.readInteger(byteCount: 8),
             let inode = reader.readInteger(byteCount: 8),
             let changedAt = reader.readInteger(byteCount: 8), [inode, changedAt] == identity,
-            reader.isAtEnd, partCount == UInt64(stored.count - 1), owner == Self.mark(token)
+            let digest = reader.readSpan(byteCount: Bytes32.byteCount)?.array,
+            reader.isAtEnd, partCount == UInt64(stored.count - 1), owner == Self.mark(token),
+            // A counter that is far too high would lock its device out.
+            digest == Self.digest(header.dropLast(Bytes32.byteCount), stored.dropFirst())
         else { return nil }
         let clock = EmbeddedClock(
             base: Int64(bitPattern: base), boot: Bytes16(word0: boot0, word1: boot1),
@@ -102,7 +105,7 @@ public struct EmbeddedOwnership: ~Copyable {
     }
 
     /// Keeps the state for the next start: the last thing a gateway does, when nothing is served
-    /// any more. Where it fails, the next start gets another incarnation.
+    /// any more. If it fails, the next start gets another incarnation.
     public func storeState(_ snapshot: EmbeddedSnapshot) throws(StoreError) {
         // Without it nobody could tell whether the clock goes on.
         guard let boot = snapshot.clock.boot else { return }
@@ -125,6 +128,7 @@ public struct EmbeddedOwnership: ~Copyable {
                 header.append(UInt8(truncatingIfNeeded: word >> shift))
             }
         }
+        header += Self.digest(header[...], snapshot.parts[...])
         let parts = [header] + snapshot.parts
         try withTables { tables throws(SQLiteError) in
             try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
@@ -136,6 +140,15 @@ public struct EmbeddedOwnership: ~Copyable {
 
     private static func mark(_ token: [UInt8]) -> [UInt8] {
         Array("stopped \(Hex.encode(token))\n".utf8)
+    }
+
+    /// SQLite notices no damage to what a row holds.
+    private static func digest(_ header: ArraySlice<UInt8>, _ parts: ArraySlice<[UInt8]>) -> [UInt8]
+    {
+        var stream = SHA256Stream()
+        stream.update(header.span)
+        for part in parts { stream.update(part.span) }
+        return stream.finish().array
     }
 
     private func withTables<Value>(
@@ -154,7 +167,7 @@ public struct EmbeddedOwnership: ~Copyable {
 }
 
 extension RegistryTables {
-    /// The stored parts in order, empty where there are none.
+    /// The stored parts in order, empty if there are none.
     func embeddedState() throws(SQLiteError) -> [[UInt8]] {
         let select = try connection.prepare("SELECT bytes FROM embedded_state ORDER BY part")
         var parts: [[UInt8]] = []

@@ -170,7 +170,7 @@ final class RegistryTables {
             let counter = UInt32(exactly: row.integer(5)),
             let environment = AttestEnvironment(code: row.integer(3)),
             let publicKey = status == .erased ? .erased : P256PublicKey(stored: row.blob(1))
-        else { throw SQLiteError(extendedCode: 11, message: "a row of keys makes no sense") }
+        else { throw SQLiteError(extendedCode: 11, message: "a row of keys is invalid") }
         return KeyRecord(
             keyID: KeyID(digest: digest), publicKey: publicKey,
             appID: try appName(row.integer(2)), environment: environment,
@@ -181,7 +181,7 @@ final class RegistryTables {
             deviceBits: row.isNull(10) ? nil : DeviceBits(code: row.integer(10)))
     }
 
-    /// False where the key is there already.
+    /// False if the key is there already.
     func insert(_ record: KeyRecord) throws(SQLiteError) -> Bool {
         let app = try appNumber(record.appID)
         defer { insertKey.reset() }
@@ -224,7 +224,7 @@ final class RegistryTables {
         try insertChallenge.run()
     }
 
-    /// True where the key is active and the counter above all before.
+    /// True if the key is active and the counter above all before.
     func advance(_ keyID: KeyID, to counter: UInt32) throws(SQLiteError) -> Bool {
         try update(advanceCounter, keyID, Int64(counter))
     }
@@ -238,7 +238,7 @@ final class RegistryTables {
         return try update(setStatus, keyID, status.code)
     }
 
-    /// False where the key is not known, or erased.
+    /// False if the key is not known, or erased.
     func keep(_ bits: DeviceBits, of keyID: KeyID) throws(SQLiteError) -> Bool {
         try update(setBits, keyID, bits.code)
     }
@@ -294,7 +294,8 @@ final class RegistryTables {
         try connection.integer("SELECT max(revision) FROM changes") ?? 0
     }
 
-    /// What changed after `revision`, nil where nothing did; `revision` moves to the last one read.
+    /// The changes after `revision`, or nil if there are none. `revision` moves to the last one
+    /// read.
     func changes(
         after revision: inout Int64, countMax: Int
     ) throws(SQLiteError) -> RegistryChange? {

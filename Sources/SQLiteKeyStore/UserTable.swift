@@ -46,7 +46,7 @@ final class UserTable {
     /// So many at once, so that nobody waits for them.
     static let dropCountMax = 10_000
 
-    /// Of the user for whom the key was used last, or of `user`.
+    /// The keys of the user for whom the key was last used, or of `user`.
     func find(
         _ keyID: KeyID, _ user: UserPseudonym? = nil, countedSince: Int64
     ) throws(SQLiteError) -> UserKeys? {
@@ -131,5 +131,5 @@ final class UserTable {
     }
 
     private static let nonsense = SQLiteError(
-        extendedCode: 11, message: "a row of key_users makes no sense")
+        extendedCode: 11, message: "a row of key_users is invalid")
 }

@@ -5,8 +5,10 @@ public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible 
     public var line: Int
     /// 1 for the first character.
     public var column: Int
-    /// Never quotes a secret.
+    /// The message. It never quotes a secret.
     public var message: String
+    /// The line that the problem is in, with a mark below its place; nil if there is none to show.
+    public var excerpt: String?
 
     public init(file: String, line: Int, column: Int, message: String) {
         self.file = file
@@ -14,6 +16,9 @@ public struct ConfigurationProblem: Hashable, Sendable, CustomStringConvertible 
         self.column = column
         self.message = message
     }
+
+    /// The description and, below it, the excerpt.
+    public var illustrated: String { description + (excerpt.map { "\n" + $0 } ?? "") }
 
     /// `file:line:column: message`, which editors and CI systems turn into links.
     public var description: String {
@@ -27,6 +32,6 @@ public struct ConfigurationProblems: Error, Hashable, Sendable, CustomStringConv
 
     public init(_ problems: [ConfigurationProblem]) { self.problems = problems }
 
-    /// One line each.
+    /// The problems, one a line.
     public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

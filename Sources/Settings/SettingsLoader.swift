@@ -3,7 +3,7 @@ import YAML
 /// A configuration without errors.
 public struct LoadedSettings: Sendable {
     public let settings: Settings
-    /// What the operator should know before relying on it.
+    /// The warnings that the operator should know before relying on the configuration.
     public let warnings: [ConfigurationProblem]
 }
 
@@ -23,18 +23,21 @@ public struct SettingsLoader {
     public typealias FileReader = (_ path: String) -> Result<[UInt8], FileReadFailure>
 
     private let processorCount: Int
+    private let workingDirectory: String
     private let environment: (String) -> String?
     private let readFile: FileReader
 
     /// - Parameters:
     ///   - processorCount: the number that `workers: auto` stands for.
+    ///   - workingDirectory: where the configuration's own path is relative to.
     ///   - environment: what `${VAR}` stands for.
     ///   - fileReader: for the configuration itself, `${file:PATH}` and `trust.extra_roots`.
     public init(
-        processorCount: Int, environment: @escaping (String) -> String?,
-        fileReader: @escaping FileReader
+        processorCount: Int, workingDirectory: String = "",
+        environment: @escaping (String) -> String?, fileReader: @escaping FileReader
     ) {
         self.processorCount = processorCount
+        self.workingDirectory = workingDirectory
         self.environment = environment
         readFile = fileReader
     }
@@ -59,28 +62,38 @@ public struct SettingsLoader {
             let problem = ConfigurationProblem(
                 file: fileName, line: error.mark.line, column: error.mark.column,
                 message: error.message + hint(error, text))
-            return .failure(ConfigurationProblems([problem]))
+            return .failure(ConfigurationProblems([problem].withExcerpts(of: text)))
         }
+        let places = FilePlaces(of: fileName, workingDirectory: workingDirectory)
         let context = ReadingContext(
-            file: fileName,
-            substitution: Substitution(environment: environment, readFile: readFile),
+            file: fileName, files: places,
+            substitution: Substitution(
+                environment: environment, readFile: readFile, places: places),
             readFile: readFile)
         let reader = SettingsReader(processorCount: processorCount)
         let settings = reader.read(Field(node: root, path: "", context: context))
         guard context.errors.isEmpty else {
-            return .failure(ConfigurationProblems(context.errors.inOrderOfText))
+            return .failure(
+                ConfigurationProblems(context.errors.inOrderOfText.withExcerpts(of: text)))
         }
         return .success(
             LoadedSettings(settings: settings, warnings: context.warnings.inOrderOfText))
     }
 
-    /// What `${VAR}` without quotes does inside `{ }` is hard to guess from the parser's words.
+    /// A hint for `${VAR}` without quotes inside `{ }`, which is hard to guess from the parser's
+    /// words.
     private func hint(_ error: YAMLError, _ text: [UInt8]) -> String {
         guard case .syntax = error.reason else { return "" }
         let lines = text.split(separator: 0x0A, omittingEmptySubsequences: false)
         guard lines.indices.contains(error.mark.line - 1) else { return "" }
         let line = String(decoding: lines[error.mark.line - 1], as: UTF8.self)
-        return line.contains("${") ? "; inside { } and [ ] quote a value that holds ${…}" : ""
+        if line.contains("${") { return "; inside { } and [ ] quote a value that holds ${…}" }
+        // What means something else at the beginning of a value, such as *.example.com.
+        let before = line.prefix(error.mark.column)
+        let sign = zip(" " + before, before).reversed().first { previous, sign in
+            " [{,-".contains(previous) && "*&!@`%".contains(sign)
+        }?.1
+        return sign.map { "; quote a value that begins with \($0)" } ?? ""
     }
 
     public func load(
@@ -91,6 +104,17 @@ public struct SettingsLoader {
 }
 
 extension [ConfigurationProblem] {
+    /// The first ones show their lines: nobody reads more than these at once.
+    fileprivate func withExcerpts(of text: [UInt8]) -> [ConfigurationProblem] {
+        let source = SourceExcerpt(text)
+        return enumerated().map { index, problem in
+            guard index < 50 else { return problem }
+            var problem = problem
+            problem.excerpt = source.text(line: problem.line, column: problem.column)
+            return problem
+        }
+    }
+
     /// Problems of one place stay in the order in which they were found.
     fileprivate var inOrderOfText: [ConfigurationProblem] {
         enumerated().sorted { left, right in

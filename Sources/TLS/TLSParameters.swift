@@ -73,13 +73,20 @@ enum TLSParameters {
 
     private static func missing(_ name: String) -> String {
         guard !name.isEmpty else { return "names an empty group" }
-        let library = unsafe String(cString: OpenSSL_version(OPENSSL_VERSION_STRING))
-        return "OpenSSL \(library) has no group \(name): write ?\(name) to use it only where it is "
-            + "there"
+        return "OpenSSL \(TLSLibrary.version) has no group \(name): write ?\(name) to use it only "
+            + "if the library has it"
     }
 
     /// Application protocols as they stand in the extension (RFC 7301 section 3.1).
     static func wireForm(_ protocols: [String]) -> [UInt8] {
         protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+    }
+}
+
+/// The library that speaks TLS, which is the system's and may be newer than this program.
+public enum TLSLibrary {
+    /// Its version, e.g. `3.0.19`.
+    public static var version: String {
+        unsafe String(cString: OpenSSL_version(OPENSSL_VERSION_STRING))
     }
 }

@@ -3,7 +3,7 @@ import COpenSSL
 import Crypto
 import EventLoop
 
-/// What came of one step of a handshake.
+/// The outcome of one step of a handshake.
 public enum TLSHandshakeOutcome: Equatable, Sendable {
     case complete
     /// Go on when the descriptor can be read.
@@ -14,7 +14,7 @@ public enum TLSHandshakeOutcome: Equatable, Sendable {
 }
 
 public enum TLSReadOutcome: Equatable, Sendable {
-    /// More than zero.
+    /// This many bytes were read: at least one.
     case bytes(Int)
     case wantRead
     /// The peer must take bytes first: an answer of the protocol's own, to a key update.
@@ -25,7 +25,7 @@ public enum TLSReadOutcome: Equatable, Sendable {
 }
 
 public enum TLSWriteOutcome: Equatable, Sendable {
-    /// How many of the bytes were taken; the rest must be offered again, as they are.
+    /// This many of the bytes were taken. The rest must be offered again, unchanged.
     case bytes(Int)
     case wantRead
     case wantWrite
@@ -40,13 +40,13 @@ public final class TLSSession {
     let context: AnyObject
     /// When the peer's certificate was looked at last, for ``TLSClientSessions``.
     var checkedAt: MonotonicInstant?
-    /// The same of the session that it offered to resume.
+    /// The time of the check, for the session that it offered to resume.
     var offeredAt: MonotonicInstant?
     private var isEstablished = false
     /// OpenSSL allows no call after one that failed.
     private var isBroken = false
     private var hasSentClose = false
-    /// What the last read met behind bytes that it gave.
+    /// The outcome that the last read met after the bytes that it gave.
     private var deferred: TLSReadOutcome?
     /// Whether another read would give something without an event of the descriptor.
     public private(set) var hasBuffered = false
@@ -193,9 +193,15 @@ public final class TLSSession {
         unsafe SSL_version(session) == TLS1_2_VERSION ? .tls12 : .tls13
     }
 
-    /// In OpenSSL's spelling.
+    /// The cipher's name in OpenSSL's spelling.
     public var cipherName: String {
         unsafe String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(session)))
+    }
+
+    /// The name of the group by which keys were agreed on, as TLS has it (`x25519`,
+    /// `X25519MLKEM768`); nil if there was none: keys of TLS 1.2 by RSA alone.
+    public var groupName: String? {
+        unsafe sallyport_tls_group_name(session).map { unsafe String(cString: $0) }
     }
 
     /// Whether a ticket spared both sides the signatures.
@@ -209,7 +215,7 @@ public final class TLSSession {
         return unsafe String(cString: name)
     }
 
-    /// What ALPN chose; nil where there was no choice.
+    /// The protocol that ALPN chose, or nil if there was no choice.
     public var applicationProtocol: String? {
         var bytes: UnsafePointer<UInt8>?
         var count: UInt32 = 0

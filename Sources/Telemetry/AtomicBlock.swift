@@ -4,6 +4,7 @@ import Synchronization
 ///
 /// With one writer, adding is a relaxed load and a relaxed store: no locked instruction on the
 /// request path, and no reader ever sees half a number.
+@safe
 struct AtomicBlock: ~Copyable, @unchecked Sendable {
     let count: Int
     private let words: UnsafeMutablePointer<Atomic<UInt64>>
@@ -18,29 +19,30 @@ struct AtomicBlock: ~Copyable, @unchecked Sendable {
         let lines = (count * stride + Self.cacheLineByteCount - 1) / Self.cacheLineByteCount
         let memory = UnsafeMutableRawPointer.allocate(
             byteCount: lines * Self.cacheLineByteCount, alignment: Self.cacheLineByteCount)
-        words = memory.bindMemory(to: Atomic<UInt64>.self, capacity: count)
-        for index in 0..<count { (words + index).initialize(to: Atomic(0)) }
+        unsafe words = unsafe memory.bindMemory(to: Atomic<UInt64>.self, capacity: count)
+        for index in 0..<count { unsafe (words + index).initialize(to: Atomic(0)) }
     }
 
     deinit {
-        words.deinitialize(count: count)
-        UnsafeMutableRawPointer(words).deallocate()
+        unsafe words.deinitialize(count: count)
+        unsafe UnsafeMutableRawPointer(words).deallocate()
     }
 
-    /// By the writing thread only.
+    /// Adds to an amount. Only the writing thread may do so.
     func add(_ amount: UInt64, at index: Int) {
         precondition(index >= 0 && index < count)
-        words[index].store(words[index].load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+        let word = unsafe words[index].load(ordering: .relaxed)
+        unsafe words[index].store(word &+ amount, ordering: .relaxed)
     }
 
-    /// By the writing thread only.
+    /// Sets an amount. Only the writing thread may do so.
     func set(_ value: UInt64, at index: Int) {
         precondition(index >= 0 && index < count)
-        words[index].store(value, ordering: .relaxed)
+        unsafe words[index].store(value, ordering: .relaxed)
     }
 
     func value(at index: Int) -> UInt64 {
         precondition(index >= 0 && index < count)
-        return words[index].load(ordering: .relaxed)
+        return unsafe words[index].load(ordering: .relaxed)
     }
 }

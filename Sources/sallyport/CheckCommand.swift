@@ -3,30 +3,32 @@ import Settings
 /// `sallyport check`: every error of a configuration at once, or what it amounts to.
 enum CheckCommand {
     static let usage = """
-        usage: sallyport check -c FILE [--print]
+        usage: sallyport check [-c FILE] [--print | --format json]
 
-          --print   print the configuration as it is understood, every default included
+          --print         print the configuration with every default
+          --format json   print one JSON object with every error and warning
         """
 
     static func main(_ words: [String]) {
         let arguments = Arguments(
-            words, options: ["-c", "--config"], flags: ["--print"], usage: usage)
+            words, options: ["-c", "--config", "--format"], flags: ["--print"], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
-        let loaded = ConfigurationFile.loadOrExit(path)
-        let requirements = StartRequirements(settings: loaded.settings)
-        // Of this machine and this user, which may be others than those that the gateway runs on.
-        let warnings =
-            requirements.placeFaults() + requirements.openSecrets(configurationPath: path)
-        for fault in warnings {
-            Console.complain("warning: \(fault.setting): \(fault.text)")
+        let format = arguments.value("--format") ?? "text"
+        let prints = arguments.flags.contains("--print")
+        guard ["text", "json"].contains(format), !prints || format == "text" else {
+            Exit.usage(usage)
         }
-        let faults = requirements.keyFaults()
-        for fault in faults { Console.complain("\(path): \(fault.setting): \(fault.text)") }
-        if !faults.isEmpty { Exit.with(.configuration) }
-        if arguments.flags.contains("--print") {
-            Console.write(SettingsPrinter.text(of: loaded.settings), to: 1)
+        let report = CheckReport(path: path)
+        if format == "json" {
+            Console.print(report.json)
         } else {
-            Console.print("\(path): ok")
+            report.complain()
+            if prints, report.isGood, let settings = report.settings {
+                Console.write(SettingsPrinter.text(of: settings), to: 1)
+            } else if report.isGood {
+                Console.print("\(path): ok")
+            }
         }
+        if !report.isGood { Exit.with(.configuration) }
     }
 }

@@ -1,29 +1,48 @@
 import EventLoop
+import Gateway
 import Settings
 
 /// Finding, reading and complaining about the configuration file.
 enum ConfigurationFile {
-    /// `-c FILE`, which every command that needs a configuration takes.
+    /// Where packages install the configuration.
+    static let defaultPath = "/etc/sallyport/sallyport.yaml"
+
+    /// `-c FILE`, which every command that needs a configuration takes, or else ``defaultPath``.
     static func path(_ arguments: Arguments, usage: String) -> String {
         if let path = arguments.value("-c") ?? arguments.value("--config") { return path }
-        return arguments.required("-c", usage: usage)
+        do throws(IOError) {
+            _ = try File.read(defaultPath, byteCountMax: byteCountMax)
+        } catch {
+            Exit.usage("-c FILE is missing, and \(error)\n\n\(usage)")
+        }
+        return defaultPath
     }
 
-    static func load(_ path: String) -> Result<LoadedSettings, ConfigurationProblems> {
-        SettingsLoader(
-            processorCount: HostSystem.processorCount, environment: HostSystem.environment,
-            fileReader: readFile
-        ).load(path: path)
+    /// `files`: where each file that is read is noted.
+    static func load(
+        _ path: String, noting files: ConfigurationFiles? = nil
+    ) -> Result<LoadedSettings, ConfigurationProblems> {
+        files?.begin()
+        let loader = SettingsLoader(
+            processorCount: HostSystem.processorCount,
+            workingDirectory: HostSystem.workingDirectory, environment: HostSystem.environment
+        ) { path in
+            files?.note(path)
+            return readFile(path)
+        }
+        return loader.load(path: path)
     }
 
     /// The settings; ends the process with code 78 and every problem where there is one.
-    static func loadOrExit(_ path: String) -> LoadedSettings {
-        switch load(path) {
+    static func loadOrExit(
+        _ path: String, noting files: ConfigurationFiles? = nil
+    ) -> LoadedSettings {
+        switch load(path, noting: files) {
         case .success(let loaded):
             for warning in loaded.warnings { Console.complain("warning: \(warning)") }
             return loaded
         case .failure(let problems):
-            for problem in problems.problems { Console.complain(problem.description) }
+            for problem in problems.problems { Console.complain(problem.illustrated) }
             Exit.with(.configuration)
         }
     }
@@ -32,7 +51,7 @@ enum ConfigurationFile {
         do throws(IOError) {
             return .success(try File.read(path, byteCountMax: byteCountMax))
         } catch {
-            return .failure(FileReadFailure(error.description))
+            return .failure(FileReadFailure(error.reason.text))
         }
     }
 

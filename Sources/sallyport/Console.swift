@@ -19,11 +19,13 @@ enum Console {
     }
 }
 
-/// The Contract's exit codes.
+/// The exit codes that operators are promised.
 enum ExitCode: Int32 {
     case ok = 0
     case failed = 1
     case usage = 2
+    /// The change was made, and may be lost.
+    case unconfirmed = 3
     case configuration = 78
 }
 

@@ -7,16 +7,16 @@ import Settings
 /// `sallyport developer-token`: lets a machine in that has no App Attest, for a while.
 enum DeveloperTokenCommand {
     static let usage = """
-        usage: sallyport developer-token -c FILE --name NAME --ttl DURATION [OPTION...]
+        usage: sallyport developer-token [-c FILE] --name NAME --ttl DURATION [OPTION...]
 
-          --name NAME     whom it is for: logs, metrics and developer_tokens.revoked name it so
-          --ttl DURATION  how long it is good for, as 30d; at most developer_tokens.max_ttl
-          --routes A,B    the routes that it is good for (default: all that take such tokens)
+          --name NAME     its name in logs, metrics and developer_tokens.revoked
+          --ttl DURATION  its lifetime, such as 30d; at most developer_tokens.max_ttl
+          --routes A,B    the routes that accept it (default: all that accept such tokens)
           --tier TIER     what it counts for: token (default) or none
-          --app APP_ID    the app that it stands in for, where routes take some apps only
+          --app APP_ID    the app that it stands in for, if routes accept only some apps
 
-        Prints the token on standard output, and its id and end on standard error. It is sent in the
-        header of session tokens, and is good only on routes whose attest.accept names developer.
+        Prints the token on standard output, and its id and expiry on standard error. Send it in the
+        header of session tokens. Only routes whose attest.accept names developer accept it.
         """
 
     private static let options = [
@@ -95,7 +95,7 @@ enum DeveloperTokenCommand {
         where route.attest.accept.contains(.developer)
             && (token.audience.isEmpty || token.audience.contains(route.name))
         {
-            guard let apps = route.restrictions.apps.only,
+            guard let apps = route.attest.apps.only,
                 token.appID.map(apps.contains) != true
             else { continue }
             Console.complain(

@@ -4,7 +4,7 @@ import EventLoop
 import RedisKeyStore
 import Settings
 
-/// What the gateway needs of Apple's services.
+/// Checks what the gateway needs of Apple's services.
 extension DoctorCommand {
     /// Keys themselves are read with the configuration.
     static func receipts(_ settings: Settings, _ report: DoctorReport) {
@@ -80,7 +80,7 @@ struct AppleSignIn {
 
     func outcome() -> (RedisCheckupStep.Verdict, String) {
         do {
-            guard let failure = try ask() else { return (.ok, "Apple takes it") }
+            guard let failure = try ask() else { return (.ok, "Apple accepts it") }
             switch failure {
             case .throttled, .serverError, .malformed: return (.warning, "\(failure)")
             default: return (.failure, "\(failure)")
@@ -90,7 +90,7 @@ struct AppleSignIn {
         }
     }
 
-    /// Nil where Apple judged what it was asked, and so took the key.
+    /// Asks Apple. Nil if Apple judged the question, and so accepted the key.
     private func ask() throws -> AppleFailure? {
         var configuration = apple.configuration
         configuration.keys = [key]

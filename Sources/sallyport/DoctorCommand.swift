@@ -10,7 +10,7 @@ import TLS
 
 /// `sallyport doctor`: whether what the configuration needs is there and as it should be.
 enum DoctorCommand {
-    static let usage = "usage: sallyport doctor -c FILE"
+    static let usage = "usage: sallyport doctor [-c FILE]"
 
     static func main(_ words: [String]) {
         let arguments = Arguments(words, options: ["-c", "--config"], flags: [], usage: usage)
@@ -26,16 +26,18 @@ enum DoctorCommand {
         for fault in requirements.placeFaults() {
             report.tell(.failure, fault.setting, fault.text)
         }
+        addresses(settings, report)
         if !settings.trust.extraRoots.isEmpty {
             report.tell(
-                .warning, "trust.extra_roots", "keys of these roots pass for Apple's; tests only")
+                .warning, "trust.extra_roots",
+                "keys under these roots pass for Apple's; for tests only")
         }
         let developed = settings.developerRoutes
         if !developed.isEmpty {
             report.tell(
                 .warning, "developer tokens",
-                "taken by \(developed.joined(separator: ", ")); they prove nothing of "
-                    + "an app or a device")
+                "accepted by \(developed.joined(separator: ", ")); they prove nothing about an app "
+                    + "or a device")
         }
         for listener in settings.listeners {
             guard let tls = listener.tls else { continue }
@@ -95,7 +97,7 @@ enum DoctorCommand {
     }
 
     private static func registry(at path: String) throws -> String {
-        guard File.exists(path) else { return "\(path) will be made at the first start" }
+        guard File.exists(path) else { return "\(path) will be created at the first start" }
         let registry = try SQLiteAdministration(path: path)
         try registry.checkWhole()
         return "\(path), keys: \(try registry.counts().reduce(0) { $0 + $1.count })"

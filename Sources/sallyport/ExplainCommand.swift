@@ -20,7 +20,7 @@ enum ExplainCommand {
           --root PEM                   trust this root instead of Apple's
           --json                       print JSON
 
-        Valid (exit 0) means that no check failed and that what proves the object was given: the
+        Valid (exit 0) means that no check failed and that everything needed was given: the
         challenge, client data or hash, and for an assertion the public key. Anything else exits 1.
         """
 

@@ -54,7 +54,7 @@ enum KeyImportAction {
         case .otherApp: "it is known under another app"
         case .otherEnvironment: "it is known in the other environment"
         case .notActive(let status):
-            "it is \(status.rawValue), and an import makes no key active again"
+            "it is \(status.rawValue), and an import never reactivates a key"
         }
     }
 }

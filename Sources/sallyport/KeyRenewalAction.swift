@@ -9,7 +9,7 @@ enum KeyRenewalAction {
     /// Which receipts of active keys.
     private enum Selection {
         case any
-        /// Those that were never sent.
+        /// The receipts that were never sent.
         case never
         case outcome(RenewalOutcome)
 
@@ -49,8 +49,8 @@ enum KeyRenewalAction {
         if !settings.receipts.renews || settings.apple == nil {
             Console.complain(
                 settings.apple == nil
-                    ? "nobody sends them: the configuration has no apple.keys"
-                    : "nobody sends them: receipts.renew is off")
+                    ? "none will be sent: the configuration has no apple.keys"
+                    : "none will be sent: receipts.renew is off")
         }
     }
 

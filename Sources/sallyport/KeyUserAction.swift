@@ -19,7 +19,7 @@ enum KeyUserAction {
                 KeyLine.text(record, users: [found], bitNames: settings.deviceBitNames))
         }
         output.flush()
-        if !isFound { Exit.failed("nothing is kept of this user") }
+        if !isFound { Exit.failed("nothing is kept about this user") }
     }
 
     /// Keys that were used for nobody else go with him; of the others only what leads to him.
@@ -28,7 +28,7 @@ enum KeyUserAction {
     ) throws {
         let users = try pseudonyms(of: name, settings)
         let found = try keys(of: users, registry)
-        guard !found.isEmpty else { Exit.failed("nothing is kept of this user") }
+        guard !found.isEmpty else { Exit.failed("nothing is kept about this user") }
         var own: [KeyID] = []
         for keyID in Set(found.map(\.keyID)).sorted(by: { $0.digest < $1.digest }) {
             if try registry.users(of: keyID).allSatisfy({ users.contains($0.user) }) {

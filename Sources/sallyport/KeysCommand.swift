@@ -5,28 +5,31 @@ import Settings
 /// `sallyport keys`: the registry by hand, also while a gateway runs.
 enum KeysCommand {
     static let usage = """
-        usage: sallyport keys ACTION -c FILE [OPTION...]
+        usage: sallyport keys ACTION [-c FILE] [OPTION...]
 
           import [FILE]       read JSON lines (default: standard input); never makes a key looser
           export              write every key as JSON lines, for another registry too
-          export --user NAME  write what is kept of a user and his keys
+          export --user NAME  write what is kept about a user and their keys
           backup FILE         write a copy of an SQLite registry while gateways run
           list                write keys as JSON lines
                               [--limit N] [--after KEY_ID] [--pseudonym P]
-          show KEY_ID         everything that is kept of a key
+          show KEY_ID         everything that is kept about a key
           pseudonym KEY_ID... what stands for these keys in the log
-          renew KEY_ID...     have these keys' receipts renewed, also where that had ended
+          renew KEY_ID...     renew these keys' receipts, even if their renewal had ended
           renew --outcome O   the same for all receipts of active keys whose last_outcome is O;
                               never: that were never sent; any: all   [--app ID] [--environment E]
           revoke KEY_ID...    refuse these keys from now on
           erase KEY_ID...     delete everything about these keys; they can never enrol again
-          erase --user NAME   the same for the keys of a user; of keys that others use too, that
-                              he used them
+          erase --user NAME   the same for the keys of a user; for a key that others use too,
+                              only the fact that this user used it
 
           --app ID --environment E --status active|revoked|erased   select, for export and list
 
         A line: {"key_id","public_key" (base64 X9.63 point),"app_id","environment","counter"}
-        and what else is kept; of an erased key {"key_id","counter","status":"erased"}
+        and whatever else is kept; for an erased key {"key_id","counter","status":"erased"}
+
+        Exit code 3: the change was made, but a server of registry.postgres did not answer. It may
+        be the primary by now, and the change lost: repeat it when all of them answer.
         """
 
     private static let actions = [
@@ -53,23 +56,33 @@ enum KeysCommand {
             if action == "pseudonym" { return try KeyPseudonymAction.tell(arguments, settings) }
             let registry = try Stores.administration(
                 settings, createsIfMissing: action == "import")
-            if let name = arguments.value("--user") {
-                return try ofUser(name, action, registry, arguments, settings)
-            }
-            switch action {
-            case "import": try KeyImportAction.run(registry, arguments, settings)
-            case "export": try export(registry, arguments)
-            case "list" where arguments.value("--pseudonym") != nil:
-                try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
-            case "list": try list(registry, arguments, settings)
-            case "show": try show(registry, arguments, settings)
-            case "renew":
-                try KeyRenewalAction.run(registry, arguments, filter(arguments), settings)
-            case "revoke": try KeyRevocationAction.revoke(registry, keyIDs(arguments), settings)
-            default: try KeyRevocationAction.erase(registry, keyIDs(arguments), settings)
-            }
+            let isChange = ["import", "renew", "revoke", "erase"].contains(action)
+            registry.warn(ofChange: isChange)
+            try run(action, registry, arguments, settings)
+            if isChange { registry.exitIfUnconfirmed() }
         } catch {
             Exit.failed("\(error)")
+        }
+    }
+
+    private static func run(
+        _ action: String, _ registry: any RegistryAdministration, _ arguments: Arguments,
+        _ settings: Settings
+    ) throws {
+        if let name = arguments.value("--user") {
+            return try ofUser(name, action, registry, arguments, settings)
+        }
+        switch action {
+        case "import": try KeyImportAction.run(registry, arguments, settings)
+        case "export": try export(registry, arguments)
+        case "list" where arguments.value("--pseudonym") != nil:
+            try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
+        case "list": try list(registry, arguments, settings)
+        case "show": try show(registry, arguments, settings)
+        case "renew":
+            try KeyRenewalAction.run(registry, arguments, filter(arguments), settings)
+        case "revoke": try KeyRevocationAction.revoke(registry, keyIDs(arguments), settings)
+        default: try KeyRevocationAction.erase(registry, keyIDs(arguments), settings)
         }
     }
 

@@ -2,11 +2,11 @@ import AppAttest
 import Policy
 import Settings
 
-/// What a route demands beside a proof, and what becomes of requests that fall short, in words.
+/// The demands of a route beside a proof, and the action on requests that fall short, in words.
 enum RestrictionLines {
     static func lines(of route: Route) -> [String] {
-        let (attest, restrictions) = (route.attest, route.restrictions)
-        let limits = restrictions.limits
+        let attest = route.attest
+        let limits = attest.limits
         var lines = [
             "without a proof \(words(attest.onMissing, limits.missing)), with a bad one "
                 + words(attest.onInvalid, limits.invalid)
@@ -17,17 +17,17 @@ enum RestrictionLines {
                 "tier \(attest.minTier.name) at least, below it "
                     + words(attest.onLowerTier, limits.lowerTier))
         }
-        if let apps = restrictions.apps.only {
+        if let apps = attest.apps.only {
             lines.append("apps \(apps.sorted().joined(separator: ", "))")
         }
-        if restrictions.environments != .all {
+        if attest.environments != .all {
             let names = AttestEnvironment.allCases
-                .filter { restrictions.environments.contains($0.asSet) }.map(\.rawValue)
+                .filter { attest.environments.contains($0.asSet) }.map(\.rawValue)
             lines.append("environments \(names.joined(separator: ", "))")
         }
-        if restrictions.categories != .all { lines.append(categories(restrictions.categories)) }
-        if let versions = restrictions.versions { lines += words(versions) }
-        if let risk = restrictions.risk {
+        if attest.categories != .all { lines.append(categories(attest.categories)) }
+        if let versions = attest.versions { lines += words(versions) }
+        if let risk = attest.risk {
             let action =
                 switch risk.action {
                 case .limit: "limit \(limits.risk ?? "")"

@@ -1,3 +1,4 @@
+import Background
 import EventLoop
 import Gateway
 import KeyStore
@@ -8,14 +9,15 @@ import Settings
 /// follow within seconds.
 enum RolloutCommand {
     static let usage = """
-        usage: sallyport rollout ACTION -c FILE [ROUTE]
+        usage: sallyport rollout ACTION [-c FILE] [ROUTE]
 
-          show [ROUTE]         how far the rollouts have come, and why
-          set ROUTE PERCENT    put the share there, and hold it
+          show [ROUTE]         how far the rollouts are, and why
+          set ROUTE PERCENT    set the share, and hold it there
           hold ROUTE           keep the share where it is, whatever guard and schedule say
           resume ROUTE         let guard and schedule act again, from here
 
         ROUTE is the name of a route whose attest.rollout is a mapping, or attest_rollout.
+        Exit code 3: as for `sallyport keys`, the change was made and may be lost.
         """
 
     private enum Action: String {
@@ -39,10 +41,10 @@ enum RolloutCommand {
         do {
             switch action {
             case .show:
-                try show(courses(arguments.operands.first, settings), settings)
+                try show(rollouts(arguments.operands.first, settings), settings)
             case .set, .hold, .resume:
-                let course = courses(arguments.operands.first, settings)[0]
-                try change(course, settings) { state, now in
+                let rollout = rollouts(arguments.operands.first, settings)[0]
+                try change(rollout, settings) { state, now in
                     switch action {
                     case .set: if let percent { state.set(percent, at: now) }
                     case .hold: state.hold(at: now)
@@ -58,7 +60,7 @@ enum RolloutCommand {
 
     // MARK: words
 
-    /// What `set` asks for; operands that do not fit end the process.
+    /// The share that `set` asks for. Operands that do not fit end the process.
     private static func percent(_ action: Action, _ operands: [String]) -> Int? {
         let counts =
             switch action {
@@ -76,15 +78,15 @@ enum RolloutCommand {
     }
 
     /// The rollouts that are meant: all of them where none is named.
-    private static func courses(_ name: String?, _ settings: Settings) -> [RolloutCourse] {
-        let courses = settings.rolloutCourses
-        guard let name else { return courses }
-        let named = courses.filter { $0.subject.name == name }
+    private static func rollouts(_ name: String?, _ settings: Settings) -> [PlannedRollout] {
+        let rollouts = settings.plannedRollouts
+        guard let name else { return rollouts }
+        let named = rollouts.filter { $0.subject.name == name }
         guard named.isEmpty else { return named }
         let isRoute =
             name == EndpointSettings.attestRolloutName
             || settings.routes.contains { $0.name == name }
-        let others = courses.map(\.subject.name).joined(separator: ", ")
+        let others = rollouts.map(\.subject.name).joined(separator: ", ")
         Exit.failed(
             (isRoute
                 ? "\(name): its share is what the configuration says, or nothing is enforced"
@@ -94,49 +96,53 @@ enum RolloutCommand {
 
     // MARK: actions
 
-    private static func show(_ courses: [RolloutCourse], _ settings: Settings) throws {
-        guard !courses.isEmpty else {
+    private static func show(_ rollouts: [PlannedRollout], _ settings: Settings) throws {
+        guard !rollouts.isEmpty else {
             return Console.print("no rollout moves by itself")
         }
         let registry = try Stores.administration(settings)
-        for course in courses {
-            let reading = try registry.readShared(course.entryName)
-            Console.print(RolloutText.text(course, try state(reading, course)))
+        registry.warn(ofChange: false)
+        for rollout in rollouts {
+            let reading = try registry.readShared(rollout.entryName)
+            Console.print(RolloutText.text(rollout, try state(reading, rollout)))
         }
     }
 
     /// Gateways write there too: what one of them has written meanwhile is changed instead.
     private static func change(
-        _ course: RolloutCourse, _ settings: Settings,
+        _ rollout: PlannedRollout, _ settings: Settings,
         _ body: (inout RolloutState, Int64) -> Void
     ) throws {
         let registry = try Stores.administration(settings)
-        var reading = try registry.readShared(course.entryName)
+        registry.warn(ofChange: true)
+        var reading = try registry.readShared(rollout.entryName)
         for _ in 0..<attemptCountMax {
             var state =
-                try state(reading, course) ?? RolloutState(beginning: course.plan, at: reading.now)
+                try state(reading, rollout)
+                ?? RolloutState(beginning: rollout.plan, at: reading.now)
             body(&state, reading.now)
             let write = SharedWrite(
-                name: course.entryName, value: RolloutRecord.encode(state),
+                name: rollout.entryName, value: RolloutRecord.encode(state),
                 expected: reading.entry)
             let outcome = try registry.writeShared(write)
             if outcome.isWritten {
-                return Console.print(RolloutText.text(course, state))
+                Console.print(RolloutText.text(rollout, state))
+                return registry.exitIfUnconfirmed()
             }
             reading = outcome.reading
         }
-        Exit.failed("\(course.subject.name): others write all the time; try again")
+        Exit.failed("\(rollout.subject.name): other writers keep getting in first; try again")
     }
 
     private static let attemptCountMax = 50
 
     private static func state(
-        _ reading: SharedReading, _ course: RolloutCourse
+        _ reading: SharedReading, _ rollout: PlannedRollout
     ) throws -> RolloutState? {
         guard let entry = reading.entry else { return nil }
         guard let state = RolloutRecord.decode(entry.value) else {
             throw StoreError(
-                "\(course.subject.name): written by a version that this one does not know")
+                "\(rollout.subject.name): written by a version that this one does not know")
         }
         return state
     }
@@ -144,21 +150,21 @@ enum RolloutCommand {
 
 /// A rollout in words.
 private enum RolloutText {
-    static func text(_ course: RolloutCourse, _ state: RolloutState?) -> String {
-        let name = course.subject.name
+    static func text(_ rollout: PlannedRollout, _ state: RolloutState?) -> String {
+        let name = rollout.subject.name
         guard let state else {
-            return "\(name): no gateway has begun it\n  plan: \(course.plan.summary)"
+            return "\(name): no gateway has begun it\n  plan: \(rollout.plan.summary)"
         }
         let since = WallClock.timestamp(seconds: state.changedAt / 1000)
         var lines = [
             "\(name): \(state.percent)%, \(state.status.rawValue)",
             "  since \(since): \(state.cause.rawValue) from \(state.previousPercent)%"
                 + counts(", ", state.evidence),
-            "  plan: \(course.plan.summary)",
+            "  plan: \(rollout.plan.summary)",
         ]
         let period = WallClock.timestamp(seconds: state.periodStartedAt / 1000)
         lines.append("  counted since \(period)" + counts(": ", state.period))
-        if course.plan.guard != nil {
+        if rollout.plan.guard != nil {
             let seen = state.window.reduce(RolloutCounts()) { $0 + $1.counts }
             lines.append("  in the guard's window" + counts(": ", seen))
         }

@@ -3,7 +3,7 @@ import Settings
 
 /// `sallyport route`: which route a request takes, and why.
 enum RouteCommand {
-    static let usage = "usage: sallyport route -c FILE METHOD URL [-H 'Name: value']..."
+    static let usage = "usage: sallyport route [-c FILE] METHOD URL [-H 'Name: value']..."
 
     static func main(_ words: [String]) {
         let arguments = Arguments(

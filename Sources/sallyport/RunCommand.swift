@@ -6,18 +6,24 @@ import Settings
 
 /// `sallyport run`: the gateway itself.
 enum RunCommand {
-    static let usage = "usage: sallyport run -c FILE"
+    static let usage = """
+        usage: sallyport run [-c FILE] [--watch]
+
+          --watch   reload whenever the configuration, or a file that it names, changes
+        """
 
     static func main(_ words: [String]) {
-        let arguments = Arguments(words, options: ["-c", "--config"], flags: [], usage: usage)
+        let arguments = Arguments(
+            words, options: ["-c", "--config"], flags: ["--watch"], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
+        let watch = arguments.flags.contains("--watch")
         do {
             _ = HostSystem.raiseDescriptorLimit()
             var inherited = try InheritedListeners.take()
-            while let kept = try serve(path, inherited) {
+            while let kept = try serve(path, inherited, watch: watch) {
                 let failure = Replacement.start(with: kept)
                 // It was there a moment ago, and took the configuration; so this one serves on.
-                Console.complain("sallyport: upgrade: \(failure); serving on")
+                Console.complain("sallyport: upgrade: \(failure); still serving")
                 inherited = kept
             }
         } catch {
@@ -28,9 +34,10 @@ enum RunCommand {
     /// Serves until it is told to stop. Returns the listeners, with everything else closed, where
     /// another program is to take over.
     private static func serve(
-        _ path: String, _ inherited: InheritedListeners
+        _ path: String, _ inherited: InheritedListeners, watch: Bool
     ) throws -> InheritedListeners? {
-        let loaded = ConfigurationFile.loadOrExit(path)
+        let files = ConfigurationFiles()
+        let loaded = ConfigurationFile.loadOrExit(path, noting: files)
         let settings = loaded.settings
         let supervisor = try Supervisor()
         // Before any file is made: a start that fails for an address in use leaves nothing.
@@ -40,25 +47,28 @@ enum RunCommand {
         // Also after a start that failed: what the last clean stop left is kept for the next.
         defer { stores.close() }
         let gateway = try Gateway(
-            try LoadedConfiguration(readingSecretsFor: settings),
+            try LoadedConfiguration(readingSecretsFor: settings, noting: files),
             listeners: listeners, registry: stores.registry,
             counters: stores.counters, floors: stores.floors, version: Version.text,
-            supervisor: supervisor, reload: { reload(path) },
-            checkUpgrade: { Replacement.problem(configurationPath: path) })
+            supervisor: supervisor, reload: { reload(path, files) },
+            watching: watch ? files : nil,
+            checkUpgrade: { Replacement.problem(configurationPath: path) },
+            countKeys: { try? Stores.administration(settings).counts() })
         return try gateway.run()
     }
 
-    /// Reads the configuration again, for SIGHUP.
+    /// Reads the configuration again.
     private static func reload(
-        _ path: String
+        _ path: String, _ files: ConfigurationFiles
     ) -> Result<LoadedConfiguration, ConfigurationFailure> {
-        switch ConfigurationFile.load(path) {
+        switch ConfigurationFile.load(path, noting: files) {
         case .failure(let problems):
             let text = problems.problems.map(\.description).joined(separator: "; ")
             return .failure(ConfigurationFailure(text))
         case .success(let loaded):
             do {
-                return .success(try LoadedConfiguration(readingSecretsFor: loaded.settings))
+                return .success(
+                    try LoadedConfiguration(readingSecretsFor: loaded.settings, noting: files))
             } catch {
                 return .failure(ConfigurationFailure("\(error)"))
             }
@@ -67,7 +77,10 @@ enum RunCommand {
 }
 
 extension LoadedConfiguration {
-    fileprivate init(readingSecretsFor settings: Settings) throws {
+    fileprivate init(
+        readingSecretsFor settings: Settings, noting files: ConfigurationFiles
+    ) throws {
+        for file in settings.secretFiles { files.note(file.path) }
         self.init(
             settings: settings, challengeKeys: try SecretKeyFiles.challengeKeys(for: settings),
             pseudonymKeys: try SecretKeyFiles.pseudonymKeys(for: settings))

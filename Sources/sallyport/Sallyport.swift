@@ -1,4 +1,4 @@
-/// The command. Its words and exit codes are the Contract's.
+/// The command. Its words and exit codes are what operators' scripts rely on.
 @main
 enum Sallyport {
     static func main() {
@@ -14,6 +14,7 @@ enum Sallyport {
         case "route": RouteCommand.main(rest)
         case "rollout": RolloutCommand.main(rest)
         case "doctor": DoctorCommand.main(rest)
+        case "healthcheck": HealthcheckCommand.main(rest)
         case "developer-token": DeveloperTokenCommand.main(rest)
         case "version", "--version": Console.print("sallyport " + Version.text)
         case "help", "--help", "-h": Console.print(Help.text)
@@ -31,18 +32,20 @@ enum Help {
     static let text = """
         usage: sallyport COMMAND [OPTION...]
 
-          run -c FILE               serve; SIGHUP reloads, SIGUSR2 upgrades, SIGTERM stops
-          check -c FILE [--print]   report every error of the configuration
-          schema [--reference]      print what a configuration may hold, for editors or people
-          route -c FILE METHOD URL  tell which route a request takes, and why
-          doctor -c FILE            check what the configuration needs around it
-          rollout ACTION -c FILE    show, set, hold or resume rollouts that move by themselves
-          keys ACTION -c FILE       import, export, list, show, renew, revoke or erase keys
-          explain KIND OBJECT_FILE  decode and verify an attestation, assertion or receipt
-          developer-token -c FILE   let a machine without App Attest in for a while
-          version                   print the version
+          run [-c FILE] [--watch]     serve; SIGHUP reloads, SIGUSR2 upgrades, SIGTERM stops
+          check [-c FILE]             report every error of the configuration
+          schema                      print every setting: a schema for editors, a page, a file
+          route [-c FILE] METHOD URL  show which route a request takes, and why
+          doctor [-c FILE]            check stores, upstreams, secrets and Apple's keys
+          healthcheck [-c FILE]       ask a running gateway whether it is ready
+          rollout ACTION [-c FILE]    show, set, hold or resume rollouts that move by themselves
+          keys ACTION [-c FILE]       import, export, list, show, renew, revoke or erase keys
+          explain KIND OBJECT_FILE    decode and verify an attestation, assertion or receipt
+          developer-token [-c FILE]   let a machine without App Attest in for a while
+          version                     print the version
 
-        `keys`, `rollout`, `explain` and `developer-token` alone print their own options.
-        Exit codes: 0 ok, 1 failed, 2 usage, 78 configuration.
+        Each command prints its own options: sallyport COMMAND --help.
+        Without -c, FILE is \(ConfigurationFile.defaultPath).
+        Exit codes: 0 ok, 1 failed, 2 usage, 3 done but not confirmed, 78 configuration.
         """
 }

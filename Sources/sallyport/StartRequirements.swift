@@ -1,8 +1,8 @@
 import EventLoop
 import Settings
 
-/// What the files and directories that a configuration names have to be for `run` to start and to
-/// work. Nothing is made.
+/// Checks the files and directories that a configuration names and that `run` needs to start and to
+/// work. It creates nothing.
 struct StartRequirements {
     struct Fault {
         let setting: String
@@ -29,7 +29,7 @@ struct StartRequirements {
     /// Places that are not there, or that this user may not write to.
     func placeFaults() -> [Fault] {
         var faults: [Fault] = []
-        if case .sqlite(let path) = settings.registry { faults += self.faults("registry", path) }
+        if case .sqlite(let path) = settings.registry { faults += registryFaults(path) }
         for (name, destination) in [
             ("log.access", settings.log.access), ("log.events", settings.log.events),
         ] {
@@ -42,25 +42,54 @@ struct StartRequirements {
         } catch {
             faults.append(
                 Fault(
-                    setting: "limits.temporary_directory", text: "no file can be made: \(error)"))
+                    setting: "limits.temporary_directory", text: "cannot create a file: \(error)"))
         }
         return faults
     }
 
-    /// Of a file that is made where it is missing.
+    /// The faults of a file that is created if it is missing.
     private func faults(_ setting: String, _ path: String) -> [Fault] {
-        let directory = Self.directory(of: path)
+        let directory = File.directory(of: path)
+        if File.canWrite(inDirectory: path) {
+            return [Fault(setting: setting, text: "\(path) is a directory")]
+        }
         if File.exists(path) {
             return File.canChange(path)
                 ? [] : [Fault(setting: setting, text: "\(path) cannot be written")]
         }
         return File.canWrite(inDirectory: directory)
-            ? [] : [Fault(setting: setting, text: "no file can be made in \(directory)")]
+            ? [] : [Fault(setting: setting, text: "cannot create a file in \(directory)")]
     }
 
-    private static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
+    private func registryFaults(_ path: String) -> [Fault] {
+        let faults = faults("registry", path)
+        guard faults.isEmpty else { return faults }
+        let directory = File.directory(of: path)
+        // SQLite's log and the gateway's own files lie beside it.
+        guard File.canWrite(inDirectory: directory) else {
+            return [Fault(setting: "registry", text: "cannot create a file in \(directory)")]
+        }
+        // Left behind by another user, who ran the gateway or a command once.
+        for suffix in ["-wal", "-shm", ".lock", ".owner"] where File.exists(path + suffix) {
+            let faults = self.faults("registry", path + suffix)
+            guard faults.isEmpty else { return faults }
+        }
+        guard !File.exists(path), Self.holdsBytes(path + "-wal") else { return [] }
+        return [
+            Fault(
+                setting: "registry",
+                text: "\(path)-wal is there without its database \(path): bring that back")
+        ]
+    }
+
+    /// As SQLite sees it: to it a file of one byte is empty.
+    private static func holdsBytes(_ path: String) -> Bool {
+        do throws(IOError) {
+            _ = try File.read(path, byteCountMax: 1)
+            return false
+        } catch {
+            return error.reason == .tooLarge(byteCountMax: 1)
+        }
     }
 
     /// Files with secrets that all users of the machine may read or change, the configuration at

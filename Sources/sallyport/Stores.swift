@@ -31,7 +31,8 @@ final class Stores {
             counters = .redis(redis)
             embeddedCounters = nil
             ownership = nil
-            floors = Self.inheritedFloors(settings)
+            // Redis may have lost its memory together with the gateway.
+            floors = Self.floors(settings, holds: { _ in false })
             return
         }
         // Beside a database there is no place for them: each start has another incarnation.
@@ -40,7 +41,7 @@ final class Stores {
             let embedded = EmbeddedCounters(options: Self.options(for: settings), clock: .now())
             counters = .embedded(embedded)
             embeddedCounters = embedded
-            floors = FloorTable(lifeMilliseconds: Self.floorLife(settings))
+            floors = Self.floors(settings, holds: { _ in false })
             return
         }
         let ownership = try Ownership(registryPath: path)
@@ -50,7 +51,7 @@ final class Stores {
             clock: .now())
         counters = .embedded(embedded)
         embeddedCounters = embedded
-        floors = Self.floors(settings, beside: path, for: embedded)
+        floors = Self.floors(settings, holds: embedded.holds)
     }
 
     /// Whoever comes with a lower counter after that is not only late: the counters are forgotten
@@ -106,6 +107,7 @@ final class Stores {
         if ownership == nil { floors.settleAll() }
         floors.raise(in: registry, isWhole: true, now: Self.monotonicMilliseconds)
         registry.close()
+        floors.close()
         if let state, let ownership {
             // Where it fails, the next start begins another incarnation, which is safe.
             try? ownership.value.storeState(state)

@@ -17,12 +17,12 @@ struct AppTests {
 
     private static func gateway() throws -> GatewayUnderTest {
         try GatewayUnderTest { settings in
-            func add(_ name: String, _ apps: [String], _ configure: (inout AttestPolicy) -> Void) {
+            func add(_ name: String, _ apps: [String], _ configure: (inout RoutePolicy) -> Void) {
                 var route = GatewayUnderTest.route(name, "/\(name)/") {
                     $0.mode = .enforce
                     configure(&$0)
                 }
-                if !apps.isEmpty { route.restrictions.apps = .named(Set(apps), areAll: false) }
+                if !apps.isEmpty { route.attest.apps = .named(Set(apps), areAll: false) }
                 settings.routes.append(route)
             }
             add("bank", [bank]) { _ in }
@@ -75,10 +75,10 @@ struct AppTests {
             gateway.outcomes(of: "watched") == ["observed distribution_not_allowed": 1])
         let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
         for line in [
-            #"{app="\#(Self.bank)",bucket="verified"} 2"#,
-            #"{app="\#(Self.bank)",bucket="invalid"} 1"#,
-            #"{app="\#(Self.game)",bucket="verified"} 1"#,
-            #"{app="\#(Self.game)",bucket="invalid"} 3"#,
+            #"{app="\#(Self.bank)",version="unknown",bucket="verified"} 2"#,
+            #"{app="\#(Self.bank)",version="unknown",bucket="invalid"} 1"#,
+            #"{app="\#(Self.game)",version="unknown",bucket="verified"} 1"#,
+            #"{app="\#(Self.game)",version="unknown",bucket="invalid"} 3"#,
         ] { #expect(page.contains("\nsallyport_app_requests_total\(line)\n"), "\(line)") }
         let lines = try gateway.logLines()
         let refused = lines.filter { $0.contains(#""path":"/bank/pay","#) }.last
@@ -113,6 +113,10 @@ struct AppTests {
         let unjudged = String(decoding: sealer.token(of: session), as: UTF8.self)
         gateway.registry.fail("down")
         #expect(try use(unjudged, "/banktoken/x", by: stranger).code == "distribution_not_allowed")
+        session.appID = Self.bank
+        let bankers = String(decoding: sealer.token(of: session), as: UTF8.self)
+        #expect(try use(bankers, "/banktoken/x", by: stranger).status == 200)
+        #expect(gateway.upstream.requests.last?["X-Attest-App"] == Self.bank)
     }
 
     @Test("a developer token opens a route of some apps only where it was made for one of them")

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import Testing
 
 @testable import Gateway
@@ -32,32 +33,34 @@ struct BorderTests {
     func undecided() throws {
         let stepped = try SteppedWorker()
         let peer = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 1))
-        for decision in Decision.allCases {
+        let decide: [(String, forwards: Bool, (inout Judgement) -> Void)] = [
+            ("undecided", false, { _ in }),
+            ("passed", true, { $0.pass() }),
+            ("answered", false, { $0.answer() }),
+            ("refused", false, { $0.refuse(Refusal(.keyUnknown)) }),
+            ("verified", true, { $0.conclude() }),
+        ]
+        for (name, forwards, decide) in decide {
             let exchange = stepped.worker.takeExchange()
             let sink = AnswerSink()
             exchange.begin(
                 on: sink, listener: stepped.worker.idleListener, peer: peer, isPeerTrusted: false)
-            exchange.routeIndex = 0
+            exchange.match.routeIndex = 0
             exchange.phase = .leaseUpstream
-            exchange.decision = decision
+            decide(&exchange.judgement)
             exchange.advance()
-            switch decision {
-            case .undecided, .refused, .answered:
-                #expect(sink.status == 500, "\(decision)")
-                #expect(exchange.upstreamAttempts == 0)
-            default:
-                #expect(sink.status == nil, "\(decision)")
-                #expect(exchange.upstreamAttempts == 1)
-                exchange.downstreamIsLost()
-            }
+            #expect(sink.status == (forwards ? nil : 500), "\(name)")
+            #expect(exchange.attempts.count == (forwards ? 1 : 0), "\(name)")
+            if forwards { exchange.downstreamIsLost() }
         }
     }
 
     @Test("an exchange that is used again knows nothing of the body before")
     func reset() throws {
-        let exchange = try SteppedWorker().worker.takeExchange()
-        exchange.bodyDigest = Bytes32(word0: 1, word1: 2, word2: 3, word3: 4)
+        let stepped = try SteppedWorker()
+        let exchange = stepped.worker.takeExchange()
+        exchange.intake.digest = Bytes32(word0: 1, word1: 2, word2: 3, word3: 4)
         exchange.reset()
-        #expect(exchange.bodyDigest == .zero)
+        #expect(exchange.intake.digest == .zero)
     }
 }

@@ -31,23 +31,27 @@ struct DownstreamTests {
                 == Array(repeating: Array("abcdef".utf8), count: 2))
     }
 
-    @Test(
-        "a body that stops coming ends its request",
-        arguments: [
+    @Test("a body that stops coming ends its request")
+    func stoppedBody() throws {
+        let gateway = try GatewayUnderTest { $0.timeouts.requestBody = .milliseconds(100) }
+        let stopped = [
             "Content-Length: 6\r\n\r\nabc", "Content-Length: 6\r\n\r\n",
             "Transfer-Encoding: chunked\r\n\r\n3\r\nab", "Transfer-Encoding: chunked\r\n\r\n3\r",
             "Content-Length: 6\r\nExpect: 100-continue\r\n\r\n",
-        ])
-    func stoppedBody(rest: String) throws {
-        let gateway = try GatewayUnderTest { $0.timeouts.requestBody = .milliseconds(100) }
-        let client = try gateway.client()
-        try client.send("POST /a HTTP/1.1\r\nHost: a\r\n" + rest)
-        let answer = try client.receive()
-        #expect(answer.status == 408)
-        #expect(answer["Connection"] == "close")
-        client.socket.close()
+        ]
+        let clients = try stopped.map { rest in
+            let client = try gateway.client()
+            try client.send("POST /a HTTP/1.1\r\nHost: a\r\n" + rest)
+            return client
+        }
+        for client in clients {
+            let answer = try client.receive()
+            #expect(answer.status == 408)
+            #expect(answer["Connection"] == "close")
+            client.socket.close()
+        }
         gateway.stop()
-        #expect(gateway.outcomes(of: "open") == ["refused request_timeout": 1])
+        #expect(gateway.outcomes(of: "open") == ["refused request_timeout": 5])
     }
 
     @Test(

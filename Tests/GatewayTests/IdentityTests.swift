@@ -5,6 +5,7 @@ import Crypto
 import Foundation
 import GatewayTesting
 import JSON
+import Judgement
 import KeyStore
 import Policy
 import Settings
@@ -156,12 +157,14 @@ struct IdentityTests {
         let gateway = try Self.gateway(keys: [Self.key()])
         let issuer = try #require(try IdentityIssuer(gateway.settings))
         let pseudonyms = try #require(Pseudonyms(secrets: [GatewayUnderTest.challengeKey]))
-        let facts = IdentityFacts(
-            keyID: KeyID(digest: .zero), appID: GatewayUnderTest.appID, environment: .production,
+        let claims = IdentityClaims(
+            IdentityFacts(
+                keyID: KeyID(digest: .zero), appID: GatewayUnderTest.appID,
+                environment: .production),
             tier: .attested, isOutdated: false)
         func isSigned(_ seconds: Int64) throws -> Bool {
             try issuer.token(
-                of: facts, upstream: 0, request: nil, seconds: seconds, pseudonyms: pseudonyms
+                of: claims, upstream: 0, request: nil, seconds: seconds, pseudonyms: pseudonyms
             ).isSigned
         }
         let (now, ahead): (Int64, Int64) = (1_790_000_000, 1_820_000_000)

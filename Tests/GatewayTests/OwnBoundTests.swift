@@ -3,6 +3,7 @@ import AppAttestTesting
 import Bytes
 import EventLoop
 import GatewayTesting
+import Judgement
 import KeyStore
 import Policy
 import Settings
@@ -167,14 +168,5 @@ struct OwnBoundTests {
         #expect(gateway.upstream.requests.count == 2)
         gateway.stop()
         #expect(gateway.outcomes(of: "lax") == ["verified ok": 2, "refused gateway_busy": 1])
-    }
-
-    @Test("no bound is a way to fall short, and a full queue is told apart from a failed store")
-    func kinds() throws {
-        #expect(Refusal(.queueFull) == Refusal(.gatewayBusy, .registryQueue))
-        #expect(Refusal(StoreError("down")).shortfall == .unjudged)
-        for reason in Reason.allCases where reason.isBound {
-            #expect(Refusal(reason).shortfall == nil)
-        }
     }
 }

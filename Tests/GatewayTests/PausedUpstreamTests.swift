@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import Judgement
 import Policy
 import Settings
 import Testing
@@ -103,12 +104,12 @@ struct PausedUpstreamTests {
         try stepped.begin(method: "PUT", fields: "Content-Length: 9\r\n")
         let exchange = try #require(stepped.connection.exchange)
         let leased = try #require(stepped.leased)
-        #expect(exchange.keepsUpstreamWaitingSince != nil)
+        #expect(exchange.clientWait.since != nil)
         // The place of the connection that broke is another request's already.
         exchange.upstreamFailed(
             .broken(description: "reset"), wasReused: true, isUnsent: true, sawAnswer: false)
         #expect(exchange.pool?.waitingCount == 1)
-        #expect(exchange.keepsUpstreamWaitingSince == nil)
+        #expect(exchange.clientWait.since == nil)
         leased.abandon()
     }
 }

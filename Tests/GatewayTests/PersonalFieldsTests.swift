@@ -19,11 +19,12 @@ struct PersonalFieldsTests {
     ]
 
     private func answer(
-        _ method: String = "GET", status: Int = 200, fields: [(String, String)] = []
+        _ gateway: GatewayUnderTest, _ method: String = "GET", status: Int = 200,
+        fields: [(String, String)] = []
     ) throws -> HTTPMessage {
-        let gateway = try GatewayUnderTest(upstream: { _ in
+        gateway.upstream.answer { _ in
             .response(status, fields: fields, body: status == 304 ? "" : "hello")
-        })
+        }
         return try gateway.client().exchange(method, "/observed/x")
     }
 
@@ -31,43 +32,51 @@ struct PersonalFieldsTests {
         message.fields.filter { $0.name.lowercased() == "cache-control" }.map(\.value)
     }
 
-    @Test("an answer for one client carries a challenge", arguments: personalWords)
-    func personal(values: [String]) throws {
-        let answer = try answer(fields: values.map { ("Cache-Control", $0) })
-        #expect(answer[challengeField] != nil)
-        #expect(words(answer) == values)
+    @Test("an answer for one client carries a challenge")
+    func personal() throws {
+        let gateway = try GatewayUnderTest()
+        for values in Self.personalWords {
+            let answer = try answer(gateway, fields: values.map { ("Cache-Control", $0) })
+            #expect(answer[challengeField] != nil, "\(values)")
+            #expect(words(answer) == values)
+        }
     }
 
-    @Test("an answer that shared caches may keep carries no challenge", arguments: sharedWords)
-    func shared(values: [String]) throws {
-        let answer = try answer(fields: values.map { ("Cache-Control", $0) })
-        #expect(answer[challengeField] == nil)
-        #expect(words(answer) == values)
+    @Test("an answer that shared caches may keep carries no challenge")
+    func shared() throws {
+        let gateway = try GatewayUnderTest()
+        for values in Self.sharedWords {
+            let answer = try answer(gateway, fields: values.map { ("Cache-Control", $0) })
+            #expect(answer[challengeField] == nil, "\(values)")
+            #expect(words(answer) == values)
+        }
     }
 
-    @Test(
-        "nor one whose word for shared caches stands elsewhere",
-        arguments: [
+    @Test("nor one whose word for shared caches stands elsewhere")
+    func elsewhere() throws {
+        let gateway = try GatewayUnderTest()
+        for (name, value) in [
             ("Expires", "Thu, 01 Jan 2099 00:00:00 GMT"), ("CDN-Cache-Control", "max-age=60"),
             ("Surrogate-Control", "max-age=60"), ("Edge-Control", "cache-maxage=60s"),
             ("X-Accel-Expires", "60"),
-        ])
-    func elsewhere(name: String, value: String) throws {
-        let privately = name == "Expires" ? [] : [("Cache-Control", "private")]
-        let answer = try answer(fields: privately + [(name, value)])
-        #expect(answer[challengeField] == nil)
-        #expect(answer[name] == value)
+        ] {
+            let privately = name == "Expires" ? [] : [("Cache-Control", "private")]
+            let answer = try answer(gateway, fields: privately + [(name, value)])
+            #expect(answer[challengeField] == nil, "\(name)")
+            #expect(answer[name] == value)
+        }
     }
 
     @Test("an answer that says nothing becomes private, where caches might keep it unasked")
     func unspoken() throws {
-        let get = try answer()
+        let gateway = try GatewayUnderTest()
+        let get = try answer(gateway)
         #expect(get[challengeField] != nil)
         #expect(words(get) == ["private"])
-        let post = try answer("POST")
+        let post = try answer(gateway, "POST")
         #expect(post[challengeField] != nil)
         #expect(words(post).isEmpty)
-        let notModified = try answer(status: 304)
+        let notModified = try answer(gateway, status: 304)
         #expect(notModified[challengeField] == nil)
         #expect(words(notModified).isEmpty)
     }

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Background
 import Bytes
 import EventLoop
 import GatewayTesting
@@ -66,19 +67,22 @@ struct RecordTests {
 
     @Test("a key is logged as the operator wants: by its pseudonym, its beginning, or not")
     func keyNames() throws {
+        let gateway = try GatewayUnderTest()
+        let device = try EnrolledDevice(gateway)
         for naming in LogSettings.KeyNaming.allCases {
-            let gateway = try GatewayUnderTest { $0.log.keys = naming }
-            let device = try EnrolledDevice(gateway)
-            #expect(try device.request("GET", "/attested/x").status == 200)
-            let records = try gateway.logLines().map { try members($0) }
-            let names = records.compactMap { $0["key"]?.stringValue }
-            let keyID = device.device.keyID
-            switch naming {
-            case .pseudonym: #expect(names.allSatisfy { Pseudonym($0) != nil } && names.count == 1)
-            case .prefix: #expect(names == [String(keyID.base64.prefix(12))])
-            case .off: #expect(names.isEmpty)
-            }
+            try gateway.reload { $0.log.keys = naming }
+            let answer = try device.request("GET", "/attested/\(naming.rawValue)")
+            #expect(answer.status == 200)
         }
+        let records = try gateway.logLines().map { try members($0) }
+        func name(_ naming: LogSettings.KeyNaming) -> String? {
+            let record = records.first { $0["path"] == .string("/attested/\(naming.rawValue)") }
+            #expect(record != nil)
+            return record?["key"]?.stringValue
+        }
+        #expect(name(.pseudonym).map { Pseudonym($0) != nil } == true)
+        #expect(name(.prefix) == String(device.device.keyID.base64.prefix(12)))
+        #expect(name(.off) == nil)
     }
 
     @Test("metrics count by route, decision and reason, and are text that Prometheus reads")
@@ -110,6 +114,16 @@ struct RecordTests {
         }
         let families = lines.filter { $0.hasPrefix("# TYPE") }
         #expect(Set(families).count == families.count)
+    }
+
+    @Test("what an endpoint waits for is counted as its own phase, not as a route's")
+    func waits() throws {
+        let gateway = try GatewayUnderTest()
+        _ = try EnrolledDevice(gateway, enrols: true)
+        let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
+        let waits = page.split(separator: "\n").filter { $0.hasPrefix("sallyport_waits_total") }
+        #expect(waits.contains(#"sallyport_waits_total{phase="answer_locally"} 1"#))
+        #expect(!waits.contains { $0.contains("verify_assertion") })
     }
 
     @Test("the admin listener tells health, and nothing there reaches the upstream")
@@ -144,7 +158,7 @@ struct RecordTests {
         log.events = .off
         let hub = Hub(
             registry: registry, counters: .fresh, meters: [], logs: try LogWriters(log))
-        let probe = RegistryProbe(hub: hub)
+        let probe = hub.makeRegistryProbe()
         func ask(at seconds: Int64) {
             probe.ask(
                 at: MonotonicInstant(nanoseconds: 0) + .seconds(seconds), patience: .seconds(5))

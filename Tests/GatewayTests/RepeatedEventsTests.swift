@@ -1,3 +1,4 @@
+import Background
 import EventLoop
 import Testing
 
@@ -14,7 +15,7 @@ struct RepeatedEventsTests {
         for _ in 0..<3 { #expect(events.text("a", at: now) == nil) }
         #expect(events.text("b", at: now) == "b")
         now = now + .seconds(1)
-        #expect(events.text("a", at: now) == "a; 3 times more since this was told")
+        #expect(events.text("a", at: now) == "a; 3 more times since this was last reported")
         #expect(events.text("b", at: now) == nil)
         now = now + .seconds(600)
         #expect(events.text("a", at: now) == "a")
@@ -26,7 +27,7 @@ struct RepeatedEventsTests {
         var now = MonotonicInstant(nanoseconds: 1_000_000_000)
         let told = (0..<1000).compactMap { events.text("from \($0)", at: now) }
         #expect(told.count == 65)
-        #expect(told.last == "from 64; more of that kind is not told for a minute")
+        #expect(told.last == "from 64; more events of that kind are left out for a minute")
         now = now + .seconds(60)
         #expect(events.text("from 999", at: now) == "from 999")
     }

@@ -1,7 +1,9 @@
 import AppAttest
 import AppAttestTesting
+import Background
 import Bytes
 import GatewayTesting
+import Judgement
 import KeyStore
 import Policy
 import Settings
@@ -27,7 +29,7 @@ struct RolloutTests {
     private func put(_ percent: Int, _ gateway: GatewayUnderTest, _ subject: RolloutSubject) {
         var state = RolloutState(beginning: Self.plan, at: 1)
         state.set(percent, at: 1)
-        _ = gateway.rollouts.share(of: RolloutCourse(subject: subject, plan: Self.plan))
+        _ = gateway.rollouts.share(of: PlannedRollout(subject: subject, plan: Self.plan))
             .follow(state)
     }
 
@@ -60,37 +62,25 @@ struct RolloutTests {
                 == RolloutCounts(judged: 2, refused: 2))
     }
 
-    @Test("as long as nobody knows the share, what is not proved cannot be judged")
+    @Test("as long as nobody knows the share the gateway is not ready, and no client is at fault")
     func unknown() throws {
         let gateway = try gateway()
         let device = try EnrolledDevice(gateway)
         #expect(try device.request("GET", "/attested/x").status == 200)
-        for answer in [
-            try device.send("GET", "/attested/x"),
-            try device.request("GET", "/attested/x", fault: .otherKey),
-        ] {
-            #expect(answer.status == 503)
-            #expect(answer.code == "store_unavailable")
-        }
+        let answer = try device.send("GET", "/attested/x")
+        #expect(answer.status == 503)
+        #expect(answer.code == "store_unavailable")
         #expect(try RawClient(port: gateway.adminPort).exchange("GET", "/readyz").status == 503)
-        try gateway.reload { settings in
-            let index = settings.routes.firstIndex { $0.name == "attested" }
-            if let index { settings.routes[index].attest.onStoreFailure = .pass }
-        }
-        #expect(try gateway.client().exchange("GET", "/attested/x").status == 200)
-        #expect(gateway.upstream.requests.last?["X-Attest-Result"] == "unverified")
         gateway.stop()
         #expect(
-            buckets(gateway, "attested") == ["enforced verified": 1, "enforced unjudged": 3])
-        // No client's fault counts against the rollout.
+            buckets(gateway, "attested") == ["enforced verified": 1, "enforced unjudged": 1])
         #expect(
             gateway.hub.meters[0].routeMeters["attested"]?.cohort
                 == RolloutCounts(judged: 1, refused: 0))
     }
 
-    @Test("requests fall into buckets", arguments: ["attested", "observed"])
-    func buckets(route: String) throws {
-        let gateway = try GatewayUnderTest()
+    /// Sends what falls into each bucket, and gives what the upstream was told of it.
+    private func sendAll(to route: String, _ gateway: GatewayUnderTest) throws -> [String?] {
         let device = try EnrolledDevice(gateway)
         let path = "/\(route)/x"
         let spent = try device.fetchChallenge()
@@ -106,19 +96,39 @@ struct RolloutTests {
         _ = try device.send("GET", path, fields: [("User-Agent", "curl/8.0 (CFNetwork)")])
         let stranger = try EnrolledDevice(gateway, isKnown: false)
         _ = try stranger.request("GET", path)
+        #expect(stranger.challenge != nil)
         gateway.registry.fail("down")
         _ = try EnrolledDevice(gateway).request("GET", path)
-        gateway.stop()
-        let side = route == "attested" ? "enforced" : "observed"
+        gateway.registry.fail(nil)
+        return gateway.upstream.requests.filter { $0.target == path }.map { $0["X-Attest-Result"] }
+    }
+
+    @Test("what a route finds wrong is counted by its bucket; what only observes forwards it")
+    func buckets() throws {
+        let gateway = try GatewayUnderTest()
+        #expect(try sendAll(to: "attested", gateway) == ["verified"])
         #expect(
-            buckets(gateway, route) == [
-                "\(side) verified": 1, "\(side) replayed": 1, "\(side) stale": 1,
-                "\(side) invalid": 1, "\(side) unknown_origin": 3, "\(side) outdated_client": 2,
-                "\(side) unjudged": 1,
+            try sendAll(to: "observed", gateway)
+                == ["verified"] + [String](repeating: "unverified", count: 9))
+        gateway.stop()
+        for (route, side) in [("attested", "enforced"), ("observed", "observed")] {
+            #expect(
+                buckets(gateway, route) == [
+                    "\(side) verified": 1, "\(side) replayed": 1, "\(side) stale": 1,
+                    "\(side) invalid": 1, "\(side) unknown_origin": 3,
+                    "\(side) outdated_client": 2, "\(side) unjudged": 1,
+                ])
+        }
+        let meters = gateway.hub.meters[0].routeMeters
+        #expect(meters["attested"]?.cohort == RolloutCounts(judged: 8, refused: 7))
+        #expect(meters["observed"]?.cohort == RolloutCounts())
+        #expect(
+            gateway.outcomes(of: "observed") == [
+                "verified ok": 1, "observed assertion_replayed": 1,
+                "observed assertion_required": 4, "observed assertion_invalid": 1,
+                "observed challenge_expired": 1, "observed key_unknown": 1,
+                "observed store_unavailable": 1,
             ])
-        let expected =
-            route == "attested" ? RolloutCounts(judged: 8, refused: 7) : RolloutCounts()
-        #expect(gateway.hub.meters[0].routeMeters[route]?.cohort == expected)
         #expect(buckets(gateway, "assert/challenge") == [:])
     }
 
@@ -133,50 +143,6 @@ struct RolloutTests {
         #expect(buckets(gateway, "observed") == ["observed unknown_origin": 1])
     }
 
-    @Test("what is refused for what its key or its rate is counts as that, in either mode")
-    func refusedForMore() throws {
-        let gateway = try GatewayUnderTest { settings in
-            settings.rateLimits.append(RateLimitTests.limit("one", by: .address, burst: 1))
-            settings.rateLimits.append(RateLimitTests.limit("each", by: .key, burst: 1))
-            for name in ["attested", "observed"] {
-                let index = settings.routes.firstIndex { $0.name == name }
-                guard let index else { continue }
-                settings.routes[index].attest.accept = [.assertion, .token]
-                settings.routes[index].attest.minTier = .attested
-                settings.routes[index].attest.onLowerTier = .limit
-                settings.routes[index].restrictions.limits.lowerTier = "each"
-                settings.routes[index].attest.onMissing = .limit
-                settings.routes[index].restrictions.limits.missing = "one"
-                settings.routes[index].restrictions.risk = RiskRule(max: 3)
-                settings.routes[index].restrictions.risk?.action = .deny
-            }
-        }
-        let device = try EnrolledDevice(gateway)
-        let signed = try device.signedFields("POST", "/assert/token")
-        let issued = try device.send("POST", "/assert/token", fields: signed)
-        let token = [("X-App-Attest-Token", try #require(issued.member("token")))]
-        let risky = try EnrolledDevice(gateway)
-        gateway.registry.set(riskMetric: 4, of: risky.device.keyID)
-        for path in ["/attested/x", "/observed/x"] {
-            for _ in 0..<2 { _ = try device.send("GET", path) }
-            for _ in 0..<2 { _ = try device.send("GET", path, fields: token) }
-            _ = try risky.request("GET", path)
-        }
-        gateway.stop()
-        #expect(
-            buckets(gateway, "attested") == [
-                "enforced unknown_origin": 2, "enforced lower_tier": 2, "enforced invalid": 1,
-            ])
-        #expect(
-            buckets(gateway, "observed") == [
-                "observed unknown_origin": 2, "observed lower_tier": 2, "observed invalid": 1,
-            ])
-        // What a limit let in was not refused.
-        #expect(
-            gateway.hub.meters[0].routeMeters["attested"]?.cohort
-                == RolloutCounts(judged: 5, refused: 3))
-    }
-
     @Test("one line of the log tells why a request was refused, or was not")
     func lines() throws {
         let gateway = try gateway { settings in
@@ -189,7 +155,7 @@ struct RolloutTests {
                 GatewayUnderTest.route("cut", "/cut/") { $0.mode = .enforce },
             ]
             let index = settings.routes.firstIndex { $0.name == "cut" }
-            if let index { settings.routes[index].restrictions.environments = .development }
+            if let index { settings.routes[index].attest.environments = .development }
         }
         put(40, gateway, .route("attested"))
         var devices: [Bool: EnrolledDevice] = [:]

@@ -169,26 +169,6 @@ struct SessionTokenTests {
         #expect(try use(token + "x", "/only/x", by: device).code == "token_invalid")
     }
 
-    @Test("without tokens_only a store that is away makes no token good", arguments: [true, false])
-    func registryAwayPassing(isLimited: Bool) throws {
-        let gateway = try Self.gateway { settings in
-            settings.keyCache.recordCountMax = 1
-            settings.rateLimits.append(RateLimitTests.limit("few", by: .address, burst: 1))
-            let index = settings.routes.firstIndex { $0.name == "both" }
-            guard let index else { return }
-            settings.routes[index].attest.onStoreFailure = isLimited ? .limit : .pass
-            settings.routes[index].restrictions.limits.storeFailure = "few"
-        }
-        let device = try EnrolledDevice(gateway)
-        let token = try token(device)
-        #expect(try EnrolledDevice(gateway).request("GET", "/both/x").status == 200)
-        gateway.registry.fail("down")
-        #expect(try use(token, "/both/x", by: device).status == 200)
-        #expect(gateway.upstream.requests.last?["X-Attest-Result"] == "unverified")
-        #expect(gateway.upstream.requests.last?["X-Attest-Key"] == nil)
-        #expect(try use(token, "/both/x", by: device).status == (isLimited ? 429 : 200))
-    }
-
     @Test("without its key's record a token is still of a configured app, and within its limits")
     func registryAwayBounds() throws {
         let gateway = try Self.gateway { settings in
@@ -218,36 +198,6 @@ struct SessionTokenTests {
                 id: GatewayUnderTest.appID, environments: [.production])
         }
         #expect(try use(token, "/only/x", by: stranger).status == 200)
-    }
-
-    @Test("as long as nobody knows a rollout's share, a revoked token is no better for it")
-    func unknownShare() throws {
-        let gateway = try Self.gateway { settings in
-            let index = settings.routes.firstIndex { $0.name == "only" }
-            guard let index else { return }
-            settings.routes[index].rollout = RolloutPlan(start: 1)
-            settings.routes[index].attest.accept = [.token, .developer]
-        }
-        let device = try EnrolledDevice(gateway)
-        let token = try token(device)
-        #expect(try use(token, "/only/x", by: device).status == 200)
-        gateway.registry.set(.revoked, of: device.device.keyID)
-        #expect(try use(token, "/only/x", by: device).code == "store_unavailable")
-        // Nor does a developer's name reach the upstream with a token that was taken back.
-        try gateway.reload { settings in
-            settings.developerTokens.revoked = ["ci"]
-            let index = settings.routes.firstIndex { $0.name == "only" }
-            if let index { settings.routes[index].attest.onStoreFailure = .pass }
-        }
-        let now = WallClock.now().seconds
-        let developer = DeveloperToken(
-            name: "ci", id: "0123456789abcdef", issuedAt: now, expiresAt: now + 60, audience: [],
-            worth: .token)
-        let sealer = try #require(DeveloperTokenSealer(keys: [GatewayUnderTest.challengeKey]))
-        let revoked = String(decoding: sealer.token(of: developer), as: UTF8.self)
-        #expect(try use(revoked, "/only/x", by: device).status == 200)
-        #expect(gateway.upstream.requests.last?["X-Attest-Result"] == "unverified")
-        #expect(gateway.upstream.requests.last?["X-Attest-Developer"] == nil)
     }
 
     @Test("a token is bound to the value of a header where the operator names one")

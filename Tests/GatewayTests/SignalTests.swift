@@ -4,6 +4,7 @@ import Bytes
 import Foundation
 import GatewayTesting
 import JSON
+import Judgement
 import KeyStore
 import Policy
 import Settings

@@ -1,5 +1,7 @@
 import Bytes
 import EventLoop
+import Judgement
+import Policy
 import Settings
 import Testing
 
@@ -118,5 +120,28 @@ struct AddressBlockTests {
             .block(AddressBlock(address: [UInt8](repeating: 0, count: 16), prefixBitCount: 0)),
         ]
         #expect(!ListenerContext(settings).trusts(unix))
+    }
+}
+
+@Suite("Rate limits of requests that fall short")
+struct ShortfallRatesTests {
+    @Test("each way to fall short has the limit that is named for it, and no other")
+    func limits() {
+        var names = ShortfallLimits()
+        let ways: [(WritableKeyPath<ShortfallLimits, String?>, Shortfall?)] = [
+            (\.missing, .missing), (\.invalid, .invalid), (\.storeFailure, .unjudged),
+            (\.lowerTier, .lowerTier), (\.risk, nil),
+        ]
+        let limits = RateLimitSettings.builtIn.map { RateLimit($0) }
+        #expect(ShortfallRates(names, [:]) == nil)
+        for (way, _) in ways {
+            names[keyPath: way] = "one"
+            let rates = ShortfallRates(names, ["one": limits[0], "two": limits[1]])
+            names[keyPath: way] = nil
+            for (other, shortfall) in ways {
+                let limit = shortfall.map { rates?.limit(for: $0) } ?? rates?.risk
+                #expect((limit != nil) == (other == way), "\(shortfall.debugDescription)")
+            }
+        }
     }
 }

@@ -114,6 +114,7 @@ struct StrangerCostTests {
         for _ in 0..<50 {
             #expect(try device.request("GET", "/attested/x").code == "store_unavailable")
         }
+        #expect(gateway.hub.logs.eventCounts["registry_failed"] == 50)
         gateway.stop()
         gateway.hub.logs.close()
         let text = try String(contentsOfFile: path, encoding: .utf8)

@@ -342,7 +342,7 @@ struct RetryTests {
 }
 
 @Suite("Waiting for a connection")
-struct WaitingLineTests {
+struct ConnectionQueueTests {
     private func busyGateway(
         _ gate: Gate, _ configure: (inout QueueSettings) -> Void
     ) throws -> (GatewayUnderTest, RawClient) {
@@ -393,6 +393,9 @@ struct WaitingLineTests {
         let refused = try gateway.client().exchange("GET", "/1")
         #expect(refused.status == 503)
         #expect(refused["Retry-After"] == "1")
+        // Else the gateway would wait for the first request when it is stopped.
+        gate.open()
+        gateway.stop()
     }
 
     @Test("who leaves gives up the place")

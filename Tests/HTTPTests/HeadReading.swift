@@ -53,7 +53,7 @@ struct ReadResponse: Equatable {
     var fields: [String] = []
     var tokens: [String] = []
 
-    init(_ head: ResponseHead, _ outcome: HeadOutcome, _ bytes: [UInt8]) {
+    init(_ head: borrowing ResponseHead, _ outcome: HeadOutcome, _ bytes: [UInt8]) {
         self.outcome = outcome
         guard outcome == .complete else { return }
         byteCount = head.byteCount

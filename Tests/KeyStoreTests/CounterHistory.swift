@@ -12,7 +12,7 @@ protocol HistoricStore {
     static var faultCount: Int { get }
     /// Steps between two faults, at least.
     static var calmStepCount: Int { get }
-    /// Whether it ends with the gateway, which then keeps its floors in a file.
+    /// Whether it ends with the gateway.
     static var isInProcess: Bool { get }
 
     /// Nil where a master was never reached.
@@ -59,7 +59,8 @@ struct CounterHistory<Store: HistoricStore> {
     private struct Signed {
         let keyID: KeyID
         let counter: UInt32
-        let challenge: ChallengeUse
+        /// Nil on a route without challenges.
+        let challenge: ChallengeUse?
         let isStrict: Bool
     }
 
@@ -115,12 +116,13 @@ struct CounterHistory<Store: HistoricStore> {
 
     /// As the program starts: what the last process has accepted is in the file.
     private mutating func start() throws {
-        let file = Store.isInProcess ? try FloorFile(path: floorPath) : nil
-        table = FloorTable(file: file)
-        for (keyID, counter) in try FloorFile.read(floorPath) {
-            table.note(keyID, counter, as: store.holds(keyID) ? .heard : .settled, now: now)
-        }
-        try file?.publish()
+        table = FloorTable()
+        let left = directory.names.filter { $0.hasPrefix("registry.db.floors-") }
+        table = FloorTable(lifeMilliseconds: Self.life + 5000, beside: floorPath)
+        repeat {
+            // The end of a process lets go of its file; here another thread may still hold it.
+            table.takeOver(now: now, holds: store.holds)
+        } while !Set(directory.names).isDisjoint(with: left)
         workers = (0..<2).map { _ in HistoricWorker(apps: [app], cacheCount: 2) }
         for worker in workers {
             table.onNews { [mail = worker.mail] news in mail.withLock { $0.append(news) } }
@@ -191,9 +193,7 @@ struct CounterHistory<Store: HistoricStore> {
     }
 
     private mutating func restart(isClean: Bool) throws {
-        if !Store.isInProcess {
-            // A gateway that is killed leaves its floors to the store, which must not be lost then.
-            guard isClean else { return }
+        if isClean, !Store.isInProcess {
             table.settleAll()
             try raise()
         }
@@ -240,8 +240,14 @@ struct CounterHistory<Store: HistoricStore> {
             return captured[captured.count - 1 - pick(reach)]
         }
         let keyID = keys[pick(keys.count)]
-        let id = generator.bytes16()
-        guard let moment = store.moment(of: keyID, challenge: id, now: now) else { return nil }
+        var challenge: ChallengeUse?
+        if pick(10) > 0 {
+            let id = generator.bytes16()
+            guard let moment = store.moment(of: keyID, challenge: id, now: now) else { return nil }
+            challenge = ChallengeUse(
+                id: id, incarnation: moment.incarnation,
+                expiresAt: moment.milliseconds + Self.life)
+        }
         var counter = next[keyID] ?? 0
         if kind < 7 || counter == 0 {
             counter += UInt32(1 + pick(2))
@@ -250,11 +256,8 @@ struct CounterHistory<Store: HistoricStore> {
             counter -= UInt32(pick(Int(min(counter, 6))))
         }
         let signed = Signed(
-            keyID: keyID, counter: counter,
-            challenge: ChallengeUse(
-                id: id, incarnation: moment.incarnation,
-                expiresAt: moment.milliseconds + Self.life),
-            isStrict: pick(3) > 0)
+            keyID: keyID, counter: counter, challenge: challenge,
+            isStrict: challenge == nil || pick(3) > 0)
         captured.append(signed)
         return signed
     }
@@ -264,9 +267,10 @@ struct CounterHistory<Store: HistoricStore> {
         guard !held.isEmpty else { return }
         let request = held.remove(at: pick(held.count))
         let signed = request.signed
-        let moment = store.moment(of: signed.keyID, challenge: signed.challenge.id, now: now)
-        guard let moment, moment.incarnation == signed.challenge.incarnation,
-            signed.challenge.expiresAt > moment.milliseconds
+        guard let challenge = signed.challenge else { return try finishUnchallenged(signed) }
+        let moment = store.moment(of: signed.keyID, challenge: challenge.id, now: now)
+        guard let moment, moment.incarnation == challenge.incarnation,
+            challenge.expiresAt > moment.milliseconds
         else { return }
         let floor = table.floor(
             of: signed.keyID, known: request.floor, asOf: request.newsNumber, now: now)
@@ -278,12 +282,25 @@ struct CounterHistory<Store: HistoricStore> {
         let verdict = try store.advance(
             CounterAdvance(
                 keyID: signed.keyID, counter: signed.counter,
-                windowSize: signed.isStrict ? 1 : 64, challenge: signed.challenge,
+                windowSize: signed.isStrict ? 1 : 64, challenge: challenge,
                 floor: floor.settled),
             now: now)
         trace.append("\(keys.firstIndex(of: signed.keyID) ?? -1): \(signed.counter) \(verdict)")
         guard verdict == .accepted else { return }
         table.note(signed.keyID, signed.counter, now: now)
+        check(signed)
+    }
+
+    /// The registry's counter is all that such a route asks, and what this gateway has accepted.
+    private mutating func finishUnchallenged(_ signed: Signed) throws {
+        if let highest = table.highest(of: signed.keyID), signed.counter <= highest { return }
+        let reply = Reply<Result<DurableOutcome, StoreError>>()
+        registry.advanceDurably(signed.keyID, counter: signed.counter) { reply.give($0) }
+        let outcome = try reply.wait()?.get()
+        trace.append(
+            "\(keys.firstIndex(of: signed.keyID) ?? -1): \(signed.counter) without a challenge")
+        guard outcome == .advanced else { return }
+        table.note(signed.keyID, signed.counter, as: .unheard, now: now)
         check(signed)
     }
 
@@ -295,9 +312,10 @@ struct CounterHistory<Store: HistoricStore> {
             violations.append("strict: \(signed.counter) after \(top)")
         }
         if counters.contains(signed.counter) { violations.append("\(signed.counter) twice") }
-        accepted[signed.keyID, default: []].insert(signed.counter)
         highest[signed.keyID] = max(top, signed.counter)
-        let id = signed.challenge.id
+        // A window is not told of counters without a challenge, which it would take for its own.
+        guard let id = signed.challenge?.id else { return }
+        accepted[signed.keyID, default: []].insert(signed.counter)
         if !spent.insert([signed.keyID.digest.word0, id.word0, id.word1]).inserted {
             violations.append("a challenge twice")
         }

@@ -186,6 +186,32 @@ final class EmbeddedOwnershipTests {
         _ = try EmbeddedOwnership(registryPath: path)
     }
 
+    @Test("a stored state that was damaged in place brings no counters back", arguments: 0..<4)
+    func damagedInPlace(change: Int) throws {
+        var bench = EmbeddedBench()
+        let key = bench.generator.keyID()
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            _ = try ownership.takeState()
+            #expect(bench.advance(key, 5) == .accepted)
+            try ownership.storeState(try #require(bench.snapshot()))
+        }
+        let connection = try Connection(path: path)
+        // The key's highest counter becomes far too high; its ring, the end of challenges
+        // and the incarnation become others.
+        let (part, offset) = [
+            ("length(bytes) > 150 AND part > 0", 57), ("length(bytes) > 150 AND part > 0", 65),
+            ("length(bytes) > 150 AND part > 0", 17), ("part = 0", 17),
+        ][change]
+        try connection.execute(
+            """
+            UPDATE embedded_state SET bytes = CAST(substr(bytes, 1, \(offset - 1)) || X'7FFFFFFF'
+                || substr(bytes, \(offset + 4)) AS BLOB) WHERE \(part)
+            """)
+        #expect(connection.changeCount == 1)
+        #expect(try EmbeddedOwnership(registryPath: path).takeState() == nil)
+    }
+
     @Test("damaged or foreign state means another incarnation, not a failure")
     func damagedState() throws {
         var bench = EmbeddedBench()

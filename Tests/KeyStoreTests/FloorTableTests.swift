@@ -20,8 +20,8 @@ final class FloorTableTests {
 
     deinit { registry.close() }
 
-    private func table(_ file: FloorFile? = nil) -> FloorTable {
-        let table = FloorTable(lifeMilliseconds: 1000, file: file)
+    private func table(beside base: String? = nil) -> FloorTable {
+        let table = FloorTable(lifeMilliseconds: 1000, beside: base)
         table.onNews { [news] heard in news.withLock { $0.append(heard) } }
         return table
     }
@@ -167,116 +167,9 @@ final class FloorTableTests {
         #expect(try registry.find(key)?.counterFloor == 7)
     }
 
-    @Test("the floors of a process that was killed are there at the next start")
-    func file() throws {
-        let path = directory.path + "/floors"
-        #expect(try FloorFile.read(path).isEmpty)
-        let file = try FloorFile(path: path)
-        let table = table(file)
-        try file.publish()
-        var expected: [KeyID: UInt32] = [:]
-        for number in 1...3000 {
-            let key = generator.keyID()
-            expected[key] = UInt32(number)
-            table.note(key, UInt32(number / 2), now: 0)
-            table.note(key, UInt32(number), now: 0)
-        }
-        // Nothing is closed or written: what is read is what a kill leaves.
-        func read() throws -> [KeyID: UInt32] {
-            Dictionary(
-                try FloorFile.read(path).map { ($0.keyID, $0.counter) }, uniquingKeysWith: max)
-        }
-        #expect(try read() == expected)
-        // The registry has all of them: their places are for others.
-        raise(table, in: registry, now: 1000)
-        raise(table, in: registry, now: 1000)
-        #expect(table.keyCount == 0)
-        #expect(try read().isEmpty)
-        let key = generator.keyID()
-        table.note(key, .max, now: 1000)
-        #expect(try read() == [key: .max])
-    }
-
-    @Test("a start that is killed, and a file that is cut or torn, lose no other floor")
-    func torn() throws {
-        let path = directory.path + "/floors"
-        let keys = (0..<10).map { _ in generator.keyID() }
-        do {
-            let file = try FloorFile(path: path)
-            try file.publish()
-            let table = table(file)
-            for key in keys { table.note(key, 9, now: 0) }
-        }
-        // Killed before it took over.
-        _ = try FloorFile(path: path)
-        #expect(try FloorFile.read(path).count == 10)
-        var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-        // Each place but the first begins with a key, then the counter.
-        bytes[64 + 3] ^= 1
-        bytes[128 + 36] ^= 1
-        try bytes.write(to: URL(fileURLWithPath: path))
-        #expect(try FloorFile.read(path).count == 8)
-        try bytes.prefix(64 * 5 + 20).write(to: URL(fileURLWithPath: path))
-        #expect(try FloorFile.read(path).count == 2)
-        try Data().write(to: URL(fileURLWithPath: path))
-        #expect(try FloorFile.read(path).isEmpty)
-    }
-
-    @Test("what is not a file of floors of this version is told from an empty one")
-    func foreign() throws {
-        let path = directory.path + "/floors"
-        let file = try FloorFile(path: path)
-        try file.publish()
-        var other = try Data(contentsOf: URL(fileURLWithPath: path))
-        other[0] ^= 1
-        for bytes in [Data("not floors".utf8), Data(repeating: 0x78, count: 640), other] {
-            try bytes.write(to: URL(fileURLWithPath: path))
-            #expect(throws: FloorFileError.foreign(path: path)) { try FloorFile.read(path) }
-        }
-        let isDirectory = FloorFileError.unreadable(IOError(directory.path, .isDirectory))
-        #expect(throws: isDirectory) { try FloorFile.read(directory.path) }
-    }
-
-    @Test("what finds no room in the file is kept in memory, and is stored when there is room")
-    func full() throws {
-        let path = directory.path + "/floors"
-        let file = try FloorFile(path: path, placeCountMax: 5)
-        let table = table(file)
-        try file.publish()
-        let keys = try (0..<6).map { _ in try enrolled() }
-        for key in keys { table.note(key, 7, now: 0) }
-        #expect(try FloorFile.read(path).count == 4)
-        #expect(table.makeRoom() != nil)
-        let held = Set(try FloorFile.read(path).map(\.keyID))
-        let others = keys.filter { !held.contains($0) }
-        for key in others {
-            #expect(table.floor(of: key, known: 0, asOf: 0, now: 1000)?.settled == 7)
-            table.note(key, 8, now: 1000)
-        }
-        // The others leave, and these get their places.
-        raise(table, in: registry, now: 1000)
-        raise(table, in: registry, now: 1000)
-        #expect(Set(try FloorFile.read(path).map(\.keyID)) == Set(others))
-        #expect(try FloorFile.read(path).allSatisfy { $0.counter == 8 })
-    }
-
-    @Test("a file that has not taken everything does not take the place of one that has")
-    func partial() throws {
-        let path = directory.path + "/floors"
-        let whole = try FloorFile(path: path)
-        let old = table(whole)
-        try whole.publish()
-        for _ in 0..<6 { old.note(generator.keyID(), 7, now: 0) }
-        let file = try FloorFile(path: path, placeCountMax: 5)
-        let next = table(file)
-        for (key, counter) in try FloorFile.read(path) { next.note(key, counter, now: 0) }
-        #expect(throws: IOError.self) { try file.publish() }
-        #expect(try FloorFile.read(path).count == 6)
-    }
-
     @Test("what was accepted is brought to the disk when there is anything")
     func sync() throws {
-        let table = table(try FloorFile(path: directory.path + "/floors"))
+        let table = table(beside: directory.path + "/floors")
         #expect(!table.takeUnsynced())
         table.note(generator.keyID(), 7, now: 0)
         #expect(table.takeUnsynced())

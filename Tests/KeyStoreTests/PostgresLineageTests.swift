@@ -59,8 +59,8 @@ final class PostgresLineageTests {
         case pool = "NOT LIKE"
     }
 
-    /// The session that listens is the one that reads changes.
-    private func end(_ sessions: Sessions, count: Int) throws {
+    /// Waits until the old server has so many; the one that listens is the one that reads changes.
+    private func waitFor(_ sessions: Sessions, count: Int) throws {
         let isThere = try isReached {
             try old.query(
                 """
@@ -69,6 +69,10 @@ final class PostgresLineageTests {
                 """) == "\(count)"
         }
         #expect(isThere)
+    }
+
+    private func end(_ sessions: Sessions, count: Int) throws {
+        try waitFor(sessions, count: count)
         try old.query(
             """
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -117,6 +121,7 @@ final class PostgresLineageTests {
         let record = generator.record()
         let registry = try registry(record)
         let recorder = ChangeRecorder(registry)
+        try waitFor(.listener, count: 1)
         let new = try promoteAnother()
         try end(.listener, count: 1)
         try waitForSession(at: new)
@@ -137,6 +142,8 @@ final class PostgresLineageTests {
         let record = generator.record()
         let registry = try registry(record)
         let recorder = ChangeRecorder(registry)
+        // Whatever connects later is led to the new one.
+        try waitFor(.pool, count: 2)
         let new = try promoteAnother()
         try end(.pool, count: 2)
         try waitForSession(at: new)
@@ -193,22 +200,95 @@ final class PostgresLineageTests {
         registry.close()
     }
 
-    @Test("of two primaries that are named the newer one is found, by gateways and by commands")
-    func bothNamed() throws {
-        let record = generator.record()
-        let new = try PostgresServer(following: old)
+    /// Both servers, the old one first.
+    private func configuration(also standby: PostgresServer) -> PostgresRegistryConfiguration {
         var named = configuration(port: old.port)
-        named.connection.hosts.append(.init(name: "127.0.0.1", port: new.port))
-        let registry = try PostgresRegistry(named)
-        #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
-        let recorder = ChangeRecorder(registry)
-        // Not before the standby has all that it is to go on from.
+        named.connection.hosts.append(.init(name: "127.0.0.1", port: standby.port))
+        return named
+    }
+
+    /// Not before the standby has all that it is to go on from.
+    private func waitForStandby() throws {
         let hasAll = try isReached {
             try old.query(
                 "SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()")
                 == "1"
         }
         #expect(hasAll)
+    }
+
+    @Test("a command knows which named servers did not tell whether they have taken over")
+    func unaskedServers() throws {
+        _ = try PostgresAdministration(configuration(port: old.port), createsIfMissing: true)
+        let new = try PostgresServer(following: old)
+        let named = configuration(also: new)
+        func unasked() throws -> [String] {
+            try PostgresAdministration(named).unaskedServers.map(\.address)
+        }
+        // A standby, a newer primary, and an old one have told.
+        #expect(try unasked() == [])
+        try new.promote()
+        #expect(try unasked() == [])
+        var turned = named
+        turned.connection.hosts.reverse()
+        #expect(try PostgresAdministration(turned).unaskedServers.isEmpty)
+        try new.terminate()
+        #expect(try unasked() == ["127.0.0.1:\(new.port)"])
+        // One that only lets nobody in has not told either.
+        try new.start()
+        var locked = named
+        locked.connection.user = "nobody"
+        try old.query("CREATE ROLE nobody LOGIN SUPERUSER")
+        #expect(
+            try PostgresAdministration(locked).unaskedServers.map(\.address)
+                == ["127.0.0.1:\(new.port)"])
+    }
+
+    @Test("a newer primary that cannot be used does not lead commands back to the old one")
+    func unusableNewPrimary() throws {
+        _ = try PostgresAdministration(configuration(port: old.port), createsIfMissing: true)
+        let new = try PostgresServer(following: old)
+        var named = configuration(also: new)
+        try new.promote()
+        try new.query("DROP SCHEMA sallyport CASCADE", database: fixture.database)
+        for _ in 0..<2 {
+            #expect(throws: StoreError("registry: there are no tables in schema sallyport")) {
+                _ = try PostgresAdministration(named)
+            }
+            named.connection.hosts.reverse()
+        }
+    }
+
+    @Test("a new primary is found although the old one has stopped answering")
+    func oldPrimaryHangs() throws {
+        let record = generator.record()
+        let new = try PostgresServer(following: old)
+        var named = configuration(also: new)
+        // Whoever waits for the old one waits for ever.
+        named.connection.connectTimeout = .seconds(1000)
+        let registry = try PostgresRegistry(named)
+        #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
+        let recorder = ChangeRecorder(registry)
+        try waitForStandby()
+        old.stop()
+        defer { old.resume() }
+        try new.promote()
+        let administration = try PostgresAdministration(configuration(port: new.port))
+        #expect(try administration.revoke([record.keyID]) == [.done])
+        #expect(recorder.waitForKey(record.keyID))
+        #expect(try find(record.keyID, in: registry)?.status == .revoked)
+        registry.close()
+    }
+
+    @Test("of two primaries that are named the newer one is found, by gateways and by commands")
+    func bothNamed() throws {
+        let record = generator.record()
+        let new = try PostgresServer(following: old)
+        let named = configuration(also: new)
+        let registry = try PostgresRegistry(named)
+        #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
+        let recorder = ChangeRecorder(registry)
+        try waitForStandby()
         try new.promote()
         #expect(try PostgresAdministration(named).revoke([record.keyID]) == [.done])
         let status = "SELECT status FROM sallyport.keys"

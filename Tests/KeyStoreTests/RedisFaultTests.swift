@@ -175,42 +175,6 @@ struct RedisFaultTests {
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
     }
 
-    @Test("heal a damaged state at the counter that found it, and accept no counter up to there")
-    func damagedState() throws {
-        let server = try RedisServer()
-        let bench = try RedisCounterBench(server)
-        #expect(try bench.verdict(bench.request(counter: 7, challenge: 1)) == .accepted)
-        let key = try server.command("KEYS", "*:counter")
-        var counter: UInt32 = 10
-        for rubbish in ["rubbish", "", String(repeating: "x", count: 131)] {
-            try server.command("SET", key, rubbish)
-            func request(_ counter: UInt32, floor: UInt32 = 0) -> CounterAdvance {
-                bench.request(
-                    counter: counter, window: 1024, challenge: 1_000_000 + UInt64(counter),
-                    floor: floor)
-            }
-            // Whether it was used cannot be known, nor whether one below it was.
-            #expect(try bench.verdict(request(counter)) == .stateHealed)
-            #expect(try bench.verdict(request(counter)) == .counterUsed)
-            #expect(try bench.verdict(request(counter - 1)) == .counterUsed)
-            #expect(try bench.verdict(request(counter + 2)) == .accepted)
-            #expect(try bench.verdict(request(counter + 1)) == .accepted)
-            counter += 10
-        }
-        // One that lies below the floor heals nothing.
-        try server.command("SET", key, "rubbish")
-        #expect(
-            try bench.verdict(bench.request(counter: 50, challenge: 3, floor: 60))
-                == .counterTooLow)
-        #expect(try server.command("GET", key) == "rubbish")
-        #expect(bench.worker.isConnected)
-        #expect(try bench.verdict(bench.request(key: 2, counter: 2, challenge: 2)) == .accepted)
-        // A state of another type counts as none, and is written over.
-        try server.command("DEL", key)
-        try server.command("LPUSH", key, "x")
-        #expect(try bench.verdict(bench.request(counter: 200, challenge: 2)) == .accepted)
-    }
-
     @Test("know what may have happened when the server dies under load, and come back")
     func killUnderLoad() throws {
         let server = try RedisServer()

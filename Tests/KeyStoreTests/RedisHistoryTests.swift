@@ -42,7 +42,7 @@ extension RedisHistoricStore {
         return notes.lossCount > 0
     }
 
-    func holds(_ keyID: KeyID) -> Bool { true }
+    func holds(_ keyID: KeyID) -> Bool { false }
 
     func restart(isClean: Bool, wallStep: Int64, now: Int64) {}
 
@@ -128,7 +128,7 @@ private final class SentinelHistoricStore: RedisHistoricStore {
         let verdict = try bench.verdict(request) ?? .unknown
         guard let old = lagging else { return verdict }
         lag.append(verdict)
-        guard lag.count(where: { $0 == .accepted }) >= 5 else { return verdict }
+        guard lag.count(where: { $0 == .accepted }) >= 3 else { return verdict }
         lagging = nil
         try old.kill()
         for replica in set.servers where replica !== old { replica.resume() }

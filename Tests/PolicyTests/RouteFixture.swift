@@ -6,7 +6,7 @@ func route(
     hosts: [String] = [], headers: [HeaderCondition] = [], upstream: Int? = 0,
     allowsWeaker: Bool = false
 ) -> Route {
-    var attest = AttestPolicy()
+    var attest = RoutePolicy()
     attest.mode = mode
     attest.rolloutPercent = rollout
     var route = Route(

@@ -36,6 +36,41 @@ struct AdminTests {
         #expect(upstream.requests.last?.target == "/metrics")
     }
 
+    @Test("admin.probes tells whether the gateway is alive and ready, and nothing else")
+    func probes() throws {
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+        let (first, second) = (FreePort.find(), FreePort.find())
+        configuration.probes = "127.0.0.1:\(first)"
+        let gateway = try GatewayProcess(configuration)
+        try gateway.waitForReadiness(200)
+        func check(_ port: UInt16) throws {
+            let client = try RawClient(port: port)
+            #expect(try client.exchange("GET", "/livez").bodyText == "ok\n")
+            #expect(try client.exchange("GET", "/readyz").bodyText == "ready\n")
+            for path in ["/", "/metrics", "/identity/jwks.json", "/nothing", "/api/x"] {
+                #expect(try client.exchange("GET", path).status == 404, "\(path)")
+            }
+            #expect(try client.exchange("POST", "/device-check/query").status == 404)
+            #expect(try gateway.admin("/metrics").status == 200)
+        }
+        try check(first)
+        configuration.probes = "127.0.0.1:\(second)"
+        #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
+        try check(second)
+        // The two change places: no connection may see what it may not.
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let swapped = text.replacing(":\(second)\"", with: ":OTHER\"")
+            .replacing(":\(gateway.adminPort),", with: ":\(second),")
+            .replacing(":OTHER\"", with: ":\(gateway.adminPort)\"")
+        let kept = try RawClient(port: gateway.adminPort)
+        #expect(try kept.exchange("GET", "/metrics").status == 200)
+        #expect(try gateway.reload(text: swapped)["event"]?.stringValue == "reloaded")
+        // The control thread hears of it as the workers do, by a message.
+        while try kept.exchange("GET", "/metrics").status == 200 {}
+        #expect(try kept.exchange("GET", "/metrics").status == 404)
+        #expect(try RawClient(port: second).exchange("GET", "/metrics").status == 200)
+    }
+
     @Test("metrics count by route, decision and reason")
     func metrics() throws {
         #expect(try client.request("GET", "/api/x").status == 200)

@@ -1,12 +1,13 @@
 import Foundation
 import GatewayTesting
 
-/// A gateway under callgrind, which counts the instructions of each exchange: the same work has the
-/// same count on every machine, whatever else that does.
+/// A gateway under callgrind, which counts the instructions and allocations of each exchange: the
+/// same work has the same count on every machine, whatever else that does.
 final class CountedGateway {
     let gateway: GatewayProcess
     private let directory: ScratchDirectory
     private var dumpCount = 0
+    private let isOneThread: Bool
 
     static let isInstalled =
         (try? ChildProcess.run("valgrind", ["--version"]))?.status == .exited(0)
@@ -15,43 +16,92 @@ final class CountedGateway {
     /// whenever it returns.
     private static let mark = "$s7Gateway8ExchangeC12recordAccess*"
 
-    init(_ configuration: GatewayConfiguration) throws {
+    /// The function that runs what is due, `EventLoop.Timer.fire`: a busy machine runs more of it
+    /// between two exchanges, so that it does not count.
+    private static let timer = "$s9EventLoop5TimerC4fireyyF"
+
+    /// What one exchange takes.
+    struct Cost {
+        var instructions = Int.max
+        /// Calls of Swift's allocator, by whichever of our functions.
+        var allocations = Int.max
+    }
+
+    /// If `isOneThread`, only the thread counts that ends the exchange: the others look after the
+    /// stores every now and then, and a busy machine lets them do so between two exchanges.
+    init(
+        _ configuration: GatewayConfiguration, directory files: ScratchDirectory? = nil,
+        isOneThread: Bool = false
+    ) throws {
+        self.isOneThread = isOneThread
         directory = try ScratchDirectory()
         gateway = try GatewayProcess(
-            configuration,
+            configuration, directory: try files ?? ScratchDirectory(),
             launcher: [
                 "valgrind", "--tool=callgrind", "--callgrind-out-file=\(directory.path)/out",
                 "--combine-dumps=no", "--dump-line=no", "--dump-after=\(Self.mark)",
+                "--separate-threads=\(isOneThread ? "yes" : "no")",
+                "--toggle-collect=\(Self.timer)", "--collect-atstart=yes",
             ])
         // What is done once is done now.
-        for _ in 0..<2 { _ = try count { _ = try gateway.exchange("GET", "/") } }
+        for _ in 0..<2 { _ = try cost { _ = try gateway.exchange("GET", "/") } }
     }
 
     /// Instructions from the end of the exchange before to that of the one which `send` makes.
     ///
-    /// Timers run meanwhile, now and then, so that the least of some tries is the exchange's own.
+    /// Tables of an exchange grow now and then, so that the least of some tries is what it needs.
     func count(tries: Int, _ send: () throws -> Void) throws -> Int {
         var least = Int.max
-        for _ in 0..<tries { least = min(least, try count(send)) }
+        for _ in 0..<tries { least = min(least, try cost(send).instructions) }
         return least
     }
 
-    private func count(_ send: () throws -> Void) throws -> Int {
+    /// What the exchange takes that `send` makes; not more than one.
+    func cost(_ send: () throws -> Void) throws -> Cost {
         try send()
         dumpCount += 1
-        let path = "\(directory.path)/out.\(dumpCount)"
         let limit = Date(timeIntervalSinceNow: 60)
         while Date() < limit {
             // The totals are the last thing to be written.
-            if let text = try? String(contentsOfFile: path, encoding: .utf8),
+            if let path = dumpPath(dumpCount),
+                let text = try? String(contentsOfFile: path, encoding: .utf8),
                 let line = text.split(separator: "\n").last(where: { $0.hasPrefix("totals: ") }),
                 let total = Int(line.dropFirst(8)), text.hasSuffix("\n")
             {
                 try FileManager.default.removeItem(atPath: path)
-                return total
+                return Cost(instructions: total, allocations: Self.allocations(in: text))
             }
             _ = poll(nil, 0, 5)
         }
-        throw RawSocketError("callgrind has not written \(path)")
+        throw RawSocketError("callgrind has not written its dump \(dumpCount)")
+    }
+
+    /// `out.7`, or `out.7-02` of the second thread.
+    private func dumpPath(_ number: Int) -> String? {
+        let name = "out.\(number)"
+        guard isOneThread else { return "\(directory.path)/\(name)" }
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+        return names.first { $0.hasPrefix(name + "-") }.map { "\(directory.path)/\($0)" }
+    }
+
+    /// A line `cfn=(3) name`, or `cfn=(3)` once the name was given, says whom the next line
+    /// `calls=` is about.
+    private static func allocations(in dump: String) -> Int {
+        var allocator: Set<Substring> = []
+        var isAllocation = false
+        var count = 0
+        for line in dump.split(separator: "\n") {
+            if line.hasPrefix("fn=") || line.hasPrefix("cfn=") {
+                let words = line.drop { $0 != "(" }.split(separator: " ", maxSplits: 1)
+                guard let number = words.first else { continue }
+                if words.count > 1, words[1].hasPrefix("swift_slowAlloc") {
+                    allocator.insert(number)
+                }
+                if line.hasPrefix("cfn=") { isAllocation = allocator.contains(number) }
+            } else if line.hasPrefix("calls="), isAllocation {
+                count += Int(line.dropFirst(6).prefix { $0 != " " }) ?? 0
+            }
+        }
+        return count
     }
 }

@@ -39,7 +39,7 @@ struct DoctorSecretTests {
         #expect(!good.hasFailed, "\(good.lines)")
         for key in ["ABC123DEFG", "BCD234EFGH"] {
             for place in ["receipts (production)", "DeviceCheck (production)"] {
-                #expect(good.lines.contains("ok    apple key \(key), \(place): Apple takes it"))
+                #expect(good.lines.contains("ok    apple key \(key), \(place): Apple accepts it"))
             }
         }
         let asked = try apple.requests
@@ -50,10 +50,10 @@ struct DoctorSecretTests {
         #expect(revoked.hasFailed)
         #expect(
             revoked.lines.filter { $0.hasPrefix("FAIL") } == [
-                "FAIL  apple key BCD234EFGH, receipts (production): "
-                    + "Apple does not take our key (401)",
-                "FAIL  apple key BCD234EFGH, DeviceCheck (production): "
-                    + "Apple does not take our key (401)",
+                "FAIL  apple key BCD234EFGH, receipts (production): Apple does not accept our "
+                    + "key (401)",
+                "FAIL  apple key BCD234EFGH, DeviceCheck (production): Apple does not accept our "
+                    + "key (401)",
             ], "\(revoked.lines)")
     }
 

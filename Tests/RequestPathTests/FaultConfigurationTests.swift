@@ -42,7 +42,8 @@ struct FaultConfigurationTests {
             let outcome = try BuiltProgram.run([command, "-c", path])
             #expect(outcome.status == .exited(78))
             let lines = outcome.standardError.split(separator: "\n")
-            #expect(lines.allSatisfy { $0.hasPrefix(path + ":") })
+            // Below each error stand its line and a caret.
+            #expect(lines.allSatisfy { $0.hasPrefix(path + ":") || $0.hasPrefix("  ") })
             for place in [":5:1:", ":11:15:", ":12:21:"] {
                 #expect(lines.contains { $0.hasPrefix(path + place) }, "\(outcome.standardError)")
             }

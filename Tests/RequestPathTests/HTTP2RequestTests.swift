@@ -39,7 +39,7 @@ struct HTTP2RequestTests {
         #expect(answer.bodyText == "hello\n")
         #expect(
             answer.fields.map(\.name).sorted() == [
-                ":status", "content-length", "date", "via", "x-up",
+                ":status", "content-length", "date", "via", "x-request-id", "x-up",
             ])
         let seen = try #require(upstream.requests.first).message
         #expect(seen.startLine == "GET /a%41?q HTTP/1.1")

@@ -30,6 +30,46 @@ struct LifecycleTests {
         #expect(gateway.alarms.isEmpty)
     }
 
+    @Test("SIGTERM with timeouts.drain_delay: everything is served, and only /readyz says no")
+    func drainDelay() throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.more = ["timeouts: { drain_delay: 1h }"]
+        let gateway = try GatewayProcess(configuration)
+        let kept = try gateway.connect()
+        try gateway.waitForReadiness(200)
+        gateway.current.terminate()
+        try gateway.waitForEvent("stopping")
+        let unready = try gateway.admin("/readyz")
+        #expect(unready.status == 503)
+        #expect(unready.bodyText == "draining\n")
+        #expect(try gateway.admin("/livez").status == 200)
+        for _ in 0..<3 {
+            let answer = try kept.exchange("GET", "/")
+            #expect(answer.status == 200)
+            #expect(answer["Connection"] == nil)
+            #expect(try gateway.exchange("GET", "/").status == 200)
+        }
+        #expect(try gateway.reload(configuration)["event"]?.stringValue == "reload_failed")
+        // Whoever says it twice does not want to wait.
+        gateway.current.terminate()
+        try gateway.waitForEvent("draining")
+        #expect(try kept.receiveToEnd().isEmpty)
+        #expect(try gateway.current.waitForExit() == .exited(0))
+        #expect(gateway.alarms.isEmpty)
+    }
+
+    @Test("SIGTERM: the drain begins when timeouts.drain_delay is over")
+    func shortDrainDelay() throws {
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.more = ["timeouts: { drain_delay: 10ms }"]
+        let gateway = try GatewayProcess(configuration)
+        #expect(try gateway.terminate() == .exited(0))
+        let events = gateway.current.lines(on: .standardError).compactMap { line in
+            try? JSONValue.parse(line)["event"]?.stringValue
+        }
+        #expect(events.suffix(3) == ["stopping", "draining", "stopped"])
+    }
+
     @Test("SIGTERM: the drain ends by its timeout")
     func drainTimeout() throws {
         let gate = Gate()

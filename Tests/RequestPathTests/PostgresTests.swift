@@ -94,6 +94,39 @@ struct PostgresTests {
         }
     }
 
+    @Test("keys changes what it can while a named server is away, and ends with exit code 3")
+    func namedServerAway() throws {
+        let primary = try PostgresServer()
+        let standby = try PostgresServer(following: primary)
+        let site = try Self.site(primary)
+        let one = ":\(primary.port)/"
+        site.configuration.registry = try #require(site.configuration.registry)
+            .replacing(one, with: ":\(primary.port),127.0.0.1:\(standby.port)/")
+        let gateway = try site.start()
+        let path = gateway.configurationPath
+        let devices = try (0..<3).map { _ in try site.enrolledDevice(at: gateway) }
+        let met = try keys(path, ["revoke", devices[0].keyID.base64])
+        #expect(!met.standardError.contains("may be"))
+        try standby.terminate()
+        for (action, device) in [("revoke", devices[1]), ("erase", devices[2])] {
+            let outcome = try keys(path, [action, device.keyID.base64], expecting: 3)
+            #expect(outcome.standardOutput.contains("\(action)d"))
+            #expect(outcome.standardError.contains("127.0.0.1:\(standby.port)"))
+            #expect(outcome.standardError.contains("may be lost"))
+        }
+        // A look changes nothing, and so is only warned of.
+        let listed = try keys(path, ["show", devices[1].keyID.base64])
+        #expect(listed.standardOutput.contains("revoked"))
+        #expect(listed.standardError.contains("may be old"))
+        // What is wrong by itself stays the failure that it is.
+        let unknown = try site.device().keyID
+        _ = try keys(path, ["revoke", unknown.base64], expecting: 1)
+        try standby.start()
+        let again = try keys(path, ["revoke", devices[1].keyID.base64])
+        #expect(again.standardOutput.contains("was not active"))
+        #expect(!again.standardError.contains("may be"))
+    }
+
     @Test("while PostgreSQL is down cached keys go on, others get 503, and it all comes back")
     func outage() throws {
         let server = try PostgresServer()

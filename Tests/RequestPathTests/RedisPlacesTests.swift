@@ -186,7 +186,7 @@ struct RedisPlacesTests {
             #expect(event["level"]?.stringValue == "warning")
             let prefix = String(client.device.keyID.base64.prefix(8))
             #expect(event["message"]?.stringValue?.contains(prefix) == false)
-            #expect(try gateway.metric("sallyport_counter_conflicts_total") == 1)
+            #expect(try gateway.metric("sallyport_key_conflicts_total") == 1)
             // What is only late is no such thing.
             client.device.counter = 0
             client.device.counter += 1

@@ -132,6 +132,24 @@ struct ReplayDurableTests {
         #expect(site.seenBodies.values.allSatisfy { $0 == 1 })
     }
 
+    @Test(
+        "do not accept a counter below one that a route with challenges has just accepted",
+        arguments: ["strict", "window"], [false, true])
+    func belowChallenged(route: String, isRedis: Bool) throws {
+        guard !isRedis || RedisServer.isInstalled else { return }
+        let redis = isRedis ? try RedisServer() : nil
+        let site = try redis.map { try FaultSite(redis: $0) } ?? FaultSite()
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        device.counter = 4
+        let withheld = try device.call("durable")
+        device.counter = 9
+        #expect(try device.call(route, at: gateway).exchange(with: gateway).verdict == "200")
+        #expect(try withheld.exchange(with: gateway).verdict == "401 assertion_replayed")
+        #expect(try device.call("durable").exchange(with: gateway).verdict == "200")
+        #expect(site.seenBodies.values.allSatisfy { $0 == 1 })
+    }
+
     @Test("keep counting where a route asks for challenges and for the registry's counter")
     func both() throws {
         let site = try FaultSite()

@@ -167,6 +167,49 @@ struct RestartTests {
         #expect(try next.exchange(with: gateway).verdict == "200")
     }
 
+    @Test(
+        "killed together with Redis' memory accepts no counter from before",
+        .enabled(if: RedisServer.isInstalled))
+    func killedWithRedis() throws {
+        let redis = try RedisServer()
+        let site = try FaultSite(redis: redis)
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        try acceptFour(device, gateway)
+        try gateway.kill()
+        try redis.command("FLUSHALL")
+        try gateway.start()
+        try refuseFour(device, gateway)
+        let next = try device.call("strict", at: gateway)
+        #expect(try next.exchange(with: gateway).verdict == "200")
+    }
+
+    @Test("accepts no counter from before a copy of its registry that is put in place")
+    func backedUp() throws {
+        let site = try FaultSite()
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        try acceptFour(device, gateway)
+        try gateway.kill()
+        try gateway.start()
+        let copy = site.directory.path(of: "copy.db")
+        let backup = try BuiltProgram.run(
+            ["keys", "backup", "-c", gateway.configurationPath, copy])
+        #expect(backup.status == .exited(0), "\(backup.standardError)")
+        try gateway.terminate()
+        // As on another machine.
+        let files = FileManager.default
+        for name in try files.contentsOfDirectory(atPath: site.directory.path)
+        where name.hasPrefix("registry.db") {
+            try files.removeItem(atPath: site.directory.path(of: name))
+        }
+        try files.moveItem(atPath: copy, toPath: site.directory.path(of: "registry.db"))
+        try gateway.start()
+        try refuseFour(device, gateway)
+        let next = try device.call("strict", at: gateway)
+        #expect(try next.exchange(with: gateway).verdict == "200")
+    }
+
     /// What may lie where a gateway expects its floors.
     private enum Stranger: CaseIterable {
         case garbage, otherVersion, directory, loop
@@ -194,7 +237,7 @@ struct RestartTests {
         let gateway = try site.start()
         let device = try site.enrolledDevice(at: gateway)
         try gateway.kill()
-        let path = site.directory.path(of: "registry.db.floors")
+        let path = try #require(try Self.floorPaths(site).first)
         try stranger.take(path)
         try gateway.start()
         try gateway.waitForEvent("floors_unread")
@@ -210,6 +253,11 @@ struct RestartTests {
         #expect(try again.exchange(with: gateway).verdict == "401 assertion_replayed")
     }
 
+    private static func floorPaths(_ site: FaultSite) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: site.directory.path)
+            .filter { $0.contains(".floors-") }.map { site.directory.path(of: $0) }
+    }
+
     @Test("starts where it cannot keep its floors, says so, and leaves the old ones as they are")
     func unkeptFloors() throws {
         let site = try FaultSite()
@@ -217,16 +265,29 @@ struct RestartTests {
         let device = try site.enrolledDevice(at: gateway)
         let first = try device.call("strict", at: gateway)
         #expect(try first.exchange(with: gateway).verdict == "200")
-        let path = site.directory.path(of: "registry.db.floors")
-        try FileManager.default.createDirectory(
-            atPath: path + ".new", withIntermediateDirectories: false)
+        try gateway.kill()
+        // Short enough for the names of files that are there, too long for the one of a new file.
+        let long = String(repeating: "r", count: 228)
+        let files = FileManager.default
+        for name in try files.contentsOfDirectory(atPath: site.directory.path)
+        where name.hasPrefix("registry.db") {
+            try files.moveItem(
+                atPath: site.directory.path(of: name),
+                toPath: site.directory.path(of: long + name.dropFirst("registry.db".count)))
+        }
+        let own = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let moved = own.replacingOccurrences(of: "/registry.db", with: "/" + long)
+        try moved.write(toFile: gateway.configurationPath, atomically: true, encoding: .utf8)
+        let old = try Self.floorPaths(site)
+        #expect(old.count == 1)
         for _ in 0..<2 {
-            try gateway.kill()
             try gateway.start()
             try gateway.waitForEvent("floors_unkept")
             device.counter = 0
             let again = try device.call("strict", at: gateway)
             #expect(try again.exchange(with: gateway).verdict == "401 assertion_replayed")
+            try gateway.kill()
+            #expect(try Self.floorPaths(site) == old)
         }
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 @Suite("What stops a start", .enabled(if: BuiltProgram.isBuilt))
@@ -54,10 +55,10 @@ struct StartRequirementTests {
         }
         for setting in ["registry", "log.access", "limits.temporary_directory"] {
             #expect(
-                check.standardError.contains("warning: \(setting): no file can be made"),
+                check.standardError.contains("warning: \(setting): cannot create a file"),
                 "\(check.standardError)")
             #expect(
-                doctor.standardOutput.contains("FAIL  \(setting): no file can be made"),
+                doctor.standardOutput.contains("FAIL  \(setting): cannot create a file"),
                 "\(doctor.standardOutput)")
         }
         #expect(check.status == .exited(0))
@@ -81,5 +82,130 @@ struct StartRequirementTests {
         }
         #expect(try warnings(0o644))
         #expect(try !warnings(0o640))
+        // By a header, too.
+        for (value, isSecret) in [("opensesame-opensesame", true), ("Bearer-of-{key_id}", false)] {
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+            let (check, _) = try outcomes {
+                $0.routes[0].more = ["request_headers: { set: { X-Api-Key: \"\(value)\" } }"]
+            }
+            #expect(check.standardError.contains("holds a password in clear text") == isSecret)
+        }
+    }
+
+    @Test("check and doctor find a log without its database, and a directory for no further file")
+    func registryPlaces() throws {
+        try directory.write("log", to: "registry.db-wal")
+        let stray = try outcomes { _ in }
+        #expect(stray.check.standardError.contains("registry.db-wal is there without its database"))
+        #expect(stray.doctor.standardOutput.contains("FAIL  registry: "))
+        #expect(stray.doctor.status == .exited(1))
+        try FileManager.default.removeItem(atPath: directory.path(of: "registry.db-wal"))
+        let lock = directory.path(of: "registry.db.lock")
+        try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+        #expect(
+            try outcomes { _ in }.doctor.standardOutput.contains(
+                "FAIL  registry: \(lock) is a directory"))
+        try FileManager.default.removeItem(atPath: lock)
+        let path = directory.path(of: "closed")
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        try directory.write("", to: "closed/registry.db")
+        for (name, mode) in [("closed/registry.db", 0o666), ("closed", 0o555), ("", 0o755)] {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: mode], ofItemAtPath: directory.path(of: name))
+        }
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.registryPath = path + "/registry.db"
+        configuration.extraRootPaths = []
+        let file = try directory.write(
+            configuration.text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
+            to: "closed.yaml")
+        // To root every directory is open.
+        let launcher =
+            geteuid() == 0
+            ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+        let words = launcher + [BuiltProgram.sallyport, "check", "-c", file]
+        let check = try ChildProcess.run(words[0], Array(words.dropFirst()))
+        #expect(
+            check.standardError.contains("warning: registry: cannot create a file in \(path)/"),
+            "\(check.standardError)")
+    }
+
+    @Test("doctor finds an address that another program has, and one that this machine has not")
+    func addresses() throws {
+        let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
+        let free = FreePort.find()
+        let (check, doctor) = try outcomes {
+            $0.binds = [
+                "127.0.0.1:\(upstream.port)", "127.0.0.1:\(gateway.port)",
+                "127.0.0.1:\(free)", "192.0.2.1:\(free)",
+            ]
+            $0.listenerMore = ["trusted_proxies: [127.0.0.1]"]
+        }
+        #expect(check.status == .exited(0))
+        let lines = doctor.standardOutput.split(separator: "\n").map(String.init)
+        let process = ProcessInfo.processInfo.processIdentifier
+        #expect(
+            lines.contains {
+                $0.hasPrefix(
+                    "FAIL  address 127.0.0.1:\(upstream.port): address already in use by ")
+                    && $0.hasSuffix("process \(process)")
+            }, "\(lines)")
+        #expect(
+            lines.contains(
+                "ok    address 127.0.0.1:\(gateway.port): in use by sallyport, process "
+                    + "\(gateway.current.processID)"), "\(lines)")
+        #expect(lines.contains("ok    address 127.0.0.1:\(free): free"))
+        #expect(
+            lines.contains("FAIL  address 192.0.2.1:\(free): cannot assign requested address"),
+            "\(lines)")
+        #expect(doctor.status == .exited(1))
+    }
+
+    @Test("check shows the line of an error, names a missing file once, and speaks JSON")
+    func report() throws {
+        let text = """
+            listeners: [{ bind: 19600 }]
+            registry: { sqlite: registry.db }
+            trust: { extra_roots: [none.pem] }
+            upstreams: { api: { servers: ["127.0.0.1:1"] } }
+            routes: [{ name: a, path: /*, upstream: api, attest: { mode: "off" } }]
+
+            """
+        let path = try directory.write(text, to: "bad.yaml")
+        let check = try BuiltProgram.run(["check", "-c", path])
+        #expect(check.status == .exited(78))
+        let lines = check.standardError.split(separator: "\n").map(String.init)
+        #expect(lines.count == 6)
+        #expect(lines[0].hasPrefix("\(path):1:21: listeners[0].bind: \"19600\" is a port"))
+        #expect(lines[1] == "  1 | listeners: [{ bind: 19600 }]")
+        #expect(lines[2] == "    |                     ^")
+        #expect(
+            lines[3] == "\(path):3:24: trust.extra_roots[0]: \"\(directory.path)/none.pem\" cannot "
+                + "be read: no such file or directory")
+        let json = try BuiltProgram.run(["check", "-c", path, "--format", "json"])
+        #expect(json.status == .exited(78))
+        #expect(json.standardError.isEmpty)
+        let report = try JSONValue.parse(json.standardOutput)
+        #expect(report["valid"]?.boolValue == false)
+        #expect(report["file"]?.stringValue == path)
+        let errors = report["errors"]?.arrayValue ?? []
+        #expect(errors.map { $0["line"]?.integerValue } == [1, 3])
+        #expect(errors.map { $0["column"]?.integerValue } == [21, 24])
+        #expect(errors.allSatisfy { $0["message"]?.stringValue?.isEmpty == false })
+        let missing = try BuiltProgram.run(["check", "-c", "/none.yaml"])
+        #expect(missing.standardError == "/none.yaml: cannot be read: no such file or directory\n")
+        #expect(
+            try BuiltProgram.run(["check", "-c", path, "--format", "xml"]).status == .exited(2))
+        try directory.write(
+            text.replacing("19600", with: "'127.0.0.1:1'").replacing("[none.pem]", with: "[]"),
+            to: "bad.yaml")
+        let good = try BuiltProgram.run(["check", "-c", path, "--format", "json"])
+        #expect(good.status == .exited(0))
+        let found = try JSONValue.parse(good.standardOutput)
+        #expect(found["valid"]?.boolValue == true)
+        #expect(found["errors"]?.arrayValue == [])
+        let warnings = found["warnings"]?.arrayValue?.compactMap { $0["message"]?.stringValue }
+        #expect(warnings == ["routes: every route has attest mode off: nothing is protected"])
     }
 }

@@ -2,6 +2,7 @@ import AppAttest
 import AppAttestTesting
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 /// A disk without room. It is a small tmpfs in a mount namespace of the gateway's own, so that it
@@ -21,7 +22,6 @@ struct StoreDiskTests {
         var known = try (0..<3).map { _ in try site.enrolledDevice(at: gateway) }
 
         try disk.fill(of: gateway)
-        let durable = try known[0].call("durable")
         var stranger = try site.device()
         var refusals = 0
         for _ in 0..<40 {
@@ -42,6 +42,7 @@ struct StoreDiskTests {
             let answer = try device.call("window", at: gateway).exchange(with: gateway)
             #expect(answer.status == 200, "reading goes on: \(answer.verdict)")
         }
+        let durable = try known[0].call("durable")
         let verdict = try durable.exchange(with: gateway).verdict
         #expect(verdict == "503 store_unavailable" || verdict == "200")
         #expect(try gateway.exchange("GET", "/open/x").status == 200)
@@ -118,7 +119,7 @@ struct StoreDiskTests {
         #expect(gateway.isUnharmed)
     }
 
-    @Test("goes on serving when its access log has no room")
+    @Test("goes on serving when its access log has no room, counts the lines, and tears none")
     func log() throws {
         let site = try FaultSite()
         let disk = try SmallDisk(kibibytes: 64, in: site.directory)
@@ -126,9 +127,23 @@ struct StoreDiskTests {
         let gateway = try GatewayProcess(
             site.configuration, directory: site.directory, launcher: disk.launcher)
         let client = try gateway.connect()
-        for _ in 0..<400 { #expect(try client.exchange("GET", "/open/x").status == 200) }
+        for _ in 0..<50 { #expect(try client.exchange("GET", "/open/x").status == 200) }
         try disk.fill(of: gateway)
         for _ in 0..<50 { #expect(try client.exchange("GET", "/open/x").status == 200) }
+        let lostCount = try gateway.poll { _ in
+            let count = try gateway.metric(#"sallyport_log_lines_dropped_total{log="access"}"#)
+            return count.flatMap { $0 > 0 ? $0 : nil }
+        }
+        #expect(lostCount <= 100)
+        try disk.free(of: gateway)
+        #expect(try client.exchange("GET", "/open/last").status == 200)
+        let text = try gateway.poll { _ in
+            let text = try disk.text(of: gateway, "access.log")
+            return text.contains("/open/last") ? text : nil
+        }
+        for line in text.split(separator: "\n") {
+            #expect(try JSONValue.parse(String(line))["path"] != nil)
+        }
         #expect(gateway.isUnharmed)
         #expect(try gateway.terminate() == .exited(0))
     }
@@ -185,6 +200,10 @@ struct SmallDisk {
         defer { close(descriptor) }
         let page = [UInt8](repeating: 0, count: 4096)
         while write(descriptor, page, page.count) > 0 {}
+    }
+
+    func text(of gateway: GatewayProcess, _ name: String) throws -> String {
+        try String(contentsOfFile: outsidePath(of: gateway) + "/" + name, encoding: .utf8)
     }
 
     func free(of gateway: GatewayProcess) throws {

@@ -165,7 +165,7 @@ struct TrustPolicyTests {
         #expect(try gateway.metric("sallyport_developer_token_requests_total") == 1)
         #expect(try gateway.metric("sallyport_developer_token_routes") == 1)
         let doctor = try BuiltProgram.run(["doctor", "-c", path]).standardOutput
-        #expect(doctor.contains("warn  developer tokens: taken by api"))
+        #expect(doctor.contains("warn  developer tokens: accepted by api"))
         for words in [
             ["--name", "ci", "--ttl", "721h"], ["--name", "ci", "--ttl", "0s"],
             ["--name", "a b", "--ttl", "1h"], ["--name", "ci", "--ttl", "1h", "--routes", "rest"],
@@ -213,6 +213,6 @@ struct TrustPolicyTests {
         let printed = try BuiltProgram.run(["check", "-c", path, "--print"]).standardOutput
         #expect(printed.contains("      on_lower_tier:\n        limit: slow\n"))
         let checked = try BuiltProgram.run(["check", "-c", path])
-        #expect(checked.standardError.contains("on_missing: pass lets whoever sends no proof"))
+        #expect(checked.standardError.contains("on_missing: pass lets anyone who sends no proof"))
     }
 }

@@ -193,7 +193,9 @@ struct UpgradeTests {
         #expect(try busy.receive().status == 200)
         #expect(try waiting.receive().bodyText == "new")
         try gateway.current.waitForLine(
-            on: .standardError, from: index, containing: "no such file or directory; serving on")
+            on: .standardError, from: index,
+            containing: "no such file or directory; still "
+                + "serving")
         try waitUntilOneResolves(gateway)
         #expect(try gateway.terminate() == .exited(0))
         #expect(!FileManager.default.fileExists(atPath: socket))

@@ -89,10 +89,8 @@ struct AppleSettingsTests {
         let warnings = try configuration().warnings(Self.everyKey)
         #expect(
             warnings == [
-                "12:23: apple.hosts.attestation_data: NOT APPLE'S: its answers are believed all "
-                    + "the same",
-                "13:19: apple.hosts.device_check: NOT APPLE'S: its answers are believed all the "
-                    + "same",
+                "12:23: apple.hosts.attestation_data: NOT APPLE'S, yet its answers are believed",
+                "13:19: apple.hosts.device_check: NOT APPLE'S, yet its answers are believed",
             ])
     }
 
@@ -207,9 +205,9 @@ struct AppleSettingsTests {
                 "9:7: apple.keys[6]: required key \"key_id\" is missing",
                 "9:22: unknown key \"team\" in apple.keys[6]: did you mean \"team_id\"?",
                 "10:18: apple.authorization: \"basic\" is not one of bare, bearer",
-                "11:10: apple.proxy: is none of environment, off and a URL: write http://host:port "
-                    + "(or https, socks5, socks5h), with user:password@ before the host where it "
-                    + "is needed",
+                "11:10: apple.proxy: is neither environment, off, nor a URL: write "
+                    + "http://host:port (or https, socks5, socks5h), with user:password@ before "
+                    + "the host if it needs them",
                 "12:7: apple.ca: \"/word\": holds no PEM certificate",
                 "13:20: apple.connect_timeout: \"2m\" is outside 100ms to 1m: requests wait for it",
                 "14:12: apple.timeout: \"5\" has no unit: write 5s (units: ms, s, m, h, d)",
@@ -285,8 +283,8 @@ struct AppleSettingsTests {
                 "6:18: device_check.in_flight_max: \"0\" is outside 1 to 10000: each waiting "
                     + "request holds memory",
                 "7:17: device_check.token_memory: \"25h\" is outside 1m to 1d: Apple forgets "
-                    + "tokens, too",
-                "8:9: device_check.bits: both bits would be meant by one name",
+                    + "tokens too",
+                "8:9: device_check.bits: one name would mean both bits",
                 "8:35: unknown key \"bit2\" in device_check.bits: did you mean \"bit0\"?",
                 "9:22: device_check.admin_secret_file: \"/word\" holds a secret of 7 bytes: 16 are "
                     + "needed",
@@ -295,13 +293,13 @@ struct AppleSettingsTests {
             ])
         #expect(
             try configuration().problems("device_check: {}")
-                == ["1:15: device_check: needs apple: Apple is asked about devices"])
+                == ["1:15: device_check: needs apple, by which Apple is asked about devices"])
         #expect(
             try configuration().problems(
                 "routes: [{ name: a, path: /a, upstream: api, "
                     + "attest: { mode: enforce, accept: [device_check] } }]") == [
                     "1:62: routes[0].attest.accept: device_check needs the sections apple and "
-                        + "device_check: nobody could be asked"
+                        + "device_check, without which Apple cannot be asked"
                 ])
     }
 
@@ -392,7 +390,7 @@ struct AppleSettingsTests {
                 "9:47: signals.keys_per_device_bit.bits.banned.action: \"refuse\" is not one of "
                     + "observe, deny",
                 "10:26: signals.keys_per_device_bit.bits.trial_used.max: \"1000001\" is outside 0 "
-                    + "to 1000000: more than so many raise the signal",
+                    + "to 1000000: only higher counts raise the signal",
                 "10:52: signals.keys_per_device_bit.bits.trial_used.action.limit: no rate limit is "
                     + "named \"nobody\"; known: attestation, challenge",
                 "11:5: unknown key \"other\" in signals.keys_per_device_bit; known: token, bits",
@@ -400,8 +398,8 @@ struct AppleSettingsTests {
         #expect(
             try configuration().problems("signals: { keys_per_device_bit: {} }")
                 == [
-                    "1:33: signals.keys_per_device_bit: needs device_check: Apple is asked about "
-                        + "devices"
+                    "1:33: signals.keys_per_device_bit: needs device_check, by which Apple is "
+                        + "asked about devices"
                 ])
     }
 }

@@ -331,8 +331,8 @@ struct Configuration {
                 every: 31d
                 while_success: 1%
                 guard: { window: 7d }
-        admin: { bind: localhost:9464 }
-        log: { access: off, events: ./events.log, keys: off }
+        admin: { bind: localhost:9464, probes: { bind: '[::]:9465' } }
+        log: { access: off, events: ./events.log, keys: off, format: text, sample: 10% }
         limits:
           connections: 1
           connections_per_address: 100
@@ -346,7 +346,6 @@ struct Configuration {
           response_head: 1KiB
           response_buffer: 4KiB
           requests_per_connection: 1
-          assertion: 64KiB
           client_data: 256B
           registry_queue: 1
           body_rate_min: 1KiB/s
@@ -355,15 +354,8 @@ struct Configuration {
             concurrent_streams: 10000
             stream_window: 64KiB
             connection_window: 16MiB
-            continuations: 0
             resets: 1
             pings: 2
-            settings: 3
-            priorities: 4
-            empty_data: 5
-            window_updates: 6
-            unknown_frames: 7
-            unsent_acks: 8
         timeouts:
           request_head: 100ms
           request_body: 10m
@@ -372,6 +364,7 @@ struct Configuration {
           send: 61s
           registry: 1m
           http2_settings: 5m
+          drain_delay: 1s
           drain: 0s
           tunnel_drain: 1h
           response_grace: 2s

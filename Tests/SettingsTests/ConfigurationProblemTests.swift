@@ -90,6 +90,19 @@ struct ConfigurationProblemTests {
         #expect(Configuration().loader.load(text: text, fileName: "f").problems == [problem])
     }
 
+    @Test(
+        "says what to quote that YAML takes for something else",
+        arguments: ["*.example.com", "&x.example.com", "@x", "`x`", "%x"])
+    func unquoted(text: String) {
+        for line in ["    hosts: [\(text)]", "    hosts:\n      - \(text)"] {
+            let problems = Configuration().problems("routes:\n  - name: a\n\(line)")
+            #expect(problems.count == 1)
+            #expect(
+                problems[0].hasSuffix("; quote a value that begins with \(text.prefix(1))"),
+                "\(problems)")
+        }
+    }
+
     @Test("names a file that cannot be read, without a line")
     func unreadable() {
         let problems = Configuration().loader.load(path: "/etc/absent.yaml").problems
@@ -170,6 +183,34 @@ struct WarningTests {
             ])
     }
 
+    @Test("tell of plain HTTP where other machines send it, unless TLS ends before it")
+    func plain() throws {
+        func warns(_ bind: String, _ more: String = "") throws -> Bool {
+            let warnings = try Configuration().warnings(
+                "listeners: [{ bind: '\(bind)'\(more) }]")
+            #expect(warnings.count < 2)
+            return warnings.contains {
+                $0 == "1:21: listeners[0].bind: \(bind) takes plain HTTP from any machine that "
+                    + "reaches it: give it tls, or name in trusted_proxies or proxy_protocol "
+                    + "whoever ends TLS before it"
+            }
+        }
+        for bind in [
+            "0.0.0.0:80", "[::]:80", "203.0.113.7:80", "172.32.0.1:80", "[2001:db8::1]:80",
+            "api.example.com:80",
+        ] {
+            #expect(try warns(bind), "\(bind)")
+            #expect(try !warns(bind, ", trusted_proxies: [192.0.2.1]"))
+            #expect(try !warns(bind, ", proxy_protocol: { from: [192.0.2.1] }"))
+            #expect(try !warns(bind, ", redirect: { to: 'https://{host}{target}' }"))
+        }
+        for bind in [
+            "127.0.0.1:80", "localhost:80", "10.1.2.3:80", "172.31.255.1:80", "192.168.0.1:80",
+            "100.64.1.1:80", "169.254.0.1:80", "[fd00::1]:80", "[fe80::1]:80", "[::1]:80",
+            "unix:/run/s",
+        ] { #expect(try !warns(bind), "\(bind)") }
+    }
+
     @Test("a path that the gateway answers itself is a route's where it does not")
     func ownPaths() throws {
         func problems(accept: String) -> [String] {
@@ -210,8 +251,8 @@ struct WarningTests {
                 attest: { mode: enforce, rollout: { start: 30% } }
             """
         let developer =
-            "routes[0].attest.accept: developer lets in whoever has a developer token, which "
-            + "proves nothing of an app: not in production"
+            "routes[0].attest.accept: developer lets in anyone with a developer token, which "
+            + "proves nothing about an app: not in production"
         #expect(try Configuration().warnings(routes) == ["5:38: " + developer])
         for (attesting, isEnough) in [
             ("30%", false), ("{ share: 30% }", false), ("{ start: 30% }", false), ("100%", true),
@@ -221,9 +262,8 @@ struct WarningTests {
             #expect(warnings.contains("6:38: " + developer))
             let others = warnings.filter { !$0.hasSuffix(developer) }
             let shutOut = [
-                "6:21: routes[0].attest.mode: enforce refuses more than "
-                    + "endpoints.attest_rollout lets attest: the others have nothing to prove "
-                    + "themselves by"
+                "6:21: routes[0].attest.mode: enforce refuses more than endpoints.attest_rollout "
+                    + "lets attest: the others could prove nothing"
             ]
             #expect(others == (isEnough ? [] : shutOut), "\(attesting)")
         }
@@ -282,12 +322,14 @@ struct WarningTests {
                     upstream: api
                     attest: { mode: enforce, on_missing: pass, min_tier: attested }
                 """) == [
-                    "5:13: routes[0].attest: on_invalid lets requests with any nonsense for a "
-                        + "proof pass, and on_missing refuses those with none",
-                    "9:13: routes[1].attest: on_missing: pass lets whoever sends no proof around "
-                        + "min_tier, apps, environments, categories, min_bundle_version and risk",
-                    "13:13: routes[2].attest: on_missing: pass lets whoever sends no proof around "
-                        + "min_tier, apps, environments, categories, min_bundle_version and risk",
+                    "5:13: routes[0].attest: on_invalid lets any nonsense pass as a proof, while "
+                        + "on_missing refuses requests with none",
+                    "9:13: routes[1].attest: on_missing: pass lets anyone who sends no proof get "
+                        + "around min_tier, apps, environments, categories, min_bundle_version "
+                        + "and risk",
+                    "13:13: routes[2].attest: on_missing: pass lets anyone who sends no proof "
+                        + "get around min_tier, apps, environments, categories, "
+                        + "min_bundle_version and risk",
                 ])
         #expect(try Configuration().warnings("admin: { bind: localhost:1 }").isEmpty)
         #expect(try Configuration().warnings("admin: { bind: unix:/run/s }").isEmpty)

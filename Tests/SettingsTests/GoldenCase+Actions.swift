@@ -113,7 +113,8 @@ extension GoldenCase {
             """#,
             expects: #"""
                 6:16: routes[0].request_headers.remove[0]: "Host" is what upstream_host is for
-                6:22: routes[0].request_headers.remove[1]: "X_Attest_Key" is the gateway's own word
+                6:22: routes[0].request_headers.remove[1]: "X_Attest_Key" is reserved for \#
+                the gateway
                 6:36: routes[0].request_headers.remove[2]: "a b" is not a header name (RFC 9110 \#
                 section 5.1)
                 6:51: routes[0].request_headers.remove[4]: "cookie" is named twice
@@ -137,7 +138,7 @@ extension GoldenCase {
                 10:28: routes[0].response_headers.remove[2]: "Transfer-Encoding" is about the \#
                 connection, not for a route to change
                 11:14: routes[0].response_headers.set.X-App-Attest-Challenge: \#
-                "X-App-Attest-Challenge" is the gateway's own word
+                "X-App-Attest-Challenge" is reserved for the gateway
                 11:44: routes[0].response_headers.set.D: "{target}" has a variable that is not \#
                 one of {client_address}, {request_id}, {host}, {key_id}
                 """#),

@@ -93,6 +93,11 @@ extension GoldenCase {
                 14:68: routes[2].attest.categories.only: is empty: name the categories that are \#
                 let in
                 20:19: routes[3].attest.categories: needs one of only, only_or_missing
+                20:28: routes[3].attest.categories.only[0]: "appstore" is not one of os, \#
+                testflight, development, app_store, enterprise, developer_id, other: did you \#
+                mean "app_store"?
+                20:38: routes[3].attest.categories.only[1]: "4" is not one of os, testflight, \#
+                development, app_store, enterprise, developer_id, other
                 24:51: routes[4].attest.categories.only[0]: "appstore" is not one of os, \#
                 testflight, development, app_store, enterprise, developer_id, other: did you \#
                 mean "app_store"?
@@ -241,8 +246,8 @@ extension GoldenCase {
             session_tokens: { ttl: 5s, bound: Authorization, bind_to: "X User" }
             """#,
             expects: #"""
-                1:24: session_tokens.ttl: "5s" is outside 10s to 1h: until then whoever has a \#
-                token can use it, as often as he likes
+                1:24: session_tokens.ttl: "5s" is outside 10s to 1h: until then anyone who holds \#
+                a token can use it, as often as they like
                 1:28: unknown key "bound" in session_tokens; known: ttl, bind_to
                 1:59: session_tokens.bind_to: "X User" is not a header name (RFC 9110 section 5.1)
                 """#),

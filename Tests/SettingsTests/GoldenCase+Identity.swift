@@ -36,8 +36,8 @@ extension GoldenCase {
                 2:48: upstreams.a.identity.audience: is empty: a token is for somebody
                 2:60: upstreams.a.identity.header: "X-Attest-Key" is not a name of its own that \#
                 begins with X-Attest-: only such headers are removed from what clients send
-                2:79: upstreams.a.identity.ttl: "1s" is outside 10s to 1h: until then whoever has \#
-                a token can show it to this upstream
+                2:79: upstreams.a.identity.ttl: "1s" is outside 10s to 1h: until then anyone who \#
+                holds a token can show it to this upstream
                 3:36: upstreams.b.identity: required key "audience" is missing
                 3:46: upstreams.b.identity.header: "Authorization" is not a name of its own that \#
                 begins with X-Attest-: only such headers are removed from what clients send

@@ -19,7 +19,7 @@ extension GoldenCase {
                 the name
                 4:42: routes[0].hosts[2]: "a b" is not a host: labels are 1 to 63 letters, \#
                 digits, hyphens, underscores
-                4:49: routes[0].hosts[3]: "*" has a * elsewhere than in a leading *.
+                4:49: routes[0].hosts[3]: "*" has a * other than in a leading *.
                 4:61: routes[0].hosts[5]: listed twice
                 4:69: routes[0].hosts[6]: "ü.de" is not ASCII: write it as browsers send it, \#
                 xn--...

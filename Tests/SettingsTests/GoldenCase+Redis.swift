@@ -40,10 +40,10 @@ extension GoldenCase {
                 4:15: counters.redis.username: a user without a password: Redis logs in with both
                 5:15: counters.redis.database: "99999" is outside 0 to 65535: Redis has 16 by \#
                 default
-                6:18: counters.redis.client_name: "a b" holds other than visible ASCII characters
+                6:18: counters.redis.client_name: "a b" holds characters other than visible ASCII
                 7:5: unknown key "password_fil" in counters.redis: did you mean "password_file"?
                 8:19: counters.redis.key_lifetime: "1m" is outside 1h to 3660d: a copy of a key \#
-                is told by its counter for as long
+                is recognized by its counter for as long
                 9:23: counters.redis.wait.replicas: "0" is outside 1 to 16: each request waits \#
                 for them
                 9:35: counters.redis.wait.timeout: is not shorter than command_timeout, 500ms: \#

@@ -66,8 +66,8 @@ extension GoldenCase {
                 15:75: routes[1].attest.rollout.guard.action: "stop" is not one of hold, \#
                 step_back
                 21:37: routes[2].attest.rollout.until: is less than start
-                21:47: routes[2].attest.rollout.step: "x1" is outside x2 to x100: a share that \#
-                grows
+                21:47: routes[2].attest.rollout.step: "x1" is outside x2 to x100: a step makes \#
+                the share grow
                 21:58: routes[2].attest.rollout.every: "1s" is outside 1m to 31d: what a step \#
                 does wrong takes time to show
                 21:62: unknown key "evry" in routes[2].attest.rollout: did you mean "every"?
@@ -76,8 +76,8 @@ extension GoldenCase {
                 27:74: routes[3].attest.rollout.guard: expected a mapping, found the text \#
                 "hold"
                 31:48: routes[4].attest.rollout.start: "5" has no unit: write 5%
-                31:57: routes[4].attest.rollout.step: "+0%" is outside +1% to +100%: a share \#
-                that grows
+                31:57: routes[4].attest.rollout.step: "+0%" is outside +1% to +100%: a step makes \#
+                the share grow
                 35:58: routes[5].attest.rollout.step: "+5" is not a step: write one like x2 or \#
                 +10%
                 35:73: unknown key "act" in routes[5].attest.rollout.guard: did you mean \#

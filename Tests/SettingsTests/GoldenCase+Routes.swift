@@ -80,9 +80,9 @@ extension GoldenCase {
                 7:34: upstreams.c.http2.concurrent_streams: "0" is outside 1 to 10000: each \#
                 stream is a request under way
                 7:52: upstreams.c.http2.stream_window: "1KiB" is outside 64KiB to 16MiB: HTTP/2 \#
-                begins with 64KiB, and what is under way has to be taken
-                7:73: upstreams.c.http2.ping_interval: "1ms" is outside 1s to 1h: servers take \#
-                frequent pings for an attack
+                begins with 64KiB, and what is in flight must be taken
+                7:73: upstreams.c.http2.ping_interval: "1ms" is outside 1s to 1h: servers treat \#
+                frequent pings as an attack
                 7:78: unknown key "pings" in upstreams.c.http2; known: concurrent_streams, \#
                 stream_window, connection_window, ping_interval
                 11:12: upstreams.d.http2: connection_window is smaller than stream_window
@@ -113,8 +113,8 @@ extension GoldenCase {
                 leave the other servers idle
                 2:51: upstreams.api.servers[1]: required key "address" is missing
                 2:66: upstreams.api.servers[2]: listed twice
-                3:17: upstreams.b.servers: all are backups: leave backup out where there is \#
-                nothing to back up
+                3:17: upstreams.b.servers: all are backups: leave backup out if there is nothing \#
+                to back up
                 6:14: upstreams.c.balance: "random" is not one of round_robin, least_connections, \#
                 hash_key
                 7:15: upstreams.c.ejection: time_max is shorter than time, which grows up to it
@@ -157,24 +157,25 @@ extension GoldenCase {
                 5:21: routes[0].attest.mode: "enfroce" is not one of off, observe, enforce: did \#
                 you mean "enforce"?
                 6:5: routes[1]: required key "name" is missing
-                6:11: routes[1].path: "/a*" has a * elsewhere than in a final /*; write a literal \#
-                one as %2A
+                6:11: routes[1].path: "/a*" has a * other than in a final /*; write a literal one \#
+                as %2A
                 7:15: routes[1].methods[0]: "get" is not a method in upper case: did you mean \#
                 "GET"?
                 7:20: routes[1].methods[1]: "P OST" is not a method in upper case
-                7:29: routes[1].methods[2]: CONNECT is not supported
+                7:29: routes[1].methods[2]: "CONNECT" is not supported
                 7:43: routes[1].methods[4]: listed twice
-                7:48: routes[1].methods[5]: TRACE is not supported
+                7:48: routes[1].methods[5]: "TRACE" is not supported
                 8:15: routes[1].upstream: no upstream is named "apo": did you mean "api"?
-                9:13: routes[1].attest: expected a mapping, found the text "off"
+                9:13: routes[1].attest: expected a mapping, found the text "off": write attest: { \#
+                mode: off }
                 11:11: routes[2].path: "/a/../b" is not a path that a request can have: \#
                 dot_segment
                 12:14: routes[2].methods: is empty: leave it out to take every method
                 13:15: routes[2].upstream: no upstream is named "elsewhere"; known: api
                 14:15: routes[2].body_max: "1" has no unit: write 1B (units: B, KiB, MiB, GiB)
                 15:13: routes[2].attest: required key "mode" is missing
-                16:5: routes[3]: required key "upstream" is missing
                 16:5: routes[3]: required key "attest" is missing
+                16:5: routes[3]: required key "upstream" is missing
                 17:11: routes[3].path: "/x?y=1" is not a path that a request can have: \#
                 path_invalid
                 18:5: unknown key "upstrem" in routes[3]: did you mean "upstream"?

@@ -16,17 +16,17 @@ extension GoldenCase {
                 2:19: signals.user.header: "X User" is not a header name (RFC 9110 section 5.1)
                 2:35: signals.user.from: "server" is not one of response, proxy, client
                 2:54: signals.user.retention: "1h" is outside 1d to 731d: whose key it was is \#
-                personal data, kept as long as it is of use
-                3:25: signals.keys_per_user.max: "0" is outside 1 to 1000000: more than so many \#
+                personal data, kept only while it is of use
+                3:25: signals.keys_per_user.max: "0" is outside 1 to 1000000: only higher counts \#
                 raise the signal
                 3:36: signals.keys_per_user.window: "30w" is not a duration: write one like 30s, \#
                 250ms, 5m, 24h or 30d
                 3:49: signals.keys_per_user.action: "reject" is not one of observe, deny
                 4:23: unknown key "max" in signals.new_key_per_user; known: window, action
-                4:39: signals.new_key_per_user.window: "59s" is outside 1m to 366d: what is \#
-                older does not count any more
-                5:28: signals.keys_per_address.max: "1000001" is outside 1 to 1000000: more than \#
-                so many raise the signal
+                4:39: signals.new_key_per_user.window: "59s" is outside 1m to 366d: anything \#
+                older does not count
+                5:28: signals.keys_per_address.max: "1000001" is outside 1 to 1000000: only \#
+                higher counts raise the signal
                 6:22: signals.conflicts_per_key: expected a mapping, found the text "3"
                 7:13: signals.subjects: "100" is outside 1024 to 1000000: each address takes 600 \#
                 bytes, each key 100
@@ -79,8 +79,9 @@ extension GoldenCase {
             signals: { user: { header: X-User }, keys_per_user: {} }
             """#,
             expects: #"""
-                1:11: registry: with PostgreSQL and signals.user secrets.pseudonym_key_file is \#
-                needed: users are kept by names made with it, which must outlast the challenge keys
+                1:11: registry: with PostgreSQL and signals.user, secrets.pseudonym_key_file is \#
+                needed: it makes the names that users are kept by, and these must outlast the \#
+                challenge keys
                 """#),
         GoldenCase(
             "headers with a meaning of their own",

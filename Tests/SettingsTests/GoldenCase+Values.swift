@@ -25,10 +25,10 @@ extension GoldenCase {
                 1:1: unknown key "lisners": did you mean "listeners"?
                 2:14: unknown key "tll" in challenge: did you mean "ttl"?
                 2:24: unknown key "xyz" in challenge; known: ttl, attestation_ttl
-                3:1: unknown key "foo"; known: workers, limits, timeouts, rate_limits, forwarded, \#
-                listeners, apps, apple, device_check, trust, registry, counters, key_cache, \#
-                challenge, headers, session_tokens, receipts, developer_tokens, secrets, \#
-                signals, identity, endpoints, log, admin, upstreams, routes
+                3:1: unknown key "foo"; known: workers, rate_limits, forwarded, listeners, apps, \#
+                trust, apple, device_check, registry, counters, key_cache, challenge, \#
+                session_tokens, receipts, developer_tokens, secrets, signals, identity, \#
+                endpoints, headers, upstreams, routes, admin, log, limits, timeouts
                 """#),
         GoldenCase(
             "duplicate keys",
@@ -68,8 +68,49 @@ extension GoldenCase {
                 6:9: limits: expected a mapping, found a list
                 7:12: upstreams: expected a mapping, found a list
                 8:9: routes: expected a list, found the text "all"
-                9:11: registry: expected a mapping, found the text "/r.db"
+                9:11: registry: expected a mapping, found the text "/r.db": write registry: { \#
+                sqlite: /r.db }
                 10:7: apps: expected a list, found the text "x"
+                """#),
+        GoldenCase(
+            "elements that are no mappings, of which nothing is concluded",
+            #"""
+            listeners: [a, b]
+            upstreams: { api: { servers: ['h:1'] }, other: none }
+            routes:
+              - api
+              - other
+              - { name: a, path: /, upstream: other, attest: { mode: off } }
+            """#,
+            expects: #"""
+                1:13: listeners[0]: expected a mapping, found the text "a"
+                1:16: listeners[1]: expected a mapping, found the text "b"
+                2:48: upstreams.other: expected a mapping, found the text "none"
+                4:5: routes[0]: expected a mapping, found the text "api"
+                5:5: routes[1]: expected a mapping, found the text "other"
+                """#),
+        GoldenCase(
+            "values that are read again once they are good",
+            #"""
+            listeners:
+              - { bind: 'h:1', tls: { certificate: [], key: '' } }
+            upstreams:
+              api:
+                servers: ['h:2']
+                tls: { ca: '', crl: [], certificate: '', key: [] }
+            apps: []
+            routes:
+              - { name: a, path: /, upstream: api, rate_limit: [b], attest: { mode: off } }
+            """#,
+            expects: #"""
+                2:40: listeners[0].tls.certificate: expected a single value, found a list
+                2:49: listeners[0].tls.key: has no value
+                6:16: upstreams.api.tls.ca: has no value
+                6:25: upstreams.api.tls.crl: expected a single value, found a list
+                6:42: upstreams.api.tls.certificate: has no value
+                6:51: upstreams.api.tls.key: expected a single value, found a list
+                9:53: routes[0].rate_limit[0]: no rate limit is named "b"; known: attestation, \#
+                challenge
                 """#),
         GoldenCase(
             "numbers without unit",
@@ -172,8 +213,8 @@ extension GoldenCase {
               - {}
             """#,
             expects: #"""
-                2:11: listeners[0].bind: "8080" lacks its port: write host:port, [v6]:port or \#
-                unix:/path
+                2:11: listeners[0].bind: "8080" is a port without a host: write 127.0.0.1:8080 \#
+                for this machine alone, or 0.0.0.0:8080 for every IPv4 address of it
                 3:11: listeners[1].bind: "127.0.0.1" lacks its port: write host:port, [v6]:port \#
                 or unix:/path
                 4:11: listeners[2].bind: "127.0.0.256:80" does not begin with a valid IPv4 address
@@ -186,7 +227,8 @@ extension GoldenCase {
                 107 bytes after unix:
                 10:11: listeners[8].bind: "a b:80" does not begin with a host name or numeric \#
                 address
-                11:11: listeners[9].bind: ":80" does not begin with a host name or numeric address
+                11:11: listeners[9].bind: ":80" is a port without a host: write 127.0.0.1:80 for \#
+                this machine alone, or 0.0.0.0:80 for every IPv4 address of it
                 12:5: listeners[10]: required key "bind" is missing
                 """#),
         GoldenCase(

@@ -7,6 +7,38 @@ import Testing
 
 @Suite("SettingsLoader")
 struct SettingsLoaderTests {
+    @Test("takes file names from the configuration's own directory on, wherever it is started")
+    func places() throws {
+        func settings(_ file: String, in workingDirectory: String) throws -> Settings {
+            let read = ["/etc/s/root.pem": try Configuration.rootPEM(), "/etc/s/ttl": "7s"]
+            let loader = SettingsLoader(
+                processorCount: 1, workingDirectory: workingDirectory, environment: { _ in nil }
+            ) { path in
+                read[path].map { .success(Array($0.utf8)) } ?? .failure(FileReadFailure(path))
+            }
+            let text = """
+                registry: { sqlite: data/r.db }
+                trust: { extra_roots: [root.pem] }
+                challenge: { ttl: "${file:ttl}" }
+                secrets: { challenge_key_file: /keys }
+                log: { access: ./access.log }
+                """
+            return try loader.load(text: Configuration.completed(text), fileName: file).get()
+                .settings
+        }
+        for (file, directory) in [
+            ("/etc/s/f.yaml", "/elsewhere"), ("f.yaml", "/etc/s"), ("s/f.yaml", "/etc"),
+            ("etc/s/f.yaml", "/"),
+        ] {
+            let settings = try settings(file, in: directory)
+            #expect(settings.registry == .sqlite(path: "/etc/s/data/r.db"))
+            #expect(settings.trust.extraRootPaths == ["/etc/s/root.pem"])
+            #expect(settings.challenge.timeToLive == .seconds(7))
+            #expect(settings.secrets.challengeKeyFile == "/keys")
+            #expect(settings.log.access == .file(path: "/etc/s/./access.log"))
+        }
+    }
+
     @Test("gives every default to a minimal file")
     func defaults() throws {
         let settings = try Configuration().settings("")
@@ -23,7 +55,7 @@ struct SettingsLoaderTests {
         expected.upstreams = [
             UpstreamSettings(name: "api", servers: [.tcp(host: "127.0.0.1", port: 9001)])
         ]
-        var policy = AttestPolicy()
+        var policy = RoutePolicy()
         policy.mode = .enforce
         expected.routes = [
             Route(
@@ -82,8 +114,7 @@ struct SettingsLoaderTests {
         expectDifferent(settings.log, defaults.log)
         expectDifferent(settings.trust, defaults.trust)
         expectDifferent(settings.upstreams[0], UpstreamSettings(name: "", servers: []))
-        expectDifferent(settings.routes[0].attest, AttestPolicy())
-        expectDifferent(settings.routes[0].restrictions, RouteRestrictions())
+        expectDifferent(settings.routes[0].attest, RoutePolicy())
         expectDifferent(settings, defaults)
         guard case .redis(let redis) = settings.counters else {
             Issue.record("no Redis")
@@ -114,19 +145,19 @@ struct SettingsLoaderTests {
                 HeaderCondition(name: "x-w", test: .equals("absent")),
             ])
         #expect(settings.routes[2].allowsWeaker)
-        let restrictions = settings.routes[0].restrictions
-        #expect(restrictions.limits.invalid == "first_limit")
-        #expect(restrictions.limits.lowerTier == "first.key")
-        #expect(restrictions.categories == AppCategories([2, 4], orMissing: true))
-        #expect(restrictions.versions?.common?.min.text == "4.10")
+        let policy = settings.routes[0].attest
+        #expect(policy.limits.invalid == "first_limit")
+        #expect(policy.limits.lowerTier == "first.key")
+        #expect(policy.categories == AppCategories([2, 4], orMissing: true))
+        #expect(policy.versions?.common?.min.text == "4.10")
         #expect(
-            restrictions.versions?.bounds(of: "ABCDE12345.com.example.app")?.floor.text == "8")
+            policy.versions?.bounds(of: "ABCDE12345.com.example.app")?.floor.text == "8")
         #expect(settings.routes[2].attest.onStoreFailure == .limit)
-        #expect(settings.routes[2].restrictions.limits.storeFailure == "first_limit")
+        #expect(settings.routes[2].attest.limits.storeFailure == "first_limit")
         #expect(
-            settings.routes[2].restrictions.categories
+            settings.routes[2].attest.categories
                 == AppCategories([1, 3, 5, 6, 10], orMissing: false))
-        #expect(settings.routes[2].restrictions.versions?.common?.floor.text == "120")
+        #expect(settings.routes[2].attest.versions?.common?.floor.text == "120")
         #expect(
             settings.listeners[0].redirect?.except
                 == [.prefix("/.well-known/acme-challenge/"), .exact("/alive")])

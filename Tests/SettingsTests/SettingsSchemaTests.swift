@@ -30,6 +30,40 @@ struct SettingsSchemaTests {
             "out of date: sallyport schema --reference > docs/settings.md")
     }
 
+    @Test("conf/sallyport.yaml is the example that the program prints")
+    func exampleFile() throws {
+        #expect(
+            try Configuration.file("conf/sallyport.yaml") == SettingsExample.text,
+            "out of date: sallyport schema --example > conf/sallyport.yaml")
+    }
+
+    @Test("what conf/sallyport.yaml has as comments fits the schema, too")
+    func comments() throws {
+        // The rules of the file come first.
+        let rule = try #require(SettingsExample.text.firstRange(of: "# ---"))
+        let lines = SettingsExample.text[rule.lowerBound...].split(separator: "\n")
+        let on = lines.map(Self.withoutHash)
+        #expect(zip(lines, on).count { $0 != $1 } > 300)
+        #expect(try faults(on.joined(separator: "\n")) == [])
+    }
+
+    /// A line that is on, after any number of `#` with three spaces.
+    private static func withoutHash(_ line: Substring) -> String {
+        let space = line.prefix { $0 == " " }
+        let rest = line.dropFirst(space.count)
+        return rest.hasPrefix("#   ")
+            ? withoutHash(Substring(space + rest.dropFirst(4))) : String(line)
+    }
+
+    @Test("every value of the example is one of a key that is declared")
+    func examples() throws {
+        let page = SettingsReference.text
+        #expect(SettingsExample.examplePaths.count > 100)
+        for path in SettingsExample.examplePaths {
+            #expect(page.contains("\n- `\(path)`"), "\(path)")
+        }
+    }
+
     @Test("the schema takes the shipped configurations", arguments: Configuration.shipped)
     func shipped(path: String) throws {
         #expect(try faults(Configuration.file(path)) == [])

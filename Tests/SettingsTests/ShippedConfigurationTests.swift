@@ -1,3 +1,4 @@
+import Foundation
 import Settings
 import Testing
 
@@ -14,9 +15,20 @@ struct ShippedConfigurationTests {
         #expect(text.split(separator: "\n").allSatisfy { $0.count <= 102 })
     }
 
+    @Test("tell editors where their schema is", arguments: Configuration.shipped)
+    func schema(path: String) throws {
+        let line = try #require(try Configuration.file(path).split(separator: "\n").first)
+        let prefix = "# yaml-language-server: $schema="
+        try #require(line.hasPrefix(prefix))
+        let schema = Configuration.repository.appending(path: path).deletingLastPathComponent()
+            .appending(path: String(line.dropFirst(prefix.count))).standardizedFileURL
+        let meant = Configuration.repository.appending(path: "conf/sallyport.schema.json")
+        #expect(schema.path == meant.standardizedFileURL.path)
+    }
+
     @Test("are all there")
     func count() {
-        #expect(Configuration.shipped.count == 14)
+        #expect(Configuration.shipped.count == 15)
     }
 
     @Test("show the defaults of the code")

@@ -134,7 +134,7 @@ struct TLSSettingsTests {
             try configuration().problems(text).first { $0.contains("no group") })
         #expect(
             library.hasSuffix(
-                "has no group NOSUCH: write ?NOSUCH to use it only where it is there"))
+                "has no group NOSUCH: write ?NOSUCH to use it only if the library has it"))
         let others = try configuration().problems(text).filter { $0 != library }
         #expect(
             others == [

@@ -81,7 +81,7 @@ final class SimulatedGateway {
     }
 
     private static func route(_ name: String, _ path: String, _ replay: ReplayPolicy) -> Route {
-        var policy = AttestPolicy()
+        var policy = RoutePolicy()
         policy.mode = .enforce
         policy.replay = replay
         return Route(
@@ -92,6 +92,7 @@ final class SimulatedGateway {
     deinit {
         for connection in worker.clients { connection.lose() }
         worker.counters.close()
+        worker.end()
         Socket.close(storeListener)
         Socket.close(upstreamListener)
     }

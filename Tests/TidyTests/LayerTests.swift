@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @Suite("Layers")
@@ -15,6 +16,7 @@ struct LayerTests {
         "TLS": ["Crypto", "EventLoop"],
         "HTTPSClient": ["EventLoop", "TLS"],
         "AppAttestTesting": ["AppAttest"],
+        "Judgement": ["AppAttest", "GatewayTokens", "KeyStore", "Policy"],
         "KeyStore": ["AppAttest"],
         "SQLiteKeyStore": ["KeyStore", "AppAttest"],
         "RedisKeyStore": ["KeyStore", "AppAttest"],
@@ -22,12 +24,14 @@ struct LayerTests {
         "PostgresKeyStore": ["KeyStore", "AppAttest"],
         "GatewayTokens": ["AppAttest", "KeyStore"],
         "AppleServices": ["AppAttest", "JWT"],
+        "Gateway": ["Background"],
         "Settings": ["AppAttest", "AppleServices", "GatewayTokens", "Policy"],
     ]
 
     /// The tiers that may touch C: the fences, and the commands for their process's own affairs.
     private static let fenceTier = 2
     private static let commandTier = 5
+    private static let diagramLineCountMax = 40
 
     @Test("the manifest lists targets under the tier they belong to")
     func listed() throws {
@@ -36,6 +40,34 @@ struct LayerTests {
         #expect(manifest.tier(of: "Bytes") == 1)
         #expect(manifest.tier(of: "Gateway") == 4)
         #expect(manifest.targets.map(\.tier) == manifest.targets.map(\.tier).sorted())
+    }
+
+    @Test("the diagram of docs/architecture.md has the tiers of the manifest, and every folder")
+    func diagram() throws {
+        let manifest = try #require(Self.manifest)
+        let document = try #require(SourceTree.read("docs/architecture.md"))
+        let lines = document.lines.drop { !$0.hasPrefix("    ") }.prefix { $0.hasPrefix("    ") }
+        #expect(lines.count <= Self.diagramLineCountMax)
+        var drawn: [Int: Set<String>] = [:]
+        var tier: Int?
+        for line in lines {
+            // What stands far behind the names is a remark.
+            let parts = line.dropFirst(4).split(separator: "    ", omittingEmptySubsequences: false)
+            var names = (parts.first ?? "").split(separator: " ").map(String.init)
+            if let number = names.first.flatMap({ Int($0) }) {
+                tier = number
+                names.removeFirst()
+            }
+            drawn[try #require(tier), default: []].formUnion(names)
+        }
+        #expect(
+            drawn
+                == Dictionary(grouping: manifest.targets, by: \.tier).mapValues { targets in
+                    Set(targets.map(\.name))
+                })
+        let folders = try FileManager.default.contentsOfDirectory(
+            atPath: SourceTree.root.appendingPathComponent("Sources").path)
+        #expect(Set(folders) == Set(manifest.targets.map(\.name)))
     }
 
     @Test("every dependency points to a lower tier")
@@ -81,6 +113,26 @@ struct LayerTests {
                 findings.append(
                     file.finding(
                         line: lineNumber, "\(target) imports \(module): only tier 2 touches C"))
+            }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
+    @Test("no target above the fences takes an unsafe step, and the compiler looks at each for one")
+    func memory() throws {
+        let manifest = try #require(Self.manifest)
+        let settings = SourceTree.read(Self.path)?.text.components(separatedBy: "// MARK: tests")
+        let plain = settings?.first?.components(separatedBy: "swiftSettings: common").count
+        // The function of the tests, which stands before the list.
+        #expect(plain == 2, "\(Self.path): a target of the program lacks strict memory safety")
+        let findings = SourceTree.swiftFiles.flatMap { file -> [Finding] in
+            guard let target = file.target, let tier = manifest.tier(of: String(target)),
+                tier > Self.fenceTier
+            else { return [] }
+            return file.code.lines.enumerated().filter { $0.element.contains(/\bunsafe\b/) }.map {
+                file.finding(
+                    line: $0.offset + 1, "\(target) takes an unsafe step: that is for tiers 1 and 2"
+                )
             }
         }
         #expect(findings.isEmpty, "\(report(findings))")

@@ -5,7 +5,6 @@ import Testing
 struct OperationsTests {
     private static let folder = "docs/operations/"
     private static let reference = folder + "reference.md"
-    private static let settings = folder + "settings.md"
 
     private static func required(_ path: String) throws -> SourceFile {
         try #require(SourceTree.read(path), "\(path) is missing")
@@ -18,10 +17,6 @@ struct OperationsTests {
     /// The code spans of `text`, without their backticks.
     private static func spans(_ text: some StringProtocol) -> [Substring] {
         Substring(text).matches(of: /`([^`\n]+)`/).map(\.output.1)
-    }
-
-    private static func words(_ span: Substring) -> [String] {
-        span.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.map(String.init)
     }
 
     @Test("docs/operations/README.md leads to every other page")
@@ -37,16 +32,15 @@ struct OperationsTests {
 
     @Test("docs/operations/reference.md has every metric family of the code, and no page another")
     func metrics() throws {
-        let code = try [
-            "MetricsPage", "MetricsPage+Apple", "MetricsPage+Counters", "MetricsPage+Receipts",
-            "MetricsPage+Rollouts", "MetricsPage+Servers",
-        ].map {
-            try Self.required("Sources/Gateway/Admin/\($0).swift").text
-        }.joined()
+        let code = SourceTree.files
+            .filter { $0.path.hasPrefix("Sources/Gateway/Admin/MetricsPage") }
+            .map(\.text).joined()
         let document = try Self.required(Self.reference)
-        let written = Set(code.matches(of: /"(sallyport_\w+)"/).map { $0.output.1 })
+        let written = Set(code.matches(of: /"((?:sallyport|process)_\w+)"/).map { $0.output.1 })
         let named = Set(
-            Self.pages.flatMap { $0.text.matches(of: /\b(sallyport_\w+)/).map { $0.output.1 } })
+            Self.pages.flatMap {
+                $0.text.matches(of: /\b((?:sallyport|process)_\w+)/).map { $0.output.1 }
+            })
         #expect(!written.isEmpty)
         #expect(written == named)
         for family in written {
@@ -59,12 +53,13 @@ struct OperationsTests {
     @Test("docs/operations/reference.md has every member of access lines and every event")
     func logs() throws {
         let document = try Self.required(Self.reference)
-        let lines = try Self.required("Sources/Gateway/Log/WorkerLog.swift")
+        let lines = try Self.required("Sources/Gateway/Log/AccessLine.swift")
         let members = lines.text.matches(of: /writer\.member\("(\w+)"/).map { $0.output.1 }
-        let events = SourceTree.swiftFiles.filter { $0.target == "Gateway" }.flatMap { file in
-            file.text.matches(of: /[ .](?:repeatedE|e)vent\(\s*(?:level: [^,]+,\s*)?"(\w+)",/)
-                .map { $0.output.1 }
-        }
+        let events = SourceTree.swiftFiles.filter { ["Background", "Gateway"].contains($0.target) }
+            .flatMap { file in
+                file.text.matches(of: /[ .](?:repeatedE|e)vent\(\s*(?:level: [^,]+,\s*)?"(\w+)",/)
+                    .map { $0.output.1 }
+            }
         #expect(members.count > 20 && events.count > 40)
         let rows = Set(document.lines.flatMap(Self.firstCell))
         for name in Set(members + events) {
@@ -75,7 +70,7 @@ struct OperationsTests {
     @Test("docs/operations/reference.md has every detail that the code writes as one word")
     func details() throws {
         let document = try Self.required(Self.reference)
-        let gateway = try Self.required("Sources/Gateway/Exchange/Check.swift").lines.compactMap {
+        let gateway = try Self.required("Sources/Judgement/Check.swift").lines.compactMap {
             $0.firstMatch(of: /^ +case (\w+)(?: = "(\w+)")?$/).map { $0.output.2 ?? $0.output.1 }
         }
         let codes = try [
@@ -97,41 +92,5 @@ struct OperationsTests {
     private static func firstCell(_ line: Substring) -> [Substring] {
         guard line.hasPrefix("| ") else { return [] }
         return spans(line.dropFirst(2).prefix { $0 != "|" })
-    }
-
-    // MARK: settings
-
-    /// The keys of `conf/sallyport.yaml`, those of examples in comments among them.
-    private static func configuredKeys(_ file: SourceFile) -> Set<String> {
-        var keys: Set<String> = []
-        for line in file.lines {
-            // `# ` begins words; what is set is further in.
-            guard line.firstMatch(of: /^ *#(?: ?[^ #]| *#)/) == nil else { continue }
-            let set = line.drop { $0 == " " || $0 == "#" || $0 == "-" }
-            let comment = set.firstMatch(of: /[ ]#/)
-            let value = comment.map { set[..<$0.range.lowerBound] } ?? set
-            guard let key = value.firstMatch(of: /^([a-z_][a-z0-9_]*):(?: |$)/) else { continue }
-            keys.insert(String(key.output.1))
-            for inner in value.matches(of: /[{,] *([a-z_][a-z0-9_]*):[ ]/) {
-                keys.insert(String(inner.output.1))
-            }
-        }
-        return keys
-    }
-
-    @Test("docs/operations/settings.md has every key of conf/sallyport.yaml, and no other")
-    func keys() throws {
-        let configuration = try Self.required("conf/sallyport.yaml")
-        let document = try Self.required(Self.settings)
-        let keys = Self.configuredKeys(configuration)
-        #expect(keys.count > 250)
-        let named = Set(Self.spans(document.text).flatMap(Self.words))
-        for key in keys.subtracting(named).sorted() {
-            Issue.record("\(key) is in \(configuration.path), and not in \(document.path)")
-        }
-        let listed = Set(document.lines.flatMap(Self.firstCell).flatMap(Self.words))
-        for key in listed where !configuration.text.contains("\(key):") {
-            Issue.record("\(key) is in \(document.path), and not in \(configuration.path)")
-        }
     }
 }

@@ -63,7 +63,7 @@ struct ReadmeTests {
 
     @Test("docs/client-guide.md has every code with its status and action")
     func refusals() throws {
-        let reasons = ReasonTable(try Self.required("Sources/Gateway/Exchange/Reason.swift"))
+        let reasons = ReasonTable(try Self.required("Sources/Judgement/Reason.swift"))
         let document = try Self.required("docs/client-guide.md")
         #expect(reasons.codes.count > 16)
         for (name, code) in reasons.codes {

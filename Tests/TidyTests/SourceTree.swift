@@ -50,7 +50,7 @@ enum SourceTree {
         var files: [SourceFile] = []
         while let path = paths?.nextObject() as? String {
             let name = path.split(separator: "/").last.map(String.init) ?? path
-            if name.hasPrefix(".build") || [".git", ".swiftpm", "demo-run"].contains(name) {
+            if name.hasPrefix(".build") || [".git", ".swiftpm", "demo-run", "dist"].contains(name) {
                 paths?.skipDescendants()
             } else if let file = read(path) {
                 files.append(file)

@@ -117,6 +117,19 @@ struct WordTests {
         #expect(findings.isEmpty, "\(report(findings))")
     }
 
+    @Test("a comment on a declaration begins with its subject")
+    func subjects() {
+        let openings = ["Of ", "The same ", "The same,", "Whom ", "As above", "Likewise"]
+        let findings = SourceTree.swiftFiles.filter { !$0.isTest }.flatMap { file in
+            file.lines.indices.filter { index in
+                let line = file.lines[index].utf8.drop { $0 == 0x20 }
+                return openings.contains { line.starts(with: "/// \($0)".utf8) }
+                    && !file.lines[max(0, index - 1)].contains("///")
+            }.map { file.finding(line: $0 + 1, "say what the declaration is, then what of") }
+        }
+        #expect(findings.isEmpty, "\(report(findings))")
+    }
+
     @Test("no file or type has a name that could hold anything")
     func names() {
         let vague = /(?:Utils?|Utilities|Helpers?|Manager|Misc|Common)\b/

@@ -8,32 +8,32 @@ import JSON
 ///
 /// One thread at a time. For tests and demonstrations only.
 public final class AppleStandIn {
-    /// How the token must stand in `Authorization` of `attestationData`.
+    /// The form that the token must have in the `Authorization` header of `attestationData`.
     public enum Authorization: String, Sendable, CaseIterable {
         case bare
         case bearer
         case any
     }
 
-    /// What a request was, for whoever checks the sender.
+    /// A request that came in, for tests that check the sender.
     public struct Record: Hashable, Sendable {
         public var service: String
         public var environment: AttestEnvironment
         public var path: String
-        /// Nil where nobody signed in.
+        /// The id of the key that signed in, or nil if none did.
         public var keyID: String?
         public var status: Int
     }
 
     public var authorization = Authorization.bare
-    /// From a receipt's creation to its *not before*; Apple's is a day.
+    /// Seconds from a receipt's creation to its *not before*. Apple's is a day.
     public var notBeforeSeconds: Int64 = 86400
-    /// From a device token's first use to its last: Apple leaves time for a retry.
+    /// Seconds from a device token's first use to its last. Apple leaves time for a retry.
     public var deviceTokenLifeSeconds: Int64 = 60
     public private(set) var records: [Record] = []
     public private(set) var requestCount = 0
 
-    private var desk: SignInDesk
+    private var signIn: SignInVerifier
     private var faults: [StandInFault] = []
     var receipts: StandInReceipts
     var devices: StandInDevices
@@ -42,7 +42,7 @@ public final class AppleStandIn {
 
     /// `secret`: what device tokens are sealed with.
     public init(apple: SimulatedApple, keys: [SignInKey], secret: [UInt8]) {
-        desk = SignInDesk(keys)
+        signIn = SignInVerifier(keys)
         receipts = StandInReceipts(apple: apple)
         devices = StandInDevices(secret: secret)
     }
@@ -55,9 +55,9 @@ public final class AppleStandIn {
 
     public func clearRecords() { records.removeAll() }
 
-    public func revoke(keyID: String) { desk.revoke(keyID: keyID) }
+    public func revoke(keyID: String) { signIn.revoke(keyID: keyID) }
 
-    public func restore(keyID: String) { desk.restore(keyID: keyID) }
+    public func restore(keyID: String) { signIn.restore(keyID: keyID) }
 
     /// Says that attested keys (``KeyID``) are on one device, so that its risk metric counts them.
     public func place(_ keyIDs: [KeyID], on device: String) { receipts.place(keyIDs, on: device) }
@@ -75,7 +75,7 @@ public final class AppleStandIn {
             .text(secret: devices.secret)
     }
 
-    /// Nil where they were never set.
+    /// The bits of a device, or nil if they were never set.
     public func bits(teamID: String, device: String) -> (bit0: Bool, bit1: Bool)? {
         devices.bits(teamID: teamID, device: device)
     }
@@ -122,7 +122,7 @@ public final class AppleStandIn {
     ) -> StandInReply {
         guard request.method == "POST" else { return StandInReply(status: 405) }
         guard let token = token(in: request, service),
-            let key = desk.key(of: token, at: seconds)
+            let key = signIn.key(of: token, at: seconds)
         else { return StandInReply(status: 401, text: "Unable to verify authorization token") }
         keyID = key.keyID
         switch service {

@@ -17,7 +17,7 @@ public struct SignInKey: Sendable {
 }
 
 /// Judges tokens as Apple does: ES256 by a known key, for its team, of the last hour.
-struct SignInDesk {
+struct SignInVerifier {
     private let keys: [SignInKey]
     private var revoked: Set<String> = []
 
@@ -31,7 +31,7 @@ struct SignInDesk {
 
     mutating func restore(keyID: String) { revoked.remove(keyID) }
 
-    /// Whose token it is; nil where it is nobody's.
+    /// Whose token it is; nil if it is nobody's.
     func key(of token: String, at seconds: Int64) -> SignInKey? {
         let text = Array(token.utf8)
         let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false).map(Array.init)

@@ -1,29 +1,43 @@
 import Bytes
 import HTTP
+import Judgement
 import Policy
 import Settings
 import Telemetry
 
-/// What the admin listener shows to whoever asks.
+/// The pages that the admin listener shows to anyone who asks.
 enum AdminPage: String {
     case liveness = "/livez"
     case readiness = "/readyz"
     case metrics = "/metrics"
     case identityKeys = "/identity/jwks.json"
     case status = "/"
+
+    /// Whether it is told to those for whom a listener is.
+    func isShown(to audience: ListenerContext.Audience) -> Bool {
+        switch (self, audience) {
+        case (.liveness, _), (.readiness, _): true
+        default: audience == .operators
+        }
+    }
 }
 
 /// The admin listener: health, metrics and a status page. Nothing here reaches an upstream.
 extension Exchange {
     func answerAdmin(path: Span<UInt8>) throws(Refusal) -> Step {
-        if let action = DeviceAction(path: path) { return try begin(action) }
-        guard let page = AdminPage(rawValue: String(decoding: path.array, as: UTF8.self)) else {
+        let audience = client.listener.audience
+        if audience == .operators, let action = DeviceAction(path: path) {
+            return try begin(action)
+        }
+        guard let page = AdminPage(rawValue: String(decoding: path.array, as: UTF8.self)),
+            page.isShown(to: audience)
+        else {
             throw Refusal(.notFound, .admin)
         }
         guard head.methodKind == .get || head.methodKind == .head else {
             throw Refusal(.methodNotAllowed, .admin)
         }
-        decision = .answered
+        judgement.answer()
         switch page {
         case .liveness: return answer(text(200, "ok\n"))
         case .readiness: return answer(readiness())

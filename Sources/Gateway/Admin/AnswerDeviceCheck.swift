@@ -1,37 +1,14 @@
 import AppAttest
 import AppleServices
+import Background
 import Bytes
 import Crypto
 import HTTP
 import HTTPSClient
 import JSON
+import Judgement
 import KeyStore
 import Settings
-
-/// What the operator's own services ask of DeviceCheck, on the admin listener.
-enum DeviceAction {
-    case query
-    case update
-    case validate
-
-    init?(path: Span<UInt8>) {
-        switch String(decoding: path.array, as: UTF8.self) {
-        case "/device-check/query": self = .query
-        case "/device-check/update": self = .update
-        case "/device-check/validate": self = .validate
-        default: return nil
-        }
-    }
-}
-
-/// What is asked, and how far that has come.
-struct DeviceInquiry {
-    let action: DeviceAction
-    /// Nil until the body was read.
-    var order: DeviceOrder?
-    /// Apple's, while the registry keeps what it says.
-    var reply: DeviceReply?
-}
 
 /// `POST /device-check/query`, `/update` and `/validate`: Apple's two bits, by the names that the
 /// configuration gives them. Only for whoever has the secret.
@@ -45,12 +22,12 @@ extension Exchange {
             throw Refusal(.notFound, .deviceCheckPath)
         }
         guard isAuthorized(by: secret) else {
-            decision = .answered
+            judgement.answer()
             var response = deviceError(401, "unauthorized")
             response.fields.append(("WWW-Authenticate", Array("Bearer".utf8)))
             return answer(response)
         }
-        inquiry = DeviceInquiry(action: action)
+        own.inquiry = DeviceInquiry(action: action)
         guard head.methodKind == .post else {
             throw Refusal(.methodNotAllowed, .admin)
         }
@@ -73,45 +50,50 @@ extension Exchange {
 
     /// The body has come: puts its question to Apple. Where it names a key, the registry must know
     /// that first: what would be said of it could not be kept.
-    func go(on inquiry: DeviceInquiry) throws(Refusal) -> Step {
-        decision = .answered
-        guard let settings = site.settings.deviceCheck else {
+    func readInquiry() throws(Refusal) -> Step {
+        judgement.answer()
+        guard let inquiry = own.inquiry, let settings = site.settings.deviceCheck else {
             throw Refusal(.notFound, .deviceCheckPath)
         }
-        if inquiry.order == nil {
-            let limit = bodyByteCountMax
-            let body = try withWholeBody { json in
-                try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
-            }
-            do throws(DeviceOrder.Fault) {
-                self.inquiry?.order = try DeviceOrder(body, of: inquiry.action, settings)
-            } catch {
-                return answer(deviceError(400, "bad_request", error.text))
-            }
+        let limit = bodyByteCountMax
+        let body = try withWholeBody { json in
+            try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
         }
-        guard let order = self.inquiry?.order else { return .next }
-        if let keyID = order.keyID {
-            guard isKeyLookedUp else {
-                try worker.lookUpKey(for: self, keyID)
-                return .wait
-            }
-            guard let key, key.status != .erased else {
-                return answer(
-                    deviceError(404, "key_unknown", "no such key is enrolled: Apple was not asked"))
-            }
+        let order: DeviceOrder
+        do throws(DeviceOrder.Fault) {
+            order = try DeviceOrder(body, of: inquiry.action, settings)
+        } catch {
+            return answer(deviceError(400, "bad_request", error.text))
         }
+        self.own.inquiry?.order = order
+        guard let keyID = order.keyID else { return try ask(order) }
+        try worker.lookUpKey(for: self, keyID, as: .inquiredKey)
+        return .wait
+    }
+
+    /// The registry has told whether it knows the key.
+    func askAboutInquiredDevice() throws(Refusal) -> Step {
+        guard let order = own.inquiry?.order else { throw Refusal(.internalFailure, .endpoint) }
+        guard let key = known.key, key.status != .erased else {
+            return answer(
+                deviceError(404, "key_unknown", "the key is not enrolled: Apple was not asked"))
+        }
+        return try ask(order)
+    }
+
+    private func ask(_ order: DeviceOrder) throws(Refusal) -> Step {
         try worker.ask(order.kind, order.token, for: self)
         return .wait
     }
 
     /// Apple's word has come.
     func deviceReplied(_ reply: DeviceReply) {
-        if case .judged(let verdict) = reply {
-            device?.verdict = verdict
-            return resume()
+        if case .judged(let verdict) = reply { return deviceWasJudged(verdict) }
+        worker.meter.resumed(phase)
+        guard let keyID = own.inquiry?.order?.keyID, let bits = reply.bits else {
+            return end(reply)
         }
-        guard let keyID = inquiry?.order?.keyID, let bits = reply.bits else { return end(reply) }
-        inquiry?.reply = reply
+        own.inquiry?.reply = reply
         do throws(Refusal) {
             try worker.keep(bits, of: keyID, for: self)
         } catch {
@@ -123,9 +105,9 @@ extension Exchange {
     func bitsWereKept(_ result: Result<Bool, StoreError>) {
         switch result {
         case .success(true):
-            if let reply = inquiry?.reply { end(reply) }
+            if let reply = own.inquiry?.reply { end(reply) }
         case .success(false):
-            end(deviceError(404, "key_unknown", "Apple has answered; the key was erased meanwhile"))
+            end(deviceError(404, "key_unknown", "Apple answered, but the key was erased meanwhile"))
         case .failure(let error):
             worker.log.repeatedEvent("registry_failed", error.description)
             registryFailed()
@@ -134,17 +116,18 @@ extension Exchange {
 
     /// It does not answer, or not in time.
     func registryFailed() {
-        let isApplesDone = inquiry?.reply != nil
+        let isApplesDone = own.inquiry?.reply != nil
         end(
             deviceError(
                 503, "store_unavailable",
                 isApplesDone
-                    ? "Apple has answered, but nothing may be kept with the key: send it again"
+                    ? "Apple answered, but the answer may not have been stored with the key: "
+                        + "send it again"
                     : "the registry does not answer: Apple was not asked"))
     }
 
     private func end(_ reply: DeviceReply) {
-        guard let inquiry, let settings = site.settings.deviceCheck else { return }
+        guard let inquiry = own.inquiry, let settings = site.settings.deviceCheck else { return }
         end(response(to: inquiry.action, reply, settings))
     }
 
@@ -222,76 +205,5 @@ extension Exchange {
             status: status, contentType: "application/json", body: writer.finish().readable.array)
         response.fields.append(("Cache-Control", Array("no-store".utf8)))
         return response
-    }
-}
-
-/// The body of such a request, read.
-struct DeviceOrder {
-    struct Fault: Error {
-        let text: String
-    }
-
-    let token: String
-    let kind: DeviceQuestion.Kind
-    /// The key with which Apple's word is to be kept.
-    let keyID: KeyID?
-
-    init(
-        _ body: JSONValue?, of action: DeviceAction, _ settings: DeviceCheckSettings
-    ) throws(Fault) {
-        guard let members = body?.objectValue else {
-            throw Fault(text: "the body is not one JSON object")
-        }
-        let known: Set = ["device_token", "environment", "bits", "key_id"]
-        guard let bytes = members["device_token"]?.stringValue.flatMap({ Base64.decode($0) }),
-            !bytes.isEmpty
-        else { throw Fault(text: "device_token is not base64") }
-        token = Base64.encode(bytes)
-        var environment = settings.environments[0]
-        if let member = members["environment"] {
-            guard let found = member.stringValue.flatMap(AttestEnvironment.init(rawValue:)) else {
-                throw Fault(text: "environment is neither production nor development")
-            }
-            environment = found
-        }
-        guard Set(members.keys).isSubset(of: known), action == .update || members["bits"] == nil,
-            action != .validate || members["key_id"] == nil
-        else { throw Fault(text: "a member that has no meaning here") }
-        keyID = try members["key_id"].map { member throws(Fault) in
-            guard let keyID = member.stringValue.flatMap({ KeyID(base64: $0) }) else {
-                throw Fault(text: "key_id is not base64 of 32 bytes")
-            }
-            return keyID
-        }
-        switch action {
-        case .query: kind = .ask(.query, environment)
-        case .validate: kind = .ask(.validate, environment)
-        case .update:
-            let bits = try Self.bits(members["bits"], settings)
-            kind = .change(bit0: bits[0], bit1: bits[1], environment)
-        }
-    }
-
-    /// What each of the two shall be; nil for one that is not named.
-    private static func bits(
-        _ value: JSONValue?, _ settings: DeviceCheckSettings
-    ) throws(Fault) -> [Bool?] {
-        guard let members = value?.objectValue, !members.isEmpty else {
-            throw Fault(text: "bits is not an object that names one of them")
-        }
-        var bits: [Bool?] = [nil, nil]
-        for (name, member) in members {
-            guard let index = DeviceCheckSettings.bit(named: name, in: settings.bitNames) else {
-                throw Fault(
-                    text: "no bit has that name; known: "
-                        + settings.bitNames.joined(separator: ", "))
-            }
-            guard let flag = member.boolValue else {
-                throw Fault(text: "a bit is neither true nor false")
-            }
-            guard bits[index] == nil else { throw Fault(text: "a bit is named twice") }
-            bits[index] = flag
-        }
-        return bits
     }
 }

@@ -1,12 +1,12 @@
 extension MetricsPage {
-    /// What each worker counts that is not about a route: the count, its family and what it means.
+    /// The counts of each worker that are not about a route: the count, its family and its help.
     static let workerCounters: [(WorkerMeter.Count, String, String)] = [
         (.requests, "sallyport_requests_started_total", "Requests whose head was read."),
         (.challenges, "sallyport_challenges_issued_total", "Challenges sealed."),
         (.tokens, "sallyport_session_tokens_issued_total", "Session tokens issued."),
         (
             .developerTokens, "sallyport_developer_token_requests_total",
-            "Requests that a developer token was accepted for."
+            "Requests accepted by a developer token."
         ),
         (
             .retries, "sallyport_upstream_retries_total",
@@ -14,7 +14,8 @@ extension MetricsPage {
         ),
         (
             .connectionsRefused, "sallyport_connections_refused_total",
-            "Connections closed at once: their address had limits.connections_per_address."
+            "Connections closed at once because their address already had "
+                + "limits.connections_per_address."
         ),
         (
             .proxyHeadersRefused, "sallyport_proxy_headers_refused_total",
@@ -26,16 +27,16 @@ extension MetricsPage {
         ),
         (.tunnels, "sallyport_tunnels_total", "Connections that became WebSockets."),
         (
-            .counterConflicts, "sallyport_counter_conflicts_total",
-            "Counters that had been used with another challenge: a key on two devices."
+            .counterConflicts, "sallyport_key_conflicts_total",
+            "Counters that came again with another challenge: a key on two devices."
         ),
         (
             .unconfirmed, "sallyport_redis_unconfirmed_total",
-            "Accepted counters that too few replicas of Redis had in time."
+            "Accepted counters that too few Redis replicas had in time."
         ),
         (
             .newUserKeys, "sallyport_user_keys_new_total",
-            "Keys used for a user for the first time, who had used others before."
+            "Keys that a user used for the first time after having used others."
         ),
         (
             .identitiesSigned, "sallyport_identity_tokens_signed_total",
@@ -43,7 +44,7 @@ extension MetricsPage {
         ),
         (
             .identitiesReused, "sallyport_identity_tokens_reused_total",
-            "Identity tokens sent again as they were signed for an earlier request."
+            "Identity tokens that were signed for an earlier request and sent again."
         ),
     ]
 }

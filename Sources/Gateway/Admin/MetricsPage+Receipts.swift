@@ -1,3 +1,4 @@
+import Background
 import EventLoop
 import KeyStore
 import Telemetry
@@ -7,13 +8,14 @@ extension MetricsPage {
         let meter = hub.renewalMeter
         page.family(
             "sallyport_receipt_renewals_total", .counter,
-            help: "Receipts sent to Apple, by what came of it.")
+            help: "Receipts sent to Apple, by outcome.")
         for outcome in RenewalOutcome.allCases {
             page.sample([("outcome", outcome.rawValue)], meter.value(outcome))
         }
         page.family(
             "sallyport_receipt_renewals_superseded_total", .counter,
-            help: "Answers not kept: the key was revoked, erased or renewed by another gateway.")
+            help: "Answers that were discarded because the key was revoked, erased or renewed by "
+                + "another gateway.")
         page.sample([], meter.supersededCount)
         page.family(
             "sallyport_receipt_lease_held", .gauge,
@@ -33,11 +35,11 @@ extension MetricsPage {
         page.sample([], meter.dueCount)
         page.family(
             "sallyport_receipts_overdue_seconds", .gauge,
-            help: "For how long the oldest of them has been due.")
+            help: "How long the oldest of them has been due.")
         page.sample([], meter.overdueSeconds(at: WallClock.now().seconds))
         page.family(
             "sallyport_receipt_spacing_seconds", .gauge,
-            help: "From one request to Apple to the next, at least: one divided by the rate.")
+            help: "The shortest time between two requests to Apple: one divided by the rate.")
         page.sample([], nanoseconds: meter.spacingNanoseconds)
     }
 }

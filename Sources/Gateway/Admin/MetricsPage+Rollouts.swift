@@ -1,3 +1,4 @@
+import Judgement
 import Policy
 import Telemetry
 
@@ -5,8 +6,8 @@ extension MetricsPage {
     static func writeBuckets(_ hub: Hub, _ page: inout PrometheusText) {
         page.family(
             "sallyport_attested_requests_total", .counter,
-            help: "Requests to routes that ask for a proof, by what it was worth, and by whether"
-                + " the route refuses this cohort.")
+            help: "Requests to routes that require a proof, by what it was worth, and by whether "
+                + "the route refuses this cohort.")
         for (route, meters) in meters(hub) {
             for side in RolloutSide.allCases {
                 for bucket in RequestBucket.allCases {
@@ -25,14 +26,22 @@ extension MetricsPage {
     static func writeApps(_ hub: Hub, _ page: inout PrometheusText) {
         page.family(
             "sallyport_app_requests_total", .counter,
-            help: "Requests to routes that ask for a proof, by the app that they say they are from,"
-                + " and by what the proof was worth.")
+            help: "Requests to routes that require a proof, by the app that they claim to be "
+                + "from, its version, and by what the proof was worth.")
         let ids = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.appIDs) }
         for id in ids.sorted() {
-            for bucket in RequestBucket.allCases {
-                let count = hub.meters.reduce(0) { $0 &+ $1.appCount(id, bucket) }
-                guard count > 0 else { continue }
-                page.sample([("app", id), ("bucket", bucket.name.description)], count)
+            var counts = AppCounts()
+            for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
+            for row in hub.namedVersions.rows(of: id, counts) {
+                for bucket in RequestBucket.allCases {
+                    let count = row.counts[Int(bucket.rawValue)]
+                    guard count > 0 else { continue }
+                    page.sample(
+                        [
+                            ("app", id), ("version", row.version),
+                            ("bucket", bucket.name.description),
+                        ], count)
+                }
             }
         }
     }

@@ -28,7 +28,8 @@ struct ServerFigures {
         state = "unresolved"
     }
 
-    /// In the order of the configuration; names without an address behind the others.
+    /// The figures of all servers, in the order of the configuration. Names without an address come
+    /// last.
     static func all(_ hub: Hub) -> [ServerFigures] {
         hub.currentGroups.flatMap { group in
             let upstream = group.settings.name
@@ -66,7 +67,7 @@ extension MetricsPage {
         ) { UInt64(max(0, $0.connectionCount)) }
         family(
             "sallyport_upstream_server_up", .gauge,
-            help: "0 where a server fails its requests or health checks, or has no address."
+            help: "0 if a server fails its requests or health checks, or has no address."
         ) { $0.state == "up" ? 1 : 0 }
     }
 }

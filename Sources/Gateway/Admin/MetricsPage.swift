@@ -1,10 +1,10 @@
 import AppAttest
 import Bytes
+import Judgement
 import KeyStore
 import Policy
 import Settings
 import Synchronization
-import TLS
 import Telemetry
 
 /// `/metrics`: what all workers have counted, in Prometheus' text format.
@@ -17,11 +17,15 @@ enum MetricsPage {
         writeRollouts(site, &page)
         writeWorkers(hub, &page)
         writeServers(hub, &page)
+        writeDurations(hub, &page)
+        writeKeys(hub, &page)
         writeHandshakes(hub, &page)
+        writeCertificates(site, &page)
         writeSignals(hub, site, &page)
         writeApple(hub, &page)
         writeReceipts(hub, &page)
         writeState(hub, site, &page)
+        writeProcess(hub, site, &page)
         return page.finish()
     }
 
@@ -66,7 +70,7 @@ enum MetricsPage {
         }
         page.family(
             "sallyport_request_duration_seconds", .histogram,
-            help: "From the first byte of a request to the last of its answer.")
+            help: "The time from the first byte of a request to the last of its response.")
         for (route, meters) in meters {
             var snapshot = HistogramSnapshot(.requestDuration)
             for meter in meters { snapshot.add(meter.duration) }
@@ -115,7 +119,7 @@ enum MetricsPage {
         }
         page.family(
             "sallyport_mac_enrolments_total", .counter,
-            help: "Keys of Macs enrolled, by the Mac's security.")
+            help: "Enrolled keys of Macs, by the Mac's security.")
         for (count, security) in [
             (WorkerMeter.Count.macsWithFullSecurity, MacSecurity.full),
             (.macsWithReducedSecurity, .reduced),
@@ -141,27 +145,6 @@ enum MetricsPage {
         }
     }
 
-    private static func writeHandshakes(_ hub: Hub, _ page: inout PrometheusText) {
-        page.family(
-            "sallyport_tls_handshakes_total", .counter,
-            help: "TLS handshakes with clients that were completed.")
-        page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(.handshakes) })
-        page.family(
-            "sallyport_tls_resumptions_total", .counter,
-            help: "Completed handshakes that a session ticket shortened.")
-        page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(.resumptions) })
-        page.family(
-            "sallyport_tls_handshake_failures_total", .counter,
-            help: "TLS handshakes with clients that were not completed, by reason.")
-        for kind in TLSFailure.Kind.allCases {
-            let count = hub.meters.reduce(0) { $0 &+ $1.handshakeFailureCount(kind) }
-            guard count > 0 else { continue }
-            page.sample([("reason", kind.name.description)], count)
-        }
-        let count = hub.meters.reduce(0) { $0 &+ $1.handshakeTimeoutCount }
-        if count > 0 { page.sample([("reason", "timeout")], count) }
-    }
-
     private static func writeSignals(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
         guard let rules = site.signals else { return }
         page.family(
@@ -177,7 +160,7 @@ enum MetricsPage {
     }
 
     private static func writeState(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
-        page.family("sallyport_store_up", .gauge, help: "1 where the store answered last.")
+        page.family("sallyport_store_up", .gauge, help: "1 if the store answered last time.")
         page.sample([("store", "registry")], UInt64(hub.health.isRegistryReady ? 1 : 0))
         page.sample([("store", "counters")], UInt64(hub.health.areCountersReady ? 1 : 0))
         page.family(
@@ -186,18 +169,15 @@ enum MetricsPage {
         page.sample([], UInt64(hub.floors.keyCount))
         page.family(
             "sallyport_trust_extra_roots", .gauge,
-            help: "Roots trusted beside Apple's: must be 0 in production.")
+            help: "Roots trusted in addition to Apple's: must be 0 in production.")
         page.sample([], UInt64(site.settings.trust.extraRoots.count))
         page.family(
             "sallyport_developer_token_routes", .gauge,
-            help: "Routes that take developer tokens: must be 0 in production.")
+            help: "Routes that accept developer tokens: must be 0 in production.")
         page.sample([], UInt64(site.settings.developerRoutes.count))
         page.family(
-            "sallyport_config_generation", .gauge, help: "Reloads that were taken since the start.")
-        page.sample([], UInt64(site.generation))
-        page.family(
             "sallyport_log_lines_dropped_total", .counter,
-            help: "Lines lost because the log's destination was too slow, or took none.")
+            help: "Lines lost because the log's destination was too slow or accepted none.")
         page.sample([("log", "access")], hub.logs.access?.droppedLineCount ?? 0)
         if hub.logs.events !== hub.logs.access {
             page.sample([("log", "events")], hub.logs.events?.droppedLineCount ?? 0)

@@ -1,16 +1,17 @@
+import Background
 import Policy
 import Settings
 
 /// Where one rollout stands, for metrics and the status page.
 struct RolloutFigures {
     let name: String
-    /// Nil where nobody knows.
+    /// The share in percent, or nil if it is unknown.
     let percent: Int?
-    /// Nil where the share is the configuration's.
+    /// The state of the rollout, or nil if the configuration sets the share.
     let state: RolloutState?
     let isByPlan: Bool
 
-    /// Of all routes that enforce, and of who may attest.
+    /// The figures of all routes that enforce, and of `endpoints.attest_rollout`.
     static func all(_ site: Site) -> [RolloutFigures] {
         var figures: [RolloutFigures] = []
         for (route, share) in zip(site.settings.routes, site.rollouts)

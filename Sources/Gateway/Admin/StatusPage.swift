@@ -1,4 +1,6 @@
+import Background
 import EventLoop
+import Judgement
 import Policy
 import Settings
 

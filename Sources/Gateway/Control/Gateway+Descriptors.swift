@@ -9,7 +9,7 @@ extension Gateway {
         guard limit > 0, demand > limit else { return }
         control?.log.event(
             "descriptor_limit",
-            "limits.connections and upstreams.*.connections_max allow \(demand) open files,"
-                + " the system \(limit): raise LimitNOFILE (ulimit -n), or allow fewer")
+            "limits.connections and upstreams.*.connections_max allow \(demand) open files, but "
+                + "the system only \(limit): raise LimitNOFILE (ulimit -n), or allow fewer")
     }
 }

@@ -1,3 +1,4 @@
+import Background
 import EventLoop
 import Settings
 
@@ -14,27 +15,40 @@ struct PreparedReload: Sendable {
         self.configuration = configuration
         servers = try hub.addresses(of: settings.upstreams)
         var binds: [Endpoint: Result<SocketAddress, IOError>] = [:]
-        let all = settings.listeners.map(\.bind) + (settings.admin.map { [$0.bind] } ?? [])
-        for bind in all where bind.isName {
+        for bind in settings.binds where bind.isName {
             binds[bind] = Result { () throws(IOError) in try bind.socketAddress() }
         }
         self.binds = binds
     }
 }
 
-/// SIGHUP: everything is prepared, then everything is put in force, or nothing.
+/// What goes on of a reload.
+struct Reload {
+    /// Under way on a thread of its own.
+    var call: BlockingCall<Result<PreparedReload, ConfigurationFailure>>?
+    /// Asked for once more meanwhile.
+    var isDue = false
+    /// What a change of means a reload; nil where only SIGHUP does.
+    let watchedFiles: ConfigurationFiles?
+    var watcher: FileWatcher?
+
+    init(watchedFiles: ConfigurationFiles?) { self.watchedFiles = watchedFiles }
+}
+
+/// SIGHUP, or files that changed: everything is prepared, then everything is put in force, or
+/// nothing.
 extension Gateway {
     func beginReload() {
         guard let control else { return }
-        guard reloadCall == nil else {
-            isReloadDue = true
+        guard reload.call == nil else {
+            reload.isDue = true
             return
         }
         do {
             try refuseUntimelyReload()
             supervision?.changeBegins("reloading")
             let (read, hub) = (readConfiguration, hub)
-            reloadCall = try BlockingCall(name: "reload", loop: control.loop) {
+            reload.call = try BlockingCall(name: "reload", loop: control.loop) {
                 read().flatMap { configuration in
                     Result { () throws(ConfigurationFailure) in
                         try PreparedReload(configuration, hub: hub)
@@ -48,28 +62,44 @@ extension Gateway {
         }
     }
 
+    func watchFiles() throws {
+        guard let files = reload.watchedFiles else { return }
+        reload.watcher = try FileWatcher(files) { [reports] in
+            _ = reports.post(.filesChanged($0))
+        }
+    }
+
+    /// Whoever watches the files has seen them change.
+    func filesChanged(_ paths: [String]) {
+        guard !isDraining else { return }
+        control?.log.event(
+            level: "info", "files_changed", "reloading: " + paths.joined(separator: ", "))
+        beginReload()
+    }
+
     private func endReload(_ prepared: Result<PreparedReload, ConfigurationFailure>) {
-        reloadCall = nil
+        reload.call = nil
         do {
             try refuseUntimelyReload()
             try take(try prepared.get())
         } catch {
             tellFailedReload("\(error)")
         }
-        guard isReloadDue else { return }
-        isReloadDue = false
+        guard reload.isDue else { return }
+        reload.isDue = false
         beginReload()
     }
 
     private func refuseUntimelyReload() throws(ConfigurationFailure) {
         guard !isDraining else { throw ConfigurationFailure("the gateway is stopping") }
-        guard upgradeStep == .none || upgradeStep == .checking else {
+        guard upgrade.step == .none || upgrade.step == .checking else {
             throw ConfigurationFailure("another program is taking over, and reads it anyway")
         }
     }
 
     private func tellFailedReload(_ reason: String) {
-        if !isDraining, upgradeStep == .none {
+        hub.reloads.failed(reason)
+        if !isDraining, upgrade.step == .none {
             supervision?.changeEnded("\(servingText); the last reload failed: \(reason)")
         }
         control?.log.event(
@@ -98,13 +128,14 @@ extension Gateway {
             _ = mailbox.post(
                 .reload(WorkerUpdate(site: next, listeners: bound[index], reports: reports)))
         }
-        director?.follow(next)
+        controller?.follow(settings.plannedRollouts)
         if let apple {
-            receipts?.replace(next, exchange: AppleReceipts(apple, next.settings.apple))
+            receipts?.replace(next.renewal, exchange: AppleReceipts(apple, next.settings.apple))
         }
         supervision?.workersChange(status: servingText)
-        hub.logs.reopen()
         examineDescriptors()
+        examineCertificates()
+        hub.reloads.taken()
         control?.log.event(level: "info", "reloaded", "generation \(next.generation)")
     }
 

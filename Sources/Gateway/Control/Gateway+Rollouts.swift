@@ -1,3 +1,4 @@
+import Background
 import EventLoop
 import Policy
 import Settings
@@ -9,17 +10,20 @@ extension Gateway {
 
     /// Learns how far the rollouts have come, before anybody is served.
     func startRollouts(on loop: EventLoop) {
-        let director = RolloutDirector(hub: hub) { [reports] in _ = reports.post(.rollout($0)) }
-        director.follow(currentSite)
-        director.start(on: loop)
-        self.director = director
-        guard director.isUnsettled else { return }
+        let controller = RolloutController(
+            registry: hub.registry, log: hub.logs, register: rolloutRegister,
+            counts: { [hub] in hub.counts(of: $0) },
+            answer: { [reports] in _ = reports.post(.rollout($0)) })
+        controller.follow(currentSite.settings.plannedRollouts)
+        controller.start(on: loop)
+        self.controller = controller
+        guard controller.isUnsettled else { return }
         let timer = Timer(loop: loop) { loop.stop() }
         timer.schedule(after: Self.patience)
-        director.whenSettled { loop.stop() }
+        controller.whenSettled { loop.stop() }
         loop.run()
         timer.cancel()
-        director.whenSettled {}
+        controller.whenSettled {}
     }
 
     /// Until the registry is read, a reload changes nothing about how far a route goes.

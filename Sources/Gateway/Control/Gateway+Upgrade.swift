@@ -2,14 +2,20 @@ import EventLoop
 import Settings
 
 /// How far a gateway is on its way to another program.
-enum UpgradeStep {
-    case none
-    /// The next program is asked whether it takes the configuration.
-    case checking
-    /// Everything is served; connections end with their next answer.
-    case retiring
-    /// No connection is taken; what is in flight ends.
-    case handingOver
+struct Upgrade {
+    enum Step {
+        case none
+        /// The next program is asked whether it takes the configuration.
+        case checking
+        /// Everything is served; connections end with their next answer.
+        case retiring
+        /// No connection is taken; what is in flight ends.
+        case handingOver
+    }
+
+    var step = Step.none
+    var check: Thread?
+    var timer: Timer?
 }
 
 /// SIGUSR2: another program takes the place of this one, in the same process and with the same
@@ -18,38 +24,40 @@ enum UpgradeStep {
 extension Gateway {
     func beginUpgrade() {
         guard let control else { return }
-        guard upgradeStep == .none, !isDraining else {
+        guard upgrade.step == .none, !isDraining else {
             return refuseUpgrade("the gateway is stopping or being upgraded already")
         }
         guard let checkUpgrade else { return refuseUpgrade("there is no program to become") }
-        upgradeStep = .checking
+        upgrade.step = .checking
         let reports = reports
         do {
-            upgradeCheck = try Thread.spawn(name: "upgrade") {
+            upgrade.check = try Thread.spawn(name: "upgrade") {
                 _ = reports.post(.upgradeChecked(problem: checkUpgrade()))
             }
         } catch {
-            upgradeStep = .none
+            upgrade.step = .none
             return refuseUpgrade("\(error)")
         }
         control.log.event(level: "info", "upgrading", "asking the next program to check")
     }
 
     private func refuseUpgrade(_ reason: String) {
-        control?.log.event(level: "error", "upgrade_failed", "the gateway serves on: \(reason)")
+        control?.log.event(
+            level: "error", "upgrade_failed",
+            "the gateway keeps serving: \(reason)")
     }
 
     func upgradeChecked(problem: String?) {
-        upgradeCheck?.join()
-        upgradeCheck = nil
+        upgrade.check?.join()
+        upgrade.check = nil
         // A stop may have begun meanwhile.
-        guard upgradeStep == .checking, let control else { return }
+        guard upgrade.step == .checking, let control else { return }
         if let problem {
-            upgradeStep = .none
+            upgrade.step = .none
             return refuseUpgrade(problem)
         }
-        upgradeStep = .retiring
-        control.log.event(level: "info", "upgrading", "connections end with their next answer")
+        upgrade.step = .retiring
+        control.log.event(level: "info", "upgrading", "connections end with their next response")
         supervision?.changeBegins("upgrading")
         for mailbox in workerMailboxes { _ = mailbox.post(.retire) }
         let timer = Timer(loop: control.loop) { [unowned self] in handOver() }
@@ -57,12 +65,12 @@ extension Gateway {
         let farewell = min(Self.farewell, timeouts.upgrade)
         // Meanwhile everybody is served: later new connections would wait for them.
         timer.schedule(after: hub.hasTunnels ? max(farewell, timeouts.tunnelDrain) : farewell)
-        upgradeTimer = timer
+        upgrade.timer = timer
     }
 
     private func handOver() {
-        guard upgradeStep == .retiring else { return }
-        upgradeStep = .handingOver
+        guard upgrade.step == .retiring else { return }
+        upgrade.step = .handingOver
         control?.log.event(level: "info", "upgrading", "new connections wait")
         stopRenewing()
         for mailbox in workerMailboxes { _ = mailbox.post(.handOver(kept)) }

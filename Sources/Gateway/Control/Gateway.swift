@@ -1,4 +1,5 @@
 import AppAttest
+import Background
 import Bytes
 public import EventLoop
 public import KeyStore
@@ -39,56 +40,56 @@ public final class Gateway {
     private(set) var supervision: Supervision?
     /// Blocks, and says why the next program cannot take over; nil where there is none.
     let checkUpgrade: (@Sendable () -> String?)?
-    var upgradeStep = UpgradeStep.none
-    var upgradeCheck: Thread?
-    var upgradeTimer: Timer?
+    var upgrade = Upgrade()
     let kept = KeptListeners()
     private var signals: [SignalWatch] = []
-    private var probe: Timer?
-    private var userSweep: Timer?
+    var timers = ControlTimers()
+    private let countKeys: (@Sendable () -> [KeyCount]?)?
+    private var keyCountRefresher: KeyCountRefresher?
     var nameRefresher: NameRefresher?
-    /// Until every name has been asked for once.
+    /// Called when every name has been asked for once; nil from then on.
     var whenNamesAreAsked: (() -> Void)?
-    private(set) var apple: AppleDesk?
+    private(set) var apple: AppleService?
     private(set) var receipts: ReceiptRenewal?
-    private(set) var devices: DeviceDesk?
+    private(set) var devices: DeviceCheckService?
     let listeners: Listeners
-    private let version: String
     let ticketKeys = TicketKeyRings()
     let rolloutRegister = RolloutRegister()
-    var director: RolloutDirector?
+    var controller: RolloutController?
     /// Blocks.
     let readConfiguration: @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
-    /// Under way on a thread of its own.
-    var reloadCall: BlockingCall<Result<PreparedReload, ConfigurationFailure>>?
-    /// Asked for once more meanwhile.
-    var isReloadDue = false
+    var reload: Reload
 
     /// `listeners`: those of `configuration`. `counters`: the store that its settings name.
     /// `floors`: what was accepted before and may not be in the registry yet.
     /// `version` is for the log. `reload` reads the configuration again, and blocks.
-    /// `checkUpgrade` blocks, and says why the program that would replace this one cannot; nil
-    /// where it can.
+    /// `watching`: the files that a reload is for whenever they change. `checkUpgrade` blocks, and
+    /// says why the program that would replace this one cannot; nil where it can. `countKeys`
+    /// blocks, and counts the keys of the registry; nil if it does not answer.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
         counters: CounterAccess, floors: FloorTable, version: String,
         supervisor: Supervisor,
         reload: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
-        checkUpgrade: (@Sendable () -> String?)? = nil
+        watching watchedFiles: ConfigurationFiles? = nil,
+        checkUpgrade: (@Sendable () -> String?)? = nil,
+        countKeys: (@Sendable () -> [KeyCount]?)? = nil
     ) throws {
+        self.reload = Reload(watchedFiles: watchedFiles)
+        self.countKeys = countKeys
         self.supervisor = supervisor
         self.checkUpgrade = checkUpgrade
         let settings = configuration.settings
         workerCount = settings.workerCount
         self.listeners = listeners
-        self.version = version
         readConfiguration = reload
         generations = Array(repeating: 0, count: workerCount + 1)
         hub = Hub(
             registry: registry, counters: counters, floors: floors,
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log),
-            signals: SignalBook(subjectCountMax: settings.signals.subjectCountMax))
+            signals: SignalTallies(subjectCountMax: settings.signals.subjectCountMax),
+            version: version)
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys,
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,
@@ -119,10 +120,10 @@ public final class Gateway {
         let control = try Worker(
             index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
         self.control = control
-        let apple = AppleDesk(loop: control.loop, hub: hub)
+        let apple = AppleService(loop: control.loop, meter: hub.apple, log: hub.logs)
         apple.use(try apple.change(to: site.settings.apple))
         self.apple = apple
-        let devices = try DeviceDesk(loop: control.loop, apple: apple, line: hub.devices)
+        let devices = try DeviceCheckService(loop: control.loop, apple: apple, mailbox: hub.devices)
         devices.use(site.settings.deviceCheck)
         self.devices = devices
         try startWorkers()
@@ -136,9 +137,13 @@ public final class Gateway {
         watchSignals(control.loop)
         watchStores(control)
         forgetUsers(control)
+        watchCertificates(on: control.loop)
+        keyCountRefresher = countKeys.map {
+            KeyCountRefresher(loop: control.loop, hub: hub, count: $0)
+        }
         receipts = try ReceiptRenewal(
-            loop: control.loop, hub: hub, site: site,
-            exchange: AppleReceipts(apple, site.settings.apple))
+            loop: control.loop, registry: hub.registry, meter: hub.renewalMeter, log: hub.logs,
+            site.renewal, exchange: AppleReceipts(apple, site.settings.apple))
         control.startHealthChecks()
         announce(control)
         let supervision = Supervision(
@@ -146,12 +151,15 @@ public final class Gateway {
         self.supervision = supervision
         supervision.watch(on: control.loop)
         supervision.workersChange(status: servingText)
+        try watchFiles()
         control.run()
+        reload.watcher?.stop()
         receipts = nil
+        keyCountRefresher = nil
         apple.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
-        guard upgradeStep == .handingOver else {
+        guard upgrade.step == .handingOver else {
             listeners.removeFiles()
             return nil
         }
@@ -160,7 +168,7 @@ public final class Gateway {
         return next
     }
 
-    /// Without the control thread's.
+    /// The workers' mailboxes, without the control thread's.
     var workerMailboxes: [Mailbox<WorkerMessage>] { Array(mailboxes.dropLast()) }
     var isDraining: Bool { hub.health.isDraining }
     var currentSite: Site { site }
@@ -179,8 +187,9 @@ public final class Gateway {
             generations[worker] = generation
             listeners.closed(upTo: generations.min() ?? 0)
         case .upgradeChecked(let problem): upgradeChecked(problem: problem)
-        case .rollout(let answer): director?.take(answer)
+        case .rollout(let answer): controller?.take(answer)
         case .namesAsked: namesWereAsked()
+        case .filesChanged(let paths): filesChanged(paths)
         }
     }
 
@@ -212,24 +221,25 @@ public final class Gateway {
         let listenerCount = site.settings.listeners.count
         control.log.event(
             level: "info", "started",
-            "sallyport \(version): \(Self.count(workerCount, "worker")), "
+            "sallyport \(hub.version): \(Self.count(workerCount, "worker")), "
                 + Self.count(listenerCount, "listener")
                 + (site.settings.admin == nil ? "" : ", admin listener"))
         if !site.settings.trust.extraRoots.isEmpty {
             control.log.event(
                 level: "warning", "extra_roots",
-                "trust.extra_roots is set: keys vouched for by these roots are accepted as if"
-                    + " Apple had; for tests only")
+                "trust.extra_roots is set: keys that these roots vouch for are accepted as if "
+                    + "Apple had vouched for them; for tests only")
         }
         let developed = site.settings.developerRoutes
         if !developed.isEmpty {
             control.log.event(
                 level: "warning", "developer_tokens",
-                "routes \(developed.joined(separator: ", ")) take developer tokens,"
-                    + " which prove nothing of an app or a device")
+                "routes \(developed.joined(separator: ", ")) accept developer tokens, which "
+                    + "prove nothing about an app or a device")
         }
         examineCounters()
         examineDescriptors()
+        examineCertificates()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
     }
@@ -242,24 +252,23 @@ public final class Gateway {
 
     private func watchSignals(_ loop: EventLoop) {
         for signal in [SignalWatch.terminate, SignalWatch.interrupt] {
-            signals.append(SignalWatch(loop: loop, signal: signal) { [unowned self] in drain() })
+            signals.append(SignalWatch(loop: loop, signal: signal) { [unowned self] in stop() })
         }
         signals.append(
-            SignalWatch(loop: loop, signal: SignalWatch.hangUp) { [unowned self] in beginReload() })
+            SignalWatch(loop: loop, signal: SignalWatch.hangUp) { [unowned self] in
+                // Whatever the configuration says now: the files may have been moved away.
+                hub.logs.reopen()
+                beginReload()
+            })
+        signals.append(
+            SignalWatch(loop: loop, signal: SignalWatch.user1) { [hub] in
+                hub.logs.reopen()
+                hub.logs.event(level: "info", "logs_reopened", "by the files' names")
+            })
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.user2) { [unowned self] in beginUpgrade() })
         // Held where this program has replaced another.
         SignalWatch.release()
-    }
-
-    private func drain() {
-        guard !hub.health.isDraining else { return }
-        hub.health.drain()
-        upgradeStep = .none
-        supervision?.stopping()
-        control?.log.event(level: "info", "draining", "no new connections are taken")
-        stopRenewing()
-        for mailbox in workerMailboxes { _ = mailbox.post(.drain) }
     }
 
     /// Another gateway, or the next program, goes on at once.
@@ -268,7 +277,7 @@ public final class Gateway {
     private func workerStopped() {
         runningCount -= 1
         if runningCount == 0 {
-            if upgradeStep == .handingOver { return handOverControl() }
+            if upgrade.step == .handingOver { return handOverControl() }
             control?.log.event(level: "info", "stopped", "every worker has drained")
             control?.loop.stop()
         }
@@ -277,11 +286,13 @@ public final class Gateway {
     /// Asks the stores once a second whether they answer, for readiness and the event log, and has
     /// the counters forget what has expired.
     private func watchStores(_ control: Worker) {
-        let registryProbe = RegistryProbe(hub: hub)
-        let floorKeeper = FloorKeeper(loop: control.loop, hub: hub)
+        let registryProbe = hub.makeRegistryProbe()
+        let floorKeeper = FloorKeeper(
+            loop: control.loop, floors: hub.floors, registry: hub.registry, log: hub.logs)
         floorKeeper.announce()
         let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)
+            hub.logs.tellLeftOut(at: control.loop.now)
             let isAvailable = control.counters.isAvailable
             if hub.health.counters(areReady: isAvailable) {
                 hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)
@@ -293,7 +304,7 @@ public final class Gateway {
             supervision?.reportReadiness(site: site)
         }
         timer.scheduleRepeating(every: Self.probeInterval)
-        probe = timer
+        timers.repeating.append(timer)
     }
 
     /// What is remembered of users is forgotten when it is over (`signals.user.retention`).
@@ -303,7 +314,7 @@ public final class Gateway {
             hub.registry.forgetUsers(before: control.wallMilliseconds - life)
         }
         timer.scheduleRepeating(every: Self.userSweepInterval)
-        userSweep = timer
+        timers.repeating.append(timer)
     }
 
     private static let userSweepInterval = Duration.seconds(600)
@@ -312,6 +323,14 @@ public final class Gateway {
     static let probeInterval = Duration.seconds(1)
     /// Replies of stores must never be dropped: far above what may wait (`registryQueueCountMax`).
     static let mailboxCountMax = 1 << 20
+}
+
+/// What the control thread does again and again, or later.
+struct ControlTimers {
+    /// What is done again and again, for as long as the gateway runs.
+    var repeating: [Timer] = []
+    /// Runs until a drain begins.
+    var drainDelay: Timer?
 }
 
 /// Why a gateway does not run.

@@ -10,7 +10,7 @@ public final class Listeners {
 
     private let workerCount: Int
     private var open: Set<Place> = []
-    /// Of the start, until the workers are there to take them.
+    /// The listeners of the start, until the workers are there to take them.
     private var initial: [[BoundListener]] = []
     private let inherited: InheritedListeners
     /// Those of unix sockets that are not a service manager's.
@@ -65,7 +65,7 @@ public final class Listeners {
         return initial
     }
 
-    /// One socket for each worker and app listener, the control thread's for the admin listener;
+    /// One socket for each worker and app listener, the control thread's for the admin listeners;
     /// none where the address is served already. Either all are opened or none. The workers are to
     /// be told, and ``closed(upTo:)`` called when they have done as told.
     ///
@@ -99,9 +99,9 @@ public final class Listeners {
                     ListenerContext(listener, rateLimits: settings.rateLimits),
                     workers: 0..<workerCount)
             }
-            if let admin = settings.admin {
+            for (bind, audience) in settings.admin?.places ?? [] {
                 try open(
-                    ListenerContext(ListenerSettings(bind: admin.bind), isAdmin: true),
+                    ListenerContext(ListenerSettings(bind: bind), for: audience),
                     workers: workerCount..<workerCount + 1)
             }
         } catch {
@@ -147,6 +147,13 @@ public final class Listeners {
     }
 
     private static let backlog: Int32 = 4096
+}
+
+extension AdminSettings {
+    /// What the control thread listens on, and for whom.
+    fileprivate var places: [(Endpoint, ListenerContext.Audience)] {
+        [(bind, .operators)] + (probes.map { [($0.bind, .probes)] } ?? [])
+    }
 }
 
 extension Endpoint {

@@ -5,15 +5,14 @@ import TLS
 
 /// A client's TLS handshake: nothing of HTTP is made before it is complete.
 final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler {
-    /// Not held: the worker owns whatever refers to it, and outlives it.
-    private unowned(unsafe) let worker: Worker
+    private let worker: Worker
     private(set) var listener: ListenerContext
     private let peer: SocketAddress
     private let session: TLSSession
     private let watch: Watch
     private var deadline: Deadline?
     var slot = 0
-    var share: ConnectionShare?
+    var quotaPlace: QuotaPlace?
     var proxy: SocketAddress?
 
     init(
@@ -51,7 +50,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
 
     private func complete() {
         deadline = nil
-        worker.meter.add(.handshakes)
+        worker.meter.handshakes.add(session.groupName ?? "none")
         if session.isResumed { worker.meter.add(.resumptions) }
         handOver(Transport(watch: watch, session: session))
     }
@@ -74,7 +73,7 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
 
     /// A person who typed http:// should see why nothing works.
     private func answerHTTP() {
-        let text = "This port takes HTTPS only.\n"
+        let text = "This port speaks HTTPS only.\n"
         let answer =
             "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
             + "Content-Length: \(text.utf8.count)\r\n\r\n\(text)"
@@ -94,7 +93,8 @@ final class ClientHandshake: ClientConnection, ReadinessHandler, DeadlineHandler
         if change.ending(saidBy: proxy) == .atOnce { lose() }
     }
 
-    /// What has begun may have a request behind it: that one is answered, as the last.
+    /// Does nothing: a handshake that has begun may be followed by a request, which is answered as
+    /// the last.
     func drain() {}
 
     func lose() {

@@ -19,3 +19,43 @@ extension ByteBuffer {
         }
     }
 }
+
+/// Lines of an answer's head.
+extension ByteBuffer {
+    mutating func append(statusLine status: UInt16) {
+        append("HTTP/1.1 ")
+        append(decimal: UInt64(status))
+        append(UInt8(ascii: " "))
+        append(StatusPhrase.text(for: status))
+        append("\r\n")
+    }
+
+    mutating func append(statusLine status: UInt16, reason: Span<UInt8>) {
+        append("HTTP/1.1 ")
+        append(decimal: UInt64(status))
+        append(UInt8(ascii: " "))
+        append(reason)
+        append("\r\n")
+    }
+
+    mutating func append(via version: StaticString) {
+        append("Via: ")
+        append(version)
+        append(" ")
+        append(Via.clientsName)
+        append("\r\n")
+    }
+
+    mutating func append(field name: StaticString, _ value: [UInt8]) {
+        append(name)
+        append(": ")
+        append(value)
+        append("\r\n")
+    }
+
+    mutating func append(contentLength: UInt64) {
+        append("Content-Length: ")
+        append(decimal: contentLength)
+        append("\r\n")
+    }
+}

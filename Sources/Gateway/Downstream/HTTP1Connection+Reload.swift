@@ -2,15 +2,15 @@ import Bytes
 import EventLoop
 import Settings
 
-/// What a reload of its listener makes of a connection.
+/// The effect of a listener's reload on a connection.
 extension HTTP1Connection {
     func follow(_ change: ListenerChange) {
         listener = change.context
         isPeerTrusted = listener.trusts(peer)
         // A head that is not whole yet is the next request's.
         if state == .readingHead, let exchange {
-            exchange.listener = listener
-            exchange.isPeerTrusted = isPeerTrusted
+            exchange.client.listener = listener
+            exchange.client.isPeerTrusted = isPeerTrusted
             exchange.site = worker.site
         }
         switch change.ending(saidBy: proxy) {
@@ -32,7 +32,7 @@ extension HTTP1Connection {
 
     private func farewellIsOver() {
         ending = .atOnce
-        guard let exchange, exchange.isTunnelling else { return drain() }
+        guard let exchange, exchange.tunnel.isOpen else { return drain() }
         let end = DelayedCall(wheel: worker.deadlines) { [unowned self] in endTunnel() }
         end.set(afterNanoseconds: worker.site.settings.timeouts.tunnelDrain.wholeNanoseconds)
         farewell = end
@@ -44,7 +44,7 @@ extension HTTP1Connection {
         case .idle where output.isEmpty: close()
         case .readingHead where output.isEmpty: lose()
         case .idle, .readingHead: finish()
-        case .exchanging: if exchange?.isTunnelling == true { endTunnel() }
+        case .exchanging: if exchange?.tunnel.isOpen == true { endTunnel() }
         case .finishing, .lingering, .closed: break
         }
     }

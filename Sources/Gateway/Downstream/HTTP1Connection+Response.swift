@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import TLS
 
 /// How the current answer's body is delimited on the wire (RFC 9112 section 6).
@@ -28,7 +29,7 @@ extension HTTP1Connection: ResponseSink {
     func respond(_ response: LocalResponse) {
         guard let exchange, state == .exchanging else { return }
         decidePersistence(exchange)
-        appendStatusLine(response.status)
+        output.append(statusLine: response.status)
         appendDate()
         if let contentType = response.contentType {
             output.append("Content-Type: ")
@@ -36,20 +37,16 @@ extension HTTP1Connection: ResponseSink {
             output.append("\r\n")
         }
         for field in response.fields {
-            output.append(field.name)
-            output.append(": ")
-            output.append(field.value)
-            output.append("\r\n")
+            output.append(field: field.name, field.value)
         }
-        if response.isOfRoute, let edits = exchange.treatment?.responseEdits {
+        exchange.appendRequestIDLine(isOfRoute: response.isOfRoute, to: &output)
+        if response.isOfRoute, let edits = exchange.match.handling?.responseEdits {
             exchange.append(edits, to: &output)
         }
         appendAttestation(exchange, exchange.personalFields(in: response))
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
-            output.append("Content-Length: ")
-            output.append(decimal: UInt64(response.body.count))
-            output.append("\r\n")
+            output.append(contentLength: UInt64(response.body.count))
         }
         appendConnection(exchange)
         output.append("\r\n")
@@ -75,7 +72,7 @@ extension HTTP1Connection: ResponseSink {
 
     func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {
         guard exchange.head.version == .http11, state == .exchanging else { return }
-        appendStatusLine(head.status, reason: bytes.extracting(head.reason))
+        output.append(statusLine: head.status, reason: bytes.extracting(head.reason))
         appendFields(
             head, bytes: bytes, hasTrailers: false, of: exchange)
         output.append("\r\n")
@@ -86,24 +83,27 @@ extension HTTP1Connection: ResponseSink {
     ) -> Bool {
         guard state == .exchanging else { return true }
         output.reserve(bytes.count + 256)
-        appendStatusLine(head.status, reason: bytes.extracting(head.reason))
-        let edits = exchange.treatment?.responseEdits
+        output.append(statusLine: head.status, reason: bytes.extracting(head.reason))
+        let edits = exchange.match.handling?.responseEdits
         let isDelimited = head.framing == .chunked || head.framing == .untilClose
         let takesTrailers = isDelimited && exchange.takesTrailers
         if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, of: exchange) {
             appendDate()
         }
-        if let version = exchange.answerVersion { appendVia(version) }
+        if let version = exchange.answerVersion { output.append(via: version) }
+        exchange.appendRequestIDLine(isOfRoute: true, to: &output)
         if let edits { exchange.append(edits, to: &output) }
         appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
         switch head.framing {
         case .none:
             responseFraming = .length
             // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
-            if let length = head.contentLength, head.status != 204 { appendContentLength(length) }
+            if let length = head.contentLength, head.status != 204 {
+                output.append(contentLength: length)
+            }
         case .length(let length):
             responseFraming = .length
-            appendContentLength(length)
+            output.append(contentLength: length)
         case .chunked, .untilClose:
             if exchange.head.version == .http11 {
                 responseFraming = takesTrailers ? .chunkedWithTrailers : .chunked
@@ -168,68 +168,33 @@ extension HTTP1Connection: ResponseSink {
     }
 
     func abortResponse() {
-        // What was promised cannot come: a close in the middle of the body says so
-        // (RFC 9112 section 8). Where the close is the end of the body, a reset does.
+        // What was promised cannot come: a close in the middle of the body says so (RFC 9112
+        // section 8). If the close is the end of the body, a reset does.
         flush()
         close(responseFraming == .close ? .reset : .cut)
     }
 
-    /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
+    /// The end-to-end fields of an upstream's answer. True if one of them is `Date`.
     @discardableResult
     private func appendFields(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, hasTrailers: Bool,
         of exchange: Exchange
     ) -> Bool {
-        let edits = exchange.treatment?.responseEdits
-        let reserved = exchange.site.fieldNames.reservedInResponses
-        var hasDate = false
-        let hasNominated = !head.connectionTokens.isEmpty
-        for field in head.fields {
-            hasDate = hasDate || field.known == .date
-            guard
-                head.isRelayed(
-                    field, in: bytes, hasNominated: hasNominated, hasTrailers: hasTrailers,
-                    reserved: reserved, edits)
-            else { continue }
+        exchange.forEachField(of: head, bytes, hasTrailers: hasTrailers) { field, bytes in
             output.append(line: field, of: bytes)
         }
-        return hasDate
-    }
-
-    private func appendStatusLine(_ status: UInt16) {
-        output.append("HTTP/1.1 ")
-        output.append(decimal: UInt64(status))
-        output.append(UInt8(ascii: " "))
-        output.append(StatusPhrase.text(for: status))
-        output.append("\r\n")
-    }
-
-    private func appendStatusLine(_ status: UInt16, reason: Span<UInt8>) {
-        output.append("HTTP/1.1 ")
-        output.append(decimal: UInt64(status))
-        output.append(UInt8(ascii: " "))
-        output.append(reason)
-        output.append("\r\n")
     }
 
     private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
         guard fields != .withheld else { return }
         let token = exchange.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.isOutdated || token != nil {
+        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || token != nil {
             output.append("Cache-Control: private\r\n")
         }
-        if exchange.isOutdated { output.append("X-App-Attest-Action: update_app\r\n") }
+        if exchange.judgement.isOutdated { output.append("X-App-Attest-Action: update_app\r\n") }
         guard let token else { return }
         output.append("X-App-Attest-Challenge: ")
         output.append(token)
-        output.append("\r\n")
-    }
-
-    private func appendVia(_ version: StaticString) {
-        output.append("Via: ")
-        output.append(version)
-        output.append(" ")
-        output.append(Via.clientsName)
         output.append("\r\n")
     }
 
@@ -239,21 +204,15 @@ extension HTTP1Connection: ResponseSink {
         output.append("\r\n")
     }
 
-    private func appendContentLength(_ length: UInt64) {
-        output.append("Content-Length: ")
-        output.append(decimal: length)
-        output.append("\r\n")
-    }
-
     private func appendConnection(_ exchange: Exchange) {
-        if exchange.isTunnelling {
+        if exchange.tunnel.isOpen {
             isPersistent = false
             output.append("Connection: Upgrade\r\nUpgrade: websocket\r\n")
             if ending == .atOnce { endTunnelSoon() }
             return
         }
         // The client may have sent what was meant for a tunnel: it must not be read as requests.
-        if worker.endsConnections || ending != .none || exchange.isUpgrading {
+        if worker.endsConnections || ending != .none || exchange.tunnel.isAsked {
             isPersistent = false
         }
         if !isPersistent {

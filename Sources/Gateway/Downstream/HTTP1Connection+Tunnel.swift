@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import TLS
 
 /// The client's bytes on their way through a tunnel. They stay in the input until the upstream
@@ -20,12 +21,12 @@ extension HTTP1Connection: TunnelSink {
     }
 
     func endTunnel() {
-        guard let exchange, exchange.isTunnelling else { return }
+        guard let exchange, exchange.tunnel.isOpen else { return }
         (exchange.upstream as? UpstreamConnection)?.endTunnel(.tunnelDrained)
     }
 
     func resumeTunnel() {
-        guard state == .exchanging, let exchange, exchange.isTunnelling else { return }
+        guard state == .exchanging, let exchange, exchange.tunnel.isOpen else { return }
         sendThroughTunnel(exchange)
         guard input.isEmpty else { return }
         if hasClientEnded {

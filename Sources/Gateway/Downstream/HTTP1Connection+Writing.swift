@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import Judgement
 import Settings
 import TLS
 
@@ -78,19 +79,19 @@ extension HTTP1Connection {
         deadline?.set(afterNanoseconds: rest)
     }
 
-    /// What waits for the client has waited for long.
+    /// Checks a client for which something has waited long.
     func checkClient(_ transport: Transport) {
         let (site, now, queued) = (worker.site, worker.loop.now, transport.queuedByteCount)
         let rest = readerPace.rest(
             site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: true)
         guard rest > 0 else {
-            exchange?.cause = .check(.slowReader)
+            exchange?.judgement.note(.check(.slowReader))
             return lose()
         }
         deadline?.set(at: readerPace.due)
     }
 
-    /// Nothing waits for the client; where it has begun a request, its time for the rest starts.
+    /// Nothing waits for the client; if it has begun a request, its time for the rest starts.
     private func clientTookAll() {
         guard let transport, transport.isWriting else { return }
         transport.disableWriting()

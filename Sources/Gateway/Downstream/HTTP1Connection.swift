@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import Settings
 import TLS
 
@@ -8,7 +9,7 @@ import TLS
 ///
 /// Idle, it holds no buffer and no exchange. Only its worker's thread touches it.
 final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler {
-    /// What the connection is doing.
+    /// The present activity of the connection.
     enum State {
         /// No byte of the next request has come.
         case idle
@@ -23,22 +24,21 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         case closed
     }
 
-    /// Not held: the worker owns whatever refers to it, and outlives it.
-    unowned(unsafe) let worker: Worker
+    let worker: Worker
     var listener: ListenerContext
     let peer: SocketAddress
     let peerBytes: [UInt8]
     var isPeerTrusted: Bool
     /// Index in the worker's table.
     var slot = 0
-    var share: ConnectionShare?
+    var quotaPlace: QuotaPlace?
     var proxy: SocketAddress?
     /// Why it ends although nothing is wrong with it: its listener is another now.
     var ending = ListenerChange.Ending.none
     /// When that becomes urgent.
     var farewell: DelayedCall?
 
-    /// Nil once it is closed.
+    /// The transport, or nil once it is closed.
     var transport: Transport?
     var deadline: Deadline?
     var state = State.idle
@@ -51,7 +51,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var isPersistent = true
     var isContinueOwed = false
     var isUpstreamPaused = false
-    /// Of a client that has to take something first.
+    /// The pace of a client that has to take something first.
     var readerPace = ReaderPace()
     /// The upstream of a tunnel has ended: so does our side, once the client took what waits.
     var isTunnelOutputEnding = false
@@ -122,7 +122,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         }
         hasClientEnded = true
         transport?.watchChanges()
-        if let exchange, exchange.isTunnelling { exchange.clientEndedTunnel() }
+        if let exchange, exchange.tunnel.isOpen { exchange.clientEndedTunnel() }
     }
 
     /// Pipelined requests wait in the buffer, but not without bound.
@@ -166,7 +166,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         let isNew = exchange.number == 0
         if isNew {
             exchange.begin(on: self, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
-            exchange.session = transport?.session
+            exchange.client.session = transport?.session
         }
         switch exchange.head.parse(input.readable, limits: exchange.site.headLimits) {
         case .incomplete:
@@ -188,12 +188,12 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             exchange.head.completeTarget(in: &exchange.headStorage)
             input.consume(exchange.head.byteCount)
             bodyReader = RequestBodyReader(exchange.head.framing)
-            exchange.bodyStartedAt = worker.loop.now
+            exchange.intake.startedAt = worker.loop.now
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
                 exchange.head.keepAlive && !worker.endsConnections && ending == .none
                 && requestCount < worker.site.settings.limits.requestsPerConnectionMax
-            exchange.isBodyComplete = bodyReader.isComplete
+            exchange.intake.isComplete = bodyReader.isComplete
             exchange.advance()
             return true
         }
@@ -210,7 +210,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     /// The exchange is called only when no view into the input is open: its answer may change both.
     private func readBody() -> Bool {
         guard let exchange, !bodyReader.isComplete else {
-            if let exchange, exchange.isTunnelling { sendThroughTunnel(exchange) }
+            if let exchange, exchange.tunnel.isOpen { sendThroughTunnel(exchange) }
             return false
         }
         guard !input.isEmpty else {
@@ -337,7 +337,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     private func timeOutRequest() {
-        guard let exchange, !exchange.isAnswerStarted else { return lose() }
+        guard let exchange, !exchange.progress.isStarted else { return lose() }
         isPersistent = false
         bodyReader = .complete
         state = .exchanging
@@ -377,10 +377,10 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         worker.remove(self)
     }
 
-    /// One read takes at most this much: 16 KiB holds nearly every request whole.
-    static let readByteCount = 16 * 1024
+    /// One read takes at most this much.
+    static let readByteCount = Worker.storageByteCount
     /// Below this a copy is cheaper than another element for `writev`.
     static let copyByteCountMax = 4 * 1024
-    /// Of a connection whose worker hands over.
+    /// How long a connection whose worker hands over may take for its first request.
     static let firstRequestPatience = Duration.seconds(1)
 }

@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import HTTP2
+import Judgement
 import Settings
 import TLS
 
@@ -22,23 +23,22 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         case closed
     }
 
-    /// What the connection's deadline is for.
+    /// The wait that the connection's deadline ends.
     private enum Wait {
         case nothing, head, idle, send
     }
 
-    /// Not held: the worker owns whatever refers to it, and outlives it.
-    unowned(unsafe) let worker: Worker
+    let worker: Worker
     private(set) var listener: ListenerContext
     let peer: SocketAddress
     let peerBytes: [UInt8]
     private var isPeerTrusted: Bool
     var slot = 0
     /// Its place in the quota of its address.
-    var share: ConnectionShare?
+    var quotaPlace: QuotaPlace?
     var proxy: SocketAddress?
 
-    /// Nil once it is closed.
+    /// The transport, or nil once it is closed.
     private var transport: Transport?
     let session: HTTP2Session
     private var streams: [Int32: HTTP2Stream] = [:]
@@ -46,7 +46,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private var pausedStreams: [Int32] = []
     var state = State.open
     private var wait = Wait.nothing
-    /// Of a client that takes no more for now.
+    /// The pace of a client that takes no more for now.
     private var readerPace = ReaderPace()
     private var deadline: Deadline?
     /// Until SETTINGS are acknowledged; then for the answer to the PING of an announced end.
@@ -171,14 +171,14 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         worker.meter.add(.requests)
         let exchange = worker.takeExchange()
         exchange.begin(on: nil, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)
-        exchange.isHTTP2 = true
-        exchange.session = transport?.session
+        exchange.arrival.isHTTP2 = true
+        exchange.client.session = transport?.session
         return exchange
     }
 
     // MARK: writing
 
-    /// What was submitted is written when the turn ends.
+    /// Has the submitted frames written when the turn ends.
     func scheduleFlush() {
         if state != .closed { turnEnd?.schedule() }
     }
@@ -203,16 +203,16 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         updateDeadline(isBlocked: isBlocked)
     }
 
-    /// False where the socket takes no more for now.
+    /// False if the socket takes no more for now.
     private func write() -> Bool {
         guard let transport else { return true }
-        switch session.write(to: transport, atMost: Self.writeByteCount) {
+        switch session.write(to: transport, atMost: HTTP2Endpoint.writeByteCount) {
         case .all(let byteCount):
             readerPace.wrote(byteCount)
             return true
         case .blocked(let byteCount):
             readerPace.wrote(byteCount)
-            // Progress: the time to take the next byte begins anew.
+            // Progress: the time to take the next byte starts over.
             if byteCount > 0, wait == .send { wait = .nothing }
             transport.enableWriting()
         case .broken: lose()
@@ -238,7 +238,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     /// How many bytes of its answer a stream takes now: what the connection has room for, and a
     /// piece where nothing waits on the stream, so that those that the client does not read hold up
-    /// no others. Where there is none the stream is told by and by.
+    /// no others. If there is none the stream is told by and by.
     func room(for id: Int32) -> Int {
         let rest = responseBufferByteCountMax - session.waitingByteCount
         if rest >= Self.pieceByteCount { return rest }
@@ -351,8 +351,6 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         worker.remove(self)
     }
 
-    /// Frames are made for one write of about so much.
-    static let writeByteCount = 64 * 1024
     /// What a stream may have waiting beyond what the connection may hold.
     private static let pieceByteCount = 4 * 1024
     /// Clients answer a PING in a round trip; one that does not is not waited for.

@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import HTTP2
+import Judgement
 import Settings
 
 /// One request of an ``HTTP2Connection`` and the answer to it.
@@ -42,8 +43,8 @@ final class HTTP2Stream: DeadlineHandler {
         guard session.isOpen(id) else { return }
         exchange.headStorage = event.bytes
         isBodyComplete = event.isEnd
-        exchange.isBodyComplete = event.isEnd
-        exchange.bodyStartedAt = exchange.startedAt
+        exchange.intake.isComplete = event.isEnd
+        exchange.intake.startedAt = exchange.arrival.startedAt
         switch parse(event, exchange) {
         case .refused(let refusal):
             exchange.refuseHead(Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
@@ -151,13 +152,13 @@ final class HTTP2Stream: DeadlineHandler {
         }
     }
 
-    /// What waits for the client has waited for long. What was made into frames is taken: where
-    /// the client's window is closed none is made.
+    /// Checks a client for which something has waited long. Bytes that were made into frames count
+    /// as taken: while the client's window is closed, none are made.
     private func checkClient() {
         guard session.waitingByteCount(stream: id) > 0 else { return }
         let rest = readerRest(isDue: true)
         guard rest > 0 else {
-            exchange?.cause = .check(.slowReader)
+            exchange?.judgement.note(.check(.slowReader))
             return abortResponse()
         }
         deadline.set(at: readerPace.due)
@@ -200,7 +201,8 @@ extension HTTP2Stream: ResponseSink {
         for field in response.fields {
             session.fields.append(field.name, field.value.span)
         }
-        if response.isOfRoute { append(exchange.treatment?.responseEdits, exchange) }
+        if exchange.tellsRequestID(isOfRoute: response.isOfRoute) { appendRequestID(exchange) }
+        if response.isOfRoute { append(exchange.match.handling?.responseEdits, exchange) }
         appendAttestation(exchange, exchange.personalFields(in: response))
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
@@ -226,9 +228,10 @@ extension HTTP2Stream: ResponseSink {
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool {
         session.fields.append(":status", decimal: UInt64(head.status))
-        let edits = exchange.treatment?.responseEdits
+        let edits = exchange.match.handling?.responseEdits
         if !appendFields(head, bytes: bytes, of: exchange) { appendDate() }
         if let version = exchange.answerVersion { appendVia(version) }
+        if exchange.tellsRequestID() { appendRequestID(exchange) }
         append(edits, exchange)
         appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
         // HEAD and 304: the length of what GET would have got (RFC 9110 section 8.6).
@@ -293,7 +296,7 @@ extension HTTP2Stream: ResponseSink {
 
     /// A client that takes nothing of what waits for it, or takes it too slowly, loses the stream.
     private func append(_ bytes: Span<UInt8>) {
-        // It has caught up: what it takes from now on counts anew.
+        // It has caught up: what it takes from now on counts again.
         if session.waitingByteCount(stream: id) == 0 {
             readerPace.begin(now: worker.loop.now, queued: 0)
         }
@@ -320,6 +323,14 @@ extension HTTP2Stream: ResponseSink {
         session.fields.append("via", value.readable)
     }
 
+    private func appendRequestID(_ exchange: Exchange) {
+        var value = ByteBuffer(capacity: 32)
+        exchange.appendRequestID(to: &value)
+        // Of no use to the answers that follow: their table keeps what they share.
+        let name = Exchange.requestIDField
+        session.fields.append(name.span, value.readable, isIndexed: false)
+    }
+
     private func appendDate() {
         var date = ByteBuffer(capacity: 32)
         worker.clock.appendHTTPDate(to: &date)
@@ -329,10 +340,10 @@ extension HTTP2Stream: ResponseSink {
     private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
         guard fields != .withheld else { return }
         let token = exchange.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.isOutdated || token != nil {
+        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || token != nil {
             session.fields.append("cache-control", "private")
         }
-        if exchange.isOutdated {
+        if exchange.judgement.isOutdated {
             let action = Array("update_app".utf8)
             session.fields.append("x-app-attest-action", action.span)
         }
@@ -340,23 +351,12 @@ extension HTTP2Stream: ResponseSink {
         session.fields.append("x-app-attest-challenge", token.span, isIndexed: false)
     }
 
-    /// The end-to-end fields of an upstream's answer. True where one of them is `Date`.
+    /// The end-to-end fields of an upstream's answer. True if one of them is `Date`.
     private func appendFields(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
     ) -> Bool {
-        let edits = exchange.treatment?.responseEdits
-        let reserved = exchange.site.fieldNames.reservedInResponses
-        var hasDate = false
-        let hasNominated = !head.connectionTokens.isEmpty
-        for field in head.fields {
-            hasDate = hasDate || field.known == .date
-            guard
-                head.isRelayed(
-                    field, in: bytes, hasNominated: hasNominated, hasTrailers: true,
-                    reserved: reserved, edits)
-            else { continue }
+        exchange.forEachField(of: head, bytes, hasTrailers: true) { field, bytes in
             session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
         }
-        return hasDate
     }
 }

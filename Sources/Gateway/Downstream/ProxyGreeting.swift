@@ -6,21 +6,20 @@ import ProxyProtocol
 /// A connection of a peer that must say first for whom it comes: reads the PROXY header and not one
 /// byte more, so that whatever speaks next (TLS, HTTP) finds the connection as if it were new.
 final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
-    /// Not held: the worker owns whatever refers to it, and outlives it.
-    unowned(unsafe) let worker: Worker
+    let worker: Worker
     let descriptor: Int32
     /// The proxy.
     let peer: SocketAddress
     private(set) var listener: ListenerContext
     var slot = 0
-    var share: ConnectionShare?
-    /// Once it has spoken, which is what the greeting waits for.
+    var quotaPlace: QuotaPlace?
+    /// The proxy, once it has spoken, which is what the greeting waits for.
     var proxy: SocketAddress?
     private var watch: Watch?
     private var deadline: Deadline?
-    /// What has come of the header.
+    /// The bytes of the header that have come.
     private var header = ByteBuffer()
-    /// What goes on in its place.
+    /// The connection that goes on in its place.
     private var successor: (any ClientConnection)?
 
     init(worker: Worker, descriptor: Int32, peer: SocketAddress, listener: ListenerContext) {
@@ -93,7 +92,8 @@ final class ProxyGreeting: ClientConnection, ReadinessHandler, DeadlineHandler {
         if change.ending(saidBy: peer) == .atOnce { lose() }
     }
 
-    /// What has begun may have a request behind it: that one is answered, as the last.
+    /// Does nothing: a header that has begun may be followed by a request, which is answered as the
+    /// last.
     func drain() {
         descriptorIsReadable()
         successor?.drain()

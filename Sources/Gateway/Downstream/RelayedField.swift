@@ -18,6 +18,8 @@ extension ResponseHead {
         case .connection, .keepAlive, .proxyConnection, .transferEncoding, .contentLength,
             .upgrade, .te:
             return false
+        // Every answer tells the exchange's own.
+        case .xRequestID: return false
         case .trailer where !hasTrailers: return false
         default: break
         }
@@ -29,13 +31,55 @@ extension ResponseHead {
 }
 
 extension Exchange {
+    /// Whether the answer tells the request's id: always, unless the route removes the field from
+    /// its answers, or sets another value.
+    func tellsRequestID(isOfRoute: Bool = true) -> Bool {
+        guard isOfRoute, let edits = match.handling?.responseEdits else { return true }
+        return !edits.removed.contains(Self.requestIDField.span)
+    }
+
+    /// The field that tells it, where the answer does.
+    func appendRequestIDLine(isOfRoute: Bool, to output: inout ByteBuffer) {
+        guard tellsRequestID(isOfRoute: isOfRoute) else { return }
+        output.append("X-Request-Id: ")
+        appendRequestID(to: &output)
+        output.append("\r\n")
+    }
+
+    static let requestIDField = Array("x-request-id".utf8)
+
+    /// Gives the fields of an upstream's answer that go on to the client to `relay`.
+    ///
+    /// - Parameter hasTrailers: whether the client gets trailers, so that it may be told which.
+    /// - Returns: whether the answer has a `Date`.
+    @inline(__always)
+    func forEachField(
+        of head: borrowing ResponseHead, _ bytes: Span<UInt8>, hasTrailers: Bool,
+        _ relay: (FieldRange, Span<UInt8>) -> Void
+    ) -> Bool {
+        let edits = match.handling?.responseEdits
+        let reserved = site.fieldNames.reservedInResponses
+        var hasDate = false
+        let hasNominated = !head.connectionTokens.isEmpty
+        for field in head.fields {
+            hasDate = hasDate || field.known == .date
+            guard
+                head.isRelayed(
+                    field, in: bytes, hasNominated: hasNominated, hasTrailers: hasTrailers,
+                    reserved: reserved, edits)
+            else { continue }
+            relay(field, bytes)
+        }
+        return hasDate
+    }
+
     /// Gives the fields of an upstream's trailer section that go on to the client to `relay`: the
     /// rules are those of its head, and what belongs there alone is left out.
     func forEachTrailer(
         of trailers: TrailerSection, _ relay: (FieldRange, Span<UInt8>) -> Void
     ) {
         let bytes = trailers.bytes.span
-        let edits = treatment?.responseEdits
+        let edits = match.handling?.responseEdits
         for field in trailers.fields where field.known.mayTrail {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
@@ -43,17 +87,18 @@ extension Exchange {
         }
     }
 
-    /// The same for the fields of a request's trailer section on their way to the upstream.
+    /// Calls `relay` for each field of a request's trailer section that goes on to the upstream.
     func forEachRequestTrailer(_ relay: (FieldRange, Span<UInt8>) -> Void) {
-        guard let trailers else { return }
+        guard let trailers = intake.trailers else { return }
         let bytes = trailers.bytes.span
-        let edits = treatment?.requestEdits
+        let edits = match.handling?.requestEdits
         for field in trailers.fields where field.known.mayTrail {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
             // Who the client is, and what it proved, was said in the head by us.
-            guard !site.fieldNames.reserved.contains(name), !worker.forwardingNames.contains(name),
-                !worker.overridingNames.contains(name),
+            guard !site.fieldNames.reserved.contains(name),
+                !site.fieldNames.forwarding.contains(name),
+                !site.fieldNames.overriding.contains(name),
                 KnownField(foldingUnderscores: name).mayTrail
             else { continue }
             relay(field, bytes)

@@ -3,24 +3,15 @@ import Bytes
 import GatewayTokens
 import HTTP
 import JSON
+import Judgement
 import KeyStore
 import Policy
 import Settings
 
-/// An attestation that verified: an enrolment that waits for its commit.
-struct PendingEnrolment {
-    var record: KeyRecord
-    /// The id of the one that it answers.
-    let challenge: Bytes16
-    let macSecurity: MacSecurity
-
-    var keyID: KeyID { record.keyID }
-}
-
 /// The gateway's own endpoints towards apps, below `endpoints.base`.
 extension Exchange {
     func answerEndpoint() throws(Refusal) -> Step {
-        switch endpoint {
+        switch match.endpoint {
         case .attestChallenge: try answerChallenge(.attestation)
         case .assertChallenge: try answerChallenge(.assertion)
         case .attestVerify: try verifyAttestation()
@@ -31,11 +22,11 @@ extension Exchange {
 
     /// Methods that the endpoint, or the admin page, takes, for `Allow`.
     var allowedMethods: String {
-        switch endpoint {
+        switch match.endpoint {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
         case .identityKeys: "GET, HEAD"
-        case nil: inquiry == nil ? "GET, HEAD" : "POST"
+        case nil: own.inquiry == nil ? "GET, HEAD" : "POST"
         }
     }
 
@@ -69,7 +60,7 @@ extension Exchange {
     }
 
     /// The key that the challenge is bound to: `?key_id=` with base64, percent-encoded or not. Nil
-    /// only where nothing asks for one: a client that did would not notice an unbound challenge.
+    /// only if nothing asks for one: a client that did would not notice an unbound challenge.
     private func queriedKeyID() throws(Refusal) -> KeyID? {
         guard let value = try queried("key_id", else: .keyIDBase64) else { return nil }
         guard let keyID = KeyID(base64: value.span) else {
@@ -91,7 +82,7 @@ extension Exchange {
             case .badlyEncoded:
                 Refusal(
                     .badRequest, .query,
-                    explanation: "The query is not percent-encoded as it should be.")
+                    explanation: "The query is not correctly percent-encoded.")
             case .repeated:
                 Refusal(
                     .badRequest, check,
@@ -117,11 +108,13 @@ extension Exchange {
         return worker.makeChallenge(.assertion, keyID: keyID)
     }
 
-    /// What the client should do; an attestation is not signed again, it needs a new challenge.
+    /// The action that the client is advised to take. An attestation is not signed again: it needs
+    /// a new challenge.
     func action(for reason: Reason) -> Reason.Action {
-        endpoint == .attestVerify && reason == .challengeExpired ? .fetchChallenge : reason.action
+        match.endpoint == .attestVerify && reason == .challengeExpired
+            ? .fetchChallenge : reason.action
     }
 
     /// The key that this exchange has just enrolled.
-    private var attestedKeyID: KeyID? { decision == .answered ? enrolment?.keyID : nil }
+    private var attestedKeyID: KeyID? { outcome.decision == .answered ? own.enrolment?.keyID : nil }
 }

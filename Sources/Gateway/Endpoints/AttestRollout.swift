@@ -1,8 +1,10 @@
 import AppAttest
+import Background
+import Judgement
 import Policy
 import Settings
 
-/// Who may attest already: `endpoints.attest_rollout`.
+/// The rollout of attestations: `endpoints.attest_rollout`.
 extension Exchange {
     /// Refuses a challenge to installations that the rollout has not reached. By the name that it
     /// gives itself, which outlasts its keys: one that is told to attest again may; else by the key

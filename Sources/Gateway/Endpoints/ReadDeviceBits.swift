@@ -1,7 +1,9 @@
+import Background
+import Judgement
 import KeyStore
 
-/// What became of the token of DeviceCheck that an attestation brought, or not.
-enum DeviceTokenFate: String, CaseIterable {
+/// The outcome of the DeviceCheck token that an attestation brought, or did not bring.
+enum DeviceTokenOutcome: String, CaseIterable {
     /// Apple has told the bits.
     case read
     case missing
@@ -23,7 +25,7 @@ enum DeviceTokenFate: String, CaseIterable {
     var index: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// What is known of a bit.
+/// The knowledge about a bit.
 enum DeviceBitState: String, CaseIterable {
     case set
     case clear
@@ -34,47 +36,56 @@ enum DeviceBitState: String, CaseIterable {
     var index: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
-/// What is known of the device that wants to enrol a key.
+/// The knowledge about the device that wants to enrol a key.
 struct DeviceReading {
-    let fate: DeviceTokenFate
+    let outcome: DeviceTokenOutcome
     let bits: DeviceBits?
 }
 
-/// The two bits of the device behind an attestation, by a token of DeviceCheck beside it
+/// The two bits of the device behind an attestation, by a DeviceCheck token beside it
 /// (`signals.keys_per_device_bit`).
 extension Exchange {
-    /// Nil while Apple, or the counter store, is asked. Throws only where a token is required: a
-    /// signal is not what enrolment depends on.
-    func deviceReading(
-        _ rules: SiteSignals.DeviceBitRules
-    ) throws(Refusal) -> DeviceReading? {
-        var bits: DeviceBits?
+    /// Asks Apple for the bits, where the enrolment brings a token.
+    func readDeviceBits() throws(Refusal) -> Step {
+        let isThere = !uniqueField(site.fieldNames.deviceCheck).isAbsent
+        guard isThere else { throw Self.missingToken }
+        return try askApple(about: try readDeviceToken().bytes, withBits: true)
+    }
+
+    /// One token, one key: nor may a request have shown it.
+    func spendForEnrolment(_ verdict: DeviceVerdict) throws(Refusal) -> Step {
+        let id = try know(verdict)
+        guard let spending = worker.spendToken(for: self, id) else { return .wait }
+        try checkSpending(spending)
+        return .next
+    }
+
+    /// Runs a part of the reading, and enrols the key when nothing of it is left. Throws only if a
+    /// token is required: a signal is not what enrolment depends on.
+    func enrolling(_ part: () throws(Refusal) -> Step) throws(Refusal) -> Step {
+        let reading: DeviceReading
         do throws(Refusal) {
-            guard let device else {
-                let isThere = !uniqueField(site.fieldNames.deviceCheck).isAbsent
-                guard isThere else { throw Self.missingToken }
-                self.device = DeviceProof()
-                try askAboutDevice(withBits: true)
-                return nil
-            }
-            guard let verdict = device.verdict else { return nil }
-            bits = try self.bits(of: verdict)
-            // One token, one key: nor may a request have shown it.
-            guard try spend(device) else { return nil }
-            return DeviceReading(fate: .read, bits: bits)
+            if case .wait = try part() { return .wait }
+            reading = DeviceReading(outcome: .read, bits: deviceBits)
         } catch {
-            let fate = DeviceTokenFate(error)
-            guard !rules.isTokenRequired else {
-                worker.meter.enrols(fate, nil)
+            let outcome = DeviceTokenOutcome(error)
+            guard site.signals?.deviceBits?.isTokenRequired != true else {
+                worker.meter.enrols(outcome, nil)
                 throw error
             }
-            if fate != .missing { cause = error.cause }
+            if outcome != .missing { judgement.note(error.cause) }
             // Nobody gains by a bit that is set, whoever has shown the token before.
-            return DeviceReading(fate: fate, bits: bits == .neverSet ? nil : bits)
+            reading = DeviceReading(
+                outcome: outcome, bits: deviceBits == .neverSet ? nil : deviceBits)
         }
+        return try enrol(reading)
+    }
+
+    private var deviceBits: DeviceBits? {
+        if case .deviceToken(let token) = proof { token.bits } else { nil }
     }
 
     private static let missingToken = Refusal(
         .deviceTokenInvalid, .deviceTokenMissing,
-        explanation: "Send a token of DeviceCheck with the attestation.")
+        explanation: "Send a DeviceCheck token with the attestation.")
 }

@@ -1,9 +1,11 @@
 import AppAttest
+import Background
 import Bytes
 import Crypto
 import GatewayTokens
 import HTTP
 import JSON
+import Judgement
 import KeyStore
 import Policy
 import Settings
@@ -12,14 +14,19 @@ import Settings
 extension Exchange {
     /// Verifies, then waits for the registry's commit: 200 means that the key is durable.
     func verifyAttestation() throws(Refusal) -> Step {
-        if enrolment == nil { enrolment = try verifiedEnrolment() }
-        guard var enrolment else { return .next }
-        if let rules = site.signals?.deviceBits {
-            guard let reading = try deviceReading(rules) else { return .wait }
-            worker.meter.enrols(reading.fate, reading.bits)
+        own.enrolment = try verifiedEnrolment()
+        return site.signals?.deviceBits == nil
+            ? try enrol(nil) : try enrolling(readDeviceBits)
+    }
+
+    /// Has the registry keep the key, with what is known of its device.
+    func enrol(_ reading: DeviceReading?) throws(Refusal) -> Step {
+        guard var enrolment = own.enrolment else { return .next }
+        if let reading {
+            worker.meter.enrols(reading.outcome, reading.bits)
             if let bits = reading.bits { try judgeEnrolment(bits) }
             enrolment.record.deviceBits = reading.bits
-            self.enrolment = enrolment
+            self.own.enrolment = enrolment
         }
         try worker.enrol(self, enrolment.record, challenge: enrolment.challenge)
         return .wait
@@ -59,12 +66,12 @@ extension Exchange {
                     upTo: worker.wallMilliseconds / 1000,
                     skewSeconds: site.settings.trust.clockSkew.components.seconds))
             guard verified.fields.kind == .attest else {
-                cause = .check(.receiptType)
+                judgement.note(.check(.receiptType))
                 return nil
             }
             return (receipt, verified.fields)
         } catch {
-            cause = .receiptFailed(error)
+            judgement.note(.receiptFailed(error))
             return nil
         }
     }
@@ -101,7 +108,7 @@ extension Exchange {
         return AttestationRequest(keyID: keyID, attestation: attestation, challenge: challenge)
     }
 
-    /// Nil where `json` is not one object.
+    /// The members of the object, or nil if `json` is not one object.
     private static func members(of json: Span<UInt8>, byteCountMax: Int) -> [[UInt8]?]? {
         do throws(JSONError) {
             let reader = try JSONObjectReader(parsing: json, byteCountMax: byteCountMax)
@@ -159,7 +166,8 @@ extension Exchange {
 
     /// The registry's answer, after the commit.
     func enrolmentEnded(_ result: Result<EnrolmentOutcome, StoreError>, number: UInt64) {
-        guard number == self.number, let enrolment else { return }
+        guard number == self.number, let enrolment = own.enrolment else { return }
+        worker.meter.resumed(phase)
         switch result {
         case .success(.enrolled), .success(.alreadyEnrolled):
             if case .success(.enrolled) = result { countAttestation(enrolment.record.deviceBits) }

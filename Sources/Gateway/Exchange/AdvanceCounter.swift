@@ -1,83 +1,99 @@
 import AppAttest
-import Bytes
 import GatewayTokens
+import Judgement
 import KeyStore
 import Policy
 
 extension Exchange {
-    /// Accepts the assertion's counter and spends its challenge: all or nothing, after the
-    /// signature, once.
-    func advanceCounter() throws(Refusal) -> Step {
-        if device != nil, tier == .deviceCheck { return try spendDeviceToken() }
-        guard let verified, let evidence else { return .next }
-        // With a store that all gateways share, the counter script keeps the buckets of a key.
-        let isLimitedHere = evidence.challenge == nil || !worker.counters.isShared
-        if isLimitedHere, !isHotCounterAdvanced, counterVerdict == nil, durableOutcome == nil {
-            try limitKeyRate()
+    /// Consumes the proof: accepts an assertion's counter and spends its challenge, all or nothing,
+    /// after the signature, once; or spends what else is good for one request.
+    func advanceCounter() throws(Refusal) -> Step { try satisfyJudgement() }
+
+    /// Has the counter store accept the counter, where the assertion answers a challenge.
+    func advanceHotCounter() throws(Refusal) -> Step {
+        let claim = try assertionClaim()
+        guard let challenge = claim.challenge else {
+            judgement.met(.counter)
+            return .next
         }
-        do throws(Refusal) {
-            if !isHotCounterAdvanced, let challenge = evidence.challenge {
-                // Perhaps looked up again meanwhile.
-                let (key, _) = try usableKey()
-                guard try advanceHotCounter(verified, evidence, challenge, key) else {
-                    return .wait
-                }
-            }
-            if policy.replay == .durable {
-                guard let durableOutcome else {
-                    try worker.advanceDurably(for: self, evidence.keyID, verified)
-                    return .wait
-                }
-                try check(durableOutcome)
-                if evidence.challenge == nil {
-                    // A cached record has an older floor.
-                    worker.hub.floors.note(
-                        evidence.keyID, verified.counter, as: .unheard,
-                        now: worker.monotonicMilliseconds)
-                }
-            }
-            conclude()
-            if isLimitedHere { countKeyRate() }
-            noteRequestUser()
-        } catch {
-            // A limit is no judgement of the proof, and holds where that is only observed.
-            if error.reason == .rateLimited { throw error }
-            try refuseOrObserve(error)
+        // Perhaps looked up again meanwhile.
+        let (key, _) = try usableKey()
+        let floor = worker.hub.floors.floor(
+            of: claim.keyID, known: key.counterFloor, asOf: known.floorNewsNumber,
+            now: worker.monotonicMilliseconds)
+        guard let floor else {
+            worker.keyCache.invalidate([claim.keyID])
+            try worker.lookUpKey(for: self, claim.keyID, as: .newerFloor)
+            return .wait
         }
-        if endpoint == .assertToken { return try answerToken() }
+        let windowSize = policy.replay.windowSize
+        if windowSize == 1, claim.assertion.counter <= floor.strict { try check(.counterTooLow) }
+        let request = CounterAdvance(
+            claim.assertion, of: claim.keyID, windowSize: windowSize,
+            challenge: ChallengeUse(
+                id: challenge.id, incarnation: challenge.incarnation,
+                expiresAt: challenge.expiresAt, isBound: challenge.keyID != nil),
+            floor: floor.settled, rates: keyRates)
+        guard let verdict = worker.advanceCounter(for: self, request) else { return .wait }
+        return try take(verdict)
+    }
+
+    /// The counter store's answer to ``Worker/advanceCounter(for:_:)``.
+    func counterWasAdvanced(_ verdict: CounterVerdict) {
+        resume { () throws(Refusal) in
+            try satisfyJudgement { () throws(Refusal) in try take(verdict) }
+        }
+    }
+
+    private func take(_ verdict: CounterVerdict) throws(Refusal) -> Step {
+        try check(verdict)
+        proof = .assertion(.accepted(try assertionClaim()))
+        judgement.met(.counter)
         return .next
     }
 
-    /// False while the counter store's verdict is on its way.
-    private func advanceHotCounter(
-        _ verified: VerifiedAssertion, _ evidence: Evidence, _ challenge: Challenge,
-        _ key: CachedKey
-    ) throws(Refusal) -> Bool {
-        guard let counterVerdict else {
-            let floor = worker.hub.floors.floor(
-                of: evidence.keyID, known: key.counterFloor, asOf: floorNewsNumber,
-                now: worker.monotonicMilliseconds)
-            guard let floor else {
-                worker.keyCache.invalidate([evidence.keyID])
-                try worker.lookUpKey(for: self, evidence.keyID)
-                return false
-            }
-            let windowSize = policy.replay.windowSize
-            if windowSize == 1, verified.counter <= floor.strict { try check(.counterTooLow) }
-            let request = CounterAdvance(
-                verified, of: evidence.keyID, windowSize: windowSize,
-                challenge: ChallengeUse(
-                    id: challenge.id, incarnation: challenge.incarnation,
-                    expiresAt: challenge.expiresAt, isBound: challenge.keyID != nil),
-                floor: floor.settled, rates: keyRates)
-            guard let verdict = worker.advanceCounter(for: self, request) else { return false }
-            try check(verdict)
-            isHotCounterAdvanced = true
-            return true
+    /// Nothing is consumed that was not verified.
+    private func assertionClaim() throws(Refusal) -> AssertionClaim {
+        guard case .assertion(let proof) = proof, let claim = proof.claim else {
+            throw Refusal(.internalFailure, .undecided)
         }
-        try check(counterVerdict)
-        isHotCounterAdvanced = true
-        return true
+        return claim
+    }
+
+    /// Has the registry accept it too.
+    func advanceDurably() throws(Refusal) -> Step {
+        let claim = try assertionClaim()
+        if claim.challenge == nil { try checkAccepted(claim) }
+        try worker.advanceDurably(for: self, claim.keyID, claim.assertion)
+        return .wait
+    }
+
+    /// The registry hears late of what routes with challenges accept.
+    private func checkAccepted(_ claim: AssertionClaim) throws(Refusal) {
+        if let highest = worker.hub.floors.highest(of: claim.keyID),
+            claim.assertion.counter <= highest
+        {
+            try check(.counterTooLow)
+        }
+    }
+
+    /// The registry's answer to ``Worker/advanceDurably(for:_:_:)``.
+    func counterWasAdvancedDurably(_ outcome: Result<DurableOutcome, StoreError>) {
+        resume { () throws(Refusal) in
+            try satisfyJudgement { () throws(Refusal) in
+                try check(outcome)
+                let claim = try assertionClaim()
+                proof = .assertion(.accepted(claim))
+                if claim.challenge == nil {
+                    // A cached record has an older floor.
+                    worker.hub.floors.note(
+                        claim.keyID, claim.assertion.counter, as: .unheard,
+                        now: worker.monotonicMilliseconds)
+                }
+                judgement.met(.durableCounter)
+                return .next
+            }
+        }
     }
 
     private func check(_ verdict: CounterVerdict) throws(Refusal) {
@@ -91,7 +107,7 @@ extension Exchange {
         case .counterTooLow: throw Refusal(.assertionReplayed, .counterTooLow)
         case .rateLimited(let index, let wait): throw keyRateRefusal(index, wait)
         case .revoked:
-            if let evidence { worker.keyCache.invalidate([evidence.keyID]) }
+            if let keyID = proof.keyID { worker.keyCache.invalidate([keyID]) }
             throw Refusal(.keyRevoked)
         case .challengeExpired: throw Refusal(.challengeExpired, .age)
         case .incarnationChanged: throw Refusal(.challengeExpired, .incarnation)
@@ -113,21 +129,21 @@ extension Exchange {
     /// Says so once a request, to whoever watches the log: a genuine device counts up.
     private func reportConflict() {
         worker.meter.add(.counterConflicts)
-        guard let evidence else { return }
-        countConflict(of: evidence.keyID)
+        guard let keyID = proof.keyID else { return }
+        countConflict(of: keyID)
         worker.log.event(
             "counter_conflict",
-            "\(site.logName(of: evidence.keyID)): a counter came again with another challenge;"
-                + " two devices may hold the key, or one was set back")
+            "\(site.logName(of: keyID)): a counter came again with another challenge; "
+                + "two devices may hold the key, or one device went back to an earlier state")
     }
 
     /// Somebody else writes where only gateways should.
     private func reportHealing() {
-        guard let evidence else { return }
+        guard let keyID = proof.keyID else { return }
         worker.log.event(
             "counter_state_healed",
-            "\(site.logName(of: evidence.keyID)): what the counter store kept of this key was"
-                + " damaged; it goes on at the counter that came now")
+            "\(site.logName(of: keyID)): the counter store's record of this key was "
+                + "damaged; it continues at the counter that came with this request")
     }
 
     private func check(_ outcome: Result<DurableOutcome, StoreError>) throws(Refusal) {

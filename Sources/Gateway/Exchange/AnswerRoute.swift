@@ -1,6 +1,7 @@
 import AppAttest
 import Bytes
 import HTTP
+import Judgement
 import Policy
 import Settings
 
@@ -8,16 +9,16 @@ import Settings
 extension Exchange {
     /// The answer of a route that has no upstream; nil for every other.
     func answerRoute() -> Step? {
-        guard let treatment, let answer = treatment.answer else { return nil }
+        guard let handling = match.handling, let answer = handling.answer else { return nil }
         // Verified or observed, it is logged as that; a look that nobody took is no decision.
-        if decision == .passed { decision = .undecided }
+        judgement.forgetPass()
         var response: LocalResponse
         switch answer {
         case .redirect(let redirect): response = redirecting(redirect)
         case .respond(let fixed):
             response = LocalResponse(status: fixed.status, body: Array(fixed.body.utf8))
             let name = Array("content-type".utf8)
-            if !fixed.body.isEmpty, treatment.responseEdits?.removed.contains(name.span) != true {
+            if !fixed.body.isEmpty, handling.responseEdits?.removed.contains(name.span) != true {
                 response.fields.append(("Content-Type", Array(fixed.contentType.utf8)))
             }
         }
@@ -73,7 +74,7 @@ extension Exchange {
         case .query: output.append(target.extracting(pathCount..<target.count))
         case .rest:
             let path = target.extracting(first: pathCount)
-            guard let routeIndex,
+            guard let routeIndex = match.routeIndex,
                 let slashCount = TargetRewrite.slashCount(site.settings.routes[routeIndex].path),
                 let start = TargetRewrite.restStart(of: path, slashCount)
             else { return }

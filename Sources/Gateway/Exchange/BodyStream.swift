@@ -1,12 +1,13 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import Settings
 
 /// What has come of a body that goes on as it comes, and has not gone yet.
 struct BodyStream: ~Copyable {
     fileprivate var waiting = ByteBuffer()
-    /// Of the whole body so far.
+    /// The bytes of the whole body so far.
     fileprivate(set) var byteCount = 0
     /// Since when the client waits until the upstream has taken some; nil where it does not.
     fileprivate var heldBackSince: MonotonicInstant?
@@ -24,12 +25,12 @@ extension Exchange {
     func receiveStreamed(_ bytes: Span<UInt8>) -> Refusal? {
         guard bytes.count <= bodyByteCountMax - bodyStream.byteCount else {
             return Refusal(
-                .bodyTooLarge, explanation: "The body is longer than this route takes.")
+                .bodyTooLarge, explanation: "The body is longer than this route allows.")
         }
         bodyStream.byteCount += bytes.count
-        awaitedByteCount += bytes.count
+        clientWait.byteCount += bytes.count
         // A byte now and then is not what the upstream waits for.
-        if awaitedByteCount >= Self.resumeByteCount { clientWasHeard() }
+        if clientWait.byteCount >= Self.resumeByteCount { clientWasHeard() }
         bodyStream.waiting.append(bytes)
         upstream?.bodyCame()
         return nil
@@ -37,7 +38,7 @@ extension Exchange {
 
     /// Whether the client has to wait: ``ResponseSink/resumeBody()`` tells when it may go on.
     func holdsClientBack() -> Bool {
-        guard isStreaming,
+        guard intake.isStreaming,
             bodyStream.waiting.count > site.settings.limits.responseBufferByteCountMax
         else { return false }
         if bodyStream.heldBackSince == nil { bodyStream.heldBackSince = worker.loop.now }
@@ -58,12 +59,12 @@ extension Exchange {
         swap(&waiting, &bodyStream.waiting)
         if count > 0 { bodyStream.hasBegun = true }
         // Who has an answer already talks both ways, and may be silent for a while.
-        if count == 0, !isBodyComplete, !isAnswerStarted { awaitsClient() }
+        if count == 0, !intake.isComplete, !progress.isStarted { awaitsClient() }
         // Last of all: what the client sent meanwhile may end the exchange.
         if let since = bodyStream.heldBackSince, bodyStream.waiting.count <= Self.resumeByteCount {
             bodyStream.heldBackSince = nil
             // The time in which the client had to wait is not its own.
-            bodyStartedAt = bodyStartedAt.advanced(
+            intake.startedAt = intake.startedAt.advanced(
                 byNanoseconds: worker.loop.now.nanoseconds(since: since))
             downstream?.resumeBody()
         }
@@ -73,17 +74,17 @@ extension Exchange {
     /// The last byte of an announced length goes once the body has ended: in HTTP/2 more may come,
     /// and then nobody may have the request whole (RFC 9113 section 8.1.1).
     private func keptBackByteCount(_ waitingByteCount: Int) -> Int {
-        guard !isBodyComplete, waitingByteCount > 0, case .length(let length) = head.framing,
+        guard !intake.isComplete, waitingByteCount > 0, case .length(let length) = head.framing,
             UInt64(bodyStream.byteCount) >= length
         else { return 0 }
         return 1
     }
 
     /// What came after the head, held or not.
-    var receivedByteCount: Int { body.byteCount + bodyStream.byteCount + tunnelByteCount }
+    var receivedByteCount: Int { body.byteCount + bodyStream.byteCount + tunnel.byteCount }
 
     /// Whether the request can be sent once more: nothing of it went on that is not held.
-    var isWholeAtHand: Bool { !isStreaming || !bodyStream.hasBegun }
+    var isWholeAtHand: Bool { !intake.isStreaming || !bodyStream.hasBegun }
 
     /// A client goes on when no more than this waits for the upstream.
     private static let resumeByteCount = 16 * 1024
@@ -92,10 +93,10 @@ extension Exchange {
     /// all of it. Nil where nothing has to come: who talks both ways may be silent for a while, and
     /// the upstream's time-outs bound that.
     var bodyPatience: UInt64? {
-        let pause = treatment?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
-        if isStreaming, isAnswerStarted || bodyStream.heldBackSince != nil { return nil }
+        let pause = match.handling?.requestBodyNanoseconds ?? worker.site.timeouts.requestBody
+        if intake.isStreaming, progress.isStarted || bodyStream.heldBackSince != nil { return nil }
         let latest = worker.site.bodyPace.deadline(
-            since: paceStart, byteCount: isStreaming ? bodyStream.byteCount : body.byteCount)
+            since: paceStart, byteCount: intake.isStreaming ? bodyStream.byteCount : body.byteCount)
         return min(pause, latest.nanoseconds(since: worker.loop.now))
     }
 
@@ -103,9 +104,10 @@ extension Exchange {
     /// the grace is as long as these: calls that may be silent until they are answered.
     private var paceStart: MonotonicInstant {
         let grace = worker.site.bodyPace.grace
-        guard isStreaming, let own = treatment?.requestBodyNanoseconds, own > grace else {
-            return bodyStartedAt
+        guard intake.isStreaming, let own = match.handling?.requestBodyNanoseconds, own > grace
+        else {
+            return intake.startedAt
         }
-        return bodyStartedAt.advanced(byNanoseconds: own - grace)
+        return intake.startedAt.advanced(byNanoseconds: own - grace)
     }
 }

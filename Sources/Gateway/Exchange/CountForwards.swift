@@ -1,5 +1,6 @@
 import Bytes
 import HTTP
+import Judgement
 
 /// `Max-Forwards` (RFC 9110 section 7.6.2), by which a client asks the hops on the way about
 /// themselves. It means something for OPTIONS, and for TRACE, which is refused.

@@ -1,9 +1,8 @@
-import AppAttest
 import Bytes
 import Crypto
-import EventLoop
 import HTTP
 import JSON
+import Judgement
 import Policy
 import Settings
 
@@ -14,54 +13,41 @@ extension Exchange {
         // A route that answers whatever comes need not read the body.
         if policy.mode == .off, let step = answerRoute() { return step }
         if case .length(let byteCount) = head.framing, byteCount > UInt64(bodyByteCountMax) {
-            throw Refusal(.bodyTooLarge, explanation: "The body is longer than this route takes.")
+            throw Refusal(.bodyTooLarge, explanation: "The body is longer than this route allows.")
         }
-        if endpoint == .assertToken {
+        if match.endpoint == .assertToken {
             try checkTokenExchange()
-        } else if endpoint != nil {
-            if endpoint == .attestVerify, head.methodKind != .post {
+        } else if match.endpoint != nil {
+            if match.endpoint == .attestVerify, head.methodKind != .post {
                 throw Refusal(.methodNotAllowed, .endpoint)
             }
             return .next
         }
         guard policy.mode != .off else {
-            decision = .passed
+            judgement.pass()
             return .next
         }
         // A bare request is refused before its body is read: an upload costs a stranger's time.
-        if policy.accept.contains(.assertion), !uniqueField(site.fieldNames.assertion).isAbsent {
-            try expectClientData()
-        } else if !policy.accept.isDisjoint(with: [.token, .developer]),
-            !uniqueField(site.fieldNames.token).isAbsent
-        {
-            bringsToken = true
-        } else if policy.accept.contains(.deviceCheck),
-            !uniqueField(site.fieldNames.deviceCheck).isAbsent
-        {
-            device = DeviceProof()
-        } else {
-            let accepts = policy.accept
-            try refuseOrObserve(
-                accepts.contains(.assertion)
-                    ? Refusal(.assertionRequired)
-                    : Refusal(
-                        accepts.isDisjoint(with: [.token, .developer])
-                            ? .deviceTokenInvalid : .tokenInvalid,
-                        .tokenMissing))
+        proof = announcedProof()
+        guard let kind = proof.kind else {
+            try refuseOrObserve(missingProof)
+            return .next
         }
+        judgement.begin(kind)
+        if kind == .assertion { try expectClientData() }
         return .next
     }
 
     /// Gets ready for the body: its digest, and in the `body` shape what is to be found in it.
     private func expectClientData() throws(Refusal) {
         guard policy.clientData == .body else {
-            bodyHash = SHA256Stream()
+            intake.hash = SHA256Stream()
             return
         }
         do throws(Refusal) {
             try checkProofHeaders()
-            bodyHash = SHA256Stream()
-            bodyScan = JSONScanner(bodySearch)
+            intake.hash = SHA256Stream()
+            intake.scan = JSONScanner(bodySearch)
         } catch {
             try refuseOrObserve(error)
         }
@@ -69,35 +55,13 @@ extension Exchange {
 
     /// The longest body this request may have.
     var bodyByteCountMax: Int {
-        if endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
-        if inquiry != nil { return Self.deviceActionByteCountMax }
-        guard let routeIndex else { return site.settings.limits.bodyByteCountMax }
+        if match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
+        if own.inquiry != nil { return Self.deviceActionByteCountMax }
+        guard let routeIndex = match.routeIndex else {
+            return site.settings.limits.bodyByteCountMax
+        }
         return site.settings.routes[routeIndex].bodyByteCountMax
     }
-
-    /// Throws where the route enforces and does not let such requests pass; otherwise notes what
-    /// is wrong with it.
-    func refuseOrObserve(_ found: Refusal) throws(Refusal) {
-        let refusal = refusalInRollout(found)
-        if !isBeyondShortfall { bucket = bucket(of: refusal) }
-        if isOnlyObserved {
-            decision = .observed
-            reason = refusal.reason
-            cause = refusal.cause
-        } else if policy.onStoreFailure == .tokensOnly, found.reason == .storeUnavailable,
-            let token
-        {
-            return try acceptUnrevoked(token)
-        } else {
-            try tolerate(refusal)
-        }
-        verified = nil
-        tier = .none
-        isOutdated = false
-    }
-
-    /// Nothing is refused: what is wrong is noted.
-    var isOnlyObserved: Bool { policy.mode == .observe || !isInRollout }
 
     /// What a header that must not be repeated holds.
     enum UniqueField {

@@ -3,37 +3,38 @@ import Crypto
 import EventLoop
 import HTTP
 import JSON
+import Judgement
 import Settings
 
 extension Exchange {
     /// Waits for the whole body; its digest is known when this stage ends. A body that goes on as
     /// it comes has none.
     func digestBody() throws(Refusal) -> Step {
-        guard !isStreaming else { return .next }
-        guard isBodyComplete else {
+        guard !intake.isStreaming else { return .next }
+        guard intake.isComplete else {
             downstream?.wantsBody()
             return .wait
         }
-        if var hash = bodyHash.take() { bodyDigest = hash.finish() }
+        if var hash = intake.hash.take() { intake.digest = hash.finish() }
         return .next
     }
 
     /// Takes the next bytes of the body, already without its framing. The caller refuses: it still
     /// holds a view into its input here.
     func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
-        if isStreaming { return receiveStreamed(bytes) }
+        if intake.isStreaming { return receiveStreamed(bytes) }
         guard phase == .digestBody else { return nil }
         let limits = site.settings.limits
         guard bytes.count <= bodyByteCountMax - body.byteCount else {
             return Refusal(
-                .bodyTooLarge, explanation: "The body is longer than this route takes.")
+                .bodyTooLarge, explanation: "The body is longer than this route allows.")
         }
-        bodyHash?.update(bytes)
-        bodyScan?.feed(bytes)
+        intake.hash?.update(bytes)
+        intake.scan?.feed(bytes)
         do throws(IOError) {
             try body.append(
                 bytes,
-                memoryByteCountMax: treatment?.bodyMemoryByteCountMax
+                memoryByteCountMax: match.handling?.bodyMemoryByteCountMax
                     ?? limits.bodyMemoryByteCountMax,
                 directory: limits.temporaryDirectory,
                 descriptorMax: worker.hub.descriptors.requestMax)
@@ -63,9 +64,9 @@ extension Exchange {
 
     /// The body has ended; the exchange goes on.
     func endBody(_ trailers: TrailerSection? = nil) {
-        isBodyComplete = true
-        if let trailers { self.trailers = trailers }
-        if isStreaming {
+        intake.isComplete = true
+        if let trailers { self.intake.trailers = trailers }
+        if intake.isStreaming {
             clientWasHeard()
             upstream?.bodyCame()
         } else if phase == .digestBody {

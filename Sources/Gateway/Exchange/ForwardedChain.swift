@@ -29,7 +29,7 @@ struct ForwardedChain {
         }
     }
 
-    /// The same for one `Forwarded`. A hidden name (`unknown`, `_a`) is no address.
+    /// Follows one `Forwarded` likewise. A hidden name (`unknown`, `_a`) is no address.
     mutating func follow(forwarded value: Span<UInt8>, _ listener: ListenerContext) -> Bool {
         guard let nodes = ForwardedNodes.parse(value.array) else { return false }
         for node in nodes.reversed() {
@@ -93,45 +93,33 @@ struct ForwardedChain {
     }
 }
 
-/// Whom a request comes from, as far as trusted proxies are believed.
+/// The client that a request comes from, as far as trusted proxies are believed.
 struct ClientOrigin: Equatable {
     let address: SocketAddress
     /// False where they contradict each other: `address` is the last that is beyond doubt.
     let isCertain: Bool
 }
 
-extension Exchange {
+extension ClientOrigin {
     /// The last address in `X-Forwarded-For` or `Forwarded` that is not a trusted proxy's own (as
-    /// nginx has it, `real_ip_recursive`); nil without a peer.
+    /// nginx has it, `real_ip_recursive`). `peer` is trusted.
     ///
     /// A proxy that writes one of the two lets the other pass as a client sent it. Nobody can tell
     /// here which it writes: so where both are there and name two clients neither is believed, and
     /// the peer is all that is known.
-    ///
-    /// Read once a request: what is written there can be long.
-    var origin: ClientOrigin? {
-        if let knownOrigin { return knownOrigin }
-        let origin = readOrigin()
-        knownOrigin = .some(origin)
-        return origin
-    }
-
-    private func readOrigin() -> ClientOrigin? {
-        guard let peer else { return nil }
-        guard isPeerTrusted else { return ClientOrigin(address: peer, isCertain: true) }
-        // What is no head says nothing of anybody.
-        guard !headBytes.isEmpty else { return ClientOrigin(address: peer, isCertain: false) }
-        let bytes = headBytes.span
+    init(
+        _ fields: [FieldRange], in bytes: Span<UInt8>, from peer: SocketAddress,
+        over listener: ListenerContext
+    ) {
         var old: ForwardedChain?
         var new: ForwardedChain?
         var isOldEnded = false
         var isNewEnded = false
-        for field in head.fields.reversed() {
+        for field in fields.reversed() {
             switch field.known {
             case .xForwardedFor where !isOldEnded:
                 var chain = old ?? ForwardedChain(peer: peer)
-                isOldEnded = !chain.follow(
-                    xForwardedFor: bytes.extracting(field.value), listener)
+                isOldEnded = !chain.follow(xForwardedFor: bytes.extracting(field.value), listener)
                 old = chain
             case .forwarded where !isNewEnded:
                 var chain = new ?? ForwardedChain(peer: peer)
@@ -141,14 +129,35 @@ extension Exchange {
             }
         }
         if let old, let new, old.client != new.client {
-            return ClientOrigin(address: peer, isCertain: false)
+            self.init(address: peer, isCertain: false)
+        } else {
+            self.init(address: (old ?? new)?.client ?? peer, isCertain: true)
         }
-        return ClientOrigin(address: (old ?? new)?.client ?? peer, isCertain: true)
+    }
+}
+
+extension Exchange {
+    /// The client that the request comes from; nil without a peer. It is read once a request: what
+    /// proxies write can be long.
+    var origin: ClientOrigin? {
+        if let knownOrigin = client.knownOrigin { return knownOrigin }
+        let origin = readOrigin()
+        client.knownOrigin = .some(origin)
+        return origin
+    }
+
+    private func readOrigin() -> ClientOrigin? {
+        guard let peer = client.peer else { return nil }
+        guard client.isPeerTrusted else { return ClientOrigin(address: peer, isCertain: true) }
+        // What is no head says nothing of anybody.
+        guard !headBytes.isEmpty else { return ClientOrigin(address: peer, isCertain: false) }
+        return ClientOrigin(
+            head.fields, in: headBytes.span, from: peer, over: client.listener)
     }
 
     /// Its text, for what operators write into headers and answers.
     func appendClientAddress(to output: inout ByteBuffer) {
-        if isPeerTrusted, let origin {
+        if client.isPeerTrusted, let origin {
             origin.address.appendIP(to: &output)
         } else if let downstream {
             output.append(downstream.peerBytes)

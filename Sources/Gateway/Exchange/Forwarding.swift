@@ -8,9 +8,9 @@ import Settings
 extension Exchange {
     func appendForwarding() {
         let form = site.settings.forwarded
-        let hasChain = isPeerTrusted && head.fields.contains { $0.known == .xForwardedFor }
+        let hasChain = client.isPeerTrusted && head.fields.contains { $0.known == .xForwardedFor }
         if form != .rfc7239 || hasChain { appendXForwarded(isComplete: form != .rfc7239) }
-        let hasForwarded = isPeerTrusted && head.fields.contains { $0.known == .forwarded }
+        let hasForwarded = client.isPeerTrusted && head.fields.contains { $0.known == .forwarded }
         if form != .xForwarded || hasForwarded { appendForwarded(hasForwarded: hasForwarded) }
         upstreamHead.append("X-Request-Id: ")
         appendRequestID(to: &upstreamHead)
@@ -23,7 +23,7 @@ extension Exchange {
         upstreamHead.append("X-Forwarded-For: ")
         var hasProto = false
         var hasHost = false
-        if isPeerTrusted {
+        if client.isPeerTrusted {
             for field in head.fields {
                 switch field.known {
                 case .xForwardedFor:
@@ -50,13 +50,13 @@ extension Exchange {
         }
     }
 
-    private var scheme: StaticString { listener.isTLS ? "https" : "http" }
+    private var scheme: StaticString { client.listener.isTLS ? "https" : "http" }
 
     /// `Forwarded` (RFC 7239) with one element for each hop, ours the last.
     private func appendForwarded(hasForwarded: Bool) {
         upstreamHead.append("Forwarded: ")
         let bytes = headBytes.span
-        if isPeerTrusted {
+        if client.isPeerTrusted {
             for field in head.fields {
                 let value = bytes.extracting(field.value)
                 switch field.known {
@@ -69,7 +69,7 @@ extension Exchange {
                 }
             }
         }
-        if let peer { Self.append(peer, to: &upstreamHead) }
+        if let peer = client.peer { Self.append(peer, to: &upstreamHead) }
         if let host = head.host {
             upstreamHead.append(";host=\"")
             upstreamHead.append(bytes.extracting(host))

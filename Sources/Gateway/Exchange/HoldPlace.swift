@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import Judgement
 import Settings
 
 /// A request that is under way to an upstream holds one of its places: no client may have them all,
@@ -26,16 +27,16 @@ extension Exchange {
     /// The client has to take some of the answer, or send more of the body, before the upstream can
     /// go on.
     func awaitsClient() {
-        guard keepsUpstreamWaitingSince == nil else { return }
-        awaitedByteCount = 0
+        guard clientWait.since == nil else { return }
+        clientWait.byteCount = 0
         pool?.clientWaits.begin(self)
     }
 
-    func clientWasHeard() { keepsUpstreamWaitingSince = nil }
+    func clientWasHeard() { clientWait.since = nil }
 
     /// Another client needs its place.
     func makeRoom() {
-        let reason: Reason = isAnswerStarted ? .clientClosed : .requestTimeout
+        let reason: Reason = progress.isStarted ? .clientClosed : .requestTimeout
         refuse(Refusal(reason, .madeRoom))
     }
 }

@@ -2,26 +2,9 @@ import AppAttest
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import KeyStore
 import Settings
-
-/// What the signals say of a request.
-struct SignalFacts {
-    /// Counts by ``Signal``; -1 where it is not asked for or not known.
-    private var counts = InlineArray<7, Int>(repeating: -1)
-    private(set) var raised: [Signal] = []
-
-    /// `rule` has found `count`; it is raised above its bound.
-    mutating func found(_ count: Int, _ rule: SiteSignals.Rule) {
-        counts[rule.signal.rawValue] = count
-        if count > rule.countMax { raised.append(rule.signal) }
-    }
-
-    func count(of signal: Signal) -> Int? {
-        let count = counts[signal.rawValue]
-        return count < 0 ? nil : count
-    }
-}
 
 /// Signals: what the gateway knows of a key, its user and its address beyond the signature. Judged
 /// once the signature has been checked, or strangers could raise them against others.
@@ -29,67 +12,75 @@ extension Exchange {
     /// The network that is counted for the client's address; nil for a unix socket.
     private var countedNetwork: Bytes16? { origin?.address.ipv6Form?.limitedNetwork }
 
-    /// Refuses what the raised signals say is to be refused. False while the registry is asked for
-    /// the key's user.
-    func judgeSignals(of keyID: KeyID) throws(Refusal) -> Bool {
-        guard let rules = site.signals, signals == nil else { return true }
-        var facts = SignalFacts()
-        if rules.asksForUser {
-            guard let user = userKeys(of: keyID, rules) else {
-                try worker.lookUpUser(for: self, keyID)
-                return false
+    /// Judges the signals of the proof's key, once it is known whose key it is where a signal asks
+    /// for that.
+    func judgeSignals() throws(Refusal) -> Step {
+        if let keyID = proof.keyID, let rules = site.signals {
+            var keys: UserKeys?
+            if rules.asksForUser {
+                guard let user = userKeys(of: keyID, rules) else {
+                    try worker.lookUpUser(for: self, keyID)
+                    return .wait
+                }
+                keys = user
             }
-            if let keys = user { judge(keys, rules, &facts) }
+            try judgeSignals(of: keyID, keys, rules)
         }
+        judgement.met(.signals)
+        return .next
+    }
+
+    /// Refuses what the raised signals say is to be refused.
+    private func judgeSignals(
+        of keyID: KeyID, _ user: UserKeys?, _ rules: SiteSignals
+    ) throws(Refusal) {
+        var facts = SignalFacts()
+        if let user { judge(user, rules, &facts) }
         if let network = countedNetwork {
             if let rule = rules.addressKeys {
                 let counts = count(.key(keyID), of: .network(network), rule)
-                facts.found(counts.after, rule)
+                facts.found(counts.after, by: rule.rule)
                 reportRaised(rule, counts, { "\(peerText) has \(counts.after) keys" })
             }
             if let rule = rules.addressAttestations {
-                facts.found(count(.look, of: .network(network), rule).after, rule)
+                facts.found(count(.look, of: .network(network), rule).after, by: rule.rule)
             }
         }
         if let rule = rules.keyConflicts {
-            facts.found(count(.look, of: .key(keyID), rule).after, rule)
+            facts.found(count(.look, of: .key(keyID), rule).after, by: rule.rule)
         }
-        if let bits = key?.deviceBits, let rules = rules.deviceBits {
+        if let bits = known.key?.deviceBits, let rules = rules.deviceBits {
             // The key itself is one, whenever it was enrolled.
             judge(bits, rules, &facts) { max(1, $0) }
         }
-        signals = facts
-        // Only tried: a replay must take nothing from its key, user or address.
-        try act(on: facts.raised, rules, isTrial: true)
-        return true
+        try judge(facts, isTrial: true)
     }
 
     /// Counts the request, which has been accepted, against the limits of what was raised on it.
     func countRaised() {
-        guard let signals, let rules = site.signals else { return }
-        for signal in signals.raised {
-            guard let rule = rules.rule(of: signal), let limit = rule.rateLimit else { continue }
+        guard let signals = judgement.signals, let rules = site.signals else { return }
+        for rule in signals.raised {
+            guard let limit = rules.rule(of: rule.signal)?.rateLimit else { continue }
             // Others may have come first meanwhile; this one has been let in.
             try? take([limit])
         }
     }
 
-    /// What is known of the key's user; nil where it must be asked for. A store that does not
-    /// answer leaves him unknown: signals are not what routes depend on.
+    /// What is known of the key's user; nil where it must be asked for.
     private func userKeys(of keyID: KeyID, _ rules: SiteSignals) -> UserKeys?? {
         guard let known = worker.hub.signals.user(of: keyID, now: worker.signalTime) else {
-            return isUserLookedUp ? .some(nil) : nil
+            return nil
         }
         if known.isStale { worker.refreshUser(of: keyID, rules) }
         return .some(known.keys)
     }
 
     private func judge(_ keys: UserKeys, _ rules: SiteSignals, _ facts: inout SignalFacts) {
-        if let rule = rules.userKeys { facts.found(keys.keyCount, rule) }
+        if let rule = rules.userKeys { facts.found(keys.keyCount, by: rule.rule) }
         if let rule = rules.newUserKey {
             let age = worker.wallMilliseconds - keys.firstSeen
             let isNew = keys.hasEarlierKey && age < Int64(rule.windowNanoseconds / 1_000_000)
-            facts.found(isNew ? 1 : 0, rule)
+            facts.found(isNew ? 1 : 0, by: rule.rule)
         }
     }
 
@@ -100,20 +91,16 @@ extension Exchange {
         else { return }
         var facts = SignalFacts()
         // This one would be one more.
-        facts.found(count(.look, of: .network(network), rule).after + 1, rule)
-        signals = facts
-        try act(on: facts.raised, rules)
+        facts.found(count(.look, of: .network(network), rule).after + 1, by: rule.rule)
+        try judge(facts)
     }
 
     /// A key of a device with these bits wants to enrol.
     func judgeEnrolment(_ bits: DeviceBits) throws(Refusal) {
         guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
-        var facts = signals ?? SignalFacts()
-        let raisedCount = facts.raised.count
+        var facts = judgement.signals ?? SignalFacts()
         judge(bits, bitRules, &facts) { $0 + 1 }
-        signals = facts
-        // What was raised before has been acted on.
-        try act(on: facts.raised.dropFirst(raisedCount), rules)
+        try judge(facts)
     }
 
     /// `number`: what the keys that were counted are for this one.
@@ -123,7 +110,7 @@ extension Exchange {
     ) {
         for index in rules.rules.indices where bits[index] {
             guard let rule = rules.rules[index] else { continue }
-            facts.found(number(count(.look, of: .deviceBit(index), rule).after), rule)
+            facts.found(number(count(.look, of: .deviceBit(index), rule).after), by: rule.rule)
         }
     }
 
@@ -156,18 +143,12 @@ extension Exchange {
         _ event: SignalEvent, of subject: SignalSubject, _ rule: SiteSignals.Rule
     ) -> TallyChange { worker.count(event, of: subject, rule, site) }
 
-    private func act(
-        on raised: some Sequence<Signal>, _ rules: SiteSignals, isTrial: Bool = false
-    ) throws(Refusal) {
-        for signal in raised {
-            worker.meter.raised(signal)
-            guard let rule = rules.rule(of: signal) else { continue }
-            switch rule.action {
-            case .observe: continue
-            case .deny: throw Refusal(.abuseSuspected, .signal(name: rule.name.description))
-            case .limit: if let limit = rule.rateLimit { try take([limit], isTrial: isTrial) }
-            }
+    /// Has the facts judged, and counts what they raise for the first time.
+    private func judge(_ facts: SignalFacts, isTrial: Bool = false) throws(Refusal) {
+        for rule in facts.raised.dropFirst(judgement.signals?.raised.count ?? 0) {
+            worker.meter.raised(rule.signal)
         }
+        try settle(try judgement.judge(facts, isTrial: isTrial))
     }
 
     /// Says so once, when the bound is crossed.
@@ -188,7 +169,7 @@ extension Exchange {
         }
         switch rules.userSource {
         case .response: return
-        case .proxy: guard isPeerTrusted else { return }
+        case .proxy: guard client.isPeerTrusted else { return }
         case .client: break
         }
         guard case .value(let range) = uniqueField(names) else { return }
@@ -219,10 +200,17 @@ extension Exchange {
     /// Longer than any account's number, name or address of mail.
     static let userNameByteCountMax = 512
 
-    /// The registry's answer to ``Worker/lookUpUser(for:_:)``, or none in time.
+    /// The registry's answer to ``Worker/lookUpUser(for:_:)``, or none in time. A store that does
+    /// not answer leaves the user unknown: signals are not what routes depend on.
     func userWasLookedUp() {
-        isUserAwaited = false
-        isUserLookedUp = true
-        resume()
+        resume { () throws(Refusal) in
+            try satisfyJudgement { () throws(Refusal) in
+                if let keyID = proof.keyID, let rules = site.signals {
+                    try judgeSignals(of: keyID, userKeys(of: keyID, rules) ?? nil, rules)
+                }
+                judgement.met(.signals)
+                return .next
+            }
+        }
     }
 }

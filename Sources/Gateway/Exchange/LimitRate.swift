@@ -1,24 +1,24 @@
 import AppAttest
 import Bytes
 import EventLoop
-import HTTP
+import Judgement
 import KeyStore
 import Settings
 
 extension Exchange {
     /// Counts the exchange against its listener's limits, before anything else is looked at.
     func limitListenerRate() throws(Refusal) {
-        if !listener.rateLimits.isEmpty { try take(listener.rateLimits) }
+        if !client.listener.rateLimits.isEmpty { try take(client.listener.rateLimits) }
     }
 
     /// Counts it against those of its route or endpoint, before its body is read.
     func limitRate() throws(Refusal) {
-        switch endpoint {
+        switch match.endpoint {
         case .attestChallenge: try take(site.rateLimits.attestationChallenge)
         case .assertChallenge, .assertToken, .identityKeys: try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
-            guard let routeIndex else { return }
+            guard let routeIndex = match.routeIndex else { return }
             let limits = site.rateLimits.routes[routeIndex].early
             if !limits.isEmpty { try take(limits) }
             try takePlace()
@@ -29,14 +29,14 @@ extension Exchange {
     /// could use up what belongs to a key that they know the name of; and before counter and
     /// challenge are spent, so that the same request may come again.
     func limitKeyRate() throws(Refusal) {
-        guard let routeIndex else { return }
+        guard let routeIndex = match.routeIndex else { return }
         let limits = site.rateLimits.routes[routeIndex].verified
         if !limits.isEmpty { try take(limits, isTrial: true) }
     }
 
     /// Counts the exchange against the limits of its key, now that it cannot be a replay.
     func countKeyRate() {
-        guard let routeIndex else { return }
+        guard let routeIndex = match.routeIndex else { return }
         let limits = site.rateLimits.routes[routeIndex].verified
         guard !limits.isEmpty else { return }
         // Others of its key may have come first meanwhile; this one has been let in.
@@ -45,25 +45,25 @@ extension Exchange {
 
     /// The limits of the route's keys, as the counter store takes them.
     var keyRates: [CounterRate] {
-        guard let routeIndex, worker.counters.isShared else { return [] }
+        guard let routeIndex = match.routeIndex, worker.counters.isShared else { return [] }
         return site.rateLimits.routes[routeIndex].shared
     }
 
     /// The counter store has no token left for the limit at `index` of ``keyRates``.
     func keyRateRefusal(_ index: Int, _ waitMilliseconds: Int) -> Refusal {
-        let limits = routeIndex.map { site.rateLimits.routes[$0].verified } ?? []
+        let limits = match.routeIndex.map { site.rateLimits.routes[$0].verified } ?? []
         let name = index < limits.count ? limits[index].name : ""
         var refusal = Refusal(.rateLimited, .rate(limit: name, shortfall: nil))
         refusal.retryAfterSeconds = UInt64(max(0, waitMilliseconds)) / 1000 + 1
         return refusal
     }
 
-    /// Counts a request that falls short, for `cause`, against the limit of such requests.
+    /// Counts a request that falls short, for `reason`, against the limit of such requests.
     ///
     /// Whom the limit cannot tell apart (a unix socket's peers, requests without a key) share a
     /// bucket: without one they would have no limit.
     func takeShortfall(
-        _ limit: RateLimit, _ cause: Refusal, isTrial: Bool = false
+        _ limit: RateLimit, _ reason: Reason, isTrial: Bool
     ) throws(Refusal) {
         var counted = Bytes16(word0: 0, word1: 0)
         if let subject = subject(of: limit) {
@@ -73,10 +73,7 @@ extension Exchange {
         }
         let wait = worker.hub.rateLimiter.take(
             limit, counted, now: worker.loop.now, isTrial: isTrial)
-        guard let wait else { return }
-        isBeyondShortfall = true
-        bucket = bucket(of: cause)
-        throw Self.refusal(limit, wait, cause.reason)
+        if let wait { throw Self.refusal(limit, wait, reason) }
     }
 
     func take(_ limits: [RateLimit], isTrial: Bool = false) throws(Refusal) {
@@ -96,12 +93,12 @@ extension Exchange {
         return refusal
     }
 
-    /// Whom `limit` counts; nil for whom it does not.
+    /// The sender as `limit` counts it; nil if it does not count this one.
     private func subject(of limit: RateLimit) -> Bytes16? {
         switch limit.subject {
         case .global: return Bytes16(word0: 0, word1: 0)
         case .key:
-            guard let digest = claimedKeyID?.digest else { return nil }
+            guard let digest = proof.keyID?.digest else { return nil }
             return Bytes16(word0: digest.word0, word1: digest.word1)
         case .address:
             // Nil for a unix socket.

@@ -85,13 +85,13 @@ struct StorageWords {
 }
 
 extension Exchange {
-    /// Of an upstream's answer, as the route's edits leave it.
+    /// What an upstream's answer may carry, as the route's edits leave it.
     func personalFields(
         in head: borrowing ResponseHead, bytes: Span<UInt8>
     ) -> PersonalFields {
         guard policy.mode != .off else { return .allowed }
         var words = StorageWords()
-        let edits = treatment?.responseEdits
+        let edits = match.handling?.responseEdits
         for field in head.fields {
             let name = bytes.extracting(field.name)
             if let edits, edits.removed.contains(name) { continue }
@@ -100,7 +100,7 @@ extension Exchange {
         return personalFields(words, status: head.status)
     }
 
-    /// Of an answer of the gateway's own: what is not a route's is never stored.
+    /// What an answer of the gateway's own may carry: what is not a route's is never stored.
     func personalFields(in response: LocalResponse) -> PersonalFields {
         guard response.isOfRoute, policy.mode != .off else { return .allowed }
         return personalFields(StorageWords(), status: response.status)
@@ -108,7 +108,7 @@ extension Exchange {
 
     private func personalFields(_ upstream: StorageWords, status: UInt16) -> PersonalFields {
         var words = upstream
-        for line in treatment?.responseEdits?.lines ?? [] {
+        for line in match.handling?.responseEdits?.lines ?? [] {
             var value = ByteBuffer()
             append(line.value, to: &value)
             words.take(name: line.name.span, value: value.readable)

@@ -5,6 +5,7 @@ public enum Phase: UInt8, CaseIterable, Sendable {
     case matchRoute
     case decidePolicy
     case digestBody
+    case answerLocally
     case verifyAssertion
     case advanceCounter
     case rewriteHeaders
@@ -19,6 +20,7 @@ public enum Phase: UInt8, CaseIterable, Sendable {
         case .matchRoute: "match_route"
         case .decidePolicy: "decide_policy"
         case .digestBody: "digest_body"
+        case .answerLocally: "answer_locally"
         case .verifyAssertion: "verify_assertion"
         case .advanceCounter: "advance_counter"
         case .rewriteHeaders: "rewrite_headers"
@@ -29,5 +31,11 @@ public enum Phase: UInt8, CaseIterable, Sendable {
     }
 
     /// The stage after this one; the last is its own successor.
-    var next: Phase { Phase(rawValue: rawValue + 1) ?? self }
+    func next(of kind: ExchangeKind) -> Phase {
+        switch (self, kind) {
+        case (.digestBody, .route): .verifyAssertion
+        case (.answerLocally, _): .recordAccess
+        default: Phase(rawValue: rawValue + 1) ?? self
+        }
+    }
 }

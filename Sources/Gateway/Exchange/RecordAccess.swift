@@ -1,12 +1,13 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import Policy
 
 extension Exchange {
     /// Counts the exchange and writes its line: always last, also after a refusal, exactly once.
     func recordAccess() -> Step {
-        if !isHealthCheck { record() }
+        record()
         giveBackPlace()
         let finished = downstream
         downstream = nil
@@ -17,14 +18,20 @@ extension Exchange {
 
     /// The answer's; where none was begun before the client left, the number that stands for that.
     var loggedStatus: UInt16 {
-        responseStatus == 0 && reason == .clientClosed ? reason.status : responseStatus
+        progress.status == 0 && outcome.reason == .clientClosed
+            ? outcome.reason.status : progress.status
     }
 
     private func record() {
-        if isTunnelling { worker.meter.tunnelClosed() }
+        if tunnel.isOpen { worker.meter.tunnelClosed() }
         // Read anew: much may have happened in the callback whose time the loop keeps.
-        let duration = MonotonicInstant.now().nanoseconds(since: startedAt)
-        worker.meter.count(self, nanoseconds: duration)
-        worker.log.access(self, nanoseconds: duration)
+        let duration = MonotonicInstant.now().nanoseconds(since: arrival.startedAt)
+        if verdict == nil { verdict = judgement.verdict(circumstances) }
+        switch verdict {
+        case .some(let verdict):
+            worker.meter.count(self, verdict, nanoseconds: duration)
+            worker.log.access(self, verdict, nanoseconds: duration)
+        case nil: break
+        }
     }
 }

@@ -1,5 +1,5 @@
 import EventLoop
-import Policy
+import Judgement
 
 extension Exchange {
     /// The registry has had its time (`timeouts.registry`), and what it may yet answer is for
@@ -12,19 +12,15 @@ extension Exchange {
     /// busy. Of writes that says nothing: a disk that takes none may be read.
     func registryTimedOut(waitingSince start: MonotonicInstant) {
         worker.log.repeatedEvent("registry_failed", "registry: no answer within timeouts.registry")
-        if isUserAwaited { return userWasLookedUp() }
-        if inquiry != nil { return registryFailed() }
-        let isBusy = !isWriteAwaited && worker.registryAnsweredAt > start
+        if case .user = awaited { return userWasLookedUp() }
+        if own.inquiry != nil { return registryFailed() }
+        let isBusy = !awaited.isWrite && worker.registryAnsweredAt > start
         let refusal = Refusal(
             isBusy ? .gatewayBusy : .storeUnavailable,
-            isWriteAwaited ? .registryUnknown : .registryTimeout)
-        do throws(Refusal) {
-            guard endpoint == nil else { throw refusal }
-            try refuseOrObserve(refusal)
-            phase = .rewriteHeaders
-            resume()
-        } catch {
-            refuse(error)
+            awaited.isWrite ? .registryUnknown : .registryTimeout)
+        resume { () throws(Refusal) in
+            guard match.endpoint == nil else { throw refusal }
+            return try satisfyJudgement { () throws(Refusal) in throw refusal }
         }
     }
 }

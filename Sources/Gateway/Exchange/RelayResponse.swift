@@ -1,8 +1,16 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 
 extension Exchange {
+    /// Hands the request over; the upstream's connection drives the exchange from here on.
+    func relayResponse() throws(Refusal) -> Step {
+        if intake.isStreaming, !intake.isComplete { downstream?.wantsBody() }
+        upstream?.send(self)
+        return .wait
+    }
+
     /// An interim answer (1xx): passed on to clients that know them (RFC 9110 section 15.2).
     func upstreamSentInterim(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
         guard response.status != 100 else { return }
@@ -13,13 +21,13 @@ extension Exchange {
     /// ``refuseLargeHead()`` is to be called then, when no view into the head is open.
     func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
         requestDeadline?.clear()
-        upstreamHeadAt = worker.loop.now
-        isAnswerStarted = true
+        attempts.headAt = worker.loop.now
+        progress.isStarted = true
         clientWasHeard()
-        responseStatus = response.status
+        progress.status = response.status
         if site.signals != nil { noteResponseUser(response, bytes: bytes) }
-        isAnswerStarted = downstream?.relayHead(response, bytes: bytes, of: self) ?? true
-        return isAnswerStarted
+        progress.isStarted = downstream?.relayHead(response, bytes: bytes, of: self) ?? true
+        return progress.isStarted
     }
 
     /// The client's SETTINGS have no room for the answer's head (RFC 9113 section 6.5.2), and the
@@ -30,7 +38,7 @@ extension Exchange {
 
     /// More of the answer's body. False where the client is slow: wait for ``clientIsReady()``.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool {
-        responseByteCount += bytes.count
+        progress.byteCount += bytes.count
         let isReady = downstream?.relayBody(bytes) ?? true
         if isReady { clientWasHeard() } else { awaitsClient() }
         return isReady

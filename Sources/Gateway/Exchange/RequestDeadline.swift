@@ -1,4 +1,5 @@
 import EventLoop
+import Judgement
 import Policy
 import Settings
 
@@ -18,14 +19,14 @@ extension Exchange: DeadlineHandler {
             requestDeadline?.clear()
             return
         }
-        let elapsed = worker.loop.now.nanoseconds(since: startedAt)
+        let elapsed = worker.loop.now.nanoseconds(since: arrival.startedAt)
         startRequestDeadline(nanoseconds > elapsed ? nanoseconds - elapsed : 1)
     }
 
     func deadlineExpired() {
-        guard number != 0, !isAnswerStarted else { return }
+        guard number != 0, !progress.isStarted else { return }
         switch phase {
-        case .digestBody where !isBodyComplete:
+        case .digestBody where !intake.isComplete:
             refuse(Refusal(.requestTimeout, .requestTimeout))
         case .leaseUpstream, .relayResponse:
             refuse(Refusal(.upstreamTimeout, .requestTimeout))

@@ -1,63 +1,8 @@
 import EventLoop
 import HTTP
+import Judgement
 import Policy
 import Settings
-
-/// How an upstream's connection failed its exchange.
-enum UpstreamFailure: Equatable {
-    /// No connection could be made: nothing was sent.
-    case connect(description: String)
-    /// The connection ended or broke.
-    case broken(description: String)
-    /// The server has said that it did not act on the request, and will not on this connection
-    /// (RFC 9113 section 8.7).
-    case refused(description: String)
-    /// What came is not HTTP as RFC 9112 or 9113 has it.
-    case malformed(code: String)
-    case connectTimeout
-    /// The gateway has no descriptor left for a connection: the server has nothing to do with it.
-    case exhausted
-    /// The server did not take more of the request.
-    case sendTimeout
-    case responseTimeout
-    /// The answer's body stopped coming.
-    case readTimeout
-
-    var reason: Reason {
-        switch self {
-        case .connect, .broken, .refused, .malformed: .upstreamFailed
-        case .exhausted: .upstreamBusy
-        case .connectTimeout, .sendTimeout, .responseTimeout, .readTimeout: .upstreamTimeout
-        }
-    }
-
-    /// For logs and events.
-    var text: String {
-        switch self {
-        case .connect(let description): "connect: " + description
-        case .broken(let description): "broken: " + description
-        case .refused(let description): "refused: " + description
-        case .malformed(let code): "malformed: " + code
-        case .connectTimeout: "connect_timeout"
-        case .exhausted: "out_of_descriptors"
-        case .sendTimeout: "send_timeout"
-        case .responseTimeout: "response_timeout"
-        case .readTimeout: "read_timeout"
-        }
-    }
-
-    var isBreak: Bool { if case .broken = self { true } else { false } }
-
-    /// What it is for a request that waited for the connection to be ready: no byte of it was sent.
-    var beforeConnecting: UpstreamFailure {
-        switch self {
-        case .broken, .malformed: .connect(description: text)
-        default: self
-        }
-    }
-
-    var isRefusal: Bool { if case .refused = self { true } else { false } }
-}
 
 extension Exchange {
     /// The upstream's connection could not finish the answer. The only place where an exchange goes
@@ -65,11 +10,12 @@ extension Exchange {
     func upstreamFailed(
         _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool
     ) {
-        if let server = upstream?.server.state { triedServers.append(server) }
+        if let server = upstream?.server.state { attempts.triedServers.append(server) }
         upstream = nil
         // A server that ended an idle connection has done no work for the request.
-        let isFree = wasReused && upstreamAttempts == 1 && (failure.isBreak || failure.isRefusal)
-        if !isAnswerStarted, !sawAnswer, isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
+        let isFree = wasReused && attempts.count == 1 && (failure.isBreak || failure.isRefusal)
+        if !progress.isStarted, !sawAnswer,
+            isSafe(failure, wasReused: wasReused, isUnsent: isUnsent),
             mayTryAgain || (isFree && isUnsent)
         {
             if let pool, isFree || pool.budget.withdraw(now: worker.loop.now.nanoseconds) {
@@ -85,13 +31,13 @@ extension Exchange {
     /// The connection takes fewer requests at once than it was thought to.
     func upstreamHadNoPlace() {
         upstream = nil
-        upstreamAttempts -= 1
+        attempts.count -= 1
         returnToLease()
     }
 
     /// How long the head of the answer may take: by the route, else for all of its requests.
     func headNanoseconds(_ timeouts: UpstreamTimeouts) -> UInt64 {
-        let nanoseconds = treatment?.responseNanoseconds ?? timeouts.response
+        let nanoseconds = match.handling?.responseNanoseconds ?? timeouts.response
         guard let attempt = timeouts.attempt, mayTryAgain else { return nanoseconds }
         return min(attempt, nanoseconds)
     }
@@ -99,7 +45,7 @@ extension Exchange {
     /// Whether one more try is allowed, were it safe and in the budget.
     var mayTryAgain: Bool {
         guard let pool else { return false }
-        return upstreamAttempts <= pool.settings.retries.countMax
+        return attempts.count <= pool.settings.retries.countMax
     }
 
     private func isSafe(_ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool) -> Bool {
@@ -107,7 +53,7 @@ extension Exchange {
         // The same server again only where it may have closed an idle connection in that moment, or
         // has refused for a reason that lies in the connection.
         let hasServer =
-            pool.hasUntried(by: self) || (wasReused && upstreamAttempts == 1) || failure.isRefusal
+            pool.hasUntried(by: self) || (wasReused && attempts.count == 1) || failure.isRefusal
         guard hasServer else { return false }
         switch failure {
         case .connect, .connectTimeout, .refused: return true

@@ -2,16 +2,27 @@ import AppAttest
 import Bytes
 import GatewayTokens
 import HTTP
+import Judgement
 import KeyStore
 import Policy
 import Settings
 
 extension Exchange {
+    /// Reaches the verdict, and writes the request head for the upstream. Nothing goes there
+    /// without a verdict.
+    func rewriteHeaders() throws(Refusal) -> Step {
+        verdict = try reachVerdict()
+        switch verdict {
+        case .some(let verdict): return try writeHead(verdict)
+        case nil: throw Refusal(.internalFailure, .undecided)
+        }
+    }
+
     /// Writes the request head for the upstream: what the client sent, byte for byte, less what
     /// ends at this hop or only the gateway may say, plus what the gateway says.
-    func rewriteHeaders(_ verdict: Verdict) throws(Refusal) -> Step {
-        let treatment = treatment
-        if treatment != nil, let step = answerRoute() { return step }
+    private func writeHead(_ verdict: borrowing Verdict) throws(Refusal) -> Step {
+        let handling = match.handling
+        if handling != nil, let step = answerRoute() { return step }
         var forwardsLeft: UInt64?
         if head.methodKind == .options, let count = try forwardsAllowed() {
             // The last hop that may answer is this one.
@@ -22,14 +33,14 @@ extension Exchange {
         upstreamHead.reserve(bytes.count + 512)
         upstreamHead.append(bytes.extracting(head.method))
         upstreamHead.append(UInt8(ascii: " "))
-        if let rewrite = treatment?.rewrite {
+        if let rewrite = handling?.rewrite {
             rewrite.append(bytes.extracting(head.originTarget), to: &upstreamHead)
         } else {
             upstreamHead.append(bytes.extracting(head.originTarget))
         }
         upstreamHead.append(" HTTP/1.1\r\n")
         // RFC 9110 section 7.2: Host first. HTTP/1.0 clients may send none.
-        if let host = treatment?.upstreamHost {
+        if let host = handling?.upstreamHost {
             upstreamHead.append("Host: ")
             upstreamHead.append(host)
             upstreamHead.append("\r\n")
@@ -40,17 +51,17 @@ extension Exchange {
         } else {
             upstreamHead.append("Host: localhost\r\n")
         }
-        appendClientFields(treatment?.requestEdits)
-        appendVia(treatment?.requestEdits)
+        appendClientFields(handling?.requestEdits)
+        appendVia(handling?.requestEdits)
         if let forwardsLeft {
             upstreamHead.append("Max-Forwards: ")
             upstreamHead.append(decimal: forwardsLeft)
             upstreamHead.append("\r\n")
         }
-        if let edits = treatment?.requestEdits { append(edits, to: &upstreamHead) }
+        if let edits = handling?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
         try append(verdict)
-        if isUpgrading { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
+        if tunnel.isAsked { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         appendFraming()
         upstreamHead.append("\r\n")
         appendSmallBody()
@@ -61,7 +72,7 @@ extension Exchange {
     private func appendFraming() {
         guard head.framing != .none else { return }
         var byteCount = UInt64(body.byteCount)
-        if isStreaming {
+        if intake.isStreaming {
             guard case .length(let length) = head.framing else {
                 return upstreamHead.append("Transfer-Encoding: chunked\r\n")
             }
@@ -74,8 +85,8 @@ extension Exchange {
 
     /// A small body goes out with the head, in one write: copying it costs less than a second call.
     private func appendSmallBody() {
-        isBodyInHead = body.isInMemory && body.byteCount <= Self.inlineBodyByteCountMax
-        guard isBodyInHead, body.byteCount > 0 else { return }
+        attempts.isBodyInHead = body.isInMemory && body.byteCount <= Self.inlineBodyByteCountMax
+        guard attempts.isBodyInHead, body.byteCount > 0 else { return }
         body.withMemory { upstreamHead.append($0) }
     }
 
@@ -85,7 +96,8 @@ extension Exchange {
     /// and every spelling of the ones only the gateway sets.
     private func appendClientFields(_ edits: FieldEdits?) {
         let bytes = headBytes.span
-        let keepsForwarding = isPeerTrusted
+        let keepsForwarding = client.isPeerTrusted
+        let names = site.fieldNames
         let hasNominated = !head.connectionTokens.isEmpty
         for field in head.fields {
             let name = bytes.extracting(field.name)
@@ -95,7 +107,7 @@ extension Exchange {
             case .ifTrusted: if !keepsForwarding { continue }
             case .counted: if head.methodKind == .options { continue }
             case .always:
-                if site.fieldNames.reserved.contains(name) || isWithheld(name) { continue }
+                if names.reserved.contains(name) || isWithheld(name, names) { continue }
             }
             if hasNominated, head.isNominated(field, in: bytes) { continue }
             upstreamHead.append(line: field, of: bytes)
@@ -104,9 +116,11 @@ extension Exchange {
 
     /// Whether `name`, which is no known field's, stands for one that may not pass: upstreams that
     /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
-    private func isWithheld(_ name: Span<UInt8>) -> Bool {
-        if worker.forwardingNames.contains(name) { return !isPeerTrusted || isDisguised(name) }
-        return worker.overridingNames.contains(name)
+    private func isWithheld(_ name: Span<UInt8>, _ names: SiteFieldNames) -> Bool {
+        if names.forwarding.contains(name) {
+            return !client.isPeerTrusted || isDisguised(name)
+        }
+        return names.overriding.contains(name)
     }
 
     /// Whether a server may read `name` as another one that is spelled with `-` alone.
@@ -121,12 +135,12 @@ extension Exchange {
 
     /// The request id: the trusted peer's own where it sent a usable one, else ours.
     func appendRequestID(to output: inout ByteBuffer) {
-        if let trustedRequestID {
+        if let trustedRequestID = arrival.trustedRequestID {
             output.append(headBytes.span.extracting(trustedRequestID))
             return
         }
-        output.append(paddedHexadecimal: requestID.word0)
-        output.append(paddedHexadecimal: requestID.word1)
+        output.append(paddedHexadecimal: arrival.requestID.word0)
+        output.append(paddedHexadecimal: arrival.requestID.word1)
     }
 }
 

@@ -2,13 +2,14 @@ import AppAttest
 import Bytes
 import Crypto
 import HTTP
+import Judgement
 import Policy
 import Settings
 
 extension Exchange {
     /// The token that proves to the upstream what the other fields only say.
-    func appendIdentity(_ facts: IdentityFacts) throws(Refusal) {
-        guard let issuer = site.identity, let routeIndex,
+    func appendIdentity(_ facts: IdentityFacts, _ verdict: borrowing Verdict) throws(Refusal) {
+        guard let issuer = site.identity, let routeIndex = match.routeIndex,
             let upstream = site.settings.routes[routeIndex].upstream,
             let field = issuer.field(upstream: upstream)
         else { return }
@@ -19,7 +20,7 @@ extension Exchange {
         }
         do throws(CryptoError) {
             let (token, isSigned) = try issuer.token(
-                of: facts, upstream: upstream, request: request,
+                of: IdentityClaims(facts, verdict), upstream: upstream, request: request,
                 seconds: worker.wallMilliseconds / 1000, pseudonyms: site.pseudonyms)
             worker.meter.add(isSigned ? .identitiesSigned : .identitiesReused)
             upstreamHead.append(field.start)

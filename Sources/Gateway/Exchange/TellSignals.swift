@@ -1,17 +1,18 @@
 import Bytes
 import JSON
+import Judgement
 import KeyStore
 
 /// Signals in what goes upstream and into the log.
 extension Exchange {
     /// The names of what was raised, and what was counted.
-    func appendSignals() {
-        guard let signals, let rules = site.signals else { return }
+    func append(_ signals: SignalFacts, of verdict: borrowing Verdict) {
+        guard let rules = site.signals else { return }
         upstreamHead.append("X-Attest-Signals: ")
         if signals.raised.isEmpty { upstreamHead.append("none") }
-        for (index, signal) in signals.raised.enumerated() {
+        for (index, rule) in signals.raised.enumerated() {
             if index > 0 { upstreamHead.append(", ") }
-            upstreamHead.append(rules.rule(of: signal)?.name ?? "")
+            upstreamHead.append(rule.name)
         }
         upstreamHead.append("\r\n")
         for signal in Signal.allCases {
@@ -22,7 +23,7 @@ extension Exchange {
             upstreamHead.append(decimal: UInt64(count))
             upstreamHead.append("\r\n")
         }
-        if let bits = key?.deviceBits, let rules = rules.deviceBits {
+        if let bits = verdict.deviceBits, let rules = rules.deviceBits {
             append(bits, rules.names, signals)
         }
     }

@@ -1,44 +1,45 @@
 import AppAttest
 import Bytes
 import GatewayTokens
+import Judgement
 import Policy
 
 /// The verdict in the fields that go upstream: `X-Attest-Result` and those beside it.
 extension Exchange {
-    func append(_ verdict: Verdict) throws(Refusal) {
+    func append(_ verdict: borrowing Verdict) throws(Refusal) {
         switch verdict.identity {
         case .unasked: break
         case .unproved(let result):
             upstreamHead.append("X-Attest-Result: ")
             upstreamHead.append(result)
             upstreamHead.append("\r\nX-Attest-Tier: none\r\n")
-        case .developer(let token):
+        case .developer(let name):
             // Never `verified`: no app is behind it.
             upstreamHead.append("X-Attest-Result: developer\r\n")
             append(verdict.tier)
             upstreamHead.append("X-Attest-Developer: ")
-            upstreamHead.append(token.name)
+            upstreamHead.append(name)
             upstreamHead.append("\r\n")
         case .device(let environment):
             upstreamHead.append("X-Attest-Result: verified\r\n")
             append(environment)
             append(verdict.tier)
         case .key(let facts):
-            append(facts)
-            if signals != nil { appendSignals() }
-            if site.identity != nil { try appendIdentity(facts) }
+            append(facts, verdict)
+            if let signals = verdict.signals { append(signals, of: verdict) }
+            if site.identity != nil { try appendIdentity(facts, verdict) }
         }
     }
 
-    private func append(_ facts: IdentityFacts) {
+    private func append(_ facts: IdentityFacts, _ verdict: borrowing Verdict) {
         upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
         upstreamHead.append(facts.keyID.base64Bytes)
         upstreamHead.append("\r\nX-Attest-App: ")
         upstreamHead.append(facts.appID)
         upstreamHead.append("\r\n")
         append(facts.environment)
-        append(facts.tier)
-        if facts.isOutdated { upstreamHead.append("X-Attest-Outdated: true\r\n") }
+        append(verdict.tier)
+        if verdict.isOutdated { upstreamHead.append("X-Attest-Outdated: true\r\n") }
         if let metric = facts.riskMetric {
             upstreamHead.append("X-Attest-Risk: ")
             upstreamHead.append(decimal: UInt64(metric))

@@ -33,7 +33,7 @@ extension Exchange {
 
     /// The upstream has agreed.
     func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {
-        isTunnelling = true
+        tunnel.isOpen = true
         worker.meter.tunnelOpened()
         // HTTP/1.1, whose clients take every head.
         _ = upstreamSentHead(response, bytes: bytes)
@@ -43,7 +43,7 @@ extension Exchange {
     func clientSentThroughTunnel(_ bytes: Span<UInt8>) -> Int {
         guard let upstream = upstream as? UpstreamConnection else { return bytes.count }
         let count = upstream.sendThroughTunnel(bytes)
-        tunnelByteCount += count
+        tunnel.byteCount += count
         return count
     }
 

@@ -1,6 +1,7 @@
 import Bytes
 import Crypto
 import HTTP
+import Judgement
 
 /// Through whom messages have come (RFC 9110 section 7.6.3), and the loops that this shows.
 ///
@@ -43,14 +44,15 @@ extension Exchange {
     func appendVia(_ edits: FieldEdits?) {
         guard edits?.removed.contains(Self.viaField.span) != true else { return }
         upstreamHead.append("Via: ")
-        upstreamHead.append(isHTTP2 ? "2 " : head.version == .http11 ? "1.1 " : "1.0 ")
+        upstreamHead.append(arrival.isHTTP2 ? "2 " : head.version == .http11 ? "1.1 " : "1.0 ")
         upstreamHead.append(worker.hub.viaName)
         upstreamHead.append("\r\n")
     }
 
     /// The version in which the answer came, for its `Via`; nil where that is not to be told.
     var answerVersion: StaticString? {
-        guard let upstream, treatment?.responseEdits?.removed.contains(Self.viaField.span) != true
+        guard let upstream,
+            match.handling?.responseEdits?.removed.contains(Self.viaField.span) != true
         else { return nil }
         return upstream.protocolVersion
     }

@@ -7,15 +7,15 @@ final class ConnectionQuota: Sendable {
     private static let shardCount = 32
     private let shards = (0..<shardCount).map { _ in Locked<[Bytes16: Int]>([:]) }
 
-    /// One more connection of `network`; nil where it has `countMax` already.
-    func take(_ network: Bytes16, atMost countMax: Int) -> ConnectionShare? {
+    /// One more connection of `network`; nil if it has `countMax` already.
+    func take(_ network: Bytes16, atMost countMax: Int) -> QuotaPlace? {
         let isTaken = shard(of: network).withLock { counts in
             let count = counts[network, default: 0]
             guard count < countMax else { return false }
             counts[network] = count + 1
             return true
         }
-        return isTaken ? ConnectionShare(quota: self, network: network) : nil
+        return isTaken ? QuotaPlace(quota: self, network: network) : nil
     }
 
     fileprivate func giveBack(_ network: Bytes16) {
@@ -31,7 +31,7 @@ final class ConnectionQuota: Sendable {
 }
 
 /// One connection's place in its address's quota, given back when nobody holds it any more.
-final class ConnectionShare: Sendable {
+final class QuotaPlace: Sendable {
     private let quota: ConnectionQuota
     private let network: Bytes16
 

@@ -7,7 +7,7 @@ import Settings
 final class RateLimit: Sendable {
     let name: String
     let subject: RateLimitSettings.Subject
-    /// The same through reloads: what was taken stays taken.
+    /// A number that stays the same through reloads, so that what was taken stays taken.
     let identity: UInt64
     /// Nanoseconds in which one token comes back, and in which all do.
     let interval: UInt64
@@ -27,7 +27,7 @@ final class RateLimit: Sendable {
         exempt = AddressSet(settings.exempt)
     }
 
-    /// Named by what every gateway names it by.
+    /// The limit as the counter store keeps it, by the name that every gateway gives it.
     var counterRate: CounterRate {
         CounterRate(
             identity: KeyHash.hash(name.utf8),
@@ -45,9 +45,12 @@ extension [String] {
 
 /// The rate limits of a site, where the request path asks for them.
 struct SiteRateLimits: Sendable {
-    /// By route: before the body is read, and, for those by key, once the key is proved.
-    /// Shared: the latter, for a counter store that all gateways have in common.
+    /// The limits of each route: those that count before the body is read, those by key that count
+    /// once the key is proved, and the latter in the form for a counter store that all gateways
+    /// share.
     let routes: [(early: [RateLimit], verified: [RateLimit], shared: [CounterRate])]
+    /// The limits of requests that fall short of what their route demands; nil if it has none.
+    let shortfalls: [ShortfallRates?]
     let challenge: [RateLimit]
     let attestationChallenge: [RateLimit]
     let attestation: [RateLimit]
@@ -62,6 +65,7 @@ struct SiteRateLimits: Sendable {
                 shared: verified.map(\.counterRate)
             )
         }
+        shortfalls = settings.routes.map { ShortfallRates($0.attest.limits, byName) }
         let endpoints = settings.endpoints
         challenge = endpoints.challengeRateLimits.compiled(byName)
         attestationChallenge =

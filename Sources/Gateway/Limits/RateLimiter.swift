@@ -1,11 +1,12 @@
 import Bytes
 import EventLoop
+import Policy
 
 /// The buckets of every rate limit, shared by the workers: connections of one address are spread
 /// over all of them, and a bucket on each would multiply the limit by their number.
 ///
 /// A table of fixed size in shards, each behind a lock that is held for a few loads and one store.
-/// Where a place is needed, the bucket that is the fullest gives way: one that was refilled is lost
+/// If a place is needed, the bucket that is the fullest gives way: one that was refilled is lost
 /// without loss, and a flood from many addresses does not evict the bucket of who floods.
 final class RateLimiter: Sendable {
     private let shards: [Locked<RateShard>]
@@ -15,8 +16,8 @@ final class RateLimiter: Sendable {
         shards = (0..<shardCount).map { _ in Locked(RateShard(setCount: setsPerShard)) }
     }
 
-    /// Takes one token for `subject`; nil where there was one, otherwise how many nanoseconds it
-    /// takes until there is, and nothing is taken. A trial takes nothing in any case. Any thread.
+    /// Takes one token for `subject`; nil if there was one, otherwise how many nanoseconds it takes
+    /// until there is, and nothing is taken. A trial takes nothing in any case. Any thread.
     func take(
         _ limit: RateLimit, _ subject: Bytes16, now: MonotonicInstant, isTrial: Bool = false
     ) -> UInt64? {
@@ -33,22 +34,6 @@ final class RateLimiter: Sendable {
                 key, hash: hash >> 16, interval: interval, depth: depth, now: now.nanoseconds,
                 isTrial: isTrial)
         }
-    }
-}
-
-/// A token bucket, by the generic cell rate algorithm (ITU-T I.371): one number, which needs no
-/// refilling.
-struct TokenBucket {
-    /// When it is full again, in the nanoseconds of the monotonic clock; past for a full one.
-    private(set) var fullAt: UInt64 = 0
-
-    /// Takes one token; nil where there was one, otherwise how many nanoseconds it takes until
-    /// there is, and nothing is taken. One comes back in `interval`, all of them in `depth`.
-    mutating func take(interval: UInt64, depth: UInt64, now: UInt64) -> UInt64? {
-        let next = max(fullAt, now) &+ interval
-        guard next - now <= depth else { return next - now - depth }
-        fullAt = next
-        return nil
     }
 }
 

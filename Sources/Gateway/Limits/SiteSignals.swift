@@ -1,65 +1,38 @@
 import EventLoop
 import HTTP
+import Judgement
 import KeyStore
 import Settings
 
-/// A thing that may be suspicious about a request.
-enum Signal: Int, CaseIterable, Sendable {
-    case userKeys
-    case newUserKey
-    case addressKeys
-    case addressAttestations
-    case keyConflicts
-    /// Of devices with the first bit set, and with the second.
-    case bit0Keys
-    case bit1Keys
-
-    /// 0 or 1.
-    static func keys(ofBit index: Int) -> Signal { index == 0 ? .bit0Keys : .bit1Keys }
-
-    /// As the configuration calls it.
-    var name: StaticString {
-        switch self {
-        case .userKeys: "keys_per_user"
-        case .newUserKey: "new_key_per_user"
-        case .addressKeys: "keys_per_address"
-        case .addressAttestations: "attestations_per_address"
-        case .keyConflicts: "conflicts_per_key"
-        case .bit0Keys, .bit1Keys: "keys_per_device_bit"
-        }
-    }
-}
-
 /// `signals` of a configuration, compiled. A site without any has none of this.
 final class SiteSignals: Sendable {
-    /// When a signal is raised, and what follows.
+    /// A rule with what is needed to count, and with its rate limit.
     struct Rule: Sendable {
-        let signal: Signal
-        /// For log, metrics and upstreams.
-        let name: String
-        let countMax: Int
+        let rule: SignalRule
         let windowNanoseconds: UInt64
-        let action: SignalSettings.Action
         let rateLimit: RateLimit?
+
+        var signal: Signal { rule.signal }
+        var name: String { rule.name }
+        var countMax: Int { rule.countMax }
 
         fileprivate init?(
             _ signal: Signal, _ rule: SignalSettings.Rule?, _ limits: [String: RateLimit],
             bit: String? = nil
         ) {
             guard let rule else { return nil }
-            self.signal = signal
-            name = signal.name.description + (bit.map { "." + $0 } ?? "")
-            countMax = rule.countMax
+            let name = signal.name.description + (bit.map { "." + $0 } ?? "")
+            self.rule = SignalRule(
+                signal, name: name, countMax: rule.countMax, SignalRule.Action(rule.action))
             windowNanoseconds = rule.window.wholeNanoseconds
-            action = rule.action
             rateLimit = rule.rateLimit.flatMap { limits[$0] }
         }
     }
 
-    /// What is asked about the device of a key, when it is enrolled.
+    /// The rules about the device of a key that is being enrolled.
     struct DeviceBitRules: Sendable {
         let isTokenRequired: Bool
-        /// Of the two bits.
+        /// The names of the two bits.
         let names: [String]
         let rules: [Rule?]
 
@@ -123,8 +96,19 @@ final class SiteSignals: Sendable {
     }
 }
 
+extension SignalRule.Action {
+    fileprivate init(_ action: SignalSettings.Action) {
+        self =
+            switch action {
+            case .observe: .observe
+            case .limit: .limit
+            case .deny: .deny
+            }
+    }
+}
+
 extension SignalSettings {
-    /// What upstreams say to the gateway alone.
+    /// The headers that upstreams send to the gateway alone.
     var headersForGateway: [String] {
         guard let user, user.source == .response else { return [] }
         return [user.header]

@@ -1,3 +1,4 @@
+import Background
 import Bytes
 import EventLoop
 import JSON
@@ -9,11 +10,12 @@ import Synchronization
 final class LogWriter: @unchecked Sendable {
     private enum Message: Sendable {
         case lines([UInt8])
-        case reopen
+        /// With whom to tell that it cannot be done.
+        case reopen(failed: @Sendable (IOError) -> Void)
         case close
     }
 
-    /// What workers and the log's thread tell each other.
+    /// The counts by which workers and the log's thread inform each other.
     private final class Tally: Sendable {
         let queuedByteCount = Atomic(0)
         let droppedLineCount = Atomic<UInt64>(0)
@@ -30,7 +32,7 @@ final class LogWriter: @unchecked Sendable {
     /// Touched by whoever makes and closes the writer only, which is the control thread.
     private let thread: Thread
 
-    /// Nil for `off`.
+    /// Opens the destination, or returns nil for `off`.
     init?(_ destination: LogSettings.Destination) throws {
         let descriptor: Int32
         switch destination {
@@ -51,7 +53,8 @@ final class LogWriter: @unchecked Sendable {
                     tally.drop(
                         end.write(bytes, isLast: tally.isClosing.load(ordering: .relaxed)))
                     tally.queuedByteCount.wrappingSubtract(bytes.count, ordering: .relaxed)
-                case .reopen: tally.drop(LogWriter.reopen(destination, &end))
+                case .reopen(let failed):
+                    tally.drop(LogWriter.reopen(destination, &end, failed: failed))
                 case .close: loop.stop()
                 }
             }
@@ -75,8 +78,11 @@ final class LogWriter: @unchecked Sendable {
         tally.drop(lines.count { $0 == UInt8(ascii: "\n") })
     }
 
-    /// Opens a file by its name again, after what was posted: the old one was moved away.
-    func reopen() { _ = mailbox.post(.reopen) }
+    /// Opens a file by its name again, after what was posted: the old one was moved away. `failed`
+    /// runs on the log's thread.
+    func reopen(failed: @escaping @Sendable (IOError) -> Void) {
+        _ = mailbox.post(.reopen(failed: failed))
+    }
 
     /// Writes what was posted, then ends the thread.
     func close() {
@@ -86,12 +92,16 @@ final class LogWriter: @unchecked Sendable {
 
     /// Where the file cannot be opened, the old one is written on. Tells how many lines were lost.
     private static func reopen(
-        _ destination: LogSettings.Destination, _ end: inout LogEnd
+        _ destination: LogSettings.Destination, _ end: inout LogEnd,
+        failed: (IOError) -> Void
     ) -> Int {
-        guard case .file(let path) = destination,
-            let fresh = try? File.openAppending(path).release()
-        else { return 0 }
-        return end.move(to: fresh)
+        guard case .file(let path) = destination else { return 0 }
+        do throws(IOError) {
+            return end.move(to: try File.openAppending(path).release())
+        } catch {
+            failed(error)
+            return 0
+        }
     }
 
     /// Batches, each the lines of one turn of a worker's loop.
@@ -101,9 +111,10 @@ final class LogWriter: @unchecked Sendable {
 }
 
 /// The two logs: accesses, and events of the gateway itself.
-final class LogWriters: Sendable {
+final class LogWriters: EventLog {
     let access: LogWriter?
     let events: LogWriter?
+    private let throttle = Locked(EventThrottle())
 
     init(_ settings: LogSettings) throws {
         access = try LogWriter(settings.access)
@@ -111,7 +122,29 @@ final class LogWriters: Sendable {
             settings.events == settings.access ? access : try LogWriter(settings.events)
     }
 
+    /// Logs an event, unless too many of its kind were logged in the last minute.
     func event(level: StaticString, _ name: StaticString, _ message: String) {
+        let now = MonotonicInstant.now()
+        guard throttle.withLock({ $0.admits(name.description, at: now) }) else { return }
+        write(level: level, name, message)
+    }
+
+    /// Counts an event that is not logged, because the same was a moment ago.
+    func leftOut(_ name: StaticString) { throttle.withLock { $0.count(name.description) } }
+
+    /// How often each event came, written or left out.
+    var eventCounts: [String: UInt64] { throttle.withLock { $0.counts } }
+
+    /// Says how many events were left out in the minutes that are over. To be called now and then.
+    func tellLeftOut(at now: MonotonicInstant) {
+        for (name, count) in throttle.withLock({ $0.takeLeftOut(at: now) }) {
+            write(
+                level: "warning", "events_left_out",
+                "\(count) more of \(name) came within a minute")
+        }
+    }
+
+    private func write(level: StaticString, _ name: StaticString, _ message: String) {
         guard let events else { return }
         let now = WallClock.now()
         var time = ByteBuffer(capacity: 32)
@@ -137,10 +170,13 @@ final class LogWriters: Sendable {
         }
     }
 
-    /// For the rotation of log files.
+    /// Opens the file again after a rotation.
     func reopen() {
-        access?.reopen()
-        if events !== access { events?.reopen() }
+        let failed: @Sendable (IOError) -> Void = { [self] error in
+            event(level: "error", "log_reopen_failed", "the old file is written on: \(error)")
+        }
+        access?.reopen(failed: failed)
+        if events !== access { events?.reopen(failed: failed) }
     }
 
     func close() {

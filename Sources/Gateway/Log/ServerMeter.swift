@@ -6,9 +6,9 @@ struct ServerLabel: Hashable, Sendable {
     let server: String
 }
 
-/// What one worker counts about one upstream server. Written by its thread alone.
+/// The counts of one worker about one upstream server. Only its thread writes them.
 final class ServerMeter: Sendable {
-    private let counts = CounterBlock(count: 2)
+    private let counts = CountBlock(count: 2)
     private let gauges = GaugeBlock(count: 1)
 
     func countRequest() { counts.add(0) }

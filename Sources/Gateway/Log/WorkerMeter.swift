@@ -1,31 +1,32 @@
 import AppAttest
 import EventLoop
+import Judgement
 import KeyStore
 import Policy
 import Settings
 import TLS
 import Telemetry
 
-/// What one worker counts about one route (or endpoint). Written by its thread alone.
+/// The counts of one worker about one route or endpoint. Only its thread writes them.
 final class RouteMeter: Sendable {
     /// One for each decision and reason.
-    private let outcomes = CounterBlock(count: Decision.allCases.count * Reason.allCases.count)
+    private let outcomes = CountBlock(count: Decision.allCases.count * Reason.allCases.count)
     /// Answers by the first digit of their status; 0 where none was given.
-    private let statusClasses = CounterBlock(count: 10)
+    private let statusClasses = CountBlock(count: 10)
     /// Requests of an attested route by what their proof was worth, then those of outdated apps and
     /// those of keys at risk.
-    private let standings = CounterBlock(count: TrustTier.allCases.count + 2)
+    private let standings = CountBlock(count: TrustTier.allCases.count + 2)
     let duration = Histogram(.requestDuration)
     /// One for each side of a rollout and bucket.
-    private let buckets = CounterBlock(
+    private let buckets = CountBlock(
         count: RolloutSide.allCases.count * RequestBucket.allCases.count)
-    /// Of the enforced side: judged, and of those refused.
-    private let judgements = CounterBlock(count: 2)
+    /// The counts of the enforced side: judged requests, and the refused ones among them.
+    private let judgements = CountBlock(count: 2)
 
-    func countStanding(of exchange: Exchange) {
-        standings.add(Int(exchange.provedTier.rawValue))
-        if exchange.isOutdated { standings.add(TrustTier.allCases.count) }
-        if exchange.isRisky { standings.add(TrustTier.allCases.count + 1) }
+    func countStanding(of verdict: borrowing Verdict) {
+        standings.add(Int(verdict.tier.rawValue))
+        if verdict.isOutdated { standings.add(TrustTier.allCases.count) }
+        if verdict.isRisky { standings.add(TrustTier.allCases.count + 1) }
     }
 
     func count(_ tier: TrustTier) -> UInt64 { standings.value(Int(tier.rawValue)) }
@@ -51,14 +52,14 @@ final class RouteMeter: Sendable {
         buckets.value(Self.index(bucket, side))
     }
 
-    /// What the guard of a rollout looks at.
+    /// The counts that the guard of a rollout looks at.
     var cohort: RolloutCounts {
         // Refused ones first: one that comes in between must not make them more than all.
         let refused = Int64(clamping: judgements.value(1))
         return RolloutCounts(judged: Int64(clamping: judgements.value(0)), refused: refused)
     }
 
-    /// The same of attestations.
+    /// The counts of attestations that the guard of their rollout looks at.
     var attestations: RolloutCounts {
         let reasons: [Reason] = [
             .attestationInvalid, .keyRevoked, .appOutdated, .distributionNotAllowed,
@@ -83,7 +84,7 @@ final class RouteMeter: Sendable {
     }
 }
 
-/// What one worker counts. Its thread writes, whoever scrapes reads.
+/// The counts of one worker. Its thread writes, and any thread may read.
 final class WorkerMeter: @unchecked Sendable {
     /// Counters that are not about a route.
     enum Count: Int, CaseIterable {
@@ -96,8 +97,7 @@ final class WorkerMeter: @unchecked Sendable {
         /// Safe, but beyond the budget.
         case retriesDenied
         case tunnels
-        /// TLS handshakes that came to their end, and those of them that a ticket shortened.
-        case handshakes
+        /// TLS handshakes that a ticket shortened.
         case resumptions
         /// Counters that another challenge had used: two devices with one key.
         case counterConflicts
@@ -115,19 +115,23 @@ final class WorkerMeter: @unchecked Sendable {
         case identitiesReused
     }
 
-    private let counts = CounterBlock(count: Count.allCases.count)
-    private let waits = CounterBlock(count: Phase.allCases.count)
+    private let counts = CountBlock(count: Count.allCases.count)
+    /// TLS handshakes that came to their end, by the group that was agreed on.
+    let handshakes = NamedCounts()
+    private let waits = CountBlock(count: Phase.allCases.count)
     /// One for each kind of failure, then the time-outs.
-    private let handshakeFailures = CounterBlock(count: TLSFailure.Kind.allCases.count + 1)
-    private let signals = CounterBlock(count: Signal.allCases.count)
-    private let deviceTokens = CounterBlock(count: DeviceTokenFate.allCases.count)
+    private let handshakeFailures = CountBlock(count: TLSFailure.Kind.allCases.count + 1)
+    private let signals = CountBlock(count: Signal.allCases.count)
+    private let deviceTokens = CountBlock(count: DeviceTokenOutcome.allCases.count)
     /// One for each bit and state.
-    private let deviceBits = CounterBlock(count: 2 * DeviceBitState.allCases.count)
+    private let deviceBits = CountBlock(count: 2 * DeviceBitState.allCases.count)
     private let gauges = GaugeBlock(count: 2)
-    /// By name, so that a reload keeps what a route has counted.
+    /// The meters of routes by their names, so that a reload keeps what a route has counted.
     private let byName = Locked<[String: RouteMeter]>([:])
-    /// By app id, likewise: a counter for each bucket.
-    private let byApp = Locked<[String: CounterBlock]>([:])
+    /// The meters of apps by their ids, for the same reason.
+    private let byApp = Locked<[String: AppMeter]>([:])
+    private let byUpstream = Locked<[String: Histogram]>([:])
+    private let storeDurations = StoreOperation.allCases.map { _ in Histogram(.storeDuration) }
     private let servers = Locked<[ServerLabel: ServerMeter]>([:])
     // The worker's own thread only: the meters of the current site's routes, by index.
     private var routes: [RouteMeter] = []
@@ -135,35 +139,34 @@ final class WorkerMeter: @unchecked Sendable {
     private lazy var unrouted = meter(named: "none")
     private lazy var endpoints = AppEndpoint.allCases.map { meter(named: $0.routeName) }
 
-    func count(_ exchange: Exchange, nanoseconds: UInt64) {
+    func count(_ exchange: Exchange, _ verdict: borrowing Verdict, nanoseconds: UInt64) {
         let meter = meter(of: exchange)
+        let outcome = exchange.outcome
         meter.count(
-            decision: exchange.decision, reason: exchange.reason,
-            status: exchange.responseStatus, nanoseconds: nanoseconds)
-        if exchange.policy.mode != .off, exchange.endpoint == nil {
-            meter.countStanding(of: exchange)
-        }
-        guard let bucket = exchange.requestBucket else { return }
-        meter.count(bucket, exchange.rolloutSide, isRefused: exchange.isRefusedByProof)
-        if let app = app(of: exchange) { app.add(Int(bucket.rawValue)) }
+            decision: outcome.decision, reason: outcome.reason,
+            status: exchange.progress.status, nanoseconds: nanoseconds)
+        if verdict.isJudged { meter.countStanding(of: verdict) }
+        guard let bucket = verdict.bucket else { return }
+        meter.count(bucket, verdict.side, isRefused: verdict.isRefusedByProof)
+        app(verdict, exchange.site)?.count(bucket, version: exchange.known.key?.bundleVersion)
     }
 
-    /// Nil where the app is not known, or is not of the configuration.
-    private func app(of exchange: Exchange) -> CounterBlock? {
-        guard let id = exchange.claimedAppID,
-            exchange.site.settings.apps.contains(where: { $0.id == id })
+    /// The counts of the exchange's app, or nil if that is unknown or not of the configuration.
+    private func app(_ verdict: borrowing Verdict, _ site: Site) -> AppMeter? {
+        guard let id = verdict.sender.appID,
+            site.settings.apps.contains(where: { $0.id == id })
         else { return nil }
         return byApp.withLock { meters in
             if let known = meters[id] { return known }
-            let fresh = CounterBlock(count: RequestBucket.allCases.count)
+            let fresh = AppMeter()
             meters[id] = fresh
             return fresh
         }
     }
 
     private func meter(of exchange: Exchange) -> RouteMeter {
-        guard let index = exchange.routeIndex else {
-            return exchange.endpoint.map { endpoints[$0.rawValue] } ?? unrouted
+        guard let index = exchange.match.routeIndex else {
+            return exchange.match.endpoint.map { endpoints[$0.rawValue] } ?? unrouted
         }
         let site = exchange.site
         if site.generation > generation {
@@ -195,7 +198,22 @@ final class WorkerMeter: @unchecked Sendable {
         }
     }
 
-    /// A name stands for other addresses now: they would add up for ever.
+    /// The times of an upstream, by its name, for all of its servers and all reloads.
+    func upstream(_ name: String) -> Histogram {
+        byUpstream.withLock { histograms in
+            if let known = histograms[name] { return known }
+            let fresh = Histogram(.requestDuration)
+            histograms[name] = fresh
+            return fresh
+        }
+    }
+
+    /// A store has answered what an exchange waited for, or was not waited for any longer.
+    func storeAnswered(_ operation: StoreOperation, nanoseconds: UInt64) {
+        storeDurations[operation.rawValue].record(nanoseconds: nanoseconds)
+    }
+
+    /// A name stands for other addresses now: they would add up forever.
     func forget(_ label: ServerLabel) { servers.withLock { $0[label] = nil } }
 
     func add(_ count: Count) { counts.add(count.rawValue) }
@@ -209,8 +227,8 @@ final class WorkerMeter: @unchecked Sendable {
     func raised(_ signal: Signal) { signals.add(signal.rawValue) }
 
     /// An attestation verified, and this is known of its device.
-    func enrols(_ fate: DeviceTokenFate, _ bits: DeviceBits?) {
-        deviceTokens.add(fate.index)
+    func enrols(_ outcome: DeviceTokenOutcome, _ bits: DeviceBits?) {
+        deviceTokens.add(outcome.index)
         for bit in 0..<2 { deviceBits.add(Self.index(bit, DeviceBitState(bits?[bit]))) }
     }
 
@@ -241,7 +259,9 @@ final class WorkerMeter: @unchecked Sendable {
         handshakeFailures.value(TLSFailure.Kind.allCases.count)
     }
     func raisedCount(_ signal: Signal) -> UInt64 { signals.value(signal.rawValue) }
-    func deviceTokenCount(_ fate: DeviceTokenFate) -> UInt64 { deviceTokens.value(fate.index) }
+    func deviceTokenCount(_ outcome: DeviceTokenOutcome) -> UInt64 {
+        deviceTokens.value(outcome.index)
+    }
     func deviceBitCount(_ bit: Int, _ state: DeviceBitState) -> UInt64 {
         deviceBits.value(Self.index(bit, state))
     }
@@ -251,7 +271,11 @@ final class WorkerMeter: @unchecked Sendable {
     func serverMeter(_ label: ServerLabel) -> ServerMeter? { servers.withLock { $0[label] } }
     var routeMeters: [String: RouteMeter] { byName.withLock { $0 } }
     var appIDs: Set<String> { byApp.withLock { Set($0.keys) } }
-    func appCount(_ id: String, _ bucket: RequestBucket) -> UInt64 {
-        byApp.withLock { $0[id] }?.value(Int(bucket.rawValue)) ?? 0
+    func addCounts(of id: String, to sum: inout AppCounts) {
+        byApp.withLock { $0[id] }?.add(to: &sum)
+    }
+    var upstreams: [String: Histogram] { byUpstream.withLock { $0 } }
+    func duration(of operation: StoreOperation) -> Histogram {
+        storeDurations[operation.rawValue]
     }
 }

@@ -3,6 +3,9 @@ import HTTP2
 import TLS
 
 extension HTTP2Endpoint {
+    /// Frames are made for one write of about so much.
+    static let writeByteCount = 64 * 1024
+
     enum WriteProgress {
         /// Everything that may be sent was.
         case all(byteCount: Int)

@@ -10,7 +10,7 @@ final class ClientWaits {
         let since: MonotonicInstant
 
         var lasts: Bool {
-            exchange.number == number && exchange.keepsUpstreamWaitingSince == since
+            exchange.number == number && exchange.clientWait.since == since
         }
     }
 
@@ -26,7 +26,7 @@ final class ClientWaits {
     /// The upstream waits for the client of `exchange` from now on.
     func begin(_ exchange: Exchange) {
         let now = loop.now
-        exchange.keepsUpstreamWaitingSince = now
+        exchange.clientWait.since = now
         if entries.count >= entryCountMax {
             entries.removeFirst(first)
             first = 0
@@ -37,7 +37,7 @@ final class ClientWaits {
     }
 
     /// Ends the exchange that has waited longest for its client, and long enough, so that another
-    /// has its place. False where none has.
+    /// has its place. False if none has.
     func letGo() -> Bool {
         while first < entries.count, !entries[first].lasts { first += 1 }
         guard first < entries.count, entries[first].since + Self.patience <= loop.now else {
@@ -49,7 +49,7 @@ final class ClientWaits {
         return true
     }
 
-    /// What a client may be silent for while others get nothing at all: many times what a network
+    /// How long a client may be silent while others get nothing at all: many times what a network
     /// takes to deliver, and shorter than a user waits.
     static let patience = Duration.seconds(1)
     private static let keptCountMin = 64

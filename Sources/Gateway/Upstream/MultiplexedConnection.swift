@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import HTTP2
+import Judgement
 import Settings
 import TLS
 
@@ -20,7 +21,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         case closed
     }
 
-    /// What the connection's deadline is for.
+    /// The wait that the connection's deadline ends.
     private enum Wait {
         case nothing, settings, send, idle, quiet, pong
     }
@@ -28,12 +29,12 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     let pool: UpstreamPool
     let server: PooledServer
     let session: HTTP2ClientSession
-    /// Made for one health check.
+    /// Whether it was made for one health check.
     let isForCheck: Bool
     private(set) var state = State.connecting
     private var dial: UpstreamDial?
     private var transport: Transport?
-    /// Until it can be resumed.
+    /// The session that is to be kept once it can be resumed.
     private var tlsSession: TLSSession?
     private var deadline: Deadline?
     private var wait = Wait.nothing
@@ -234,7 +235,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         for stream in ready { submit(stream) }
     }
 
-    /// What was submitted is written when the turn ends.
+    /// Has the submitted frames written when the turn ends.
     func scheduleFlush() {
         if state != .closed { turnEnd?.schedule() }
     }
@@ -244,11 +245,11 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         var isBlocked = false
         repeat {
             guard let transport else { return }
-            switch session.write(to: transport, atMost: HTTP2Connection.writeByteCount) {
+            switch session.write(to: transport, atMost: HTTP2Endpoint.writeByteCount) {
             case .all: break
             case .blocked(let byteCount):
                 isBlocked = true
-                // Progress: the time to take the next byte begins anew.
+                // Progress: the time to take the next byte starts over.
                 if byteCount > 0, wait == .send { wait = .nothing }
             case .broken:
                 return lose(.broken(description: "the server has closed the connection"))
@@ -343,10 +344,10 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// What can be said before the end, without waiting.
+    /// Writes what can be written before the end without waiting.
     private func writeLast() {
         guard let transport else { return }
-        _ = session.write(to: transport, atMost: HTTP2Connection.writeByteCount)
+        _ = session.write(to: transport, atMost: HTTP2Endpoint.writeByteCount)
     }
 
     /// The connection is gone: every request on it fails.

@@ -1,10 +1,10 @@
-/// Where an exchange's request goes: a connection of its own, or a stream of a shared one.
+/// Where a request goes: a connection of its own, or a stream of a shared one.
 protocol RequestSink: AnyObject {
     var server: PooledServer { get }
-    /// In which its answers come, as `Via` has it.
+    /// The version of HTTP in which its answers come, as `Via` has it.
     var protocolVersion: StaticString { get }
-    /// Sends the exchange's request; the answer comes by the exchange's `upstream…` calls.
-    func send(_ exchange: Exchange)
+    /// Sends a request; the answer comes by its `upstream…` calls.
+    func send(_ request: any UpstreamRequest)
     /// More of a body that is not held has come, or its end.
     func bodyCame()
     /// The client is ready for more.

@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import TLS
 
 /// Receiving an answer: interim ones, the head, the body piece by piece.
@@ -16,13 +17,13 @@ extension UpstreamConnection {
             return
         }
         let isAnswer = state == .readingBody || sentCount > 0
-        let room = isAnswer ? exchange?.answerRoom() ?? .max : .max
+        let room = isAnswer ? request?.answerRoom() ?? .max : .max
         guard room > 0 else { return pauseReading() }
         let byteCountMax = min(
             room, state == .readingBody ? Self.streamByteCount : Self.readByteCount)
         switch transport.read(into: &input, atMost: byteCountMax) {
         case .bytes(let count):
-            guard exchange != nil else { return close() }
+            guard request != nil else { return close() }
             // What came before the request was sent answers another one, or none.
             guard state != .awaitingHead || sentCount > 0 else {
                 return fail(.broken(description: "an answer before its request"))
@@ -57,15 +58,15 @@ extension UpstreamConnection {
         guard state == .readingBody else { return }
         readBody()
         // What the client sent before it knew.
-        if isTunnel, !wasTunnel { exchange?.upstreamIsReady() }
+        if isTunnel, !wasTunnel { request?.upstreamIsReady() }
     }
 
-    /// False when more must come first, or the exchange is over.
+    /// False when more must come first, or the request is over.
     private func readHead() -> Bool {
-        guard let exchange else { return false }
+        guard let request else { return false }
         let outcome = response.parse(
             input.readable, limits: pool.responseHeadLimits,
-            requestMethodKind: exchange.head.methodKind)
+            requestMethodKind: request.methodKind)
         switch outcome {
         case .incomplete: return false
         case .refused(let refusal):
@@ -73,25 +74,25 @@ extension UpstreamConnection {
             return false
         case .complete: break
         }
-        if response.status == 101 { return beginTunnel(exchange) }
+        if response.status == 101 { return beginTunnel(request) }
         if response.status < 200 {
             interimCount += 1
             guard interimCount <= Self.interimCountMax else {
                 fail(.malformed(code: "too_many_interim_answers"))
                 return false
             }
-            exchange.upstreamSentInterim(response, bytes: input.readable)
+            request.upstreamSentInterim(response, bytes: input.readable)
             input.consume(response.byteCount)
             response.reset()
-            exchange.upstreamPaused()
-            return self.exchange != nil
+            request.upstreamPaused()
+            return self.request != nil
         }
         bodyReader = ResponseBodyReader(response.framing)
         keptNanoseconds = KeepAlive.usableNanoseconds(response, bytes: input.readable)
         state = .readingBody
-        if !isForCheck { pool.serverAnswered(server) }
-        guard exchange.upstreamSentHead(response, bytes: input.readable) else {
-            exchange.refuseLargeHead()
+        if !isForCheck { pool.serverAnswered(server, startedAt: request.sentAt) }
+        guard request.upstreamSentHead(response, bytes: input.readable) else {
+            request.refuseLargeHead()
             return false
         }
         input.consume(response.byteCount)
@@ -99,18 +100,18 @@ extension UpstreamConnection {
     }
 
     private func readBody() {
-        guard let exchange else { return }
+        guard let request else { return }
         var isReady = true
         loop: while true {
             switch bodyReader.next(input.readable) {
             case .data(let skip, let count):
                 input.consume(skip)
                 // A later piece may take along to the client what an earlier one had to leave.
-                isReady = exchange.upstreamSentBody(input.readable.extracting(0..<count))
+                isReady = request.upstreamSentBody(input.readable.extracting(0..<count))
                 input.consume(count)
             case .ended(let consumed):
                 input.consume(consumed)
-                return complete(exchange)
+                return complete(request)
             case .needsMore(let consumed):
                 input.consume(consumed)
                 break loop
@@ -120,7 +121,7 @@ extension UpstreamConnection {
         }
         setDeadline(bodyNanoseconds)
         if !isReady { pauseReading() }
-        exchange.upstreamPaused()
+        request.upstreamPaused()
     }
 
     private func pauseReading() {
@@ -144,11 +145,11 @@ extension UpstreamConnection {
         transport?.enableReading()
     }
 
-    func complete(_ exchange: Exchange) {
+    func complete(_ request: any UpstreamRequest) {
         let mayLiveOn =
             !isTunnel && response.keepAlive && keptNanoseconds != 0 && isRequestSent
             && !hasSurplus
-        self.exchange = nil
+        self.request = nil
         keepSession()
         if mayLiveOn {
             input.release()
@@ -160,7 +161,7 @@ extension UpstreamConnection {
         } else {
             close()
         }
-        exchange.upstreamEnded(bodyReader.trailers)
+        request.upstreamEnded(bodyReader.trailers)
     }
 
     /// Whether more came than the answer: the next request on the connection would take it for
@@ -173,11 +174,11 @@ extension UpstreamConnection {
     }
 
     func ended() {
-        guard let exchange else { return close() }
+        guard let request else { return close() }
         if isTunnel, tunnelEnd == .none {
-            endTunnelOutput(exchange)
+            endTunnelOutput(request)
         } else if state == .readingBody, bodyReader.endsAtClose {
-            complete(exchange)
+            complete(request)
         } else {
             fail(
                 .broken(description: writeFailure ?? "closed before the answer was complete"),

@@ -1,13 +1,13 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import TLS
 
-/// Sending a request: head and body from where the exchange holds them.
+/// Sending a request: head and body from where it has them.
 extension UpstreamConnection {
-    /// Sends the exchange's request; the answer comes by the exchange's `upstream…` calls.
-    func send(_ exchange: Exchange) {
-        self.exchange = exchange
+    func send(_ request: any UpstreamRequest) {
+        self.request = request
         sawAnswer = false
         isPaused = false
         interimCount = 0
@@ -30,13 +30,15 @@ extension UpstreamConnection {
     }
 
     var headNanoseconds: UInt64 {
-        exchange?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
+        request?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
     }
 
     /// Sends what ``Outbox`` has gathered; the connection may have ended meanwhile. `isQuiet`: the
     /// kernel had nothing from the server a moment ago, nor its end.
     func sendRequest(isQuiet: Bool) {
-        guard state == .awaitingHead || (state == .readingBody && exchange?.isStreaming == true)
+        guard
+            state == .awaitingHead
+                || (state == .readingBody && request?.bodyPlace.isStream == true)
         else { return }
         guard isQuiet || idleDescriptor == nil || isStillOpen else {
             return fail(.broken(description: "closed while it was idle"))
@@ -67,24 +69,24 @@ extension UpstreamConnection {
 
     /// Writes head and body as far as the kernel takes them.
     func sendMore() {
-        guard let exchange, writeFailure == nil, sendHead(exchange) else { return }
-        if exchange.isStreaming {
-            guard sendStreamed(exchange) else { return }
-        } else {
-            guard sendMemory(exchange) else { return }
-            if !exchange.body.isInMemory, !sendFile(exchange) { return }
+        guard let request, writeFailure == nil, sendHead(request) else { return }
+        switch request.bodyPlace {
+        case .head: bodyOffset = request.bodyByteCount
+        case .memory: guard sendMemory(request) else { return }
+        case .file: guard sendFile(request) else { return }
+        case .stream(let isChunked):
+            guard sendStreamed(request, isChunked: isChunked) else { return }
         }
         transport?.disableWriting()
     }
 
-    /// What has come of a body that goes on as it comes, in the framing that it has. False where
-    /// the kernel takes no more for now.
-    private func sendStreamed(_ exchange: Exchange) -> Bool {
+    /// Sends what has come of a streamed body, in the framing that it has. False if the kernel
+    /// takes no more for now.
+    private func sendStreamed(_ request: any UpstreamRequest, isChunked: Bool) -> Bool {
         guard let transport else { return false }
-        let isChunked = exchange.head.framing == .chunked
         while true {
             if pending.isEmpty {
-                guard appendStreamed(exchange, isChunked: isChunked) else { return false }
+                guard appendStreamed(request, isChunked: isChunked) else { return false }
                 if pending.isEmpty { break }
             }
             guard let count = written(transport.write(pending.readable)) else { return false }
@@ -96,60 +98,56 @@ extension UpstreamConnection {
         return true
     }
 
-    /// What comes next waits in `pending`, which is empty, before the client goes on: more of its
-    /// body then stands behind that. False where the client's next bytes have ended the exchange.
-    private func appendStreamed(_ exchange: Exchange, isChunked: Bool) -> Bool {
-        exchange.takeStreamed(atMost: Self.sendByteCount) { bytes in
+    /// Appends the next bytes to `pending`, which is empty, before the client goes on: more of its
+    /// body then comes after them. False if the client's next bytes have ended the request.
+    private func appendStreamed(_ request: any UpstreamRequest, isChunked: Bool) -> Bool {
+        request.takeStreamed(atMost: Self.sendByteCount) { bytes in
             if isChunked {
                 ChunkedEncoder.append(bytes, to: &pending)
             } else {
                 pending.append(bytes)
             }
         }
-        guard self.exchange === exchange, state != .closed else { return false }
-        if exchange.isBodyComplete, exchange.bodyStream.isEmpty, !isBodyEnded {
+        guard self.request === request, state != .closed else { return false }
+        if request.isStreamEnded, !isBodyEnded {
             isBodyEnded = true
             if isChunked { ChunkedEncoder.appendTerminator(to: &pending) }
         }
         return true
     }
 
-    /// The head, which brings a small body along. False where the kernel takes no more for now.
-    private func sendHead(_ exchange: Exchange) -> Bool {
+    /// The head, which brings a small body along. False if the kernel takes no more for now.
+    private func sendHead(_ request: any UpstreamRequest) -> Bool {
         guard let transport else { return false }
-        while sentCount < exchange.upstreamHead.count {
+        while sentCount < request.headByteCount {
             let sent = sentCount
-            let outcome = transport.write(
-                exchange.upstreamHead.readable.extracting(sent...))
+            let outcome = request.withHead { transport.write($0.extracting(sent...)) }
             guard let count = written(outcome) else { return false }
             sentCount += count
         }
         return true
     }
 
-    /// What the head did not bring along of a body in memory.
-    private func sendMemory(_ exchange: Exchange) -> Bool {
-        guard let transport, exchange.body.isInMemory else { return true }
-        if exchange.isBodyInHead { bodyOffset = exchange.body.byteCount }
-        while bodyOffset < exchange.body.byteCount {
+    /// Sends a body in memory, which the head did not bring along.
+    private func sendMemory(_ request: any UpstreamRequest) -> Bool {
+        guard let transport else { return false }
+        while bodyOffset < request.bodyByteCount {
             let offset = bodyOffset
-            let outcome = exchange.body.withMemory { body in
-                transport.write(body.extracting(offset...))
-            }
+            let outcome = request.withBody { transport.write($0.extracting(offset...)) }
             guard let count = written(outcome) else { return false }
             bodyOffset += count
         }
         return true
     }
 
-    /// A body in a file, piece by piece. False where the kernel takes no more for now.
-    private func sendFile(_ exchange: Exchange) -> Bool {
+    /// A body in a file, piece by piece. False if the kernel takes no more for now.
+    private func sendFile(_ request: any UpstreamRequest) -> Bool {
         guard let transport else { return false }
         while true {
             if pending.isEmpty {
-                guard bodyOffset < exchange.body.byteCount else { return true }
+                guard bodyOffset < request.bodyByteCount else { return true }
                 do throws(IOError) {
-                    let count = try exchange.body.read(
+                    let count = try request.readBody(
                         at: bodyOffset, into: &pending, atMost: Self.sendByteCount)
                     guard count > 0 else {
                         fail(.broken(description: "the body's file is short"))
@@ -168,7 +166,7 @@ extension UpstreamConnection {
         }
     }
 
-    /// How much was written; nil where nothing more can be for now, or ever.
+    /// How much was written; nil if nothing more can be for now, or ever.
     private func written(_ outcome: WriteOutcome) -> Int? {
         switch outcome {
         case .bytes(let count):
@@ -186,10 +184,10 @@ extension UpstreamConnection {
     }
 
     var isRequestSent: Bool {
-        guard let exchange else { return true }
-        return writeFailure == nil && sentCount >= exchange.upstreamHead.count
-            && pending.isEmpty && bodyOffset >= exchange.body.byteCount
-            && (isBodyEnded || !exchange.isStreaming)
+        guard let request else { return true }
+        return writeFailure == nil && sentCount >= request.headByteCount
+            && pending.isEmpty && bodyOffset >= request.bodyByteCount
+            && (isBodyEnded || !request.bodyPlace.isStream)
     }
 
     static let sendByteCount = 64 * 1024

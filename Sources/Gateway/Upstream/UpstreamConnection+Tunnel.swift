@@ -1,21 +1,22 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import TLS
 
 /// The connection after `101 (Switching Protocols)`: it serves one client until either side ends.
 extension UpstreamConnection {
-    /// True where the exchange goes on as a tunnel.
-    func beginTunnel(_ exchange: Exchange) -> Bool {
-        guard exchange.isUpgrading, isRequestSent, response.hasUpgrade, isWebSocketAgreed else {
+    /// True if the connection goes on as a tunnel.
+    func beginTunnel(_ request: any UpstreamRequest) -> Bool {
+        guard request.asksForTunnel, isRequestSent, response.hasUpgrade, isWebSocketAgreed else {
             fail(.malformed(code: "unexpected_upgrade"))
             return false
         }
         isTunnel = true
         bodyReader = .untilClose
         state = .readingBody
-        if !isForCheck { pool.serverAnswered(server) }
-        exchange.upstreamSwitched(response, bytes: input.readable)
+        if !isForCheck { pool.serverAnswered(server, startedAt: request.sentAt) }
+        request.upstreamSwitched(response, bytes: input.readable)
         input.consume(response.byteCount)
         return true
     }
@@ -32,12 +33,11 @@ extension UpstreamConnection {
 
     /// How long the next piece of the body may take.
     var bodyNanoseconds: UInt64 {
-        if isTunnel, let exchange { return exchange.site.timeouts.tunnel }
-        return exchange?.treatment?.readNanoseconds ?? pool.timeouts.read
+        request?.bodyNanoseconds(pool.timeouts, isTunnel: isTunnel) ?? pool.timeouts.read
     }
 
     /// Sends what the client sent; returns how much was taken. The rest may come again when the
-    /// exchange is told that the upstream is ready.
+    /// request is told that the upstream is ready.
     func sendThroughTunnel(_ bytes: Span<UInt8>) -> Int {
         guard let transport else { return bytes.count }
         var count = 0
@@ -59,18 +59,18 @@ extension UpstreamConnection {
     /// The client sends no more.
     func endTunnelInput() {
         guard isTunnel, state == .readingBody, tunnelEnd != .client else { return }
-        if tunnelEnd == .upstream, let exchange { return complete(exchange) }
+        if tunnelEnd == .upstream, let request { return complete(request) }
         tunnelEnd = .client
         transport?.shutdownWrite()
     }
 
     /// The upstream sends no more: until the client ends too, or nothing moves for too long, its
     /// bytes go on.
-    func endTunnelOutput(_ exchange: Exchange) {
+    func endTunnelOutput(_ request: any UpstreamRequest) {
         tunnelEnd = .upstream
         transport?.watchChanges()
         setDeadline(bodyNanoseconds)
-        exchange.upstreamEndedTunnel()
+        request.upstreamEndedTunnel()
     }
 
     /// Something has changed after the upstream's end: it may be gone for good.
@@ -80,8 +80,8 @@ extension UpstreamConnection {
 
     /// Ends the tunnel in good order: what the client has not taken yet is still written.
     func endTunnel(_ check: Cause.Check) {
-        guard let exchange else { return close() }
-        exchange.cause = .check(check)
-        complete(exchange)
+        guard let request else { return close() }
+        request.tunnelEnds(check)
+        complete(request)
     }
 }

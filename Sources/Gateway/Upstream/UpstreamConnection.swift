@@ -1,10 +1,11 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import Settings
 import TLS
 
-/// One connection to an upstream server: carries one exchange at a time.
+/// One connection to an upstream server: carries one request at a time.
 final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     enum State {
         case connecting
@@ -17,31 +18,31 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
 
     let pool: UpstreamPool
     let server: PooledServer
-    /// While it connects.
+    /// The attempt to connect, while there is one.
     private(set) var dial: UpstreamDial?
-    /// Until it can be resumed.
+    /// The session that is to be kept once it can be resumed.
     private var session: TLSSession?
-    /// Nil until it is connected, and once it is closed.
+    /// The transport, or nil until it is connected and once it is closed.
     var transport: Transport?
     var deadline: Deadline?
     var state = State.connecting
     /// Whether the pool holds it.
     var isIdle = false
-    /// Since when the pool holds it.
+    /// When the pool got it back.
     var idleSince = MonotonicInstant(nanoseconds: 0)
     /// How long the server keeps it, where it says so.
     var keptNanoseconds: UInt64?
-    /// Made for one health check.
+    /// Whether it was made for one health check.
     var isForCheck = false
-    var exchange: Exchange?
+    var request: (any UpstreamRequest)?
     var input: ByteBuffer
     var response = ResponseHead()
     var bodyReader = ResponseBodyReader.untilClose
     var requestCount = 0
-    /// Told when an exchange comes.
+    /// Why it could not connect: told when a request comes.
     var connectFailure: UpstreamFailure?
 
-    // What is being sent: head and body from where the exchange holds them, so that a retry finds
+    // What is being sent: head and body from where the request has them, so that a retry finds
     // both untouched; of a body in a file the piece that is under way.
     var sentCount = 0
     /// All that was given to the kernel of it.
@@ -50,7 +51,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     /// Whether the worker's ``Outbox`` will have it send soon.
     var isInOutbox = false
     var bodyOffset = 0
-    /// Of a body that goes on as it comes.
+    /// Whether a streamed body has ended.
     var isBodyEnded = false
     /// Why the request could not be sent whole; told when no answer comes either.
     var writeFailure: String?
@@ -60,7 +61,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     var interimCount = 0
     /// Bytes go both ways, and neither side's are HTTP any more.
     var isTunnel = false
-    /// Who sends no more through the tunnel.
+    /// The side that sends no more through the tunnel.
     enum TunnelEnd { case none, client, upstream }
     var tunnelEnd = TunnelEnd.none
     /// Reads no more: the client is slower than the upstream.
@@ -81,14 +82,14 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         switch outcome {
         case .failed(let failure):
             connectFailure = failure
-            if exchange != nil { fail(failure) }
+            if request != nil { fail(failure) }
         case .connected(let transport):
             self.transport = transport
             session = transport.session
             transport.setHandler(self)
             state = .idle
             transport.enableReading()
-            if exchange != nil { beginRequest() }
+            if request != nil { beginRequest() }
         }
     }
 
@@ -107,10 +108,10 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         switch state {
         case .readingBody where isTunnel:
             transport?.disableWriting()
-            exchange?.upstreamIsReady()
+            request?.upstreamIsReady()
         case .awaitingHead, .readingBody:
             sendMore()
-            guard state == .awaitingHead, exchange?.isStreaming == false else { return }
+            guard state == .awaitingHead, request?.bodyPlace.isStream == false else { return }
             setDeadline(isRequestSent ? headNanoseconds : pool.timeouts.send)
         case .connecting, .idle, .closed: break
         }
@@ -130,7 +131,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     // MARK: ending
 
     func deadlineExpired() {
-        guard exchange != nil else { return close() }
+        guard request != nil else { return close() }
         switch state {
         case .readingBody where isTunnel: endTunnel(.tunnelTimeout)
         case .readingBody: fail(.readTimeout)
@@ -143,28 +144,30 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     }
 
     func failOrClose(_ failure: UpstreamFailure) {
-        if exchange == nil { close() } else { fail(failure) }
+        if request == nil { close() } else { fail(failure) }
     }
 
     /// - Parameter isUnheard: whether the server ended the connection before any byte of the
     ///   request had come there.
     func fail(_ failure: UpstreamFailure, isUnheard: Bool = false) {
-        let failed = exchange
+        let failed = request
         let wasReused = requestCount > 1
         let isUnsent = sentCount == 0 || isUnheard
-        exchange = nil
+        request = nil
         close()
-        // A server may end an idle connection at any time: that another request was just on its
-        // way says nothing about the server. Nor does it that it waits for no client for ever.
+        // A server may end an idle connection at any time: that another request was just on its way
+        // says nothing about the server. Nor does it that it waits for no client forever.
         let isServersFault = !isPaused && (!wasReused || sawAnswer || !failure.isBreak)
-        if isServersFault, failed?.isHealthCheck == false { pool.serverFailed(server, failure) }
+        if isServersFault, failed != nil, !isForCheck {
+            pool.serverFailed(server, failure)
+        }
         failed?.upstreamFailed(
             failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
     }
 
     /// Nobody waits for the answer any more.
     func abandon() {
-        exchange = nil
+        request = nil
         close()
     }
 
@@ -173,7 +176,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         state = .closed
         if let transport {
             // An answer under way is not wanted any more: that is no proper end.
-            transport.close(exchange == nil && isIdle ? .complete : .cut)
+            transport.close(request == nil && isIdle ? .complete : .cut)
         }
         transport = nil
         session = nil

@@ -1,4 +1,5 @@
 import EventLoop
+import Judgement
 import Settings
 import TLS
 
@@ -13,7 +14,7 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
     private let pool: UpstreamPool
     private let server: PooledServer
     private var watch: Watch?
-    /// Of the handshake under way.
+    /// The session of the handshake in progress.
     private var session: TLSSession?
     private var deadline: Deadline?
     private var whenDone: ((Outcome) -> Void)?
@@ -40,7 +41,7 @@ final class UpstreamDial: ReadinessHandler, DeadlineHandler {
         }
     }
 
-    /// False where the descriptor is one of those that are held back.
+    /// False if the descriptor is one of those that are held back.
     private func watch(_ descriptor: Int32) -> Bool {
         let worker = pool.worker
         // The control thread's are health checks.

@@ -2,23 +2,24 @@ import Bytes
 import EventLoop
 import HTTP
 import HTTP2
+import Judgement
 import Settings
 import TLS
+import Telemetry
 
 /// One worker's connections to one upstream: chooses the server of each request, keeps idle
 /// connections to use again, and bounds the number of all.
 final class UpstreamPool {
-    /// What a request gets.
+    /// The result of asking for a connection.
     enum Lease {
         case connection(any RequestSink)
         /// It is called again when a connection comes free.
         case queued
-        /// Neither a connection nor a place in the line.
+        /// Neither a connection nor a place in the queue.
         case refused(Cause.Check)
     }
 
-    /// Not held: the worker owns whatever refers to it, and outlives it.
-    unowned(unsafe) let worker: Worker
+    let worker: Worker
     let settings: UpstreamSettings
     /// Where the settings want TLS.
     private let tls: TLSClientContext?
@@ -31,11 +32,13 @@ final class UpstreamPool {
     var budget: RetryBudget
     private(set) var connectionCount = 0
     private var idleCount = 0
-    private var line: WaitingLine?
+    private var waiting: ConnectionQueue?
     /// Requests under way by the address of their client.
     var requests = AddressTally()
     let clientWaits: ClientWaits
-    private lazy var lineCheck = DelayedCall(wheel: worker.deadlines) { [unowned self] in
+    /// From the lease of a connection to the head of the answer.
+    private let durations: Histogram
+    private lazy var queueCheck = DelayedCall(wheel: worker.deadlines) { [unowned self] in
         checkLine()
     }
     private var isMakingRoom = false
@@ -52,6 +55,7 @@ final class UpstreamPool {
         self.responseHeadLimits = responseHeadLimits
         self.group = group
         clientWaits = ClientWaits(loop: worker.loop)
+        durations = worker.meter.upstream(settings.name)
         timeouts = UpstreamTimeouts(settings)
         balancer = Balancer(settings.balance)
         budget = RetryBudget(percent: settings.retries.budgetPercent)
@@ -87,7 +91,7 @@ final class UpstreamPool {
             worker.meter.forget(label)
             server.closeIdle()
         }
-        line?.wake()
+        waiting?.wake()
     }
 
     private func tlsSessions(with state: ServerState) -> TLSClientSessions? {
@@ -101,7 +105,8 @@ final class UpstreamPool {
     func lease(for exchange: Exchange) -> Lease {
         if servers.isEmpty { return .refused(.unresolved) }
         // Who waits was here before.
-        if exchange.upstreamAttempts == 0, !exchange.isCalled, let line, line.count > 0 {
+        if exchange.attempts.count == 0, !exchange.attempts.isCalled, let waiting, waiting.count > 0
+        {
             return wait(exchange)
         }
         guard let server = choose(for: exchange) else { return wait(exchange) }
@@ -125,7 +130,7 @@ final class UpstreamPool {
     private func takeIdle(
         of server: PooledServer, for exchange: Exchange
     ) -> UpstreamConnection? {
-        guard exchange.upstreamAttempts == 0, let newest = server.idle.last,
+        guard exchange.attempts.count == 0, let newest = server.idle.last,
             newest.isSurelyKept(now: worker.loop.now) || exchange.mayRepeat
         else { return nil }
         server.idle.removeLast()
@@ -163,7 +168,7 @@ final class UpstreamPool {
     }
 
     private func wait(_ exchange: Exchange) -> Lease {
-        if exchange.isCalled || waitingCount == 0, !isMakingRoom, clientWaits.letGo() {
+        if exchange.attempts.isCalled || waitingCount == 0, !isMakingRoom, clientWaits.letGo() {
             isMakingRoom = true
             defer { isMakingRoom = false }
             return lease(for: exchange)
@@ -171,28 +176,28 @@ final class UpstreamPool {
         guard settings.queue.requestCountMax > 0 else {
             return .refused(.connectionsMax)
         }
-        let line =
-            self.line
-            ?? WaitingLine(settings.queue, worker: worker) { [unowned self] in callWaiting() }
-        self.line = line
-        guard line.add(exchange) else { return .refused(.queueFull) }
-        if line.count == 1 { lineCheck.set(afterNanoseconds: Self.lineCheckNanoseconds) }
+        let waiting =
+            self.waiting
+            ?? ConnectionQueue(settings.queue, worker: worker) { [unowned self] in callWaiting() }
+        self.waiting = waiting
+        guard waiting.add(exchange) else { return .refused(.queueFull) }
+        if waiting.count == 1 { queueCheck.set(afterNanoseconds: Self.queueCheckNanoseconds) }
         return .queued
     }
 
-    /// Somebody in the line may have waited for a client that is silent for too long by now.
+    /// Somebody in the queue may have waited for a client that is silent for too long by now.
     private func checkLine() {
         callWaiting()
-        if waitingCount > 0 { lineCheck.set(afterNanoseconds: Self.lineCheckNanoseconds) }
+        if waitingCount > 0 { queueCheck.set(afterNanoseconds: Self.queueCheckNanoseconds) }
     }
 
-    private static let lineCheckNanoseconds = ClientWaits.patience.wholeNanoseconds
+    private static let queueCheckNanoseconds = ClientWaits.patience.wholeNanoseconds
 
     private func callWaiting() {
-        guard let line else { return }
-        for _ in 0..<line.count {
-            guard hasRoom || clientWaits.letGo(), let exchange = line.next() else { return }
-            exchange.isCalled = true
+        guard let waiting else { return }
+        for _ in 0..<waiting.count {
+            guard hasRoom || clientWaits.letGo(), let exchange = waiting.next() else { return }
+            exchange.attempts.queue = .called
             exchange.resume()
         }
     }
@@ -203,7 +208,7 @@ final class UpstreamPool {
     }
 
     /// The client has gone while its request waited.
-    func forget(_ exchange: Exchange) { line?.remove(exchange) }
+    func forget(_ exchange: Exchange) { waiting?.remove(exchange) }
 
     /// How many requests can be under way at once.
     var placeCount: Int {
@@ -212,7 +217,7 @@ final class UpstreamPool {
     }
 
     /// Requests that wait for a connection.
-    var waitingCount: Int { line?.count ?? 0 }
+    var waitingCount: Int { waiting?.count ?? 0 }
 
     private func choose(for exchange: Exchange) -> PooledServer? {
         if servers.count == 1 { return servers[0].hasRoom ? servers[0] : nil }
@@ -226,7 +231,7 @@ final class UpstreamPool {
             }
         }
         let key = settings.balance == .hashKey ? exchange.balanceKey : 0
-        let tried = exchange.triedServers.compactMap { tried in
+        let tried = exchange.attempts.triedServers.compactMap { tried in
             servers.firstIndex { $0.state === tried }
         }
         while let index = balancer.next(loads, key: key, tried: tried) {
@@ -243,7 +248,7 @@ final class UpstreamPool {
     /// Whether there is a server that `exchange` has not tried.
     func hasUntried(by exchange: Exchange) -> Bool {
         servers.contains { server in
-            !exchange.triedServers.contains { $0 === server.state }
+            !exchange.attempts.triedServers.contains { $0 === server.state }
         }
     }
 
@@ -271,13 +276,13 @@ final class UpstreamPool {
         connection.isIdle = true
         idleCount += 1
         server.idle.append(connection)
-        line?.wake()
+        waiting?.wake()
     }
 
     /// A request on a shared connection has ended.
     func placeCameFree(on connection: MultiplexedConnection) {
         if connection.isIdle, !mayKeep(connection) { connection.close() }
-        line?.wake()
+        waiting?.wake()
     }
 
     private func mayKeep(_ connection: MultiplexedConnection) -> Bool {
@@ -292,7 +297,7 @@ final class UpstreamPool {
         connection.server.shared.removeAll { $0 === connection }
         connectionCount -= 1
         connection.server.connectionCount -= 1
-        line?.wake()
+        waiting?.wake()
     }
 
     func connectionClosed(_ connection: UpstreamConnection) {
@@ -303,7 +308,7 @@ final class UpstreamPool {
         }
         connectionCount -= 1
         server.connectionCount -= 1
-        line?.wake()
+        waiting?.wake()
     }
 
     /// The configuration has left this upstream behind: idle connections end now, leased ones with
@@ -341,7 +346,9 @@ final class UpstreamPool {
         }
     }
 
-    func serverAnswered(_ server: PooledServer) {
+    /// The head of an answer has come, to a request that was sent at `startedAt`.
+    func serverAnswered(_ server: PooledServer, startedAt: MonotonicInstant) {
+        durations.record(nanoseconds: worker.loop.now.nanoseconds(since: startedAt))
         let wasFailing = server.state.answered()
         let change = group.succeeded(server.state, now: worker.loop.now.nanoseconds)
         guard wasFailing || change == .returned, !server.state.isEjected else { return }
@@ -361,7 +368,7 @@ struct UpstreamTimeouts {
     /// 0 for none. Of no use where each key has its server: its weight moves keys, and each of
     /// them twice.
     let slowStart: UInt64
-    /// For a try that another may follow.
+    /// The bound of a try that another may follow.
     let attempt: UInt64?
     /// How long a server that has requests of ours may be silent; nil for any time.
     let ping: UInt64?

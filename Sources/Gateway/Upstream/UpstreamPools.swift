@@ -4,8 +4,7 @@ import Settings
 /// One worker's pools: those of the configuration in force, and those that reloads left behind,
 /// until the last exchange on them has ended.
 final class UpstreamPools {
-    /// Not held: the worker owns whatever refers to it, and outlives it.
-    unowned(unsafe) let worker: Worker
+    let worker: Worker
     /// Index as in the settings.
     private var current: [UpstreamPool] = []
     private var retired: [UpstreamPool] = []

@@ -2,30 +2,31 @@ import Bytes
 import EventLoop
 import HTTP
 import HTTP2
+import Judgement
 import Settings
 
 /// One request on a ``MultiplexedConnection``, and the answer to it.
 final class UpstreamStream: RequestSink, DeadlineHandler {
     let connection: MultiplexedConnection
-    /// Nil until it is sent.
+    /// The stream's id, or nil until the request is sent.
     private(set) var id: Int32?
     /// Whether the connection had served another request before.
     private let wasReused: Bool
-    private var exchange: Exchange?
+    private var request: (any UpstreamRequest)?
     private var deadline: Deadline?
     private var response = ResponseHead()
     private var interimCount = 0
     private var trailers: TrailerSection?
     private var sawAnswer = false
     private var hasHead = false
-    /// What is kept back of an answer that is not known to be of the length that it announces.
+    /// The part that is kept back of an answer that may not have the length it announces.
     private var tail = AnswerTail()
     /// Window that the server gets back when the client has taken what fills it.
     private var keptByteCount = 0
     /// The client is slower than the server.
     private var isPaused = false
 
-    // What is being sent, from where the exchange holds it.
+    // What is being sent, from where the request has it.
     private var bodyOffset = 0
     private var isBodyEnded = false
     private var sentByteCount = 0
@@ -43,36 +44,33 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
 
     // MARK: the request
 
-    func send(_ exchange: Exchange) {
-        self.exchange = exchange
+    func send(_ request: any UpstreamRequest) {
+        self.request = request
         connection.begin(self)
     }
 
-    /// Hands the head over. Nil where the connection takes no more.
+    /// Hands the head over. Nil if the connection takes no more.
     func submit() -> Int32? {
-        guard let exchange else { return nil }
+        guard let request else { return nil }
         let scheme: StaticString = pool.settings.tls == nil ? "http" : "https"
-        guard session.fields.append(requestHead: exchange.upstreamHead.readable, scheme: scheme)
-        else {
+        let isTaken = request.withHead { session.fields.append(requestHead: $0, scheme: scheme) }
+        guard isTaken else {
             session.fields.clear()
             return nil
         }
-        if exchange.takesTrailers { session.fields.append("te", "trailers") }
-        appendTrailerNames(exchange)
+        if request.takesTrailers { session.fields.append("te", "trailers") }
+        appendTrailerNames(request)
         let hasContent =
-            exchange.isStreaming || exchange.body.byteCount > 0 || exchange.trailers != nil
+            request.bodyPlace.isStream || request.bodyByteCount > 0 || request.hasTrailers
         isBodyEnded = !hasContent
         id = session.submitRequest(hasContent: hasContent)
         if id != nil { setSendDeadline() }
         return id
     }
 
-    private func appendTrailerNames(_ exchange: Exchange) {
-        guard exchange.isStreaming || exchange.trailers != nil else { return }
-        let headBytes = exchange.headBytes
-        for field in exchange.head.fields where field.known == .trailer {
-            session.fields.append("trailer", headBytes.span.extracting(field.value))
-        }
+    private func appendTrailerNames(_ request: any UpstreamRequest) {
+        guard request.bodyPlace.isStream || request.hasTrailers else { return }
+        request.forEachTrailerName { session.fields.append("trailer", $0) }
     }
 
     func bodyCame() {
@@ -83,26 +81,25 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
 
     /// Hands over the next pieces of the body, as the server takes them.
     func pump() {
-        guard let id, let exchange, session.isOpen(id) else { return }
-        if !isBodyEnded { give(exchange, id) }
+        guard let id, let request, session.isOpen(id) else { return }
+        if !isBodyEnded { give(request, id) }
         if isSending { connection.addSending(self) }
         updateSendDeadline(id)
     }
 
-    private func give(_ exchange: Exchange, _ id: Int32) {
+    private func give(_ request: any UpstreamRequest, _ id: Int32) {
         while session.waitingByteCount(stream: id) < Self.pieceByteCount {
-            guard appendPiece(exchange, id) else { break }
+            guard appendPiece(request, id) else { break }
         }
         // What a client sent that went on may have been refused.
-        guard self.exchange === exchange else { return }
+        guard self.request === request else { return }
         let isWhole =
-            exchange.isStreaming
-            ? exchange.isBodyComplete && exchange.bodyStream.isEmpty
-            : bodyOffset >= exchange.body.byteCount
+            request.bodyPlace.isStream
+            ? request.isStreamEnded : bodyOffset >= request.bodyByteCount
         if isWhole {
             isBodyEnded = true
             var hasTrailers = false
-            exchange.forEachRequestTrailer { field, bytes in
+            request.forEachRequestTrailer { field, bytes in
                 session.fields.append(bytes.extracting(field.name), bytes.extracting(field.value))
                 hasTrailers = true
             }
@@ -110,20 +107,20 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         }
     }
 
-    /// False where nothing more is at hand.
-    private func appendPiece(_ exchange: Exchange, _ id: Int32) -> Bool {
+    /// False if nothing more is at hand.
+    private func appendPiece(_ request: any UpstreamRequest, _ id: Int32) -> Bool {
         let session = session
-        if exchange.isStreaming {
-            let count = exchange.takeStreamed(atMost: Self.pieceByteCount) { bytes in
+        if request.bodyPlace.isStream {
+            let count = request.takeStreamed(atMost: Self.pieceByteCount) { bytes in
                 session.append(bytes, stream: id)
             }
-            return count > 0 && self.exchange === exchange
+            return count > 0 && self.request === request
         }
         let offset = bodyOffset
-        let count = min(Self.pieceByteCount, exchange.body.byteCount - offset)
+        let count = min(Self.pieceByteCount, request.bodyByteCount - offset)
         guard count > 0 else { return false }
-        if exchange.body.isInMemory {
-            exchange.body.withMemory { body in
+        if request.bodyPlace != .file {
+            request.withBody { body in
                 session.append(body.extracting(offset..<offset + count), stream: id)
             }
             bodyOffset += count
@@ -131,7 +128,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         }
         var piece = ByteBuffer()
         do throws(IOError) {
-            let read = try exchange.body.read(at: offset, into: &piece, atMost: count)
+            let read = try request.readBody(at: offset, into: &piece, atMost: count)
             guard read > 0 else {
                 fail(.broken(description: "the body's file is short"), isUnsent: false)
                 return false
@@ -149,7 +146,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     private var isSending: Bool {
         guard let id else { return false }
         return session.waitingByteCount(stream: id) > 0
-            || (!isBodyEnded && exchange?.isStreaming == false)
+            || (!isBodyEnded && request?.bodyPlace.isStream == false)
     }
 
     // MARK: time-outs
@@ -166,7 +163,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         }
     }
 
-    /// Progress gives the server its time anew.
+    /// Progress gives the server its time again.
     private func updateSendDeadline(_ id: Int32) {
         let framed = session.framedByteCount(stream: id)
         let hasProgress = framed != sentByteCount
@@ -179,11 +176,12 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     }
 
     private var headNanoseconds: UInt64 {
-        exchange?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
+        request?.headNanoseconds(pool.timeouts) ?? pool.timeouts.response
     }
 
     private func setReadDeadline() {
-        let nanoseconds = exchange?.treatment?.readNanoseconds ?? pool.timeouts.read
+        let nanoseconds =
+            request?.bodyNanoseconds(pool.timeouts, isTunnel: false) ?? pool.timeouts.read
         deadline?.set(afterNanoseconds: nanoseconds)
     }
 
@@ -196,7 +194,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     // MARK: the answer
 
     func receiveHead(_ event: HeadEvent) {
-        guard let exchange else { return }
+        guard let request else { return }
         sawAnswer = true
         response.reset()
         let bytes = event.bytes
@@ -205,7 +203,7 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
             ? .refused(HTTPRefusal(response: .headTooLarge))
             : response.parse(
                 bytes.span, limits: pool.responseHeadLimits,
-                requestMethodKind: exchange.head.methodKind)
+                requestMethodKind: request.methodKind)
         switch outcome {
         case .complete
         where response.byteCount == bytes.count && response.fields.count == event.fieldCount:
@@ -219,20 +217,22 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
             guard interimCount <= UpstreamConnection.interimCountMax else {
                 return fail(.malformed(code: "too_many_interim_answers"))
             }
-            return exchange.upstreamSentInterim(response, bytes: bytes.span)
+            return request.upstreamSentInterim(response, bytes: bytes.span)
         }
         hasHead = true
         if event.isEnd { response.endsWithHead() }
-        if !connection.isForCheck { pool.serverAnswered(server) }
+        if !connection.isForCheck {
+            pool.serverAnswered(server, startedAt: request.sentAt)
+        }
         setReadDeadline()
         guard !tail.keeps(event, framing: response.framing) else { return }
-        if !exchange.upstreamSentHead(response, bytes: bytes.span) { exchange.refuseLargeHead() }
+        if !request.upstreamSentHead(response, bytes: bytes.span) { request.refuseLargeHead() }
     }
 
-    /// True where the server has to wait before it sends more on this stream.
+    /// True if the server has to wait before it sends more on this stream.
     func receiveBody(_ bytes: Span<UInt8>) -> Bool {
-        guard let exchange, !bytes.isEmpty else { return false }
-        guard exchange.upstreamSentBody(tail.cut(bytes, framing: response.framing)) else {
+        guard let request, !bytes.isEmpty else { return false }
+        guard request.upstreamSentBody(tail.cut(bytes, framing: response.framing)) else {
             isPaused = true
             keptByteCount += bytes.count
             // The client's own send time-out bounds this wait.
@@ -253,8 +253,8 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
         }
     }
 
-    /// What came in one turn is with the client's connection; now it may be written.
-    func handOver() { exchange?.upstreamPaused() }
+    /// Tells the client's connection that it has everything of this turn and may write it.
+    func handOver() { request?.upstreamPaused() }
 
     func resumeReading() {
         guard isPaused, let id else { return }
@@ -268,19 +268,19 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     // MARK: its end
 
     func complete() {
-        guard let exchange else { return }
+        guard let request else { return }
         let trailers = trailers
         if let head = tail.takeHead() {
-            let isTaken = exchange.upstreamSentHead(response, bytes: head.bytes.span)
-            if !isTaken { exchange.refuseLargeHead() }
+            let isTaken = request.upstreamSentHead(response, bytes: head.bytes.span)
+            if !isTaken { request.refuseLargeHead() }
         }
-        if self.exchange != nil, let last = tail.takeByte() {
-            _ = exchange.upstreamSentBody(last.span)
+        if self.request != nil, let last = tail.takeByte() {
+            _ = request.upstreamSentBody(last.span)
         }
         // The client may have been found gone.
-        guard self.exchange != nil else { return }
+        guard self.request != nil else { return }
         leave()
-        exchange.upstreamEnded(trailers)
+        request.upstreamEnded(trailers)
     }
 
     func fail(_ failure: HTTP2StreamFailure) {
@@ -295,28 +295,28 @@ final class UpstreamStream: RequestSink, DeadlineHandler {
     ///   - isUnsent: whether no byte of the request has left, or the server has not acted on it.
     ///   - isCounted: the server's failure has been counted already.
     func fail(_ failure: UpstreamFailure, isUnsent: Bool = false, isCounted: Bool = false) {
-        guard let exchange else { return }
+        guard let request else { return }
         leave()
         // A server may refuse what is too much at once, and end a connection at any time.
         let isServersFault =
             !isCounted && !failure.isRefusal && !(wasReused && !sawAnswer && failure.isBreak)
         if isServersFault, !connection.isForCheck { pool.serverFailed(server, failure) }
-        exchange.upstreamFailed(
+        request.upstreamFailed(
             failure, wasReused: wasReused, isUnsent: isUnsent, sawAnswer: sawAnswer)
     }
 
     func abandon() { leave() }
 
-    /// There was no place after all: the exchange looks for another, and this was no try.
+    /// There was no place after all: the request looks for another, and this was no try.
     func goElsewhere() {
-        guard let exchange else { return }
+        guard let request else { return }
         leave()
-        exchange.upstreamHadNoPlace()
+        request.upstreamHadNoPlace()
     }
 
     private func leave() {
-        guard exchange != nil else { return }
-        exchange = nil
+        guard request != nil else { return }
+        request = nil
         deadline?.clear()
         deadline = nil
         connection.release(self)

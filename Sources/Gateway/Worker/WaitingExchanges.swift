@@ -5,9 +5,9 @@ final class WaitingExchanges {
     private final class Wait: DeadlineHandler {
         let exchange: Exchange
         private let number: UInt64
-        private let startedAt: MonotonicInstant
-        /// Not held: it owns this wait.
-        unowned(unsafe) private let owner: WaitingExchanges
+        let startedAt: MonotonicInstant
+        let operation: StoreOperation?
+        private let owner: WaitingExchanges
         private var deadline: Deadline?
 
         init(_ exchange: Exchange, owner: WaitingExchanges, nanoseconds: UInt64?) {
@@ -15,6 +15,7 @@ final class WaitingExchanges {
             self.owner = owner
             number = exchange.number
             startedAt = exchange.worker.loop.now
+            operation = StoreOperation(exchange.awaited)
             guard let nanoseconds else { return }
             let deadline = Deadline(wheel: owner.deadlines, handler: self)
             deadline.set(afterNanoseconds: nanoseconds)
@@ -38,14 +39,19 @@ final class WaitingExchanges {
         waits[exchange.number] = Wait(exchange, owner: self, nanoseconds: nanoseconds)
     }
 
+    func removeAll() { waits = [:] }
+
     func contains(_ number: UInt64) -> Bool { waits[number] != nil }
 
-    /// The exchange that waits under `number`, once; nil where it was answered, its time was over,
-    /// or it has ended meanwhile and serves another request.
+    /// The exchange that waits under `number`, once; nil if it was answered, its time was over, or
+    /// it has ended meanwhile and serves another request.
     func take(_ number: UInt64) -> Exchange? {
-        guard let exchange = waits.removeValue(forKey: number)?.exchange,
-            exchange.number == number
-        else { return nil }
-        return exchange
+        guard let wait = waits.removeValue(forKey: number) else { return nil }
+        let worker = wait.exchange.worker
+        if let operation = wait.operation {
+            worker.meter.storeAnswered(
+                operation, nanoseconds: worker.loop.now.nanoseconds(since: wait.startedAt))
+        }
+        return wait.exchange.number == number ? wait.exchange : nil
     }
 }

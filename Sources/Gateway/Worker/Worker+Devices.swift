@@ -1,6 +1,8 @@
 import AppAttest
+import Background
 import Bytes
 import EventLoop
+import Judgement
 import KeyStore
 import Settings
 
@@ -16,21 +18,21 @@ extension Worker {
         guard hub.devices.post(question) else {
             throw Refusal(.gatewayBusy, .deviceCheckQueue)
         }
-        waiting.insert(exchange, withinNanoseconds: nil)
+        wait(exchange, for: .device)
     }
 
     /// The exchange goes on when the registry has kept what Apple says, or its time is over.
     func keep(
         _ bits: DeviceBits, of keyID: KeyID, for exchange: Exchange
     ) throws(Refusal) {
-        try waitForRegistry(exchange, isWrite: true)
+        try waitForRegistry(exchange, for: .keptBits)
         let number = exchange.number
         let mailbox = mailbox
         registry.keep(bits, of: keyID) { result in _ = mailbox.post(.bitsKept(number, result)) }
     }
 
-    /// Whether the token was accepted before, or nil where the exchange will be resumed with that.
-    /// A store that does not answer knows of none.
+    /// Whether the token was accepted before, or nil if the exchange will be resumed with that. A
+    /// store that does not answer knows of none.
     func lookUpToken(for exchange: Exchange, _ id: Bytes16) -> Bool? {
         let number = exchange.number
         let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
@@ -40,16 +42,15 @@ extension Worker {
             if isInline {
                 isSpent = answer
             } else if let exchange = waiting.take(number) {
-                exchange.device?.isSpent = answer
-                exchange.resume()
+                exchange.tokenWasLookedUp(isSpent: answer)
             }
         }
         isInline = false
-        if isSpent == nil { waiting.insert(exchange, withinNanoseconds: nil) }
+        if isSpent == nil { wait(exchange, for: .tokenLookup) }
         return isSpent
     }
 
-    /// The counter store's verdict, or nil where the exchange will be resumed with it.
+    /// The counter store's verdict, or nil if the exchange will be resumed with it.
     func spendToken(for exchange: Exchange, _ id: Bytes16) -> CounterVerdict? {
         let number = exchange.number
         let life = exchange.site.settings.deviceCheck?.tokenMemory.milliseconds ?? 0
@@ -59,12 +60,11 @@ extension Worker {
             if isInline {
                 verdict = answer
             } else if let exchange = waiting.take(number) {
-                exchange.device?.spending = answer
-                exchange.resume()
+                exchange.tokenWasSpent(answer)
             }
         }
         isInline = false
-        if verdict == nil { waiting.insert(exchange, withinNanoseconds: nil) }
+        if verdict == nil { wait(exchange, for: .tokenSpending) }
         return verdict
     }
 }

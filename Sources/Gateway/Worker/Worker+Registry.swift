@@ -1,17 +1,17 @@
 import AppAttest
 import Bytes
 import EventLoop
+import Judgement
 import KeyStore
 import Settings
 
-/// What is asked of the registry, and what comes back.
+/// The questions to the registry, and its replies.
 extension Worker {
-    /// - Parameter isWrite: whether what it waits for may be done though no answer comes.
-    func waitForRegistry(_ exchange: Exchange, isWrite: Bool = false) throws(Refusal) {
+    func waitForRegistry(_ exchange: Exchange, for reply: Awaited) throws(Refusal) {
         guard waiting.count < site.settings.limits.registryQueueCountMax else {
             throw Refusal(.gatewayBusy, .registryQueue)
         }
-        exchange.isWriteAwaited = isWrite
+        exchange.awaited = reply
         waiting.insert(exchange, withinNanoseconds: exchange.site.timeouts.registry)
     }
 
@@ -20,13 +20,16 @@ extension Worker {
         remembersUnknownKeys && hub.unknownKeys.contains(keyID, at: loop.now)
     }
 
-    /// Of keys that another gateway enrols in PostgreSQL nobody hears.
+    /// Whether unknown keys are remembered. Nobody hears of keys that another gateway enrols in
+    /// PostgreSQL.
     private var remembersUnknownKeys: Bool {
         if case .sqlite = site.settings.registry { true } else { false }
     }
 
-    func lookUpKey(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
-        try waitForRegistry(exchange)
+    func lookUpKey(
+        for exchange: Exchange, _ keyID: KeyID, as reply: Awaited
+    ) throws(Refusal) {
+        try waitForRegistry(exchange, for: reply)
         find(keyID, for: exchange.number)
     }
 
@@ -78,7 +81,7 @@ extension Worker {
     func advanceDurably(
         for exchange: Exchange, _ keyID: KeyID, _ assertion: VerifiedAssertion
     ) throws(Refusal) {
-        try waitForRegistry(exchange, isWrite: true)
+        try waitForRegistry(exchange, for: .durableCounter)
         let number = exchange.number
         let mailbox = mailbox
         registry.advanceDurably(keyID, counter: assertion.counter) { result in
@@ -87,7 +90,7 @@ extension Worker {
     }
 
     func enrol(_ exchange: Exchange, _ record: KeyRecord, challenge: Bytes16) throws(Refusal) {
-        try waitForRegistry(exchange, isWrite: true)
+        try waitForRegistry(exchange, for: .enrolment)
         let number = exchange.number
         let mailbox = mailbox
         registry.enrol(record, challenge: challenge) { result in

@@ -1,4 +1,5 @@
 import EventLoop
+import Judgement
 import KeyStore
 
 /// Signals that gateways count together, where they share a counter store: what one sees is told
@@ -33,7 +34,7 @@ extension Worker {
             guard merged.before <= rule.countMax, merged.after > rule.countMax else { return }
             log.event(
                 "signal_raised",
-                "\(rule.name): \(merged.after), as all gateways have counted together")
+                "\(rule.name): \(merged.after), counted by all gateways together")
         }
     }
 }

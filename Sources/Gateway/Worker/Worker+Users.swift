@@ -1,14 +1,14 @@
 import AppAttest
 import EventLoop
+import Judgement
 import KeyStore
 
-/// For whom keys are used: asked of the registry, and told to it.
+/// The users of keys: asked of the registry, and told to it.
 extension Worker {
     /// The exchange goes on when the registry has answered, or its time is over.
     func lookUpUser(for exchange: Exchange, _ keyID: KeyID) throws(Refusal) {
         guard let rules = exchange.site.signals else { return }
-        try waitForRegistry(exchange)
-        exchange.isUserAwaited = true
+        try waitForRegistry(exchange, for: .user)
         ask(keyID, rules, for: exchange.number)
     }
 

@@ -9,16 +9,16 @@ import Settings
 import TLS
 
 /// Everything one data-plane thread owns: its loop, connections, pools, caches and counters. Shares
-/// nothing; other threads reach it through its mailbox.
+/// nothing; other threads reach it through its mailbox. What it owns holds it until ``end()``.
 final class Worker {
     let index: Int
     let loop: EventLoop
     let mailbox: Mailbox<WorkerMessage>
     let deadlines: DeadlineWheel
     let outbox: Outbox
-    /// What connections read into and write from while they work.
+    /// The storage that connections read into and write from while they work.
     let storage = StoragePool(
-        byteCount: HTTP1Connection.readByteCount, keptCountMax: storageKeptCountMax)
+        byteCount: storageByteCount, keptCountMax: storageKeptCountMax)
     let meter: WorkerMeter
     let log: WorkerLog
     let hub: Hub
@@ -32,7 +32,7 @@ final class Worker {
     let registry: any Registry
     let counters: any CounterStore
     private let updateCounters: (CounterSettings) -> Void
-    /// Of the last news of floors that the cache has taken up.
+    /// The number of the last news of floors that the cache has taken up.
     private(set) var floorNewsNumber: UInt64 = 0
     let waiting: WaitingExchanges
     /// When the registry has last answered a look-up.
@@ -45,27 +45,12 @@ final class Worker {
     // Connections.
     var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
-    private lazy var pools = UpstreamPools(worker: self)
+    private var builtPools: UpstreamPools?
     private var freeExchanges: [Exchange] = []
     private var lastExchangeNumber: UInt64 = 0
-    private(set) var isDraining = false
-    /// Its listeners wait for the next program: nothing is refused, also in what it has accepted.
-    private(set) var isHandingOver = false
-    private var isRetiring = false
-    private var drainDeadline: Timer?
-    private var tunnelDeadline: Timer?
+    private var ending = WorkerEnding()
     /// The control thread's alone.
     private var healthChecker: HealthChecker?
-
-    /// Names in any spelling: of forwarding fields, and of those that ask for another method or
-    /// target.
-    let forwardingNames = FieldNameSet(
-        exact: ["forwarded", "x-real-ip", "x-request-id"], prefixes: ["x-forwarded-"])
-    let overridingNames = FieldNameSet(
-        exact: [
-            "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
-            "x-rewrite-url",
-        ], prefixes: [])
 
     /// `clock`: for a worker that is stepped instead of run.
     init(
@@ -99,6 +84,18 @@ final class Worker {
         loop.run()
         log.flush()
         counters.close()
+        end()
+    }
+
+    /// Lets go of whatever holds the worker, which is of no use any more.
+    func end() {
+        acceptors = []
+        connections = ConnectionTable()
+        healthChecker = nil
+        waiting.removeAll()
+        freeExchanges = []
+        builtPools?.closeIdle()
+        builtPools = nil
     }
 
     func attachMailbox() {
@@ -125,9 +122,7 @@ final class Worker {
         case .enrolled(let number, let result):
             waiting.take(number)?.enrolmentEnded(result, number: number)
         case .advancedDurably(let number, let outcome):
-            guard let exchange = waiting.take(number) else { return }
-            exchange.durableOutcome = outcome
-            exchange.resume()
+            waiting.take(number)?.counterWasAdvancedDurably(outcome)
         case .userLookedUp(let number, let keyID, let result):
             userWasLookedUp(number, keyID, result)
         case .userNoted(let sighting, let result): userWasNoted(sighting, result)
@@ -148,7 +143,7 @@ final class Worker {
         case .serversChanged: takeServers()
         case .drain: drain(within: site.settings.timeouts.drain)
         case .retire:
-            isRetiring = true
+            ending.isRetiring = true
             endTunnels(after: site.settings.timeouts.tunnelDrain)
         case .handOver(let kept): handOver(to: kept)
         case .beat(let number, let reports):
@@ -158,7 +153,7 @@ final class Worker {
 
     // MARK: stores
 
-    /// The counter store's verdict, or nil where the exchange will be resumed with it.
+    /// The counter store's verdict, or nil if the exchange will be resumed with it.
     func advanceCounter(for exchange: Exchange, _ request: CounterAdvance) -> CounterVerdict? {
         let number = exchange.number
         var isInline = true
@@ -170,13 +165,18 @@ final class Worker {
             if isInline {
                 verdict = answer
             } else if let exchange = waiting.take(number) {
-                exchange.counterVerdict = answer
-                exchange.resume()
+                exchange.counterWasAdvanced(answer)
             }
         }
         isInline = false
-        if verdict == nil { waiting.insert(exchange, withinNanoseconds: nil) }
+        if verdict == nil { wait(exchange, for: .counter) }
         return verdict
+    }
+
+    /// The exchange waits for what keeps a time of its own.
+    func wait(_ exchange: Exchange, for reply: Awaited) {
+        exchange.awaited = reply
+        waiting.insert(exchange, withinNanoseconds: nil)
     }
 
     private func floorsWereRaised(_ news: FloorTable.News) {
@@ -225,7 +225,7 @@ final class Worker {
     /// A connection goes on in another protocol.
     func replace(_ connection: any ClientConnection, with next: any ClientConnection) {
         next.slot = connection.slot
-        next.share = connection.share
+        next.quotaPlace = connection.quotaPlace
         next.proxy = connection.proxy
         connections.replace(at: connection.slot, with: next)
     }
@@ -238,6 +238,13 @@ final class Worker {
         } else {
             resumeAccepting()
         }
+    }
+
+    private var pools: UpstreamPools {
+        if let builtPools { return builtPools }
+        let pools = UpstreamPools(worker: self)
+        builtPools = pools
+        return pools
     }
 
     /// The pool of `upstream` under `site`, which may be older than the worker's own.
@@ -266,12 +273,15 @@ final class Worker {
         _ = update.reports.post(.updated(worker: index, generation: update.site.generation))
     }
 
+    var isDraining: Bool { ending.isDraining }
+    var isHandingOver: Bool { ending.isHandingOver }
+
     /// Whether connections end with their next answer.
-    var endsConnections: Bool { isDraining || isRetiring }
+    var endsConnections: Bool { isDraining || ending.isRetiring }
 
     private func handOver(to kept: KeptListeners) {
         guard !isDraining else { return }
-        isHandingOver = true
+        ending.isHandingOver = true
         for acceptor in acceptors { kept.add(acceptor.release()) }
         acceptors = []
         drain(within: site.settings.timeouts.upgrade)
@@ -279,7 +289,7 @@ final class Worker {
 
     private func drain(within limit: Duration) {
         guard !isDraining else { return }
-        isDraining = true
+        ending.isDraining = true
         for acceptor in acceptors { acceptor.close() }
         acceptors = []
         for connection in clients { connection.drain() }
@@ -289,7 +299,7 @@ final class Worker {
             loop.stop()
         }
         timer.schedule(after: limit)
-        drainDeadline = timer
+        ending.drainDeadline = timer
         // Those of a worker that hands over have had their time while it retired.
         endTunnels(after: isHandingOver ? .zero : site.settings.timeouts.tunnelDrain)
         stopIfDrained()
@@ -300,7 +310,7 @@ final class Worker {
             for connection in clients { connection.endTunnel() }
         }
         timer.schedule(after: delay)
-        tunnelDeadline = timer
+        ending.tunnelDeadline = timer
     }
 
     private func stopIfDrained() {
@@ -308,6 +318,18 @@ final class Worker {
     }
 
     static let freeExchangeCountMax = 256
+    /// What one read takes at most: 16 KiB holds nearly every request whole.
+    static let storageByteCount = 16 * 1024
     /// 4 MiB at most: more connections than this rarely work at once.
     static let storageKeptCountMax = 256
+}
+
+/// How far a worker is on its way to its end.
+private struct WorkerEnding {
+    var isDraining = false
+    /// Its listeners wait for the next program: nothing is refused, also in what it has accepted.
+    var isHandingOver = false
+    var isRetiring = false
+    var drainDeadline: Timer?
+    var tunnelDeadline: Timer?
 }

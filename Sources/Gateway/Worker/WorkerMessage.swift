@@ -1,13 +1,14 @@
 import AppAttest
+import Background
 import EventLoop
 import KeyStore
 
-/// What other threads tell a worker.
+/// A message from another thread to a worker.
 enum WorkerMessage: Sendable {
     case keyLookedUp(KeyLookup)
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
-    /// For the exchange of that number, if any.
+    /// A user was looked up, for the exchange of that number, if any.
     case userLookedUp(UInt64?, KeyID, Result<UserKeys?, StoreError>)
     case userNoted(KeySighting, Result<UserKeys?, StoreError>)
     case keysChanged(RegistryChange)
@@ -25,36 +26,40 @@ enum WorkerMessage: Sendable {
     case drain
     /// Connections end with their next answer; new ones are taken all the same.
     case retire
-    /// As ``drain``, but nobody is refused: the listeners are handed over, not closed.
+    /// Ends the worker like ``drain``, but nobody is refused: the listeners are handed over, not
+    /// closed.
     case handOver(KeptListeners)
     /// A question to be answered at once, by a worker that is not stuck.
     case beat(UInt64, Mailbox<WorkerReport>)
 }
 
-/// What the registry knows of a key.
+/// The registry's reply about a key.
 struct KeyLookup: Sendable {
-    /// Of the exchange that asks.
+    /// The number of the exchange that asks.
     let number: UInt64
     let keyID: KeyID
-    /// Of how many changes the worker had heard when it asked, and all workers of how many keys.
+    /// How many changes the worker had heard of when it asked, and of how many keys all workers
+    /// had.
     let changeCount: UInt64
     let newsCount: UInt64
-    /// Of the last news of floors when it asked: the record holds what they said.
+    /// The number of the last news of floors when it asked. The record holds what they said.
     let floorNewsNumber: UInt64
     let result: Result<KeyRecord?, StoreError>
 }
 
-/// What the control thread is told.
+/// A message from a worker to the control thread.
 enum WorkerReport: Sendable {
     case stopped
     case beat(worker: Int, number: UInt64)
     /// The configuration of that generation is in force, and what it dropped is closed.
     case updated(worker: Int, generation: Int)
-    /// Why the next program cannot take over; nil where it can.
+    /// Why the next program cannot take over; nil if it can.
     case upgradeChecked(problem: String?)
     case rollout(RolloutAnswer)
     /// Every name of an upstream's server was asked for, and answered or not.
     case namesAsked
+    /// Files of the configuration are others than those that were read.
+    case filesChanged([String])
 }
 
 /// The listening sockets of all workers, on their way to the next program.

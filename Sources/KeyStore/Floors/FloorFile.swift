@@ -1,13 +1,15 @@
-public import AppAttest
+import AppAttest
 import Bytes
-public import EventLoop
+import Crypto
+import EventLoop
 
 /// The highest counters of a ``FloorTable`` in a file beside the registry that is memory, too: they
 /// outlive the process, however it ends, and cost a request one store into memory.
 ///
+/// Each process has a file of its own, locked while the process lives: see ``FloorInheritance``.
 /// After the magic word come places of eight words: the key id, then counter and check, then
 /// nothing. What a power cut left torn fails its check and is left out.
-public final class FloorFile: Sendable {
+final class FloorFile: Sendable {
     /// Another word for another layout, so that no version reads what it does not understand.
     private static let magic: UInt64 = 0x7370_666C_6F6F_7231
     private static let placeWordCount = 8
@@ -15,7 +17,8 @@ public final class FloorFile: Sendable {
     /// The file grows by so many keys: 64 KiB, which a request can wait for.
     private static let growthCount = 1024
     /// A GiB of addresses, not of memory. Keys beyond it are kept in memory alone.
-    private static let placeCountMax = 1 << 24
+    static let placeCountMax = 1 << 24
+    static let byteCountMax = placeCountMax * placeWordCount * 8
 
     private struct Places: Sendable {
         var free: [Int32] = []
@@ -26,45 +29,52 @@ public final class FloorFile: Sendable {
     }
 
     private let path: String
-    private let temporaryPath: String
     private let placeCountMax: Int
     private let memory: MappedFile
     private let places = Locked(Places())
 
-    /// Begins another file beside the one at `path`, which ``publish()`` puts in its place: so a
-    /// start that is killed loses nothing.
-    public convenience init(path: String) throws(IOError) {
-        try self.init(path: path, placeCountMax: Self.placeCountMax)
-    }
-
-    package init(path: String, placeCountMax: Int) throws(IOError) {
-        self.path = path
+    /// A new file beside `base`, locked before it has a name that others look for.
+    init(
+        beside base: String, placeCountMax: Int = FloorFile.placeCountMax
+    ) throws(IOError) {
+        let number = RandomBytes.word()
+        path = Self.path(beside: base, number)
         self.placeCountMax = placeCountMax
-        temporaryPath = path + ".new"
+        let draftPath = Self.path(beside: base + Self.draftSuffix, number)
         memory = try MappedFile(
-            replacing: temporaryPath, byteCountMax: placeCountMax * Self.placeWordCount * 8)
-        try memory.grow(fromByteCount: 0, to: Self.placeWordCount * 8)
-        memory.store(Self.magic, atWord: 0)
-    }
-
-    /// From now on this is the file at `path`. Throws, and leaves that one as it is, where not all
-    /// keys have found room.
-    public func publish() throws(IOError) {
-        if let failure = places.withLock({ $0.failure }) { throw failure }
-        try memory.rename(temporaryPath, to: path)
-    }
-
-    /// What a file holds; nothing where there is none. Throws where there is something else.
-    public static func read(
-        _ path: String
-    ) throws(FloorFileError) -> [(keyID: KeyID, counter: UInt32)] {
-        let bytes: [UInt8]
+            creating: draftPath, byteCountMax: placeCountMax * Self.placeWordCount * 8)
         do throws(IOError) {
-            bytes = try File.read(path, byteCountMax: placeCountMax * placeWordCount * 8)
+            try memory.grow(fromByteCount: 0, to: Self.placeWordCount * 8)
+            memory.store(Self.magic, atWord: 0)
+            try memory.rename(draftPath, to: path)
         } catch {
-            if error.reason == .notFound { return [] }
-            throw .unreadable(error)
+            try? File.remove(draftPath)
+            throw error
         }
+    }
+
+    static let draftSuffix = ".new"
+
+    private static func path(beside base: String, _ number: UInt64) -> String {
+        var name = ByteBuffer()
+        name.append(paddedHexadecimal: number)
+        return base + "-" + String(decoding: name.readable.array, as: UTF8.self)
+    }
+
+    /// Whether `path` is one that a file beside `base` can have.
+    static func isPath(_ path: String, beside base: String) -> Bool {
+        let name = path.utf8.dropFirst(base.utf8.count)
+        return path.hasPrefix(base) && name.count == 17 && name.first == 0x2D
+            && name.dropFirst().allSatisfy { Hex.value($0) != nil }
+    }
+
+    /// To be called when the registry has all that it holds.
+    func remove() { try? File.remove(path) }
+
+    /// What the bytes of a file hold.
+    static func floors(
+        in bytes: [UInt8], path: String
+    ) throws(FloorFileError) -> [(keyID: KeyID, counter: UInt32)] {
         if bytes.isEmpty { return [] }
         var floors: [(keyID: KeyID, counter: UInt32)] = []
         let words = bytes.count / 8
@@ -150,19 +160,5 @@ public final class FloorFile: Sendable {
         mixed = (mixed ^ UInt64(counter)) &* 0x9E37_79B9_7F4A_7C15
         // Never 0, which marks an empty place.
         return UInt64(counter) << 32 | (mixed >> 32) | 1
-    }
-}
-
-/// Why what lies at a path is not taken for floors.
-public enum FloorFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    case unreadable(IOError)
-    /// No file of this gateway, or that of another version.
-    case foreign(path: String)
-
-    public var description: String {
-        switch self {
-        case .unreadable(let error): error.description
-        case .foreign(let path): "\(path): holds something else, or comes from another version"
-        }
     }
 }

@@ -3,7 +3,7 @@ import Bytes
 
 /// The highest accepted counters of a share of the keys; only ever touched under its lock.
 struct FloorShard: Sendable {
-    /// In which news a key of each of so many groups left, last.
+    /// The number of groups of keys; the news in which one of each left last is remembered.
     private static let groupCount = 256
 
     private let life: Int64
@@ -19,15 +19,15 @@ struct FloorShard: Sendable {
     private var raisedAt: [Int64] = []
     /// The highest counter that the registry has accepted and no counter store has heard of.
     private var unheard: [UInt32] = []
-    /// What the registry has, as far as this table has told it.
+    /// The floors that the registry has, as far as this table has told it.
     private var raised: [UInt32] = []
-    /// On its way to the registry.
+    /// Whether a floor is on its way to the registry.
     private var isOffered: [Bool] = []
     private var offeredCount = 0
     private var places: [Int32] = []
     private var leftIn = [UInt64](repeating: 0, count: groupCount)
     private var sweepPosition = 0
-    /// Since ``takeStored()``.
+    /// Whether something was stored since ``takeStored()``.
     private var hasStored = false
     /// The latest that was ever heard: threads come with times a little apart.
     private var clock = Int64.min
@@ -47,7 +47,12 @@ struct FloorShard: Sendable {
         index.position(of: keyID, in: keys).map { highest[$0] }
     }
 
-    /// The floor of a key whose record says `known`, and was read after news `number`. Nil where
+    /// Whether the file has the key, or need not have it.
+    func isStored(_ keyID: KeyID) -> Bool {
+        index.position(of: keyID, in: keys).map { places[$0] >= 0 } ?? true
+    }
+
+    /// The floor of a key whose record says `known`, and was read after news `number`. Nil if
     /// the key may have left since: the registry knows more than the record.
     mutating func floor(
         of keyID: KeyID, known: UInt32, asOf number: UInt64, now: Int64

@@ -8,20 +8,20 @@ public import EventLoop
 /// One table for all workers. A counter store may forget a key that was idle, and may lose all that
 /// it has; a worker's cached record is as old as its look-up. So a key stays here until the
 /// registry has its highest counter, and every cache has been told; whoever still holds an older
-/// record is told to look it up anew.
+/// record is told to look it up again.
 ///
 /// A floor settles when it is a life of challenges old, so that a route with a window refuses
 /// nobody who is only late.
 public final class FloorTable: Sendable {
     /// Floors that the registry has by now. Told in the order of their numbers; a gap between two
-    /// says that whoever hears it must look up every record anew.
+    /// says that whoever hears it must look up every record again.
     public struct News: Sendable {
         public let number: UInt64
         public let floors: [(keyID: KeyID, counter: UInt32)]
     }
 
     static let shardCount = 32
-    /// Of one write of the registry.
+    /// The most floors of one write to the registry.
     private static let batchCountMax = 256
     /// Floors of each shard on their way to the registry, which has other things to write.
     private static let offeredCountMax = 256
@@ -30,12 +30,20 @@ public final class FloorTable: Sendable {
     /// All keys are looked at in so many looks.
     private static let lookCount = 16
 
-    /// Why what the last process had accepted could not be read; nil where it was.
-    public let loss: FloorFileError?
+    /// What names of its files begin with; nil for memory alone.
+    private let base: String?
     private let file: FloorFile?
     private let fileFailure: IOError?
+    /// The files of processes that have ended, with floors that found no room in ``file``.
+    private let keptFiles = Locked<[RegularFile]>([])
+    private let losses = Locked(Losses())
     private let shards: [Locked<FloorShard>]
     private let teller = Locked(Teller())
+
+    private struct Losses {
+        var last: [FloorFileError] = []
+        var untold: [FloorFileError] = []
+    }
 
     private struct Teller {
         var number: UInt64 = 0
@@ -43,17 +51,65 @@ public final class FloorTable: Sendable {
     }
 
     /// `lifeMilliseconds`: of a challenge, after which whoever comes with a lower counter is not
-    /// only late. `file`: where it survives the process; nil for memory alone, with a
-    /// `fileFailure` where there should be one.
-    public init(
-        lifeMilliseconds: Int64 = 125_000, file: FloorFile? = nil, fileFailure: IOError? = nil,
-        loss: FloorFileError? = nil
-    ) {
+    /// only late. `base`: where it survives the process, in a file whose name begins so; nil for
+    /// memory alone. No file keeps a gateway from its start: ``makeRoom()`` says why there is none,
+    /// and floors of the registry hold without it.
+    public convenience init(lifeMilliseconds: Int64 = 125_000, beside base: String? = nil) {
+        self.init(
+            lifeMilliseconds: lifeMilliseconds, beside: base,
+            placeCountMax: FloorFile.placeCountMax)
+    }
+
+    package init(lifeMilliseconds: Int64, beside base: String?, placeCountMax: Int) {
+        self.base = base
+        var file: FloorFile?
+        var failure: IOError?
+        if let base {
+            do throws(IOError) {
+                file = try FloorFile(beside: base, placeCountMax: placeCountMax)
+            } catch {
+                failure = error
+            }
+        }
         self.file = file
-        self.fileFailure = fileFailure
-        self.loss = loss
-        shards = (0..<Self.shardCount).map { _ in
+        fileFailure = failure
+        shards = (0..<Self.shardCount).map { [file] _ in
             Locked(FloorShard(life: max(0, lifeMilliseconds), file: file))
+        }
+    }
+
+    /// Takes over what processes that have ended have left: at the start, and for a slow timer,
+    /// because others may end later. `holds`: whether the counter store goes on with a key, and so
+    /// knows itself what may still come late. Blocks.
+    public func takeOver(now: Int64, holds: (KeyID) -> Bool = { _ in false }) {
+        guard let base else { return }
+        let inheritance = FloorInheritance(takingOver: base)
+        losses.withLock { losses in
+            if losses.last != inheritance.losses { losses.untold += inheritance.losses }
+            losses.last = inheritance.losses
+        }
+        guard !inheritance.files.isEmpty else { return }
+        var isStored = file != nil
+        for (keyID, counter) in inheritance.floors {
+            let kind: AcceptedCounter = holds(keyID) ? .heard : .settled
+            shard(keyID).withLock { shard in
+                shard.note(keyID, counter, as: kind, now: now)
+                if !shard.isStored(keyID) { isStored = false }
+            }
+        }
+        if isStored, sync() == nil {
+            inheritance.remove()
+        } else {
+            // Locked: for the next process.
+            keptFiles.withLock { $0 += inheritance.files }
+        }
+    }
+
+    /// What could not be read, and why; each once.
+    public func takeLosses() -> [FloorFileError] {
+        losses.withLock { losses in
+            defer { losses.untold = [] }
+            return losses.untold
         }
     }
 
@@ -62,12 +118,13 @@ public final class FloorTable: Sendable {
         teller.withLock { $0.handlers.append(handler) }
     }
 
-    /// Of the last news: a record that is looked up from now on holds all that they said.
+    /// The number of the last news. A record that is looked up from now on holds all that they
+    /// said.
     public var newsNumber: UInt64 { teller.withLock { $0.number } }
 
-    /// Below and at what counters of a key are refused, where its record says `known`: a record
-    /// that was looked up when the news had this number, or has heard them up to it. Nil where it
-    /// must be looked up anew. `now`: milliseconds of the monotonic clock.
+    /// The counters at or below which a key is refused, given that its record says `known` and was
+    /// looked up at the news of this number, or has heard the news up to it. Nil if the record must
+    /// be looked up again. `now` is in milliseconds of the monotonic clock.
     public func floor(
         of keyID: KeyID, known: UInt32, asOf number: UInt64, now: Int64
     ) -> CounterFloor? {
@@ -82,7 +139,7 @@ public final class FloorTable: Sendable {
     }
 
     /// The counter store has lost what it knew: nothing that was accepted comes again, inside a
-    /// window or not. Whoever holds a record looks it up anew, also where a request waits with it:
+    /// window or not. Whoever holds a record looks it up again, also if a request waits with it:
     /// others have accepted counters that only the registry knows.
     public func settleAll() {
         let number = teller.withLock { teller in
@@ -134,6 +191,12 @@ public final class FloorTable: Sendable {
         return nil
     }
 
+    /// The last call of a process that ends in good order: a file of which the registry has all
+    /// goes.
+    public func close() {
+        if keyCount == 0 { file?.remove() }
+    }
+
     /// The registry has them: first the caches are told, then keys may leave.
     private func settle(_ floors: [(keyID: KeyID, counter: UInt32)]) {
         // Under the lock, so that all hear news in the order of their numbers.
@@ -162,7 +225,9 @@ public final class FloorTable: Sendable {
         shards.flatMap { $0.withLock { $0.contents } }
     }
 
-    package func highest(of keyID: KeyID) -> UInt32? {
+    /// The highest counter of a key that this process has seen accepted, on any route. Nil if the
+    /// registry has it, or the process has seen none.
+    public func highest(of keyID: KeyID) -> UInt32? {
         shard(keyID).withLock { $0.highest(of: keyID) }
     }
 

@@ -2,97 +2,99 @@ import AppAttest
 import GatewayTokens
 import HTTP
 import Policy
-import YAML
 
-/// What must hold between parts of the configuration that are each in order.
+/// Checks conditions between parts of the configuration that are each in order.
 struct CrossChecks {
     let settings: Settings
-    let listeners: [PlacedListener]
-    let admin: PlacedAdmin?
-    let upstreams: [PlacedUpstream]
-    let routes: [PlacedRoute]
     let context: ReadingContext
 
-    func run(hasApps: Bool, routeField: Field?, registryField: Field?) {
+    private var routes: [(path: String, route: Route)] {
+        settings.routes.enumerated().map { ("routes[\($0)]", $1) }
+    }
+
+    func run() {
         checkBinds()
         checkRouteNames()
-        checkRolloutNames()
-        RouteChecks(routes: routes, upstreams: settings.upstreams, context: context).run()
-        checkEndpoints()
+        let routeChecks = RouteChecks(
+            routes: settings.routes, upstreams: settings.upstreams, context: context)
+        routeChecks.run()
+        checkEndpoints(routeChecks.matchable)
         checkTokens()
         checkIdentity()
         checkDeviceCheck()
-        checkApps(hasApps: hasApps)
-        if let registryField { checkShared(registryField) }
-        warn(routeField)
+        checkApps()
+        checkShared()
+        warn()
     }
 
-    /// What cannot be kept beside a registry that is not a file.
-    private func checkShared(_ field: Field) {
+    /// Reports what cannot be kept beside a registry that is not a file.
+    private func checkShared() {
         guard case .postgres = settings.registry else { return }
         if settings.signals.user != nil, settings.secrets.pseudonymKeyFile == nil {
-            field.error(
-                "with PostgreSQL and signals.user secrets.pseudonym_key_file is needed: users are "
-                    + "kept by names made with it, which must outlast the challenge keys")
+            context.error(
+                "with PostgreSQL and signals.user, secrets.pseudonym_key_file is needed: it "
+                    + "makes the names that users are kept by, and these must outlast the "
+                    + "challenge keys", at: "registry")
         }
         if settings.secrets.challengeKeyFile == nil {
-            field.error(
-                "with PostgreSQL secrets.challenge_key_file is needed: every gateway opens what "
-                    + "another one sealed")
+            context.error(
+                "with PostgreSQL, secrets.challenge_key_file is needed: every gateway opens what "
+                    + "another one sealed", at: "registry")
         }
         if case .embedded = settings.counters {
-            field.warning(
+            context.warning(
                 "counters are embedded, which is for one gateway only: each start asks every app "
-                    + "to sign once more")
+                    + "to sign once more", at: "registry")
         }
     }
 
     private func checkBinds() {
-        var taken: [(bind: Endpoint, place: String)] = []
-        var binds = listeners.map { (bind: $0.settings.bind, mark: $0.bindMark) }
-        if let admin { binds.append((admin.settings.bind, admin.bindMark)) }
-        for (bind, mark) in binds {
+        var binds = settings.listeners.enumerated().map { ("listeners[\($0)].bind", $1.bind) }
+        if let admin = settings.admin { binds.append(("admin.bind", admin.bind)) }
+        if let probes = settings.admin?.probes {
+            binds.append(("admin.probes.bind", probes.bind))
+        }
+        var taken: [Endpoint: String] = [:]
+        for (path, bind) in binds where !context.isFaulty(path) {
             // Port 0 is another port each time.
             if case .tcp(_, port: 0) = bind { continue }
-            if let other = taken.first(where: { $0.bind == bind }) {
-                context.error("\(bind) is bound at \(other.place) already", at: mark)
+            if let other = taken[bind] {
+                context.error("\(bind) is bound at \(other) already", at: context.mark(path))
             } else {
-                taken.append((bind, "\(mark.line):\(mark.column)"))
+                taken[bind] = context.place(path)
             }
         }
     }
 
     private func checkRouteNames() {
-        for (index, route) in routes.enumerated() where !route.route.name.isEmpty {
-            let name = route.route.name
-            if let other = routes[..<index].first(where: { $0.route.name == name }) {
+        var taken: [String: String] = [:]
+        for (path, route) in routes where !route.name.isEmpty {
+            if let other = taken[route.name] {
                 context.error(
-                    "\(route.path).name: \(quoted(name)) is the name of the route at "
-                        + "\(place(other.nameMark)) already", at: route.nameMark)
+                    "\(quoted(route.name)) is the name of the route at \(other) already",
+                    at: "\(path).name")
+            } else {
+                taken[route.name] = context.place("\(path).name")
+            }
+            // Operators name both alike.
+            if route.name == EndpointSettings.attestRolloutName, route.rollout != nil {
+                context.error(
+                    "\(quoted(route.name)) is how `sallyport rollout` names who may attest",
+                    at: "\(path).name")
             }
         }
     }
 
-    /// Operators name both alike.
-    private func checkRolloutNames() {
-        let name = EndpointSettings.attestRolloutName
-        for route in routes where route.route.name == name && route.route.rollout != nil {
-            context.error(
-                "\(route.path).name: \(quoted(name)) is how `sallyport rollout` names who may "
-                    + "attest", at: route.nameMark)
-        }
-    }
-
-    private func checkEndpoints() {
+    private func checkEndpoints(_ matchable: [Int]) {
         let paths = settings.ownEndpoints.map { settings.endpoints.base + $0 }
-        for route in routes where route.isMatchable {
-            guard case .exact(let path) = route.route.path else { continue }
+        for index in matchable {
+            guard case .exact(let path) = settings.routes[index].path else { continue }
             let trimmed =
                 path.utf8.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
             if paths.contains(trimmed) {
                 context.error(
-                    "\(route.path).path: never matches: the gateway answers \(trimmed) itself "
-                        + "(endpoints.base moves its paths)", at: route.pathMark)
+                    "never matches: the gateway answers \(trimmed) itself (endpoints.base moves "
+                        + "its paths)", at: "routes[\(index)].path")
             }
         }
     }
@@ -100,81 +102,82 @@ struct CrossChecks {
     /// All routes that take tokens are named in each.
     private func checkTokens() {
         let accepting = routes.filter { $0.route.attest.accept.contains(.token) }
-        guard accepting.count > SessionTokenSealer.audienceCountMax,
-            let first = accepting.dropFirst(SessionTokenSealer.audienceCountMax).first
-        else { return }
-        context.error(
-            "\(first.path).attest.accept: more than \(SessionTokenSealer.audienceCountMax) routes "
-                + "take session tokens, and each token would name them all", at: first.modeMark)
+        let countMax = SessionTokenSealer.audienceCountMax
+        guard let first = accepting.dropFirst(countMax).first else { return }
+        error(
+            "more than \(countMax) routes take session tokens, and each token would name them all",
+            in: first.path, "accept")
     }
 
     private func checkIdentity() {
         // A list of keys whose entries are all faulty has been reported.
         guard settings.identity.keys.isEmpty, context.errors.isEmpty else { return }
-        for upstream in upstreams where upstream.settings.identity != nil {
+        for upstream in settings.upstreams where upstream.identity != nil {
+            let path = "upstreams.\(upstream.name)"
             context.error(
-                "upstreams.\(upstream.settings.name).identity: needs identity: { keys: [...] }, by "
-                    + "which it is signed", at: upstream.mark)
+                "\(path).identity: needs identity: { keys: [...] }, by which it is signed",
+                at: context.mark(path))
         }
     }
 
     private func checkDeviceCheck() {
-        for route in routes { checkTeam(of: route) }
+        for (path, route) in routes { checkTeam(of: route, path) }
         // A section that is faulty has been reported.
         guard settings.deviceCheck == nil, context.errors.isEmpty,
-            let route = routes.first(where: { $0.route.attest.accept.contains(.deviceCheck) })
+            let first = routes.first(where: { $0.route.attest.accept.contains(.deviceCheck) })
         else { return }
-        context.error(
-            "\(route.path).attest.accept: device_check needs the sections apple and device_check: "
-                + "nobody could be asked", at: route.modeMark)
+        error(
+            "device_check needs the sections apple and device_check, without which Apple cannot "
+                + "be asked", in: first.path, "accept")
     }
 
-    /// A token of DeviceCheck names a team, not an app.
-    private func checkTeam(of route: PlacedRoute) {
-        guard route.route.attest.accept.contains(.deviceCheck),
-            let only = route.route.restrictions.apps.only, let deviceCheck = settings.deviceCheck,
+    /// A DeviceCheck token names a team, not an app.
+    private func checkTeam(of route: Route, _ path: String) {
+        guard route.attest.accept.contains(.deviceCheck),
+            let only = route.attest.apps.only, let deviceCheck = settings.deviceCheck,
             !settings.takesDevices(of: deviceCheck.teamID, for: only)
         else { return }
-        context.error(
-            "\(route.path).attest.apps: with accept: device_check must name every app of team "
-                + "\(deviceCheck.teamID) (or any): such a token does not say which of them made it",
-            at: route.modeMark)
+        error(
+            "with accept: device_check must name every app of team \(deviceCheck.teamID) (or "
+                + "any): such a token does not say which of them made it", in: path, "apps")
     }
 
-    private func checkApps(hasApps: Bool) {
+    private func checkApps() {
         guard settings.apps.isEmpty,
-            let route = routes.first(where: { $0.route.attest.mode != .off })
+            let first = routes.first(where: { $0.route.attest.mode != .off })
         else { return }
         // An `apps` whose entries are all faulty has been reported.
-        if hasApps, !context.errors.isEmpty { return }
-        context.error(
-            "\(route.path).attest.mode: \(route.route.attest.mode) needs an entry in apps: no key "
-                + "could be enrolled", at: route.modeMark)
+        if context.has("apps"), !context.errors.isEmpty { return }
+        error(
+            "\(first.route.attest.mode) needs an entry in apps: no key could be enrolled",
+            in: first.path, "mode")
     }
 
-    private func warn(_ routeField: Field?) {
-        if let routeField, !routes.isEmpty, routes.allSatisfy({ $0.route.attest.mode == .off }) {
-            routeField.warning("every route has attest mode off: nothing is protected")
+    private func warn() {
+        if !routes.isEmpty, routes.allSatisfy({ $0.route.attest.mode == .off }) {
+            context.warning("every route has attest mode off: nothing is protected", at: "routes")
         }
         let attesting = settings.endpoints.attestRollout.percent
-        for route in routes where route.route.attest.refuses(moreThan: attesting) {
+        for (path, route) in routes where route.attest.refuses(moreThan: attesting) {
             context.warning(
-                "\(route.path).attest.mode: enforce refuses more than endpoints.attest_rollout "
-                    + "lets attest: the others have nothing to prove themselves by",
-                at: route.modeMark)
+                "enforce refuses more than endpoints.attest_rollout lets attest: the others could "
+                    + "prove nothing", at: "\(path).attest.mode")
         }
-        let used = Set(routes.compactMap(\.route.upstream))
-        for (index, upstream) in upstreams.enumerated() where !used.contains(index) {
-            context.warning(
-                "upstreams.\(upstream.settings.name): no route uses it", at: upstream.mark)
+        let used = Set(settings.routes.compactMap(\.upstream))
+        for (index, upstream) in settings.upstreams.enumerated() where !used.contains(index) {
+            context.warning("no route uses it", at: "upstreams.\(upstream.name)")
         }
     }
 
-    private func place(_ mark: YAMLMark) -> String { "\(mark.line):\(mark.column)" }
+    /// Reports what is wrong with a key of `attest`, at the mode of the route.
+    private func error(_ message: String, in route: String, _ key: String) {
+        context.error(
+            "\(route).attest.\(key): \(message)", at: context.mark("\(route).attest.mode"))
+    }
 }
 
-extension AttestPolicy {
-    /// Whether a larger share than this is refused where it proves nothing.
+extension RoutePolicy {
+    /// Whether a larger share than this is refused if it proves nothing.
     fileprivate func refuses(moreThan percent: Int) -> Bool {
         mode == .enforce && onMissing == .deny && rolloutPercent > percent
     }
@@ -187,7 +190,7 @@ extension Settings {
         return !team.isEmpty && team.isSubset(of: ids)
     }
 
-    /// What the gateway answers itself, below ``EndpointSettings/base``.
+    /// The paths of the gateway's own endpoints, below ``EndpointSettings/base``.
     public var ownEndpoints: [String] {
         var names = ["attest/challenge", "attest/verify", "assert/challenge"]
         if routes.contains(where: { $0.attest.accept.contains(.token) }) {

@@ -1,21 +1,26 @@
 import HTTP
 import Policy
-import YAML
 
-/// What must hold between routes: each can match, and none leads around another.
+/// Checks conditions between routes: each can match, and none leads around another.
 struct RouteChecks {
-    private let matchable: [PlacedRoute]
+    /// The routes of which it is known what they match and what they demand.
+    let matchable: [Int]
+    private let routes: [Route]
     private let upstreams: [UpstreamSettings]
     private let context: ReadingContext
 
-    init(routes: [PlacedRoute], upstreams: [UpstreamSettings], context: ReadingContext) {
-        matchable = routes.filter(\.isMatchable)
+    init(routes: [Route], upstreams: [UpstreamSettings], context: ReadingContext) {
+        matchable = routes.indices.filter { index in
+            ["path", "methods", "hosts", "headers", "attest.mode"].allSatisfy {
+                !context.isFaulty("routes[\(index)].\($0)")
+            }
+        }
+        self.routes = matchable.map { routes[$0] }
         self.upstreams = upstreams
         self.context = context
     }
 
     func run() {
-        let routes = matchable.map(\.route)
         let table = RouteTable(routes)
         let problems =
             table.problems
@@ -28,15 +33,18 @@ struct RouteChecks {
         for gap in gaps { warn(gap) }
     }
 
+    /// The path of one of ``routes`` in the configuration.
+    private func path(_ index: Int) -> String { "routes[\(matchable[index])]" }
+
     /// Only a warning: no RFC has servers read paths so, though many do.
     private func warn(_ gap: RouteSpellings.Gap) {
-        let route = matchable[gap.route]
-        let name = route.route.upstream.map { upstreams[$0].name } ?? ""
+        let name = routes[gap.route].upstream.map { upstreams[$0].name } ?? ""
         context.warning(
-            "\(route.path).path: guards one spelling: the route at \(place(gap.weaker)) demands "
+            "guards one spelling: the route at \(place(gap.weaker)) demands "
                 + "less and takes \(gap.paths.map(quoted).joined(separator: ", ")), which many "
                 + "servers read alike: leave nothing weaker around it, or say in "
-                + "upstreams.\(name).paths how that upstream reads them", at: route.pathMark)
+                + "upstreams.\(name).paths how that upstream reads them",
+            at: "\(path(gap.route)).path")
     }
 
     /// One server reads paths in one way.
@@ -45,38 +53,35 @@ struct RouteChecks {
         for (index, group) in groups.enumerated() {
             guard let first = groups.firstIndex(of: group), first != index,
                 upstreams[first].paths.equivalence != upstreams[index].paths.equivalence,
-                let route = matchable.first(where: { $0.route.upstream == index })
+                let route = routes.firstIndex(where: { $0.upstream == index })
             else { continue }
             context.error(
-                "\(route.path).upstream: \(quoted(upstreams[index].name)) shares a server with "
+                "\(path(route)).upstream: \(quoted(upstreams[index].name)) shares a server with "
                     + "\(quoted(upstreams[first].name)), and their paths say that it reads "
-                    + "differently", at: route.mark)
+                    + "differently", at: context.mark(path(route)))
         }
     }
 
     private func report(_ problem: RouteProblem) {
-        let route = matchable[problem.routeIndex]
-        if case .weaker(let strict, let path) = problem.kind {
-            let below = route.route.settingsBelow(matchable[strict].route)
-            let settings = below == ["mode"] ? "" : " in \(below.joined(separator: ", "))"
-            context.error(
-                "\(route.path).attest.mode: weaker than that of the route at "
-                    + "\(place(strict))\(settings): with another Host, header or path the same "
-                    + "request for \(quoted(path)) of the upstream comes through here "
-                    + "(allow_weaker: true permits it)", at: route.modeMark)
-            return
+        let path = path(problem.routeIndex)
+        guard case .weaker(let strict, let upstreamPath) = problem.kind else {
+            return context.error(message(problem), at: "\(path).path")
         }
-        context.error("\(route.path).path: \(message(problem))", at: route.pathMark)
+        let below = routes[problem.routeIndex].settingsBelow(routes[strict])
+        let settings = below == ["mode"] ? "" : " in \(below.joined(separator: ", "))"
+        context.error(
+            "weaker than that of the route at \(place(strict))\(settings): with another Host, "
+                + "header or path the same request for \(quoted(upstreamPath)) of the upstream "
+                + "comes through here (allow_weaker: true permits it)", at: "\(path).attest.mode")
     }
 
     private func message(_ problem: RouteProblem) -> String {
         switch problem.kind {
         case .neverMatches(let earlier):
-            let isPlain = [matchable[problem.routeIndex], matchable[earlier]].allSatisfy {
-                $0.route.hosts.isEmpty && $0.route.headers.isEmpty
+            let isPlain = [routes[problem.routeIndex], routes[earlier]].allSatisfy {
+                $0.hosts.isEmpty && $0.headers.isEmpty
             }
-            let isSpelled =
-                matchable[problem.routeIndex].route.path == matchable[earlier].route.path
+            let isSpelled = routes[problem.routeIndex].path == routes[earlier].path
             return "never matches in full: the route at \(place(earlier)) has the same path"
                 + (isSpelled ? "" : " for an upstream that reads it by its paths")
                 + (isPlain ? "" : ", hosts and headers") + " and takes one of its methods"
@@ -96,10 +101,7 @@ struct RouteChecks {
         }
     }
 
-    private func place(_ index: Int) -> String {
-        let mark = matchable[index].mark
-        return "\(mark.line):\(mark.column)"
-    }
+    private func place(_ index: Int) -> String { context.place(path(index)) }
 
     /// A number for each upstream, the same for those that share a server.
     private var upstreamGroups: [Int] {

@@ -1,79 +1,82 @@
 /// One setting of a section: its key, where its value is kept, what the value may be, and what it
 /// is for. The reader, the printer, the schema and the reference page are made from it.
 struct Setting<Root> {
-    fileprivate let key: String
-    private let shape: () -> Shape
+    let key: String
+    private let shape: (Root) -> Shape
     private let isRequired: Bool
     private let about: String
     private let standard: String?
     fileprivate let read: (inout Section, inout Root) -> Void
-    fileprivate let write: (Root, inout YAMLText) -> Void
+    private let yaml: (Root) -> YAMLValue
 
+    /// A value that stays as it is if the key is missing, and is printed if `isPrinted`. `check`
+    /// looks at what was read.
     init<Value>(
-        _ key: String, _ path: WritableKeyPath<Root, Value>, _ kind: Kind<Value>, _ about: String
-    ) {
-        self.init(key, kind.shape, about) { section, root in
-            section.set(key, &root[keyPath: path], kind.read)
-        } write: { root, yaml in
-            kind.write(key, root[keyPath: path], &yaml)
-        }
-    }
-
-    /// A setting that may be absent, and then is not printed.
-    init<Value>(
-        _ key: String, optional path: WritableKeyPath<Root, Value?>, _ kind: Kind<Value>,
-        _ about: String
-    ) {
-        self.init(key, kind.shape, about) { section, root in
-            section.set(key, &root[keyPath: path]) { kind.read($0).map { .some($0) } }
-        } write: { root, yaml in
-            if let value = root[keyPath: path] { kind.write(key, value, &yaml) }
-        }
-    }
-
-    /// A section within, whose values are kept beside those of this one.
-    init(_ key: String, group form: Form<Root>, _ about: String) {
-        self.init(key, form.shape, about) { section, root in
-            _ = section.field(key)?.section { form.read(&$0, into: &root) }
-        } write: { root, yaml in
-            yaml.mapping(key) { form.write(root, to: &$0) }
-        }
-    }
-
-    /// A setting that is read by hand, because it depends on others, and printed if it is there.
-    init(
-        _ key: String, shown path: KeyPath<Root, String?>,
-        _ shape: @escaping @autoclosure () -> Shape, required: Bool = false, _ about: String
-    ) {
-        self.init(key, shape(), required: required, about) { root, yaml in
-            if let text = root[keyPath: path] { yaml.entry(key, text: text) }
-        }
-    }
-
-    init(
-        _ key: String, shown path: KeyPath<Root, String>,
-        _ shape: @escaping @autoclosure () -> Shape, required: Bool = false, _ about: String
-    ) {
-        self.init(key, shape(), required: required, about) { root, yaml in
-            yaml.entry(key, text: root[keyPath: path])
-        }
-    }
-
-    /// The same with a printing of its own.
-    init(
-        _ key: String, _ shape: @escaping @autoclosure () -> Shape, required: Bool = false,
-        standard: String? = nil, _ about: String, write: @escaping (Root, inout YAMLText) -> Void
+        _ key: String, _ path: WritableKeyPath<Root, Value>, _ kind: Kind<Value>,
+        required: Bool = false, standard: String? = nil,
+        printed isPrinted: @escaping (Root) -> Bool = { _ in true }, _ about: String,
+        check: @escaping (Field, inout Root) -> Void = { _, _ in }
     ) {
         self.init(
-            key, shape(), required: required, standard: standard, about, read: { _, _ in },
-            write: write)
+            key, path, of: { root in kind.printed { _ in isPrinted(root) } }, required: required,
+            standard: standard, about, check: check)
     }
 
+    /// A value of a kind that depends on what was read before it.
+    init<Value>(
+        _ key: String, _ path: WritableKeyPath<Root, Value>,
+        of kind: @escaping (Root) -> Kind<Value>,
+        required: Bool = false, standard: String? = nil, _ about: String,
+        check: @escaping (Field, inout Root) -> Void = { _, _ in }
+    ) {
+        self.init(
+            key, shape: { kind($0).shape }, required: required, standard: standard, about,
+            read: { section, root in
+                guard let (field, value) = section.value(key, required, kind(root).read) else {
+                    return
+                }
+                root[keyPath: path] = value
+                check(field, &root)
+            }, yaml: { kind($0).yaml($0[keyPath: path]) })
+    }
+
+    /// A value that may be missing, and then is not printed.
+    init<Value>(
+        _ key: String, optional path: WritableKeyPath<Root, Value?>, _ kind: Kind<Value>,
+        _ about: String, check: @escaping (Field, inout Root) -> Void = { _, _ in }
+    ) {
+        self.init(key, path, of: { _ in kind.optional }, about, check: check)
+    }
+
+    /// A value that may be missing, of a kind that depends on what was read before it.
+    init<Value>(
+        _ key: String, optional path: WritableKeyPath<Root, Value?>,
+        of kind: @escaping (Root) -> Kind<Value>, _ about: String,
+        check: @escaping (Field, inout Root) -> Void = { _, _ in }
+    ) {
+        self.init(key, path, of: { kind($0).optional }, about, check: check)
+    }
+
+    /// A section within, whose values are kept beside those of this one, printed if `isPrinted`.
     init(
-        _ key: String, _ shape: @escaping @autoclosure () -> Shape, required: Bool = false,
+        _ key: String, group form: Form<Root>, meant meantKey: String? = nil,
+        required: Bool = false, _ about: String,
+        printed isPrinted: @escaping (Root) -> Bool = { _ in true },
+        check: @escaping (inout Section, inout Root) -> Void = { _, _ in }
+    ) {
+        self.init(
+            key, shape: { _ in form.shape }, required: required, about,
+            read: { section, root in
+                let kind = Kind.section(
+                    form, meant: meantKey, keepsFaulty: true, from: root, check: check)
+                if let (_, read) = section.value(key, required, kind.read) { root = read }
+            }, yaml: { isPrinted($0) ? form.yaml($0) : .absent })
+    }
+
+    fileprivate init(
+        _ key: String, shape: @escaping (Root) -> Shape, required: Bool,
         standard: String? = nil, _ about: String,
-        read: @escaping (inout Section, inout Root) -> Void,
-        write: @escaping (Root, inout YAMLText) -> Void
+        read: @escaping (inout Section, inout Root) -> Void, yaml: @escaping (Root) -> YAMLValue
     ) {
         self.key = key
         self.shape = shape
@@ -81,18 +84,26 @@ struct Setting<Root> {
         self.standard = standard
         self.about = about
         self.read = read
-        self.write = write
+        self.yaml = yaml
     }
+
+    /// This setting, described at another path of the page.
+    func like(_ path: String) -> Setting {
+        Setting(
+            key, shape: { .like("\(path).\(key)", shape($0)) }, required: isRequired,
+            standard: standard, about, read: read, yaml: yaml)
+    }
+
+    fileprivate func pair(_ root: Root) -> YAMLPair { YAMLPair(key, yaml(root)) }
 
     /// The default is what is printed of `start`.
     fileprivate func entry(_ start: Root) -> Entry {
-        var yaml = YAMLText()
-        write(start, &yaml)
-        let lines = yaml.text.split(separator: "\n")
-        let printed = lines.count == 1 ? String(lines[0].dropFirst(key.count + 2)) : "\"\""
+        let printed = yaml(start)
+        let standard = standard ?? printed.line ?? ""
         return Entry(
-            key, shape(), required: isRequired,
-            standard: standard ?? (printed == "\"\"" ? nil : printed), about)
+            key, shape(start), required: isRequired,
+            standard: ["", "\"\""].contains(standard) ? nil : standard,
+            printed: !printed.isAbsent, about)
     }
 }
 
@@ -101,19 +112,23 @@ struct Form<Root> {
     /// The section where nothing is said.
     let start: Root
     fileprivate let settings: [Setting<Root>]
+    /// Keys that others depend on: they are read before those that are printed before them.
+    private let first: [String]
 
-    init(_ start: Root, @FormBuilder<Root> _ settings: () -> [Setting<Root>]) {
+    init(_ start: Root, first: [String] = [], @FormBuilder<Root> _ settings: () -> [Setting<Root>])
+    {
         self.start = start
+        self.first = first
         self.settings = settings()
     }
 
     func read(_ section: inout Section, into root: inout Root) {
-        for setting in settings { setting.read(&section, &root) }
+        section.expect(keys)
+        for setting in settings where first.contains(setting.key) { setting.read(&section, &root) }
+        for setting in settings where !first.contains(setting.key) { setting.read(&section, &root) }
     }
 
-    func write(_ root: Root, to yaml: inout YAMLText) {
-        for setting in settings { setting.write(root, &yaml) }
-    }
+    func yaml(_ root: Root) -> YAMLValue { .mapping(settings.map { $0.pair(root) }) }
 
     var keys: [String] { settings.map(\.key) }
     var entries: [Entry] { settings.map { $0.entry(start) } }
@@ -125,6 +140,7 @@ struct Form<Root> {
 enum FormBuilder<Root> {
     static func buildExpression(_ setting: Setting<Root>) -> [Setting<Root>] { [setting] }
     /// More settings of the same section.
+    static func buildExpression(_ settings: [Setting<Root>]) -> [Setting<Root>] { settings }
     static func buildExpression(_ form: Form<Root>) -> [Setting<Root>] { form.settings }
     static func buildBlock(_ settings: [Setting<Root>]...) -> [Setting<Root>] {
         settings.flatMap(\.self)

@@ -1,18 +1,18 @@
 /// How the value of a setting is read, printed and described: its type with its bounds.
 struct Kind<Value> {
     private let makeShape: () -> Shape
-    /// Nil, with a report, for what is no such value.
+    /// Reads a value. Nil, with a report, if the field holds no such value.
     let read: (Field) -> Value?
-    /// Writes the key and the value.
-    let write: (String, Value, inout YAMLText) -> Void
+    /// The value as it is printed.
+    let yaml: (Value) -> YAMLValue
 
     init(
         _ shape: @escaping @autoclosure () -> Shape, read: @escaping (Field) -> Value?,
-        write: @escaping (String, Value, inout YAMLText) -> Void
+        yaml: @escaping (Value) -> YAMLValue
     ) {
         makeShape = shape
         self.read = read
-        self.write = write
+        self.yaml = yaml
     }
 
     /// A value that is printed as `text` without quotes.
@@ -20,141 +20,170 @@ struct Kind<Value> {
         _ shape: @escaping @autoclosure () -> Shape, plain text: @escaping (Value) -> String,
         read: @escaping (Field) -> Value?
     ) {
-        self.init(shape(), read: read) { $2.entry($0, text($1)) }
+        self.init(shape(), read: read) { .scalar(text($0)) }
+    }
+
+    /// A value that is made from a text, and printed as `text`.
+    init(
+        _ shape: @escaping @autoclosure () -> Shape, text: @escaping (Value) -> String,
+        parse: @escaping (String) throws(Fault) -> Value
+    ) {
+        self.init(shape(), read: { $0.parse(parse) }) { .text(text($0)) }
     }
 
     /// Made when somebody asks: readers do not.
     var shape: Shape { makeShape() }
 
-    /// A section whose keys are declared; `check` reports what does not fit together in it.
+    /// A section whose keys are declared; `check` reports what does not fit together in it. One in
+    /// which a required key is missing is no value, unless faulty ones are kept.
     static func section(
-        _ form: Form<Value>, check: @escaping (Field, Value) -> Void = { _, _ in }
+        _ form: Form<Value>, meant key: String? = nil, keepsFaulty: Bool = false,
+        from start: Value? = nil,
+        check: @escaping (inout Section, inout Value) -> Void = { _, _ in }
     ) -> Kind {
         Kind(form.shape) { field in
-            field.section { section in
-                var value = form.start
+            let start = start ?? form.start
+            let read = field.section(meant: key) { section -> Value? in
+                var value = start
                 form.read(&section, into: &value)
-                check(field, value)
+                check(&section, &value)
+                return section.isGood || keepsFaulty ? value : nil
+            }
+            if read == nil { field.context.noteFault(of: field.path) }
+            return read ?? (keepsFaulty ? start : nil)
+        } yaml: {
+            form.yaml($0)
+        }
+    }
+
+    /// A section with one key.
+    static func section(_ key: String, _ kind: Kind, _ about: String) -> Kind {
+        Kind(.section([Entry(key, kind.shape, required: true, about)])) { field in
+            let read = field.section { $0.value(key, true, kind.read)?.1 }
+            return read ?? nil
+        } yaml: { value in
+            let printed = kind.yaml(value)
+            return printed.isAbsent ? .absent : .mapping([YAMLPair(key, printed)])
+        }
+    }
+
+    /// A kind of the same values that prints them only if `condition` holds.
+    func printed(if condition: @escaping (Value) -> Bool) -> Kind {
+        Kind(shape, read: read) { condition($0) ? yaml($0) : .absent }
+    }
+
+    /// This kind, described at another path of the page.
+    func like(_ path: String) -> Kind { Kind(.like(path, shape), read: read, yaml: yaml) }
+
+    /// A kind of the same values that reads them in another way.
+    func reading(_ read: @escaping (Field) -> Value?) -> Kind {
+        Kind(shape, read: read, yaml: yaml)
+    }
+
+    /// A kind of the same values whose reader has `check` report what is wrong with one.
+    func checked(_ check: @escaping (Field, Value) -> Void) -> Kind {
+        reading { field in
+            let value = read(field)
+            if let value { check(field, value) }
+            return value
+        }
+    }
+
+    /// A kind of values that stand for these. What `into` makes nothing of has been reported; what
+    /// `from` makes nothing of is not printed.
+    func map<Other>(
+        _ into: @escaping (Value) -> Other?, from: @escaping (Other) -> Value? = { _ in nil }
+    ) -> Kind<Other> {
+        Kind<Other>(shape, read: { read($0).flatMap(into) }) { from($0).map(yaml) ?? .absent }
+    }
+
+    /// A value that may be missing, and then is not printed.
+    var optional: Kind<Value?> { map({ .some(.some($0)) }, from: { $0 }) }
+
+    /// This kind, or another one in a mapping. What this one does not print, the other does.
+    /// `hint` says what to write in place of the mapping's key alone.
+    func or(
+        _ mapping: Kind, if condition: @escaping (Field) -> Bool = \.isMapping,
+        hint: (key: String, message: String)? = nil
+    ) -> Kind {
+        Kind(.either(shape.alternatives + mapping.shape.alternatives)) { field in
+            if condition(field) { return mapping.read(field) }
+            if let hint, field.isScalar(hint.key) {
+                field.error("\(hint.key) \(hint.message)")
+                return nil
+            }
+            return read(field)
+        } yaml: { value in
+            let printed = yaml(value)
+            return printed.isAbsent ? mapping.yaml(value) : printed
+        }
+    }
+
+    /// A list of values, none twice, and at least one if `emptyMessage` says why.
+    static func list<Element: Hashable>(
+        _ element: Kind<Element>, empty emptyMessage: String? = nil
+    ) -> Kind where Value == [Element] {
+        list(element, by: \.self, empty: emptyMessage)
+    }
+
+    /// A list of values, none with an `id` that another has; `message` says of which. With faulty
+    /// ones it is no value, unless they are skipped.
+    static func list<Element, ID: Hashable>(
+        _ element: Kind<Element>, by id: @escaping (Element) -> ID,
+        empty emptyMessage: String? = nil, skipsFaulty: Bool = false,
+        twice message: @escaping (Element) -> String = { _ in "listed twice" }
+    ) -> Kind where Value == [Element] {
+        list(all: element, empty: emptyMessage, skipsFaulty: skipsFaulty) {
+            var taken: Set<ID> = []
+            return { taken.insert(id($0)).inserted ? nil : message($0) }
+        }
+    }
+
+    /// A list of values. What `start` makes tells what is wrong with one beside those before it.
+    static func list<Element>(
+        all element: Kind<Element>, empty emptyMessage: String? = nil, skipsFaulty: Bool = false,
+        from start: @escaping () -> (Element) -> String? = { { _ in nil } }
+    ) -> Kind where Value == [Element] {
+        Kind(.list(element.shape)) { field in
+            guard let fields = field.list() else { return nil }
+            let fault = start()
+            let values = fields.compactMap { field -> Element? in
+                guard let value = element.read(field) else { return nil }
+                guard let message = fault(value) else { return value }
+                field.error(message)
+                return nil
+            }
+            guard let emptyMessage, fields.isEmpty else {
+                return skipsFaulty || values.count == fields.count ? values : nil
+            }
+            field.error(emptyMessage)
+            return nil
+        } yaml: {
+            .list($0.map(element.yaml))
+        }
+    }
+
+    /// A mapping whose keys the operator chooses: names of its values.
+    static func named<Element>(
+        _ word: String, _ element: Kind<Element>, _ name: WritableKeyPath<Element, String>,
+        isFree: @escaping (String) -> Bool = { _ in true }
+    ) -> Kind where Value == [Element] {
+        Kind(.named(word, element.shape)) { field in
+            field.namedFields()?.compactMap { field in
+                if !Name.isValid(field.key) || !isFree(field.key) {
+                    field.context.error("\(quoted(field.key)) \(Name.rule)", at: field.keyMark)
+                }
+                guard var value = element.read(field) else { return nil }
+                value[keyPath: name] = field.key
                 return value
             }
-        } write: { key, value, yaml in
-            yaml.mapping(key) { form.write(value, to: &$0) }
-        }
-    }
-
-    /// The same values, printed only if `condition` holds.
-    func printed(if condition: @escaping (Value) -> Bool) -> Kind {
-        Kind(shape, read: read) { key, value, yaml in
-            if condition(value) { write(key, value, &yaml) }
-        }
-    }
-
-    /// The same values, read in another way.
-    func reading(_ read: @escaping (Field) -> Value?) -> Kind {
-        Kind(shape, read: read, write: write)
-    }
-}
-
-extension Kind where Value == Int {
-    /// A plain number.
-    static func count(_ range: ClosedRange<Int>, _ reason: String) -> Kind {
-        Kind(.number(range, reason), plain: { "\($0)" }) { $0.count(range, reason) }
-    }
-
-    static func byteCount(_ range: ClosedRange<Int>, _ reason: String) -> Kind {
-        Kind(.quantity(.size, range, reason), plain: { Quantity.describe(byteCount: $0) }) {
-            $0.byteCount(range, reason)
-        }
-    }
-
-    static func byteRate(_ range: ClosedRange<Int>, _ reason: String) -> Kind {
-        Kind(
-            .quantity(.byteRate, range, reason),
-            plain: { Quantity.describe($0, Quantity.byteRateUnits) }
-        ) { $0.byteRate(range, reason) }
-    }
-
-    static func share(_ range: ClosedRange<Int>, _ reason: String) -> Kind {
-        Kind(.quantity(.share, range, reason), plain: { "\($0)%" }) { $0.share(range, reason) }
-    }
-
-    static var percent: Kind { share(0...100, "a share of all") }
-}
-
-extension Kind where Value == Int? {
-    /// A plain number, or `off` for nil.
-    static func countOrOff(_ range: ClosedRange<Int>, _ reason: String) -> Kind {
-        Kind(
-            .either([.words(["off"]), .number(range, reason)]),
-            plain: { $0.map { "\($0)" } ?? "off" }
-        ) { $0.countOrOff(range, reason) }
-    }
-}
-
-extension Kind where Value == Duration {
-    static func duration(_ low: Duration, _ high: Duration, _ reason: String) -> Kind {
-        let range = Quantity.milliseconds(low)...Quantity.milliseconds(high)
-        return Kind(.quantity(.duration, range, reason), plain: { Quantity.describe($0) }) {
-            $0.duration(low, high, reason)
-        }
-    }
-
-    /// A duration, or `off` for zero.
-    static func durationOrOff(_ low: Duration, _ high: Duration, _ reason: String) -> Kind {
-        let bounded = duration(low, high, reason)
-        return Kind(
-            .either([.words(["off"]), bounded.shape]),
-            plain: { $0 == .zero ? "off" : Quantity.describe($0) }
-        ) { field in
-            if let text = field.text(), text.value == "off" { return .zero }
-            return bounded.read(field)
+        } yaml: { values in
+            .mapping(values.map { YAMLPair($0[keyPath: name], element.yaml($0)) })
         }
     }
 }
 
-extension Kind where Value == String {
-    /// A text that `read` takes.
-    static func text(
-        _ shape: @escaping @autoclosure () -> Shape, _ read: @escaping (Field) -> String?
-    ) -> Kind {
-        Kind(shape(), read: read) { $2.entry($0, text: $1) }
-    }
-
-    static var path: Kind { text(.path) { $0.filePath() } }
-    static var name: Kind { text(Name.shape) { $0.name() } }
-}
-
-extension Kind where Value == [String] {
-    /// A list of texts, none twice.
-    static func texts(_ element: Kind<String>) -> Kind {
-        Kind(.list(element.shape), read: { $0.list(element.read) }) { $2.entry($0, list: $1) }
-    }
-}
-
-extension Kind where Value == Bool {
-    static var onOff: Kind { words([("on", true), ("off", false)]) }
-    static var trueFalse: Kind { words([("true", true), ("false", false)]) }
-}
-
-extension Kind where Value: Equatable {
-    /// One of a closed set of words.
-    static func words(_ words: [(name: String, value: Value)]) -> Kind {
-        Kind(
-            .words(words.map(\.name)),
-            plain: { value in words.first { $0.value == value }?.name ?? "" }
-        ) { $0.choice(words) }
-    }
-}
-
-extension Kind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
-    /// One of a closed set of words, which the type names.
-    static var word: Kind {
-        Kind(.words(Value.allCases.map(\.rawValue)), plain: \.rawValue) { $0.choice(Value.self) }
-    }
-}
-
-extension Int {
-    static let kibibyte = 1024
-    static let mebibyte = 1024 * 1024
-    static let gibibyte = 1024 * 1024 * 1024
+extension Kind where Value: Collection {
+    /// A kind of the same values that does not print an empty one.
+    var unlessEmpty: Kind { printed { !$0.isEmpty } }
 }

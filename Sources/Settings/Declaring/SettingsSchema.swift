@@ -26,7 +26,8 @@ public enum SettingsSchema {
     }
 
     private static func property(_ entry: Entry) -> [(String, SchemaValue)] {
-        let summary = entry.shape.sections.isEmpty ? " (\(entry.shape.summary))" : ""
+        let hasKeys = !entry.shape.sections.isEmpty
+        let summary = hasKeys ? "" : entry.shape.summary.map { " (\($0))" } ?? ""
         var members = [("description", SchemaValue.text(entry.about + summary))]
         if !entry.isRequired, let standard = entry.standard, !standard.hasPrefix("[") {
             members.append(("default", literal(standard)))
@@ -57,6 +58,7 @@ public enum SettingsSchema {
         case .section(let entries): return object(entries)
         case .named(_, let value):
             return [("type", .text("object")), ("additionalProperties", .object(schema(value)))]
+        case .like(_, let shape): return schema(shape)
         case .either(let shapes):
             return [("anyOf", .list(shapes.map { .object(schema($0)) }))]
         }
@@ -114,7 +116,7 @@ private indirect enum SchemaValue {
         return body.isEmpty ? open + close : "\(open)\(body)\n\(indent)\(close)"
     }
 
-    /// What is declared has no control characters.
+    /// Quotes a text. Texts of declarations have no control characters.
     private static func quoted(_ text: String) -> String {
         "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }

@@ -1,4 +1,4 @@
-/// What the value of a setting may be, for the schema and the reference page.
+/// The values that a setting may have, for the schema and the reference page.
 indirect enum Shape: Sendable {
     /// A whole number and the reason for its bounds.
     case number(ClosedRange<Int>, String)
@@ -12,11 +12,16 @@ indirect enum Shape: Sendable {
     /// A mapping whose keys the operator chooses; the word stands for the key in the page.
     case named(String, Shape)
     case either([Shape])
+    /// The values of the key at that path of the page: a section that is described once.
+    case like(String, Shape)
 
     // Computed: the leak checker cannot follow the tagged pointer that a global would hold.
     static var path: Shape { .text("path") }
     static var header: Shape { .text("header name") }
     static var server: Shape { .text("host:port, [v6]:port or unix:/path") }
+
+    /// The shapes of which it is any.
+    var alternatives: [Shape] { if case .either(let shapes) = self { shapes } else { [self] } }
 
     /// The keys of a mapping, a list of mappings or a mapping of mappings, and how a path of the
     /// page continues to them.
@@ -26,7 +31,7 @@ indirect enum Shape: Sendable {
         case .list(let element): element.sections.map { ("[]\($0.infix)", $0.entries) }
         case .named(let name, let value): value.sections.map { (".\(name)\($0.infix)", $0.entries) }
         case .either(let shapes): shapes.flatMap(\.sections)
-        case .number, .quantity, .words, .text: []
+        case .number, .quantity, .words, .text, .like: []
         }
     }
 }
@@ -36,19 +41,29 @@ struct Entry: Sendable {
     let key: String
     let shape: Shape
     let isRequired: Bool
-    /// The default as a configuration would write it; nil where the key has none.
+    /// The default as a configuration would write it; nil if the key has none.
     let standard: String?
-    /// One or two sentences for operators.
+    /// Whether a configuration without the key is printed with it.
+    let isPrinted: Bool
+    /// Some sentences for operators.
     let about: String
 
     init(
         _ key: String, _ shape: Shape, required: Bool = false, standard: String? = nil,
-        _ about: String
+        printed: Bool = false, _ about: String
     ) {
         self.key = key
         self.shape = shape
         isRequired = required
         self.standard = standard
+        isPrinted = printed
         self.about = about
+    }
+
+    /// This key, described at another path of the page.
+    func like(_ path: String) -> Entry {
+        Entry(
+            key, .like(path, shape), required: isRequired, standard: standard, printed: isPrinted,
+            about)
     }
 }

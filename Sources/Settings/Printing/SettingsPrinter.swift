@@ -6,17 +6,17 @@ public enum SettingsPrinter {
     public static let passwordMask = "***"
 
     public static func text(of settings: Settings) -> String {
-        var yaml = YAMLText()
+        var masked: [String] = []
         if case .redis(let redis) = settings.counters, redis.hasPrintedPassword {
-            yaml.comment("The password of Redis is shown as \(passwordMask).")
+            masked.append("Redis")
         }
         if case .postgres(let postgres) = settings.registry, postgres.password != nil {
-            yaml.comment("The password of PostgreSQL is shown as \(passwordMask).")
+            masked.append("PostgreSQL")
         }
-        if settings.apple?.hasPrintedPassword == true {
-            yaml.comment("The password of Apple's proxy is shown as \(passwordMask).")
-        }
-        SettingsReader(processorCount: 1).form.write(settings, to: &yaml)
-        return yaml.text
+        if settings.apple?.hasPrintedPassword == true { masked.append("Apple's proxy") }
+        let lines =
+            masked.map { "# The password of \($0) is shown as \(passwordMask)." }
+            + SettingsReader(processorCount: 1).form.yaml(settings).lines
+        return lines.map { "\($0)\n" }.joined()
     }
 }

@@ -3,7 +3,7 @@ import Bytes
 extension AddressBlock: CustomStringConvertible {
     public var description: String { "\(IPAddress.text(address))/\(prefixBitCount)" }
 
-    /// The same block with the bits behind the prefix cleared.
+    /// The block with the bits after the prefix cleared.
     var masked: AddressBlock {
         var masked = self
         for index in masked.address.indices {
@@ -14,27 +14,26 @@ extension AddressBlock: CustomStringConvertible {
     }
 }
 
-extension Field {
-    /// `text` as a CIDR block, or one address.
-    func addressBlock(_ text: SettingText) -> AddressBlock? {
-        let parts = text.value.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count <= 2, let address = IPAddress.bytes(String(parts[0])) else {
-            error("\(text.shown) is not an address block: write one like 10.0.0.0/8 or fd00::/8")
-            return nil
-        }
-        var block = AddressBlock(address: address, prefixBitCount: address.count * 8)
-        if parts.count == 2 {
-            guard let bitCount = Quantity.count(String(parts[1])), bitCount <= address.count * 8
-            else {
-                error("\(text.shown) has a prefix length outside 0 to \(address.count * 8)")
-                return nil
+extension Kind where Value == AddressBlock {
+    /// A CIDR block, or one address.
+    static var addressBlock: Kind {
+        Kind(.text("address block"), text: \.description) { text throws(Fault) in
+            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            guard parts.count <= 2, let address = IPAddress.bytes(String(parts[0])) else {
+                throw Fault("is not an address block: write one like 10.0.0.0/8 or fd00::/8")
             }
-            block.prefixBitCount = bitCount
+            var block = AddressBlock(address: address, prefixBitCount: address.count * 8)
+            if parts.count == 2 {
+                guard let bitCount = Quantity.count(String(parts[1])), bitCount <= address.count * 8
+                else {
+                    throw Fault("has a prefix length outside 0 to \(address.count * 8)")
+                }
+                block.prefixBitCount = bitCount
+            }
+            guard block.masked == block else {
+                throw Fault("has bits set behind its prefix: write \(block.masked)")
+            }
+            return block
         }
-        guard block.masked == block else {
-            error("\(text.shown) has bits set behind its prefix: write \(block.masked)")
-            return nil
-        }
-        return block
     }
 }

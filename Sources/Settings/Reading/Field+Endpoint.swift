@@ -9,6 +9,32 @@ extension Endpoint: CustomStringConvertible {
         }
     }
 
+    /// Whether it may be reached from the Internet: the system's routes are not known here.
+    var isPublic: Bool {
+        guard !isLocal, case .tcp(let host, _) = self else { return false }
+        guard let bytes = IPAddress.bytes(host) else { return true }
+        // RFC 1918, 3927, 4193, 4291 and 6598.
+        let inside: [(network: [UInt8], bitCount: Int)] = [
+            ([10], 8), ([172, 16], 12), ([192, 168], 16), ([169, 254], 16), ([100, 64], 10),
+            ([0xFC], 7), ([0xFE, 0x80], 10),
+        ]
+        return !inside.contains { network, bitCount in
+            let isIPv6 = network[0] >= 0xFC
+            guard isIPv6 == (bytes.count == 16) else { return false }
+            return network.indices.allSatisfy { index in
+                let mask = UInt8(truncatingIfNeeded: 0xFF00 >> min(8, bitCount - 8 * index))
+                return bytes[index] & mask == network[index]
+            }
+        }
+    }
+
+    /// Reads what ``description`` writes. Nil unless it is an address to connect to.
+    public init?(connectingTo text: String) {
+        guard let endpoint = try? EndpointText.parse(text) else { return nil }
+        if case .tcp(_, port: 0) = endpoint { return nil }
+        self = endpoint
+    }
+
     /// Whether only programs of this machine reach it.
     var isLocal: Bool {
         switch self {
@@ -22,37 +48,54 @@ extension Endpoint: CustomStringConvertible {
 
 /// Reads where to listen or connect.
 enum EndpointText {
-    struct Fault: Error {
-        let message: String
-    }
-
     /// `struct sockaddr_un` holds 108 bytes with the final NUL (unix(7)).
     static let unixPathByteCountMax = 107
 
     static func parse(_ text: String) throws(Fault) -> Endpoint {
         if text.hasPrefix("unix:") { return try .unix(path: unixPath(text.dropFirst(5))) }
+        if let fault = slip(text) { throw fault }
         let host: Substring
         let port: Substring
         if text.hasPrefix("[") {
             guard let end = text.firstIndex(of: "]"), text[end...].dropFirst().first == ":" else {
-                throw Fault(message: "lacks its port: write [address]:port")
+                throw Fault("lacks its port: write [address]:port")
             }
             host = text[text.index(after: text.startIndex)..<end]
             port = text[end...].dropFirst(2)
             guard IPAddress.ipv6(Array(host.utf8)[...]) != nil else {
-                throw Fault(message: "does not hold an IPv6 address between [ and ]")
+                throw Fault("does not hold an IPv6 address between [ and ]")
             }
         } else {
             guard let colon = text.lastIndex(of: ":") else {
-                throw Fault(message: "lacks its port: write host:port, [v6]:port or unix:/path")
+                throw Fault("lacks its port: write host:port, [v6]:port or unix:/path")
             }
             host = text[..<colon]
             port = text[colon...].dropFirst()
             guard !host.contains(":") else {
-                throw Fault(message: "is ambiguous: write an IPv6 address as [address]:port")
+                throw Fault("is ambiguous: write an IPv6 address as [address]:port")
             }
         }
         return try .tcp(host: self.host(host), port: self.port(port))
+    }
+
+    /// What people write who are used to other programs.
+    private static func slip(_ text: String) -> Fault? {
+        if let port = try? port(text.hasPrefix(":") ? text.dropFirst() : text[...]) {
+            return Fault(
+                "is a port without a host: write 127.0.0.1:\(port) for this machine "
+                    + "alone, or 0.0.0.0:\(port) for every IPv4 address of it")
+        }
+        guard let scheme = text.firstRange(of: "://") else { return nil }
+        let ports = ["http": 80, "https": 443]
+        guard let standard = ports[text[..<scheme.lowerBound].lowercased()] else {
+            return Fault("is a URL: write host:port")
+        }
+        let authority = text[scheme.upperBound...].prefix { !"/?#".contains($0) }
+        let place = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+        let hasPort = (try? parse(String(place))) != nil
+        return Fault(
+            "is a URL: write \(place)\(hasPort ? "" : ":\(standard)")"
+                + (standard == 443 ? ", and the key tls beside it" : ""))
     }
 
     /// Lower case; numeric addresses in their canonical form.
@@ -64,59 +107,52 @@ enum EndpointText {
             host.utf8.count <= 253
             && labels.allSatisfy { label in
                 (1...63).contains(label.utf8.count)
-                    && label.utf8.allSatisfy {
-                        (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
-                            || $0 == 0x5F
-                    }
+                    && label.utf8.allSatisfy { $0.isLowercase || $0.isDigit || $0.isOne(of: "-_") }
             }
         guard isName else {
-            throw Fault(message: "does not begin with a host name or numeric address")
+            throw Fault("does not begin with a host name or numeric address")
         }
         // A last label of digits alone is an address gone wrong (WHATWG URL, "ends in a number").
-        if let last = labels.last, last.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            throw Fault(message: "does not begin with a valid IPv4 address")
+        if let last = labels.last, last.utf8.allSatisfy(\.isDigit) {
+            throw Fault("does not begin with a valid IPv4 address")
         }
         return host
     }
 
     static func port(_ text: Substring) throws(Fault) -> UInt16 {
         guard let number = Quantity.count(String(text)), let port = UInt16(exactly: number) else {
-            throw Fault(message: "does not end in a port: 0 to 65535")
+            throw Fault("does not end in a port: 0 to 65535")
         }
         return port
     }
 
     static func unixPath(_ text: Substring) throws(Fault) -> String {
         guard text.hasPrefix("/"), text.utf8.count <= unixPathByteCountMax,
-            !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F })
+            !text.utf8.contains(where: \.isControl)
         else {
             throw Fault(
-                message: "does not name an absolute path of at most "
+                "does not name an absolute path of at most "
                     + "\(unixPathByteCountMax) bytes after unix:")
         }
         return String(text)
     }
 }
 
-extension Field {
+extension Kind where Value == Endpoint {
     /// Where to listen; port 0 takes any free port.
-    func bindEndpoint() -> Endpoint? {
-        guard let text = text() else { return nil }
-        do throws(EndpointText.Fault) {
-            return try EndpointText.parse(text.value)
-        } catch {
-            self.error("\(text.shown) \(error.message)")
-            return nil
-        }
+    static var bind: Kind {
+        Kind(.server, text: \.description, parse: EndpointText.parse)
     }
 
     /// Where to connect.
-    func serverEndpoint() -> Endpoint? {
-        guard let endpoint = bindEndpoint() else { return nil }
-        if case .tcp(_, port: 0) = endpoint {
-            error("port 0 cannot be connected to")
-            return nil
+    static var server: Kind {
+        bind.reading { field in
+            guard let endpoint = bind.read(field) else { return nil }
+            if case .tcp(_, port: 0) = endpoint {
+                field.error("port 0 cannot be connected to")
+                return nil
+            }
+            return endpoint
         }
-        return endpoint
     }
 }

@@ -1,12 +1,9 @@
-import YAML
-
 extension Field {
     /// A plain number; `reason` says why it has bounds.
     func count(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
         guard let text = text() else { return nil }
         guard let number = Quantity.count(text.value) else {
-            let isDigits = text.value.utf8.allSatisfy { (0x30...0x39).contains($0) }
-            if isDigits {
+            if text.value.utf8.allSatisfy(\.isDigit) {
                 outOfRange(text, "\(range.lowerBound)", "\(range.upperBound)", reason)
             } else {
                 error("\(text.shown) is not a whole number without unit")
@@ -20,37 +17,8 @@ extension Field {
         return number
     }
 
-    /// A plain number, or `off`, which reads as nil inside.
-    func countOrOff(_ range: ClosedRange<Int>, _ reason: String) -> Int?? {
-        if case .scalar("off", _) = node.kind { return .some(nil) }
-        return count(range, reason).map { .some($0) }
-    }
-
-    /// Bytes a second.
-    func byteRate(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
-        amount(range, .byteRate, reason)
-    }
-
-    /// A duration with its unit.
-    func duration(_ low: Duration, _ high: Duration, _ reason: String) -> Duration? {
-        let milliseconds = Quantity.milliseconds(low)...Quantity.milliseconds(high)
-        return amount(milliseconds, .duration, reason).map { .milliseconds($0) }
-    }
-
-    /// A count of bytes with its unit.
-    func byteCount(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
-        amount(range, .size, reason)
-    }
-
-    /// `0%` to `100%`.
-    func percent() -> Int? { share(0...100, "a share of all") }
-
-    /// A percentage with its sign.
-    func share(_ range: ClosedRange<Int>, _ reason: String) -> Int? {
-        amount(range, .share, reason)
-    }
-
-    private func amount(
+    /// A number with its unit, in the smallest one.
+    func amount(
         _ range: ClosedRange<Int>, _ form: Quantity.Form, _ reason: String
     ) -> Int? {
         guard let text = text() else { return nil }

@@ -12,39 +12,65 @@ extension Field {
         }
     }
 
-    /// The authorities of a PEM file, with what they have revoked where `crl` names a file.
-    func authorities(revokedIn crl: Field?) -> ReadAuthorities? {
-        let revocations = crl?.revocations()
+    /// What `parse` makes of the file that this field names.
+    func file<Value>(
+        _ parse: (_ path: String, _ bytes: [UInt8]) throws(Fault) -> Value
+    ) -> Value? {
         guard let (path, bytes) = fileContents() else { return nil }
-        if crl != nil, revocations == nil { return nil }
+        do throws(Fault) {
+            return try parse(path, bytes)
+        } catch {
+            self.error("\"\(path)\" \(error.message)")
+            return nil
+        }
+    }
+
+    /// What `parse` makes of a file of TLS.
+    private func tlsFile<Value>(
+        _ parse: (_ path: String, _ bytes: [UInt8]) throws(TLSError) -> Value
+    ) -> Value? {
+        guard let (path, bytes) = fileContents() else { return nil }
         do throws(TLSError) {
-            let authorities = try TLSAuthorities(pem: bytes, revocations: revocations?.list)
-            for subject in authorities.withoutRevocations {
-                crl?.warning("has no list of \(subject): all its certificates are refused")
-            }
-            return ReadAuthorities(
-                path: path, revocationsPath: revocations?.path, authorities: authorities)
+            return try parse(path, bytes)
         } catch {
             self.error("\"\(path)\": \(error)")
             return nil
         }
     }
 
-    private func revocations() -> (path: String, list: TLSRevocations)? {
-        guard let (path, bytes) = fileContents() else { return nil }
-        do throws(TLSError) {
+    /// The authorities of a PEM file, with what they have revoked where `crl` names a file.
+    func authorities(revokedIn crl: Field? = nil) -> TLSAuthorities? {
+        let revocations = crl?.revocations()
+        let authorities = tlsFile { _, bytes throws(TLSError) in
+            try TLSAuthorities(pem: bytes, revocations: revocations)
+        }
+        if crl != nil, revocations == nil { return nil }
+        for subject in authorities?.withoutRevocations ?? [] {
+            crl?.warning("has no list of \(subject): all its certificates are refused")
+        }
+        return authorities
+    }
+
+    private func revocations() -> TLSRevocations? {
+        tlsFile { path, bytes throws(TLSError) in
             let list = try TLSRevocations(pem: bytes)
             if list.isExpired {
                 warning("\"\(path)\" HAS EXPIRED: certificates of its authorities are refused")
             }
-            return (path, list)
-        } catch {
-            self.error("\"\(path)\": \(error)")
-            return nil
+            return list
         }
     }
 
-    /// Those that the system trusts.
+    /// An OCSP response.
+    fileprivate func staple() -> OCSPStaple? {
+        tlsFile { path, bytes throws(TLSError) in
+            let staple = try OCSPStaple(der: bytes)
+            if staple.isExpired { warning("\"\(path)\" has expired: it is not sent") }
+            return staple
+        }
+    }
+
+    /// The authorities that the system trusts.
     func systemAuthorities() -> TLSAuthorities? {
         for path in TLSAuthorities.systemBundlePaths {
             guard case .success(let bytes) = context.readFile(path) else { continue }
@@ -53,70 +79,42 @@ extension Field {
         error("the system has no bundle of authorities: name a file in ca")
         return nil
     }
+}
 
-    /// A text that `check` takes, which may name what OpenSSL lacks.
-    func text(_ check: (String) throws(TLSError) -> Void) -> String? {
-        guard let text = text() else { return nil }
-        do throws(TLSError) {
-            try check(text.value)
-            return text.value
-        } catch {
-            self.error("\(error)")
+extension CertificateFiles {
+    /// The keys of a section that names a certificate.
+    @FormBuilder<Root>
+    static func settings<Root>(
+        _ path: WritableKeyPath<Root, CertificateFiles>
+    ) -> [Setting<Root>] {
+        Setting(
+            "certificate", path.appending(path: \.certificatePath), .path.unlessEmpty,
+            "The certificate in PEM, followed by its issuers.")
+        Setting(
+            "key", path.appending(path: \.keyPath), .path.unlessEmpty,
+            "The certificate's private key, in PEM.")
+        Setting(
+            "ocsp", optional: path.appending(path: \.ocspPath), .path,
+            "An OCSP response in DER. It is stapled while it is valid.")
+    }
+
+    /// Reads the files. Both or neither of the certificate and its key are given; both if
+    /// `isRequired`.
+    func load(
+        _ section: inout Section, isRequired: Bool
+    ) -> TLSServerConfiguration.Certificate? {
+        let ocsp = section.field("ocsp")
+        guard
+            isRequired || section.field("certificate") != nil || section.field("key") != nil
+        else {
+            ocsp?.error("belongs to a certificate: there is none beside it")
             return nil
         }
-    }
-}
-
-/// What the fields `ca` and `crl` name.
-struct ReadAuthorities {
-    var path: String
-    var revocationsPath: String?
-    var authorities: TLSAuthorities
-}
-
-/// Reads `certificate`, `key` and `ocsp` of one section; both or neither of the first two.
-enum CertificateReader {
-    struct Read {
-        var files: CertificateFiles
-        var identity: TLSIdentity
-        var staple: OCSPStaple?
-    }
-
-    /// The three of a section that are read by ``certificate(_:isRequired:)``.
-    static func form<Root>(
-        _ start: Root, _ files: @escaping (Root) -> CertificateFiles?
-    ) -> Form<Root> {
-        func write(
-            _ key: String, _ path: @escaping (CertificateFiles) -> String?
-        ) -> (Root, inout YAMLText) -> Void {
-            { root, yaml in
-                if let path = files(root).flatMap(path) { yaml.entry(key, text: path) }
-            }
-        }
-        return Form(start) {
-            Setting(
-                "certificate", .path, "The certificate with its issuers behind it, in PEM.",
-                write: write("certificate", \.certificatePath))
-            Setting("key", .path, "Its private key, in PEM.", write: write("key", \.keyPath))
-            Setting(
-                "ocsp", .path, "An OCSP response in DER, stapled while it is valid.",
-                write: write("ocsp", \.ocspPath))
-        }
-    }
-
-    static func certificate(_ section: inout Section, isRequired: Bool) -> Read? {
-        var certificateField = section.field("certificate")
-        var keyField = section.field("key")
-        let ocspField = section.field("ocsp")
-        if isRequired || certificateField != nil || keyField != nil {
-            certificateField = section.required("certificate")
-            keyField = section.required("key")
-        } else {
-            ocspField?.error("belongs to a certificate: there is none beside it")
-        }
+        for key in ["certificate", "key"] { _ = section.required(key) }
+        let certificateField = section.good("certificate")
         let certificate = certificateField?.fileContents()
-        let key = keyField?.fileContents()
-        let staple = ocspField.flatMap(staple)
+        let key = section.good("key")?.fileContents()
+        let staple = section.good("ocsp")?.staple()
         guard let certificateField, let certificate, let key else { return nil }
         let identity: TLSIdentity
         do throws(TLSError) {
@@ -125,29 +123,14 @@ enum CertificateReader {
             certificateField.error("\"\(certificate.path)\" with \"\(key.path)\": \(error)")
             return nil
         }
-        if let staple, !staple.staple.isAbout(identity) {
-            ocspField?.error("\"\(staple.path)\" is about another certificate")
+        if let staple, !staple.isAbout(identity) {
+            ocsp?.error("\"\(ocspPath ?? "")\" is about another certificate")
         }
         switch identity.validity {
         case .valid: break
         case .notYet: certificateField.warning("\"\(certificate.path)\" is not valid yet")
         case .expired: certificateField.warning("\"\(certificate.path)\" HAS EXPIRED")
         }
-        return Read(
-            files: CertificateFiles(
-                certificatePath: certificate.path, keyPath: key.path, ocspPath: staple?.path),
-            identity: identity, staple: staple?.staple)
-    }
-
-    private static func staple(_ field: Field) -> (path: String, staple: OCSPStaple)? {
-        guard let (path, bytes) = field.fileContents() else { return nil }
-        do throws(TLSError) {
-            let staple = try OCSPStaple(der: bytes)
-            if staple.isExpired { field.warning("\"\(path)\" has expired: it is not sent") }
-            return (path, staple)
-        } catch {
-            field.error("\"\(path)\": \(error)")
-            return nil
-        }
+        return TLSServerConfiguration.Certificate(identity: identity, staple: staple)
     }
 }

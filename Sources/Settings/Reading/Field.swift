@@ -5,7 +5,7 @@ import YAML
 /// Every reading that fails reports why and returns nil.
 struct Field {
     let node: YAMLNode
-    /// As messages name it, `routes[0].attest.mode`; empty for the whole file.
+    /// The path as messages name it, such as `routes[0].attest.mode`; empty for the whole file.
     let path: String
     let context: ReadingContext
     let keyMark: YAMLMark
@@ -21,6 +21,7 @@ struct Field {
         self.context = context
         self.keyMark = keyMark ?? node.mark
         self.key = key
+        context.note(key.isEmpty ? node.mark : self.keyMark, of: path)
     }
 
     var mark: YAMLMark { node.mark }
@@ -33,25 +34,38 @@ struct Field {
 
     func warning(_ message: String) { context.warning("\(path): \(message)", at: mark) }
 
-    func wrongType(expected: String) {
+    /// `ending`: what to write.
+    func wrongType(expected: String, _ ending: String = "") {
         let found =
             switch node.kind {
             case .scalar("", isPlain: true): "nothing"
+            // It may hold a password.
+            case .scalar(let text, _) where text.contains("://"): "a URL"
             case .scalar(let text, _): "the text \(quoted(text))"
             case .sequence: "a list"
             case .mapping: "a mapping"
             }
-        error("expected \(expected), found \(found)")
+        error("expected \(expected), found \(found)\(ending)")
     }
 
-    var isMapping: Bool {
-        if case .mapping = node.kind { true } else { false }
+    var isMapping: Bool { node.isMapping }
+
+    /// Whether it is this word, with `${…}` replaced.
+    func isScalar(_ word: String) -> Bool {
+        guard case .scalar(let raw, _) = node.kind else { return false }
+        return (try? context.substitution.expand(raw).text) == word
     }
 
-    /// Of several forms of mappings: whether it is the one with `key`.
-    func isMapping(with key: String) -> Bool {
-        guard case .mapping(let entries) = node.kind else { return false }
-        return entries.contains { $0.key == key }
+    /// The value of `key`, if it is a mapping with it.
+    func node(_ key: String) -> YAMLNode? {
+        guard case .mapping(let entries) = node.kind else { return nil }
+        return entries.first { $0.key == key }?.value
+    }
+
+    /// Whether the value of `key`, which stands beside this one, is none of its kind.
+    func isFaulty(beside key: String) -> Bool {
+        let whole = path[..<(path.lastIndex(of: ".") ?? path.startIndex)]
+        return context.isFaulty("\(whole).\(key)")
     }
 
     /// The elements of a list.
@@ -63,22 +77,6 @@ struct Field {
         return elements.enumerated().map { index, element in
             Field(node: element, path: "\(path)[\(index)]", context: context)
         }
-    }
-
-    /// A list whose elements all read well, none twice; the faults of every element are reported.
-    func list<Value: Hashable>(_ read: (Field) -> Value?) -> [Value]? {
-        guard let elements = list() else { return nil }
-        var values: [Value] = []
-        var taken: Set<Value> = []
-        for element in elements {
-            guard let value = read(element) else { continue }
-            if taken.insert(value).inserted {
-                values.append(value)
-            } else {
-                element.error("listed twice")
-            }
-        }
-        return values.count == elements.count ? values : nil
     }
 
     /// A text that is not empty, with `${…}` replaced.
@@ -102,14 +100,52 @@ struct Field {
         }
     }
 
-    /// The path of a file or directory.
-    func filePath() -> String? {
+    /// What `parse` makes of the text.
+    func parse<Value>(_ parse: (String) throws(Fault) -> Value) -> Value? {
+        value(parse) { Self.mayHoldPassword($0.value) ? "the text" : $0.shown }
+    }
+
+    /// What `parse` makes of a URL, which may hold a password and is not shown.
+    func url<URL>(_ parse: (String) throws(Fault) -> URL) -> URL? {
+        value(parse) { _ in "the URL" }
+    }
+
+    private func value<Value>(
+        _ parse: (String) throws(Fault) -> Value, shown: (SettingText) -> String
+    ) -> Value? {
         guard let text = text() else { return nil }
-        guard !text.value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            error("\(text.shown) is not a path: it holds a control character")
+        do throws(Fault) {
+            return try parse(text.value)
+        } catch {
+            self.error("\(shown(text)) \(error.message)")
             return nil
         }
-        return text.value
+    }
+
+    /// Whether there is a colon between what may be a scheme and an `@`: `user:password@host`.
+    private static func mayHoldPassword(_ text: String) -> Bool {
+        guard let at = text.lastIndex(of: "@") else { return false }
+        let start = text.firstRange(of: "://").map(\.upperBound) ?? text.startIndex
+        return start < at && text[start..<at].contains(":")
+    }
+
+    /// One of `names`; `message` says of another what is wrong. With no names it is not known.
+    func name(among names: [String], _ message: (String) -> String) -> String? {
+        guard let text = text() else { return nil }
+        if names.isEmpty || names.contains(text.value) { return text.value }
+        error(message(text.shown) + Suggestion.ending(for: text.value, among: names, listing: true))
+        return nil
+    }
+
+    /// The path of a file or directory, from the directory of the configuration on.
+    func filePath() -> String? { pathAsGiven().map(context.files.path) }
+
+    /// The path of a file or directory, as the configuration gives it.
+    func pathAsGiven() -> String? {
+        parse { text throws(Fault) in
+            if !text.utf8.contains(where: \.isControl) { return text }
+            throw Fault("is not a path: it holds a control character")
+        }
     }
 
     /// One of a closed set of words.
@@ -127,6 +163,10 @@ struct Field {
     ) -> Value? where Value.RawValue == String {
         choice(type.allCases.map { ($0.rawValue, $0) })
     }
+}
+
+extension YAMLNode {
+    var isMapping: Bool { if case .mapping = kind { true } else { false } }
 }
 
 /// A value after substitution, and how a message may show it.

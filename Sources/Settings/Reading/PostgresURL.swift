@@ -1,13 +1,6 @@
-import Bytes
-
 /// `postgresql://[user[:password]@][host[:port],...][/database][?name=value&...]`, as libpq reads
 /// it ("Connection URIs" of its documentation), with the parameters that make sense here.
 struct PostgresURL: Equatable {
-    struct Fault: Error, Equatable {
-        /// Quotes nothing of the URL, which may hold a password.
-        let message: String
-    }
-
     /// Where PostgreSQL listens by default.
     static let defaultPort: UInt16 = 5432
     /// A failover has few places to go; each may cost a time-out.
@@ -26,48 +19,37 @@ struct PostgresURL: Equatable {
     init(_ text: String) throws(Fault) {
         let scheme = ["postgresql://", "postgres://"].first { text.lowercased().hasPrefix($0) }
         guard let scheme else {
-            throw Fault(message: "is not one of PostgreSQL: write postgresql://user@host/database")
+            throw Fault("is not one of PostgreSQL: write postgresql://user@host/database")
         }
         var rest = text.dropFirst(scheme.count)
         guard !rest.contains("#") else {
-            throw Fault(message: "has a fragment; in a password write # as %23")
+            throw Fault("has a fragment; in a password write # as %23")
         }
         if let mark = rest.firstIndex(of: "?") {
             try setParameters(rest[mark...].dropFirst())
             rest = rest[..<mark]
         }
-        let slash = rest.firstIndex(of: "/") ?? rest.endIndex
-        var authority = rest[..<slash]
-        if let at = authority.lastIndex(of: "@") {
-            try setCredentials(authority[..<at])
-            authority = authority[at...].dropFirst()
-        }
-        if !authority.isEmpty { try setHosts(authority) }
-        let database = try Self.decode(rest[slash...].dropFirst())
+        let authority = try URLAuthority(rest)
+        (settings.user, settings.password) = (authority.user, authority.password)
+        if !authority.servers.isEmpty { try setHosts(authority.servers) }
+        let database = try URLAuthority.decode(authority.path.dropFirst())
         guard !database.contains("/") else {
-            throw Fault(message: "has more than a database's name behind its host")
+            throw Fault("has more than a database's name behind its host")
         }
         settings.database = database.isEmpty ? nil : database
         guard !settings.hosts.isEmpty else {
             throw Fault(
-                message: "names no host: write postgresql://user@host/database, or "
+                "names no host: write postgresql://user@host/database, or "
                     + "postgresql://user@/database?host=/run/postgresql")
         }
         guard settings.hosts.count <= Self.hostCountMax else {
-            throw Fault(message: "names more than \(Self.hostCountMax) hosts")
+            throw Fault("names more than \(Self.hostCountMax) hosts")
         }
-    }
-
-    private mutating func setCredentials(_ text: Substring) throws(Fault) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let user = try Self.decode(parts.first ?? "")
-        settings.user = user.isEmpty ? nil : user
-        if parts.count == 2 { settings.password = try Self.decode(parts[1]) }
     }
 
     private mutating func setHosts(_ text: Substring) throws(Fault) {
         guard settings.hosts.isEmpty else {
-            throw Fault(message: "names hosts twice: before the path and as host=")
+            throw Fault("names hosts twice: before the path and as host=")
         }
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             settings.hosts.append(try Self.host(part))
@@ -75,24 +57,18 @@ struct PostgresURL: Equatable {
     }
 
     private static func host(_ text: Substring) throws(Fault) -> PostgresSettings.Host {
-        let decoded = try decode(text)
+        let decoded = try URLAuthority.decode(text)
         if decoded.hasPrefix("/") {
             return PostgresSettings.Host(name: try directory(decoded), port: defaultPort)
         }
-        let hasPort = text.hasPrefix("[") ? text.contains("]:") : text.contains(":")
-        do throws(EndpointText.Fault) {
-            let endpoint = try EndpointText.parse(hasPort ? String(text) : "\(text):\(defaultPort)")
-            if case .tcp(let host, let port) = endpoint, port != 0 {
-                return PostgresSettings.Host(name: host, port: port)
-            }
-        } catch {}
-        throw Fault(message: "has no valid host and port")
+        let (host, port) = try URLAuthority.server(text, port: defaultPort)
+        return PostgresSettings.Host(name: host, port: port)
     }
 
     /// libpq appends `/.s.PGSQL.5432` to it.
     private static func directory(_ path: String) throws(Fault) -> String {
         guard path.hasPrefix("/"), path.utf8.count <= 80 else {
-            throw Fault(message: "has a host= that is not the directory of a unix socket")
+            throw Fault("has a host= that is not the directory of a unix socket")
         }
         return path
     }
@@ -103,12 +79,12 @@ struct PostgresURL: Equatable {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(pair[0])
             guard pair.count == 2, !pair[1].isEmpty else {
-                throw Fault(message: "has a parameter without a value: write name=value")
+                throw Fault("has a parameter without a value: write name=value")
             }
             guard taken.insert(name).inserted else {
-                throw Fault(message: "has the parameter \(quoted(name)) twice")
+                throw Fault("has the parameter \(quoted(name)) twice")
             }
-            try setParameter(name, Self.decode(pair[1]))
+            try setParameter(name, URLAuthority.decode(pair[1]))
         }
     }
 
@@ -122,32 +98,24 @@ struct PostgresURL: Equatable {
         case "sslmode":
             guard Self.modes.contains(value) else {
                 let ending = Suggestion.ending(for: value, among: Self.modes, listing: true)
-                throw Fault(message: "has an unknown sslmode\(ending)")
+                throw Fault("has an unknown sslmode\(ending)")
             }
             settings.parameters[name] = value
         case "target_session_attrs":
             guard ["read-write", "primary", "any"].contains(value) else {
-                throw Fault(message: "asks for a standby: a registry is written to")
+                throw Fault("asks for a standby, but a registry is written to")
             }
         case "connect_timeout", "password", "user", "dbname", "port":
             throw Fault(
-                message: "has the parameter \(quoted(name)): it belongs into the URL's own parts, "
+                "has the parameter \(quoted(name)): it belongs in the URL's own parts, "
                     + "or beside it")
         default:
             guard Self.passed.contains(name) else {
                 let ending = Suggestion.ending(
                     for: name, among: Self.passed + ["host"], listing: true)
-                throw Fault(message: "has an unknown parameter \(quoted(name))\(ending)")
+                throw Fault("has an unknown parameter \(quoted(name))\(ending)")
             }
             settings.parameters[name] = value
-        }
-    }
-
-    private static func decode(_ text: Substring) throws(Fault) -> String {
-        do throws(RedisURL.Fault) {
-            return try RedisURL.decode(text)
-        } catch {
-            throw Fault(message: "has a part that is not percent-encoded UTF-8")
         }
     }
 }

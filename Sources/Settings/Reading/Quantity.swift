@@ -3,7 +3,7 @@ import Bytes
 /// Numbers with their units, as the configuration writes them.
 enum Quantity {
     enum Outcome: Equatable {
-        /// In the smallest unit: milliseconds, bytes.
+        /// The number in the smallest unit: milliseconds or bytes.
         case amount(Int)
         case withoutUnit
         case malformed
@@ -15,7 +15,7 @@ enum Quantity {
         let factor: Int
     }
 
-    /// From small to large.
+    /// The units of durations, from small to large.
     static let durationUnits = [
         Unit(name: "ms", factor: 1), Unit(name: "s", factor: 1000),
         Unit(name: "m", factor: 60_000), Unit(name: "h", factor: 3_600_000),
@@ -31,7 +31,7 @@ enum Quantity {
     ]
     static let percentUnits = [Unit(name: "%", factor: 1)]
 
-    /// What messages say of the numbers of one kind.
+    /// The words of messages about numbers of one kind.
     struct Form {
         let noun: String
         let example: String
@@ -59,7 +59,7 @@ enum Quantity {
     }
 
     static func parse(_ text: String, _ units: [Unit]) -> Outcome {
-        let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
+        let digits = text.utf8.prefix(while: \.isDigit)
         guard !digits.isEmpty else { return .malformed }
         let unitName = String(decoding: text.utf8.dropFirst(digits.count), as: UTF8.self)
         if unitName.isEmpty { return .withoutUnit }

@@ -1,22 +1,68 @@
 import AppAttest
 import YAML
 
-/// What all parts of one reading share: where problems are collected, what values may refer to.
+/// The state that all parts of one reading share: the problems found, and what values may refer to.
 final class ReadingContext {
     private let file: String
+    let files: FilePlaces
     let substitution: Substitution
     let readFile: SettingsLoader.FileReader
     /// Read before all that refers to them.
     var rateLimits = RateLimitSettings.builtIn
-    /// Likewise; empty where there are none, or none that is right.
+    /// The apps, which are read as early; empty if there are none, or none that is right.
     var apps: [AppIdentity] = []
+    /// Paths of keys that are required and missing, or whose values are none of their kinds.
+    private var faulty: Set<String> = []
+    /// Where each key and element stands, by its path.
+    private var places: [String: YAMLMark] = [:]
     private(set) var errors: [ConfigurationProblem] = []
     private(set) var warnings: [ConfigurationProblem] = []
 
-    init(file: String, substitution: Substitution, readFile: @escaping SettingsLoader.FileReader) {
+    init(
+        file: String, files: FilePlaces, substitution: Substitution,
+        readFile: @escaping SettingsLoader.FileReader
+    ) {
         self.file = file
+        self.files = files
         self.substitution = substitution
         self.readFile = readFile
+    }
+
+    func note(_ mark: YAMLMark, of path: String) { places[path] = mark }
+
+    func noteFault(of path: String) { faulty.insert(path) }
+
+    /// Whether nothing is to be concluded from the value of `path`: it, or what it is a part of, is
+    /// none of its kind.
+    func isFaulty(_ path: String) -> Bool {
+        if faulty.contains(path) { return true }
+        return Self.parent(of: path).map(isFaulty) ?? false
+    }
+
+    private static func parent(of path: String) -> String? {
+        path.lastIndex { $0 == "." || $0 == "[" }.map { String(path[..<$0]) }
+    }
+
+    /// Whether the configuration has a value there.
+    func has(_ path: String) -> Bool { places[path] != nil }
+
+    /// Where the value of `path` stands, or what it would be a part of.
+    func mark(_ path: String) -> YAMLMark {
+        places[path] ?? Self.parent(of: path).map(mark) ?? YAMLMark(line: 1, column: 1)
+    }
+
+    /// The place of `path`, for messages about another.
+    func place(_ path: String) -> String {
+        let mark = mark(path)
+        return "\(mark.line):\(mark.column)"
+    }
+
+    func error(_ message: String, at path: String) {
+        error("\(path): \(message)", at: mark(path))
+    }
+
+    func warning(_ message: String, at path: String) {
+        warning("\(path): \(message)", at: mark(path))
     }
 
     func error(_ message: String, at mark: YAMLMark) {

@@ -2,16 +2,15 @@ import YAML
 
 /// A mapping with fixed keys. What is not asked for by the end is an unknown key.
 struct Section {
-    let path: String
-    let mark: YAMLMark
-    private let context: ReadingContext
+    /// The mapping itself.
+    let place: Field
     private var entries: [String: YAMLEntry] = [:]
     private var asked: [String] = []
+    /// False if a required key is missing, or its value is none of its kind.
+    private(set) var isGood = true
 
     fileprivate init(_ field: Field, _ entries: [YAMLEntry]) {
-        path = field.path
-        mark = field.mark
-        context = field.context
+        place = field
         for entry in entries {
             if let first = self.entries[entry.key] {
                 context.error(duplicateKey(entry, first), at: entry.keyMark)
@@ -21,42 +20,69 @@ struct Section {
         }
     }
 
+    var context: ReadingContext { place.context }
+
+    /// Makes `keys` known, for messages in this order.
+    mutating func expect(_ keys: [String]) {
+        for key in keys where !asked.contains(key) { asked.append(key) }
+    }
+
     /// The value of a key that may be absent.
     mutating func field(_ key: String) -> Field? {
         if !asked.contains(key) { asked.append(key) }
         guard let entry = entries[key] else { return nil }
         return Field(
-            node: entry.value, path: path.isEmpty ? key : "\(path).\(key)", context: context,
-            keyMark: entry.keyMark)
+            node: entry.value, path: below(key), context: context, keyMark: entry.keyMark)
+    }
+
+    private func below(_ key: String) -> String {
+        place.path.isEmpty ? key : "\(place.path).\(key)"
     }
 
     /// The value of a key that must be there; its absence is reported at the section.
     mutating func required(_ key: String) -> Field? {
         if let field = field(key) { return field }
-        let place = path.isEmpty ? "" : "\(path): "
-        context.error("\(place)required key \"\(key)\" is missing", at: mark)
+        error("required key \"\(key)\" is missing")
+        isGood = false
+        context.noteFault(of: below(key))
         return nil
     }
 
-    /// Sets `target` where the key is there and `read` finds it good; else it keeps its default.
-    mutating func set<Value>(
-        _ key: String, _ target: inout Value, _ read: (Field) -> Value?
-    ) {
-        guard let field = field(key), let value = read(field) else { return }
-        target = value
+    /// The value of a key that has been read, if it is there and good.
+    mutating func good(_ key: String) -> Field? { isFaulty(key) ? nil : field(key) }
+
+    /// The value of a key, and where it stands, if it is there and `read` finds it good.
+    mutating func value<Value>(
+        _ key: String, _ isRequired: Bool, _ read: (Field) -> Value?
+    ) -> (Field, Value)? {
+        guard let field = isRequired ? required(key) : field(key) else { return nil }
+        if let value = read(field) { return (field, value) }
+        if isRequired { isGood = false }
+        context.noteFault(of: field.path)
+        return nil
     }
 
-    /// Refuses a key that belongs to a later version, with words of its own.
-    mutating func refuse(_ key: String, _ message: String) {
-        guard let field = field(key) else { return }
-        context.error("\(field.path): \(message)", at: field.keyMark)
-    }
+    /// Whether a key is missing though it is required, or its value is none of its kind.
+    func isFaulty(_ key: String) -> Bool { context.isFaulty(below(key)) }
 
-    func warning(_ message: String) { context.warning("\(path): \(message)", at: mark) }
+    /// Makes the whole no value; why has been reported.
+    mutating func fail() { isGood = false }
+
+    func error(_ message: String) { place.error(message) }
+
+    func warning(_ message: String) { place.warning(message) }
+
+    /// Reports the keys that are there but have no use.
+    mutating func refuse(_ keys: [String], _ message: String) {
+        for key in keys {
+            guard let field = field(key) else { continue }
+            field.error(message, at: field.keyMark)
+        }
+    }
 
     fileprivate func reportUnknownKeys() {
         for (key, entry) in entries where !asked.contains(key) {
-            let place = path.isEmpty ? "" : " in \(path)"
+            let place = place.path.isEmpty ? "" : " in \(place.path)"
             let ending = Suggestion.ending(for: key, among: asked, listing: true)
             context.error("unknown key \(quoted(key))\(place)\(ending)", at: entry.keyMark)
         }
@@ -64,9 +90,12 @@ struct Section {
 }
 
 extension Field {
-    /// Reads a mapping with fixed keys; nil where the value is none.
-    func section<Value>(_ read: (inout Section) -> Value) -> Value? {
-        guard let entries = mapping() else { return nil }
+    /// Reads a mapping with fixed keys; nil if the value is none. `key`: the one that a value which
+    /// stands there alone was meant for.
+    func section<Value>(
+        meant key: String? = nil, _ read: (inout Section) -> Value
+    ) -> Value? {
+        guard let entries = mapping(meant: key) else { return nil }
         var section = Section(self, entries)
         let value = read(&section)
         section.reportUnknownKeys()
@@ -93,12 +122,17 @@ extension Field {
         return fields
     }
 
-    private func mapping() -> [YAMLEntry]? {
-        guard case .mapping(let entries) = node.kind else {
-            wrongType(expected: "a mapping")
-            return nil
+    private func mapping(meant key: String? = nil) -> [YAMLEntry]? {
+        if case .mapping(let entries) = node.kind { return entries }
+        var ending = ""
+        if let key, case .scalar(let text, _) = node.kind, !text.isEmpty, !text.contains("://"),
+            quoted(text) == "\"\(text)\""
+        {
+            let own = path.split(separator: ".").last ?? ""
+            ending = ": write \(own): { \(key): \(text) }"
         }
-        return entries
+        wrongType(expected: "a mapping", ending)
+        return nil
     }
 }
 

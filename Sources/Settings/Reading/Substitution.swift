@@ -1,5 +1,3 @@
-import Bytes
-
 /// Why a `${…}` cannot be replaced.
 struct SubstitutionFault: Error, Equatable {
     let message: String
@@ -15,6 +13,7 @@ struct Substitution {
 
     let environment: (String) -> String?
     let readFile: SettingsLoader.FileReader
+    var places = FilePlaces(of: "", workingDirectory: "")
 
     struct Outcome: Equatable {
         var text: String
@@ -92,7 +91,7 @@ struct Substitution {
     private func contents(_ path: String) throws(SubstitutionFault) -> String {
         guard !path.isEmpty else { throw SubstitutionFault(message: "${file:} names no file") }
         let bytes: [UInt8]
-        switch readFile(path) {
+        switch readFile(places.path(of: path)) {
         case .success(let found): bytes = found
         case .failure(let failure):
             throw SubstitutionFault(message: "${file:\(path)} cannot be read: \(failure)")
@@ -110,11 +109,8 @@ struct Substitution {
     }
 
     private func isName(_ name: Substring) -> Bool {
-        guard let first = name.utf8.first, !(0x30...0x39).contains(first) else { return false }
-        return name.utf8.allSatisfy { byte in
-            let folded = ASCII.lowercased(byte)
-            return (0x61...0x7A).contains(folded) || (0x30...0x39).contains(byte) || byte == 0x5F
-        }
+        name.utf8.first?.isDigit == false
+            && name.utf8.allSatisfy { $0.isLetterOrDigit || $0.isOne(of: "_") }
     }
 
     private func quoted(_ reference: Substring) -> String { "${\(reference)}" }

@@ -2,62 +2,60 @@ import AppAttest
 import AppleServices
 import Crypto
 import HTTPSClient
-import TLS
 
-/// Reads `apple`.
+/// Declares `apple`.
 struct AppleReader {
     let apps: [AppIdentity]
 
     /// One is in use, one comes, one goes: a request that is refused tries them all.
     static let keysOfTeamMax = 4
 
-    func apple(_ field: Field) -> AppleSettings? {
-        field.section { section in
-            let keyField = section.required("keys")
-            let keys = keyField.flatMap(keys)
-            let caField = section.field("ca")
-            let read = caField.flatMap { $0.authorities(revokedIn: nil) }
-            let authorities = caField == nil ? field.systemAuthorities() : read?.authorities
-            // Read in any case: all that is wrong is told at once.
-            var way = Self.way.start
-            Self.way.read(&section, into: &way)
-            guard let keys, let authorities else { return nil }
-            var settings = AppleSettings(keys: keys, authorities: authorities)
-            way.authoritiesPath = read?.path
-            settings.way = way
-            return settings
-        } ?? nil
+    var kind: Kind<AppleSettings> {
+        Kind.section(form) { section, way in
+            if section.field("ca") == nil { way.authorities = section.place.systemAuthorities() }
+        }.map(
+            { way in way.authorities.map { AppleSettings(way: way, authorities: $0) } },
+            from: { $0.way })
     }
 
-    // MARK: the way
-
-    private static var way: Form<AppleSettings.Way> {
+    private var form: Form<AppleSettings.Way> {
         let shortest = Duration.milliseconds(100)
         return Form(AppleSettings.Way()) {
             Setting(
+                "keys", \.keys, keys, required: true,
+                "Keys from Apple's developer site with DeviceCheck enabled, at most 4 of a team. "
+                    + "They are tried in this order: if Apple refuses one, the next is used.")
+            Setting(
                 "authorization", \.authorization, .word,
-                "How the token stands in Authorization for receipts: bare as in Apple's sample, or "
-                    + "bearer.")
+                "How the token is written in the Authorization header for receipts: bare, as in "
+                    + "Apple's sample, or bearer.")
             Setting(
-                "proxy", \.proxy, proxy,
-                "environment: https_proxy and no_proxy of the gateway's environment. Or a URL for "
-                    + "all hosts: ${file:...} keeps a password out of the file.")
+                "proxy", \.proxy, Self.proxy,
+                "environment: the https_proxy and no_proxy variables of the gateway's "
+                    + "environment. off: no proxy. Or one URL for all hosts; ${file:...} keeps its "
+                    + "password out of this file.")
             Setting(
-                "ca", shown: \.authoritiesPath, .path,
-                "Authorities in PEM that alone may vouch for the hosts, and for a proxy that looks "
-                    + "into TLS. Left out: those of the system.")
+                "ca", optional: \.authoritiesPath, .path,
+                "Authorities in PEM that alone may vouch for Apple's hosts, and for a proxy that "
+                    + "inspects TLS. If left out, the system's authorities do."
+            ) { field, way in
+                way.authorities = field.authorities()
+            }
             Setting(
                 "connect_timeout", \.connectTimeout,
                 .duration(shortest, .seconds(60), "requests wait for it"),
-                "For name, connection and TLS together.")
+                "The time allowed for name resolution, connection and TLS together.")
             Setting(
                 "timeout", \.timeout, .duration(shortest, .seconds(120), "requests wait for it"),
-                "For a whole request.")
+                "The time allowed for a whole request.")
             Setting(
                 "in_flight_max", \.inFlightCountMax,
                 .count(1...10_000, "each waiting request holds memory"),
-                "Requests under way to each of the two services.")
-            Setting("hosts", group: hosts, "Elsewhere than at Apple: for tests only.")
+                "The requests in flight to each of the two services.")
+            Setting(
+                "hosts", group: Self.hosts,
+                "Other hosts than Apple's: for tests with "
+                    + "sallyport-lab only.")
         }
     }
 
@@ -67,114 +65,114 @@ struct AppleReader {
                 "attestation_data", \.attestationData, hosts(.attestationData),
                 "The service that exchanges receipts.")
             Setting(
-                "device_check", \.deviceCheck, hosts(.deviceCheck), "The service of DeviceCheck.")
+                "device_check", \.deviceCheck, hosts(.deviceCheck), "The DeviceCheck service.")
         }
     }
 
     private static func hosts(_ standard: AppleHosts) -> Kind<AppleHosts> {
-        let base = Kind.text(.text("https://host or https://host:port"), base)
         let form = Form(standard) {
-            Setting("production", \.production, base, "For keys of production.")
-            Setting("development", \.development, base, "For keys of development.")
+            Setting("production", \.production, base, "The host for production keys.")
+            Setting("development", \.development, base, "The host for development keys.")
         }
-        return .section(form) { field, hosts in
+        return .section(form) { section, hosts in
             if hosts != standard {
-                field.warning("NOT APPLE'S: its answers are believed all the same")
+                section.warning("NOT APPLE'S, yet its answers are believed")
             }
         }
     }
 
     private static var proxy: Kind<HTTPSConfiguration.Proxy> {
-        let url = Shape.text(
-            "URL: http (https, socks5, socks5h)://[user:password@]host:port", pattern: "://")
-        return Kind(.either([.words(["environment", "off"]), url]), read: proxy) {
-            key, proxy, yaml in
-            switch proxy {
-            case .environment: yaml.entry(key, "environment")
-            case .direct: yaml.entry(key, "off")
-            case .url(let url):
-                yaml.entry(key, text: ProxyURL(url)?.shown ?? SettingsPrinter.passwordMask)
-            }
+        let url = Kind(
+            .text("http (https, socks5, socks5h)://[user:password@]host:port", pattern: "://"),
+            read: proxyURL
+        ) { proxy in
+            guard case .url(let url) = proxy else { return .absent }
+            return .text(ProxyURL(url)?.shown ?? SettingsPrinter.passwordMask)
         }
+        return .words([("environment", .environment), ("off", .direct)], or: url)
     }
 
-    // MARK: how all is printed and described
-
-    static func write(_ apple: AppleSettings, to yaml: inout YAMLText) {
-        yaml.mapping("apple") { yaml in
-            yaml.list("keys", apple.keys) { yaml, file in
-                yaml.entry("key_id", text: file.key.keyID)
-                yaml.entry("team_id", text: file.key.teamID)
-                yaml.entry("file", text: file.path)
-            }
-            way.write(apple.way, to: &yaml)
-        }
+    private static func proxyURL(_ field: Field) -> HTTPSConfiguration.Proxy? {
+        guard let text = field.text() else { return nil }
+        if let url = ProxyURL(text.value) { return .url(url.text) }
+        // What it holds may be a password.
+        field.error(
+            "is neither environment, off, nor a URL: write http://host:port (or https, socks5, "
+                + "socks5h), with user:password@ before the host if it needs them")
+        return nil
     }
 
-    static var shape: Shape {
-        let id = Shape.text("10 upper-case letters or digits")
-        let key = Shape.section([
-            Entry("key_id", id, required: true, "The id of the key."),
-            Entry("team_id", id, "The team. Left out: that of the apps, if there is only one."),
-            Entry("file", .path, required: true, "The .p8 file."),
-        ])
-        return .section(
-            [
-                Entry(
-                    "keys", .list(key), required: true,
-                    "Keys of the developer site with DeviceCheck enabled, at most 4 of a team, "
-                        + "tried in this order: if Apple refuses one, the next one goes on.")
-            ] + way.entries)
+    private static var base: Kind<String> {
+        .text(
+            .text("https://host or https://host:port"),
+            "is not a place: write https://host or https://host:port"
+        ) { text in
+            let prefix = "https://"
+            let rest = text.dropFirst(prefix.count)
+            let place = rest.contains(":") || rest.hasPrefix("[") ? String(rest) : rest + ":443"
+            guard text.hasPrefix(prefix), case .tcp(_, port: 1...)? = try? EndpointText.parse(place)
+            else { return false }
+            return true
+        }
     }
 
     // MARK: keys
 
-    private func keys(_ field: Field) -> [AppleSettings.KeyFile]? {
-        guard let elements = field.list() else { return nil }
-        if elements.isEmpty {
-            field.error("is empty: nobody can sign in")
-            return nil
-        }
-        var keys: [AppleSettings.KeyFile] = []
-        for element in elements {
-            guard let key = element.section({ key(element, &$0) }) ?? nil else { continue }
-            let others = keys.filter { $0.key.teamID == key.key.teamID }
-            if others.contains(where: { $0.key.keyID == key.key.keyID }) {
-                element.error("key \(quoted(key.key.keyID)) is listed twice")
-            } else if others.count == Self.keysOfTeamMax {
-                element.error(
-                    "more than \(Self.keysOfTeamMax) keys of team \(key.key.teamID): a request "
-                        + "that is refused tries them all")
-            } else {
-                keys.append(key)
-            }
-        }
-        return keys.count == elements.count ? keys : nil
+    /// A key as it is read.
+    private struct Key {
+        var keyID = ""
+        var teamID = ""
+        var path = ""
+        var key: P256PrivateKey?
     }
 
-    private func key(_ field: Field, _ section: inout Section) -> AppleSettings.KeyFile? {
-        let keyID = section.required("key_id").flatMap(appleID)
-        let fileField = section.required("file")
-        let file = fileField?.fileContents()
-        let teamField = section.field("team_id")
-        let teamID = teamField == nil ? onlyTeam(field) : teamField.flatMap(team)
-        guard let fileField, let file else { return nil }
-        let key: P256PrivateKey
-        do throws(CryptoError) {
-            key = try P256PrivateKey(pem: file.bytes)
-        } catch {
-            fileField.error(
-                "\"\(file.path)\" is not a private key on P-256 in PEM, as Apple's .p8 files are")
-            return nil
+    private var keys: Kind<[AppleSettings.KeyFile]> {
+        Kind<[AppleSettings.KeyFile]>.list(
+            key, by: { [$0.key.teamID, $0.key.keyID] }, empty: "is empty: nobody can sign in"
+        ) { "key \(quoted($0.key.keyID)) is listed twice" }
+        .checked { field, keys in
+            for (index, key) in keys.enumerated() {
+                let team = key.key.teamID
+                guard keys[..<index].count(where: { $0.key.teamID == team }) == Self.keysOfTeamMax
+                else { continue }
+                field.context.error(
+                    "more than \(Self.keysOfTeamMax) keys of team \(team): a request that is "
+                        + "refused tries them all", at: "\(field.path)[\(index)]")
+            }
         }
-        guard let keyID, let teamID else { return nil }
-        return AppleSettings.KeyFile(
-            key: AppleKey(teamID: teamID, keyID: keyID, key: key), path: file.path)
+    }
+
+    private var key: Kind<AppleSettings.KeyFile> {
+        let form = Form(Key()) {
+            Setting("key_id", \.keyID, Self.appleID, required: true, "The key's id.")
+            Setting(
+                "team_id", \.teamID, team,
+                "The key's team. If left out, the team of the apps; required if they are of "
+                    + "several teams.")
+            Setting(
+                "file", \.path, .path, required: true,
+                "The .p8 file. It is read at the start and at SIGHUP."
+            ) { field, key in
+                key.key = field.file { _, bytes throws(Fault) in
+                    if let key = try? P256PrivateKey(pem: bytes) { return key }
+                    throw Fault("is not a private key on P-256 in PEM, as Apple's .p8 files are")
+                }
+            }
+        }
+        return Kind.section(form) { section, key in
+            if section.field("team_id") == nil { key.teamID = onlyTeam(section.place) ?? "" }
+        }.map { read in
+            guard let key = read.key, !read.teamID.isEmpty else { return nil }
+            return AppleSettings.KeyFile(
+                key: AppleKey(teamID: read.teamID, keyID: read.keyID, key: key), path: read.path)
+        } from: { file in
+            Key(keyID: file.key.keyID, teamID: file.key.teamID, path: file.path)
+        }
     }
 
     private var teams: Set<String> { Set(apps.map(\.teamID)) }
 
-    /// Of the apps, where none is named.
+    /// The team of the apps, for a key that names none.
     private func onlyTeam(_ field: Field) -> String? {
         // Faulty apps have been reported.
         guard let team = teams.first else { return nil }
@@ -185,89 +183,19 @@ struct AppleReader {
         return team
     }
 
-    private func team(_ field: Field) -> String? {
-        guard let teamID = appleID(field) else { return nil }
-        if !teams.isEmpty, !teams.contains(teamID) {
-            let ending = Suggestion.ending(for: teamID, among: teams.sorted(), listing: true)
-            field.error("no app is of team \(quoted(teamID))\(ending)")
-            return nil
+    private var team: Kind<String> {
+        Self.appleID.checked { field, teamID in
+            if !teams.isEmpty, !teams.contains(teamID) {
+                let ending = Suggestion.ending(for: teamID, among: teams.sorted(), listing: true)
+                field.error("no app is of team \(quoted(teamID))\(ending)")
+            }
         }
-        return teamID
     }
 
     /// As Apple writes ids of teams and of keys.
-    private func appleID(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        guard AppIdentity.isTeamID(text.value) else {
-            field.error("\(text.shown) is not an id of Apple's: 10 upper-case letters or digits")
-            return nil
-        }
-        return text.value
-    }
-
-    // MARK: texts
-
-    private static func proxy(_ field: Field) -> HTTPSConfiguration.Proxy? {
-        guard let text = field.text() else { return nil }
-        switch text.value {
-        case "environment": return .environment
-        case "off": return .direct
-        default: break
-        }
-        guard let url = ProxyURL(text.value) else {
-            // What it holds may be a password.
-            field.error(
-                "is none of environment, off and a URL: write http://host:port (or https, socks5, "
-                    + "socks5h), with user:password@ before the host where it is needed")
-            return nil
-        }
-        return .url(url.text)
-    }
-
-    /// `https://host` or `https://host:port`.
-    private static func base(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        let prefix = "https://"
-        let rest = text.value.dropFirst(prefix.count)
-        let place = rest.contains(":") || rest.hasPrefix("[") ? String(rest) : rest + ":443"
-        guard text.value.hasPrefix(prefix), let endpoint = try? EndpointText.parse(place),
-            case .tcp(_, port: 1...) = endpoint
-        else {
-            field.error("\(text.shown) is not a place: write https://host or https://host:port")
-            return nil
-        }
-        return text.value
-    }
-}
-
-/// A proxy's URL: `scheme://[user[:password]@]host:port`.
-struct ProxyURL {
-    private static let schemes = ["http", "https", "socks5", "socks5h"]
-
-    let text: String
-    /// Without the password.
-    let shown: String
-    let hasPassword: Bool
-
-    init?(_ text: String) {
-        guard let end = text.firstRange(of: "://"),
-            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-            Self.schemes.contains(String(text[..<end.lowerBound]))
-        else { return nil }
-        var place = text[end.upperBound...]
-        var login = ""
-        if let at = place.lastIndex(of: "@") {
-            login = String(place[..<at])
-            place = place[place.index(after: at)...]
-            guard !login.isEmpty, !login.contains("/"), !login.contains("@") else { return nil }
-        }
-        guard let endpoint = try? EndpointText.parse(String(place)),
-            case .tcp(_, port: 1...) = endpoint
-        else { return nil }
-        self.text = text
-        let user = login.prefix { $0 != ":" }
-        hasPassword = login.contains(":")
-        let shownLogin = login.isEmpty ? "" : "\(user)\(hasPassword ? ":***" : "")@"
-        shown = "\(text[..<end.lowerBound])://\(shownLogin)\(place)"
+    private static var appleID: Kind<String> {
+        .text(
+            .text("10 upper-case letters or digits"),
+            "is not an id of Apple's: 10 upper-case letters or digits", AppIdentity.isTeamID)
     }
 }

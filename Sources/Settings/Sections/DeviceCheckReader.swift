@@ -1,24 +1,24 @@
 import AppAttest
 import AppleServices
 
-/// Reads `device_check`.
+/// Declares `device_check`.
 struct DeviceCheckReader {
-    /// Nil where it is missing or faulty.
+    /// The section `apple`, or nil if it is missing or faulty.
     let apple: AppleSettings?
-    let hasApple: Bool
 
     /// Shorter ones can be guessed.
     static let secretByteCountMin = 16
 
-    func deviceCheck(_ field: Field) -> DeviceCheckSettings? {
-        if !hasApple { field.error("needs apple: Apple is asked about devices") }
-        return field.section { section in
-            let teamField = section.field("team_id")
-            let teamID = teamField == nil ? onlyTeam(field) : teamField.flatMap(team)
-            var settings = DeviceCheckSettings(teamID: teamID ?? "")
-            Self.form.read(&section, into: &settings)
-            return teamID == nil ? nil : settings
-        } ?? nil
+    var kind: Kind<DeviceCheckSettings> {
+        .section(form) { section, deviceCheck in
+            if !section.context.has("apple") {
+                section.error("needs apple, by which Apple is asked about devices")
+            }
+            if section.field("team_id") == nil {
+                deviceCheck.teamID = onlyTeam(section.place) ?? ""
+            }
+            if deviceCheck.teamID.isEmpty { section.fail() }
+        }
     }
 
     private var teams: [String] { Set(apple?.keys.map(\.key.teamID) ?? []).sorted() }
@@ -33,105 +33,72 @@ struct DeviceCheckReader {
         return team
     }
 
-    private func team(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        if !teams.isEmpty, !teams.contains(text.value) {
-            let ending = Suggestion.ending(for: text.value, among: teams, listing: true)
-            field.error("apple has no key of team \(text.shown)\(ending)")
-            return nil
+    private var team: Kind<String> {
+        .text(.text("10 upper-case letters or digits")) { field in
+            field.name(among: teams) { "apple has no key of team \($0)" }
         }
-        return text.value
     }
 
-    static func write(_ deviceCheck: DeviceCheckSettings, to yaml: inout YAMLText) {
-        yaml.mapping("device_check") { form.write(deviceCheck, to: &$0) }
-    }
-
-    static var form: Form<DeviceCheckSettings> {
+    private var form: Form<DeviceCheckSettings> {
         Form(DeviceCheckSettings(teamID: "")) {
             Setting(
-                "team_id", shown: \.teamID, .text("10 upper-case letters or digits"),
-                "The team. Left out: that of apple.keys, if there is only one.")
+                "team_id", \.teamID, team,
+                "The team. If left out, the team of apple.keys; required if these are of several "
+                    + "teams.")
             Setting(
-                "environments", \.environments, .environments("is empty: no device would be known"),
-                "Whose devices requests may come from, in the order in which Apple is asked.")
+                "environments", \.environments,
+                .list(.word, empty: "is empty: no device would be known"),
+                "The environments that devices may be from, in the order in which Apple is asked.")
             Setting(
                 "rate", \.rate, .rate,
-                "How often requests and enrolments may make the gateway ask Apple. Beyond, the "
-                    + "answer is 429.")
+                "How often clients may make the gateway ask Apple, by requests and enrolments. "
+                    + "Requests beyond it get 429, whatever on_store_failure and "
+                    + "keys_per_device_bit.token say.")
             Setting(
                 "in_flight_max", \.inFlightCountMax,
                 .count(1...10_000, "each waiting request holds memory"),
-                "How many may ask at once. Beyond, the answer is 503.")
+                "How many questions may be in flight at once. Requests beyond it get 503, "
+                    + "whatever on_store_failure and keys_per_device_bit.token say.")
             Setting(
                 "token_memory", \.tokenMemory,
-                .duration(.seconds(60), .seconds(24 * 3600), "Apple forgets tokens, too"),
+                .duration(.seconds(60), .seconds(24 * 3600), "Apple forgets tokens too"),
                 "How long an accepted token is remembered.")
             Setting(
-                "bits", \.bitNames, bitNames,
-                "What the bits mean, for signals.keys_per_device_bit and the admin listener.")
+                "bits", \.bitNames, Self.bitNames,
+                "What the two bits mean, for signals.keys_per_device_bit and for the admin "
+                    + "listener's POST /device-check/query, update and validate.")
             Setting(
-                "admin_secret_file", .path,
-                "At least 16 visible characters in its first line. Who has them may ask and set "
-                    + "bits. Left out: nobody."
-            ) { section, deviceCheck in
-                if let read = section.field("admin_secret_file").flatMap(secret) {
-                    deviceCheck.adminSecretPath = read.path
-                    deviceCheck.adminSecret = read.secret
-                }
-            } write: { deviceCheck, yaml in
-                if let path = deviceCheck.adminSecretPath {
-                    yaml.entry("admin_secret_file", text: path)
-                }
+                "admin_secret_file", optional: \.adminSecretPath, .path,
+                "A file whose first line holds a secret of at least 16 visible characters. "
+                    + "Whoever has the secret may read and set bits on the admin listener. If left "
+                    + "out, nobody may."
+            ) { field, deviceCheck in
+                deviceCheck.adminSecret = field.file(Self.secret)
             }
         }
     }
 
     private static var bitNames: Kind<[String]> {
         let form = Form(DeviceCheckSettings.appleBitNames) {
-            Setting("bit0", \.[0], .name, "The name of the first bit.")
-            Setting("bit1", \.[1], .name, "The name of the second bit.")
+            Setting("bit0", \.[0], .name, "The first bit's name.")
+            Setting("bit1", \.[1], .name, "The second bit's name.")
         }
-        let kind = Kind.section(form)
-        return kind.reading { field in
-            guard let names = kind.read(field) else { return nil }
+        return .section(form) { section, names in
             let isSwapped = names[0] == "bit1" || names[1] == "bit0"
-            if names[0] == names[1] || isSwapped {
-                field.error("both bits would be meant by one name")
-                return nil
-            }
-            return names
+            if names[0] == names[1] || isSwapped { section.error("one name would mean both bits") }
         }
     }
 
     /// The first line of the file.
-    private static func secret(_ field: Field) -> (path: String, secret: [UInt8])? {
-        guard let (path, bytes) = field.fileContents() else { return nil }
+    private static func secret(_ path: String, _ bytes: [UInt8]) throws(Fault) -> [UInt8] {
         let line = Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
         guard line.count >= secretByteCountMin else {
-            field.error(
-                "\"\(path)\" holds a secret of \(line.count) bytes: "
-                    + "\(secretByteCountMin) are needed")
-            return nil
+            throw Fault(
+                "holds a secret of \(line.count) bytes: \(secretByteCountMin) are needed")
         }
-        guard line.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            field.error("\"\(path)\" holds other than visible ASCII characters")
-            return nil
+        guard line.allSatisfy(\.isVisible) else {
+            throw Fault("holds characters other than visible ASCII")
         }
-        return (path, line)
-    }
-}
-
-extension Kind where Value == [AttestEnvironment] {
-    /// At least one; without any `emptyMessage` says why not.
-    static func environments(_ emptyMessage: String) -> Kind {
-        let element = Kind<AttestEnvironment>.word
-        return Kind(.list(element.shape)) { field in
-            guard let found = field.list(element.read) else { return nil }
-            if found.isEmpty { field.error(emptyMessage) }
-            return found
-        } write: { key, environments, yaml in
-            yaml.entry(key, list: environments.map(\.rawValue))
-        }
+        return line
     }
 }

@@ -2,7 +2,7 @@ import HTTP
 import Policy
 import YAML
 
-/// Reads `request_headers` and `response_headers` of a route.
+/// Declares `request_headers` and `response_headers` of a route.
 struct HeaderEditReader {
     static let request = HeaderEditReader(isRequest: true)
     static let response = HeaderEditReader(isRequest: false)
@@ -10,48 +10,57 @@ struct HeaderEditReader {
     private static let variables: [TextVariable] = [.clientAddress, .requestID, .host, .keyID]
     private let isRequest: Bool
 
-    static var shape: Shape {
-        let lines = Shape.named("HEADER", .text("text with {variables}"))
-        return .section([
-            Entry("remove", .list(.header), "Headers to remove."),
-            Entry(
-                "set", lines,
-                "Headers in place of what was sent, in every spelling. Values may hold "
-                    + "{client_address}, {request_id}, {host} and {key_id}; {{ is a {."),
-            Entry("add", lines, "Headers beside what was sent."),
-        ])
-    }
-
-    func edits(_ field: Field) -> HeaderEdits? {
-        field.section { section in
-            var edits = HeaderEdits()
-            var taken: Set<String> = []
-            if let field = section.field("remove") {
-                let names = field.list { element in
-                    element.text().flatMap { text in
-                        isFree(text.value, element, at: element.mark, &taken)
-                            ? text.value.lowercased() : nil
-                    }
-                }
-                edits.remove = names ?? []
-            }
-            edits.set = section.field("set").map { lines($0, &taken) } ?? []
-            edits.add = section.field("add").map { lines($0, &taken) } ?? []
-            return edits
+    var kind: Kind<HeaderEdits> {
+        Kind(edits.shape) {
+            edits.read($0)
+        } yaml: {
+            $0.isEmpty ? .absent : edits.yaml($0)
         }
     }
 
-    private func lines(_ field: Field, _ taken: inout Set<String>) -> [HeaderLine] {
-        (field.namedFields() ?? []).compactMap { field in
-            guard isFree(field.key, field, at: field.keyMark, &taken), let text = field.text(),
-                let value = field.template(text, Self.variables)
+    /// The kind for one section, in which no header is named twice.
+    private var edits: Kind<HeaderEdits> {
+        // Folded names of headers that the section has named.
+        var taken: Set<String> = []
+        let name = Kind.text(.header) { field in
+            guard let text = field.text(),
+                isFree(text.value, field, at: field.mark, &taken)
             else { return nil }
-            guard HeaderReader.isValue(text.value) else {
-                field.error("\(text.shown) \(HeaderReader.valueRule)")
-                return nil
-            }
-            return HeaderLine(name: field.key, value: value, isSecret: text.isSubstituted)
+            return text.value.lowercased()
         }
+        let lines = Kind<[HeaderLine]>(.named("HEADER", .text("text with {variables}"))) { field in
+            field.namedFields()?.compactMap { line($0, &taken) }
+        } yaml: { lines in
+            .mapping(
+                lines.map { line in
+                    let text = line.isSecret ? SettingsPrinter.passwordMask : line.value.description
+                    return YAMLPair(line.name, .text(text))
+                })
+        }
+        let form = Form(HeaderEdits()) {
+            Setting("remove", \.remove, .list(name).unlessEmpty, "Headers to remove.")
+            Setting(
+                "set", \.set, lines.unlessEmpty,
+                "Headers that replace whatever was sent, in every spelling of their names. "
+                    + "Values may hold {client_address} (as far as trusted_proxies are "
+                    + "believed), {request_id}, {host} and {key_id} (of a verified request); {{ "
+                    + "stands for {.")
+            Setting(
+                "add", \.add, lines.unlessEmpty,
+                "Headers that are added beside whatever was sent. Values are as in set.")
+        }
+        return .section(form)
+    }
+
+    private func line(_ field: Field, _ taken: inout Set<String>) -> HeaderLine? {
+        guard isFree(field.key, field, at: field.keyMark, &taken), let text = field.text(),
+            let value = field.parse({ text throws(Fault) in
+                let template = try Self.template(text, Self.variables)
+                guard HeaderReader.isValue(text) else { throw Fault(HeaderReader.valueRule) }
+                return template
+            })
+        else { return nil }
+        return HeaderLine(name: field.key, value: value, isSecret: text.isSubstituted)
     }
 
     /// Whether a route may touch the header, and has not named it before.
@@ -59,7 +68,7 @@ struct HeaderEditReader {
         _ name: String, _ field: Field, at mark: YAMLMark, _ taken: inout Set<String>
     ) -> Bool {
         guard HeaderReader.isName(name) else {
-            field.error("\(quoted(name)) is not a header name (RFC 9110 section 5.1)", at: mark)
+            field.error("\(quoted(name)) \(HeaderReader.nameRule)", at: mark)
             return false
         }
         // Names that differ in other signs only are one to servers that make variables of them.
@@ -84,7 +93,7 @@ struct HeaderEditReader {
 
     private func reason(against known: KnownField, _ folded: String) -> String? {
         if folded.hasPrefix("x-attest-") || folded.hasPrefix("x-app-attest-") {
-            return "is the gateway's own word"
+            return "is reserved for the gateway"
         }
         if known.isHopByHop || [.contentLength, .expect].contains(known) {
             return "is about the connection, not for a route to change"
@@ -101,21 +110,20 @@ struct HeaderEditReader {
         default: return nil
         }
     }
-}
 
-extension Field {
-    /// A text with variables, whose faults are reported.
-    func template(_ text: SettingText, _ variables: [TextVariable]) -> TextTemplate? {
+    /// A text with no variables but these.
+    static func template(
+        _ text: String, _ variables: [TextVariable]
+    ) throws(Fault) -> TextTemplate {
         do throws(TextTemplate.Fault) {
-            return try TextTemplate(text.value, variables: variables)
+            return try TextTemplate(text, variables: variables)
         } catch {
             switch error {
-            case .unclosed: self.error("\(text.shown) has a { without }; write a literal one as {{")
+            case .unclosed: throw Fault("has a { without }; write a literal one as {{")
             case .unknown:
                 let names = variables.map { "{\($0.rawValue)}" }.joined(separator: ", ")
-                self.error("\(text.shown) has a variable that is not one of \(names)")
+                throw Fault("has a variable that is not one of \(names)")
             }
-            return nil
         }
     }
 }

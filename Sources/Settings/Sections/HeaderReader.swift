@@ -1,49 +1,34 @@
-import Bytes
 import HTTP
 
 /// Reads `headers`.
 enum HeaderReader {
     static var kind: Kind<HeaderNames> {
-        let start = HeaderNames()
-        let form = Form(start) {
-            Setting("assertion", \.assertion, .text(.header, name), "Carries the assertion.")
+        let name = Kind<String>.header(
+            "has a meaning of its own, and the named headers are removed from every request"
+        ) { !isReserved($0) }
+        let form = Form(HeaderNames()) {
+            Setting("assertion", \.assertion, name, "The header that carries the assertion.")
+            Setting("client_data", \.clientData, name, "The header that carries the client data.")
+            Setting("key_id", \.keyID, name, "The header that carries the key id.")
             Setting(
-                "client_data", \.clientData, .text(.header, name), "Carries the client data.")
-            Setting("key_id", \.keyID, .text(.header, name), "Carries the key id.")
-            Setting("token", \.token, .text(.header, name), "Carries a session token.")
+                "token", \.token, name,
+                "The header that carries a session or developer token.")
             Setting(
-                "device_check", \.deviceCheck, .text(.header, name),
-                "Carries a token of DeviceCheck.")
+                "device_check", \.deviceCheck, name,
+                "The header that carries a DeviceCheck token.")
         }
-        return Kind.section(form).reading { field in
-            field.section { section in
-                var names = start
-                form.read(&section, into: &names)
-                var taken: [(key: String, folded: String)] = []
-                for (key, name) in zip(form.keys, names.all) {
-                    let folded = fold(name)
-                    if let other = taken.first(where: { $0.folded == folded }) {
-                        (section.field(key) ?? section.field(other.key))?.error(
-                            "\(quoted(name)) is the name of \(other.key) too, or differs in - and "
-                                + "_ only")
-                    }
-                    taken.append((key, folded))
+        return .section(form) { section, names in
+            var taken: [(key: String, folded: String)] = []
+            for (key, name) in zip(form.keys, names.all) {
+                let folded = fold(name)
+                if let other = taken.first(where: { $0.folded == folded }) {
+                    (section.field(key) ?? section.field(other.key))?.error(
+                        "\(quoted(name)) is the name of \(other.key) too, or differs in - and _ "
+                            + "only")
                 }
-                return names
+                taken.append((key, folded))
             }
         }
-    }
-
-    private static func name(_ field: Field) -> String? {
-        guard let text = field.headerName() else { return nil }
-        let name = text.value.lowercased()
-        guard !isReserved(fold(name)) else {
-            field.error(
-                "\(text.shown) has a meaning of its own, and the named headers are removed from "
-                    + "every request")
-            return nil
-        }
-        return name
     }
 
     /// Fields that frame messages, that the gateway writes, or that applications need.
@@ -61,14 +46,15 @@ enum HeaderReader {
         reserved.contains(folded) || folded.hasPrefix("x-attest-")
     }
 
-    /// As the gateway compares names when it strips them.
+    /// The name as the gateway compares it when it strips headers.
     static func fold(_ name: String) -> String {
         String(
             decoding: name.lowercased().utf8.map { byte -> UInt8 in
-                let isWord = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)
-                return isWord ? byte : 0x2D
+                byte.isLetterOrDigit ? byte : 0x2D
             }, as: UTF8.self)
     }
+
+    static let nameRule = "is not a header name (RFC 9110 section 5.1)"
 
     static func isName(_ text: String) -> Bool {
         (1...128).contains(text.utf8.count) && text.utf8.allSatisfy(isTokenByte)
@@ -85,20 +71,23 @@ enum HeaderReader {
 
     /// RFC 9110 section 5.6.2.
     static func isTokenByte(_ byte: UInt8) -> Bool {
-        let folded = ASCII.lowercased(byte)
-        return (0x61...0x7A).contains(folded) || (0x30...0x39).contains(byte)
-            || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        byte.isLetterOrDigit || byte.isOne(of: "!#$%&'*+-.^_`|~")
     }
 }
 
-extension Field {
-    /// A text that can name a header.
-    func headerName() -> SettingText? {
-        guard let text = text() else { return nil }
-        guard HeaderReader.isName(text.value) else {
-            error("\(text.shown) is not a header name (RFC 9110 section 5.1)")
-            return nil
+extension Kind where Value == String {
+    /// The name of a header, in lower case, for whose folded form `isAllowed` holds; `rule` says so
+    /// in words that follow it.
+    static func header(_ rule: String, _ isAllowed: @escaping (String) -> Bool) -> Kind {
+        Kind(.header, text: \.self) { text throws(Fault) in
+            guard HeaderReader.isName(text) else { throw Fault(HeaderReader.nameRule) }
+            guard isAllowed(HeaderReader.fold(text)) else { throw Fault(rule) }
+            return text.lowercased()
         }
-        return text
+    }
+
+    /// The value of a header.
+    static func headerValue(_ form: String) -> Kind {
+        text(.text(form), HeaderReader.valueRule, HeaderReader.isValue)
     }
 }

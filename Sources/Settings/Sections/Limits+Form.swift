@@ -10,55 +10,56 @@ extension Limits {
             Setting(
                 "connections_per_address", \.connectionsPerAddressMax,
                 .countOrOff(1...1_000_000, "each connection holds a file descriptor"),
-                "Client connections of one address (of IPv6: one /64) at all workers together. "
-                    + "Beyond, the answer is 429. Many phones share an address of their carrier.")
+                "Client connections of one address (for IPv6, of one /64) at all workers "
+                    + "together. Connections beyond it get 429 and are closed. It is off because a "
+                    + "carrier puts many phones behind one address.")
             Setting(
                 "requests_per_address", \.requestsPerAddress,
                 .countOrOff(1...1_000_000, "each request may hold an upstream's connection"),
-                "Requests of one such address under way to one upstream at each worker that it may "
-                    + "have in any case: as many as one HTTP/2 connection. Beyond, it may have "
-                    + "more as long as it leaves more of connections_max than it has; else 429.")
+                "Requests that one address may always have in flight to one upstream at each "
+                    + "worker, HTTP/2 streams and WebSockets included: as many as one HTTP/2 "
+                    + "connection carries. Beyond that, an address may have more only while it "
+                    + "leaves more of the upstream's connections_max free than it holds; "
+                    + "otherwise it gets 429. So no client shuts out the others. Raise it if "
+                    + "many WebSockets come from one address.")
             Setting(
                 "head", \.headByteCountMax,
                 .byteCount(.kibibyte ... .mebibyte, "each connection may hold as much"),
-                "Request line and headers together: four times what browsers with large cookies "
-                    + "send.")
+                "The request line and headers together: four times what browsers with large "
+                    + "cookies send.")
             Setting(
                 "fields", \.fieldCountMax,
                 .count(10...1000, "clients send a dozen, and each costs a comparison"),
-                "Headers of a request. nginx and Envoy draw the line there too.")
+                "A request's headers. nginx and Envoy draw the line at 100 too.")
             Setting(
                 "target", \.targetByteCountMax,
                 .byteCount(256...64 * .kibibyte, "servers behind this one take 8KiB to 64KiB"),
-                "The request target, a part of the head: the longest that browsers and CDNs "
-                    + "handle.")
+                "The request target, which is part of the head: the longest that browsers and "
+                    + "CDNs handle.")
             Setting(
                 "body", \.bodyByteCountMax, bodySize,
-                "Request body of routes that set no body_max. Beyond, the answer is 413.")
+                "The request body on routes that set no body_max. Longer ones get 413.")
             Setting(
                 "body_memory", \.bodyMemoryByteCountMax, bodyMemory,
-                "Bytes of one body held in memory. The rest waits in an unlinked temporary file.")
+                "The bytes of one body that are held in memory. The rest waits in an unlinked "
+                    + "temporary file.")
             Setting(
                 "temporary_directory", \.temporaryDirectory,
-                .text(.text("absolute path"), temporaryDirectory),
-                "Where those files are made: a disk with room for them.")
+                .path(.text("absolute path"), "is not an absolute path") { $0.hasPrefix("/") },
+                "The directory for those files. Its disk must have room for them.")
             Setting(
                 "response_head", \.responseHeadByteCountMax,
                 .byteCount(.kibibyte ... .mebibyte, "each request may hold as much"),
-                "Head of an upstream's answer.")
+                "The head of an upstream's response.")
             Setting(
                 "response_buffer", \.responseBufferByteCountMax,
                 .byteCount(4 * .kibibyte...64 * .mebibyte, "each slow client may hold as much"),
-                "Answer bytes held for a slow client before the upstream has to wait; of an HTTP/2 "
-                    + "connection those of all streams together.")
+                "Response bytes that are held for a slow client before the upstream has to wait. "
+                    + "On an HTTP/2 connection all streams share them, and each has 4KiB more.")
             Setting(
                 "requests_per_connection", \.requestsPerConnectionMax,
                 .count(1...1_000_000_000, "a connection serves one request at least"),
-                "Requests on one connection before it is closed, so that none lives for ever.")
-            Setting(
-                "assertion", \.assertionByteCountMax,
-                .byteCount(256...64 * .kibibyte, "an assertion has 130 to 300 bytes"),
-                "The decoded assertion.")
+                "Requests on one connection before it is closed, so that none lives forever.")
             Setting(
                 "client_data", \.clientDataByteCountMax,
                 .byteCount(256...64 * .kibibyte, "client data has a few hundred bytes"),
@@ -66,28 +67,33 @@ extension Limits {
             Setting(
                 "registry_queue", \.registryQueueCountMax,
                 .count(1...1_000_000, "each waiting request holds memory"),
-                "Requests of each worker that wait for the registry. Beyond, the answer is 503.")
+                "Requests of each worker that wait for the registry. Requests beyond it get 503.")
             Setting(
                 "body_rate_min", \.bodyRateMin,
                 .byteRate(0...16 * .mebibyte, "slower clients are refused"),
-                "How fast a request's body must come on average, once timeouts.body_grace is over. "
-                    + "Less is refused with 408; 0B/s takes any pace.")
+                "How fast a request's body must arrive on average once timeouts.body_grace is "
+                    + "over. Slower ones get 408; 0B/s accepts any pace. With request_body: "
+                    + "stream, this ends when the response begins, time in which the upstream "
+                    + "takes nothing does not count, and a longer timeouts.request_body of the "
+                    + "route is its grace."
+            )
             Setting(
                 "response_rate_min", \.responseRateMin,
                 .byteRate(0...16 * .mebibyte, "slower clients are cut off"),
-                "How fast a client must take an answer on average while some of it waits, once "
-                    + "timeouts.response_grace is over. Below, the connection or stream is cut; "
-                    + "0B/s takes any pace.")
+                "How fast a client must take a response on average, while some of it waits and "
+                    + "once timeouts.response_grace is over. The connection, or the HTTP/2 "
+                    + "stream, of a slower client is cut; 0B/s accepts any pace.")
             Setting(
                 "http2", \.http2, .section(HTTP2Limits.form, check: HTTP2Limits.check),
-                "One HTTP/2 connection. Counts of frames are what may come at once, a tenth of it "
-                    + "again each second. Beyond, the connection ends with ENHANCE_YOUR_CALM.")
+                "The limits of one HTTP/2 connection. Frames are counted as what may come at "
+                    + "once; a tenth of that may come again each second. Beyond it the connection "
+                    + "ends with ENHANCE_YOUR_CALM.")
         }
     }
 
-    static func check(_ field: Field, _ limits: Limits) {
+    static func check(_ section: inout Section, _ limits: inout Limits) {
         if limits.targetByteCountMax > limits.headByteCountMax {
-            field.error("target is larger than head, of which the target is a part")
+            section.error("target is larger than head, of which the target is a part")
         }
     }
 
@@ -100,14 +106,5 @@ extension Limits {
 
     static var bodyMemory: Kind<Int> {
         .byteCount(.kibibyte...64 * .mebibyte, "each request may hold as much")
-    }
-
-    private static func temporaryDirectory(_ field: Field) -> String? {
-        guard let path = field.filePath() else { return nil }
-        guard path.hasPrefix("/") else {
-            field.error("\(quoted(path)) is not an absolute path")
-            return nil
-        }
-        return path
     }
 }

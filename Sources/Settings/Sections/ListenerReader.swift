@@ -1,13 +1,6 @@
 import HTTP
-import YAML
 
-/// A listener and where the configuration names its address.
-struct PlacedListener {
-    var settings: ListenerSettings
-    var bindMark: YAMLMark
-}
-
-/// Reads `listeners`.
+/// Declares `listeners`.
 enum ListenerReader {
     static let allowances: [(name: String, value: TargetAllowances)] = [
         ("dot_segments", .dotSegments), ("empty_segments", .emptySegments),
@@ -15,129 +8,110 @@ enum ListenerReader {
         ("path_parameters", .pathParameters), ("encoded_control", .encodedControl),
     ]
 
-    static func listeners(_ field: Field) -> [PlacedListener] {
-        guard let elements = field.list() else { return [] }
-        if elements.isEmpty { field.error("is empty: at least one listener is needed") }
-        return elements.compactMap { $0.section(listener) ?? nil }
+    static var kind: Kind<[ListenerSettings]> {
+        .list(
+            all: .section(form, keepsFaulty: true, check: check),
+            empty: "is empty: at least one listener is needed")
     }
 
-    private static func listener(_ section: inout Section) -> PlacedListener? {
-        let bindField = section.required("bind")
-        let bind = bindField?.bindEndpoint()
-        var settings = ListenerSettings(bind: bind ?? .unix(path: ""))
-        form(bind: bind).read(&section, into: &settings)
-        guard let bind, let bindField else { return nil }
-        settings.bind = bind
-        return PlacedListener(settings: settings, bindMark: bindField.mark)
-    }
-
-    static var shape: Shape { .list(form(bind: nil).shape) }
-
-    static func write(_ listeners: [ListenerSettings], to yaml: inout YAMLText) {
-        yaml.list("listeners", listeners) { form(bind: nil).write($1, to: &$0) }
-    }
-
-    private static func form(bind: Endpoint?) -> Form<ListenerSettings> {
-        let peers = Kind<[TrustedProxy]>(
-            .list(.text("address block, or unix")),
-            read: { $0.list { trustedProxy($0, bind: bind) } },
-            write: { $2.entry($0, list: $1.map(\.description)) })
-        return Form(ListenerSettings(bind: .unix(path: ""))) {
+    private static var form: Form<ListenerSettings> {
+        let peers = Kind<[TrustedProxy]>.list(peer)
+        // What clients expect with TLS and without it depends on tls.
+        return Form(ListenerSettings(bind: .unix(path: "")), first: ["tls"]) {
             Setting(
-                "bind", shown: \.bind.description, .server, required: true,
-                "Where clients connect. Port 0 takes any free port.")
+                "bind", \.bind, .bind, required: true,
+                "The address and port, or the socket, to listen on. Port 0 takes any free port.")
             Setting(
-                "allow", \.allow, allowed,
-                "Spellings of a request's path on which servers disagree. Each is refused with "
-                    + "400 unless it is named here.")
+                "allow", \.allow, .options(allowances),
+                "Spellings of a path on which servers disagree. A path with one is refused with "
+                    + "400, because the upstream might read another path than the one whose "
+                    + "route was checked. Allow one only if your clients send it and your "
+                    + "upstream reads it as the gateway does. dot_segments: /a/../b and %2E. "
+                    + "empty_segments: //. encoded_slash: %2F. backslash: \\ and %5C. "
+                    + "encoded_control: %01 to %1F, and %7F. path_parameters: ;x=y, on routes "
+                    + "with attest.mode observe or enforce.")
             Setting(
                 "trusted_proxies", \.trustedProxies, peers,
-                "Peers whose Forwarded, X-Forwarded-* and X-Request-Id are kept. unix: whoever may "
-                    + "connect to a unix socket. From everybody else these headers are replaced.")
-            Setting("proxy_protocol", \.proxyProtocol, proxyProtocol(peers), proxyProtocolText)
+                "Peers whose Forwarded, X-Forwarded-* and X-Request-Id headers are kept; unix "
+                    + "means anyone who may connect to a unix socket. Everybody else's are "
+                    + "replaced."
+            )
+            Setting(
+                "proxy_protocol", \.proxyProtocol,
+                .section(
+                    "from", .list(peer, empty: "is empty: leave proxy_protocol out").unlessEmpty,
+                    "The peers."), proxyProtocolText)
             Setting(
                 "rate_limit", \.rateLimits, .rateLimits(),
-                "One or more of rate_limits for every request, also for those that no route takes.")
+                "One or more of rate_limits that count every request here, even one that no route "
+                    + "takes.")
             Setting(
-                "protocols", .list(Kind<HTTPProtocol>.word.shape),
-                standard: "[http/1.1]; with tls [h2, http/1.1]",
-                "What is spoken, the preferred first. With tls the client chooses by ALPN; "
-                    + "without, h2 is told by its first bytes (prior knowledge)."
-            ) { section, listener in
-                readTLS(&section, &listener)
-            } write: { listener, yaml in
-                yaml.entry("protocols", list: listener.protocols.map(\.rawValue))
-            }
+                "protocols", \.protocols,
+                .list(.word, empty: "is empty: nothing could be spoken there"),
+                "The protocols spoken here, the preferred one first. With tls the client chooses "
+                    + "by ALPN, and the default is [h2, http/1.1]. Without tls, a client that "
+                    + "begins with the HTTP/2 preface is taken at its word (prior knowledge), "
+                    + "and Upgrade: h2c is ignored: name h2 there for a proxy in front that "
+                    + "speaks it.")
             Setting(
                 "redirect", optional: \.redirect, RedirectReader.ofListener,
-                "Send everything that comes here elsewhere, except some paths.")
+                "Redirects everything that comes here, except some paths. See routes[].redirect.")
             Setting(
-                "tls", ListenerTLSReader.form.shape,
-                "TLS 1.2 and 1.3. Left out: HTTP without TLS. Files are read at the start and at "
-                    + "SIGHUP."
-            ) { listener, yaml in
-                if let tls = listener.tls { ListenerTLSReader.write(tls, to: &yaml) }
+                "tls", optional: \.tls, ListenerTLSReader.kind,
+                "TLS 1.2 and 1.3. If left out, the listener speaks HTTP without TLS. Its files "
+                    + "are read at the start and at SIGHUP."
+            ) { _, listener in
+                // Nobody speaks HTTP/2 without TLS by surprise.
+                listener.protocols = [.http2, .http1]
             }
         }
     }
 
-    private static var allowed: Kind<TargetAllowances> {
-        Kind(.list(.words(allowances.map(\.name)))) { field in
-            field.list { $0.choice(allowances) }.map { TargetAllowances($0) }
-        } write: { key, allowed, yaml in
-            let names = allowances.filter { allowed.contains($0.value) }.map(\.name)
-            yaml.entry(key, list: names)
+    private static func check(_ section: inout Section, _ listener: inout ListenerSettings) {
+        guard !section.isFaulty("bind") else { return }
+        if listener.bind.isPublic, listener.isPlain {
+            section.field("bind")?.warning(
+                "\(listener.bind) takes plain HTTP from any machine that reaches it: give it tls, "
+                    + "or name in trusted_proxies or proxy_protocol whoever ends TLS before it")
         }
-    }
-
-    /// What is spoken depends on whether there is TLS.
-    private static func readTLS(_ section: inout Section, _ listener: inout ListenerSettings) {
-        listener.tls = section.field("tls").flatMap(ListenerTLSReader.tls)
-        // What clients of the one and the other expect; nobody speaks HTTP/2 there by surprise.
-        listener.protocols = listener.tls == nil ? [.http1] : [.http2, .http1]
-        section.set("protocols", &listener.protocols) { field in
-            guard let chosen = field.list(Kind<HTTPProtocol>.word.read) else { return nil }
-            if chosen.isEmpty { field.error("is empty: nothing could be spoken there") }
-            return chosen
+        for (key, proxies) in [
+            ("trusted_proxies", listener.trustedProxies),
+            ("proxy_protocol.from", listener.proxyProtocol),
+        ] {
+            for (index, proxy) in proxies.enumerated()
+            where listener.bind.isUnix != (proxy == .unix) {
+                section.context.warning(
+                    "\(proxy) is never a peer of \(listener.bind)",
+                    at: "\(section.place.path).\(key)[\(index)]")
+            }
         }
     }
 
     private static let proxyProtocolText =
-        "Peers whose connections begin with a PROXY header, version 1 or 2. Whatever else they "
-        + "send is closed, and from nobody else is such a header read."
+        "Peers whose connections begin with a PROXY header, version 1 or 2, such as load "
+        + "balancers that pass TCP on. Anything else from them is closed, and no other peer's "
+        + "header is read. From then on the header's address is the client's: in the log, in "
+        + "forwarding headers, for limits, and for trusted_proxies."
 
-    private static func proxyProtocol(_ peers: Kind<[TrustedProxy]>) -> Kind<[TrustedProxy]> {
-        let from = Entry("from", peers.shape, required: true, "Those peers.")
-        return Kind(.section([from])) { field in
-            field.section { section in
-                guard let from = section.required("from"), let read = peers.read(from) else {
-                    return nil
-                }
-                if read.isEmpty { from.error("is empty: leave proxy_protocol out") }
-                return read
-            } ?? nil
-        } write: { key, proxies, yaml in
-            guard !proxies.isEmpty else { return }
-            yaml.mapping(key) { peers.write("from", proxies, &$0) }
-        }
-    }
-
-    private static func trustedProxy(_ field: Field, bind: Endpoint?) -> TrustedProxy? {
-        guard let text = field.text() else { return nil }
-        let proxy: TrustedProxy
-        if text.value == TrustedProxy.unix.description {
-            proxy = .unix
-        } else {
-            guard let block = field.addressBlock(text) else { return nil }
+    private static var peer: Kind<TrustedProxy> {
+        let block = Kind<AddressBlock>.addressBlock.checked { field, block in
             if block.prefixBitCount == 0 {
                 field.warning("\(block) lets every client say who it is")
             }
-            proxy = .block(block)
         }
-        if let bind, bind.isUnix != (proxy == .unix) {
-            field.warning("\(proxy) is never a peer of \(bind)")
+        let unix = TrustedProxy.unix.description
+        return Kind(.text("address block, or unix")) { field in
+            field.isScalar(unix) ? .unix : block.read(field).map { .block($0) }
+        } yaml: {
+            .text($0.description)
         }
-        return proxy
+    }
+}
+
+extension ListenerSettings {
+    /// Whether clients themselves, as far as can be seen, send requests without TLS.
+    fileprivate var isPlain: Bool {
+        tls == nil && redirect == nil && trustedProxies.isEmpty && proxyProtocol.isEmpty
     }
 }
 
@@ -152,32 +126,4 @@ extension TrustedProxy: CustomStringConvertible {
 
 extension Endpoint {
     var isUnix: Bool { if case .unix = self { true } else { false } }
-}
-
-/// The admin listener and where the configuration names its address.
-struct PlacedAdmin {
-    var settings: AdminSettings
-    var bindMark: YAMLMark
-}
-
-/// Reads `admin`.
-enum AdminReader {
-    static var shape: Shape {
-        .section([
-            Entry("bind", .server, required: true, "Where operators connect: this machine alone.")
-        ])
-    }
-
-    static func admin(_ field: Field) -> PlacedAdmin? {
-        field.section { section in
-            guard let bindField = section.required("bind"), let bind = bindField.bindEndpoint()
-            else { return nil }
-            if !bind.isLocal {
-                bindField.warning(
-                    "\(bind) may be reached from other machines: metrics and status are public "
-                        + "there")
-            }
-            return PlacedAdmin(settings: AdminSettings(bind: bind), bindMark: bindField.mark)
-        } ?? nil
-    }
 }

@@ -1,81 +1,64 @@
 import TLS
 
-/// Reads `listeners[].tls`.
+/// Declares `listeners[].tls`.
 enum ListenerTLSReader {
-    static func tls(_ field: Field) -> ListenerTLSSettings? {
-        field.section { section in
-            let certificates = certificates(&section)
-            var settings = ListenerTLSSettings(
-                files: certificates.map(\.files),
-                configuration: TLSServerConfiguration(
-                    certificates: certificates.map {
-                        .init(identity: $0.identity, staple: $0.staple)
-                    }))
-            form.read(&section, into: &settings)
-            return complete(field, settings)
-        } ?? nil
+    /// A certificate, its files read.
+    private struct Certificate {
+        var files = CertificateFiles()
+        var loaded: TLSServerConfiguration.Certificate?
     }
 
-    /// The one beside the other settings first, then those of the list.
-    private static func certificates(_ section: inout Section) -> [CertificateReader.Read] {
-        let listField = section.field("certificates")
-        var certificates: [CertificateReader.Read] = []
-        if let first = CertificateReader.certificate(&section, isRequired: listField == nil) {
-            certificates.append(first)
-        }
-        guard let listField, let elements = listField.list() else { return certificates }
-        if elements.isEmpty { listField.error("is empty: at least one certificate is needed") }
-        for element in elements {
-            let read = element.section { CertificateReader.certificate(&$0, isRequired: true) }
-            if let read, let read { certificates.append(read) }
-        }
-        return certificates
-    }
-
-    static func write(_ tls: ListenerTLSSettings, to yaml: inout YAMLText) {
-        yaml.mapping("tls") { form.write(tls, to: &$0) }
-    }
-
-    /// All but the certificates is read from it.
-    static var form: Form<ListenerTLSSettings> {
-        let start = ListenerTLSSettings(
+    /// The section as it is read.
+    private struct TLS {
+        var settings = ListenerTLSSettings(
             files: [], configuration: TLSServerConfiguration(certificates: []))
-        let certificate = CertificateReader.form(CertificateFiles(certificatePath: "", keyPath: ""))
-        { $0 }
-        return Form(start) {
-            CertificateReader.form(start) { _ in nil }
+        /// The files beside the other settings.
+        var beside = CertificateFiles()
+        var listed: [Certificate] = []
+    }
+
+    static var kind: Kind<ListenerTLSSettings> {
+        Kind.section(form) { section, tls in
+            let beside = tls.beside.load(
+                &section, isRequired: section.field("certificates") == nil)
+            let all = [Certificate(files: tls.beside, loaded: beside)] + tls.listed
+            let loaded = all.filter { $0.loaded != nil }
+            tls.settings.files = loaded.map(\.files)
+            tls.settings.configuration.certificates = loaded.compactMap(\.loaded)
+            if loaded.isEmpty || !isComplete(tls.settings, section.place) { section.fail() }
+        }.map(
+            { $0.settings },
+            from: { TLS(settings: $0, listed: $0.files.map { Certificate(files: $0) }) })
+    }
+
+    private static var form: Form<TLS> {
+        let certificate = Kind.section(
+            Form(Certificate()) { CertificateFiles.settings(\.files) }
+        ) { section, certificate in
+            certificate.loaded = certificate.files.load(&section, isRequired: true)
+        }
+        return Form(TLS()) {
+            CertificateFiles.settings(\.beside)
             Setting(
-                "certificates", .list(certificate.shape),
-                "More certificates, for other names or of another kind. The client's server name "
-                    + "and its signature algorithms decide."
-            ) { tls, yaml in
-                yaml.list("certificates", tls.files) { certificate.write($1, to: &$0) }
-            }
-            TLSParameters.form(
-                start, \.configuration.minimumVersion, \.configuration.ciphers,
-                \.configuration.cipherSuites, \.configuration.groups)
+                "certificates", \.listed,
+                .list(all: certificate, empty: "is empty: at least one certificate is needed"),
+                "More certificates, for other names or of another kind (RSA beside ECDSA). The "
+                    + "client's server name and its signature algorithms decide between them; "
+                    + "the one beside this list also serves clients that send no name, or an "
+                    + "unknown one.")
+            TLSParameters.settings(
+                \.settings.configuration.minimumVersion, \.settings.configuration.ciphers,
+                \.settings.configuration.cipherSuites, \.settings.configuration.groups)
             Setting(
-                "session_tickets", .either([Kind<Bool>.onOff.shape, tickets.shape]), standard: "on",
-                "How sessions are resumed. Without keys they are made in memory, shared by the "
-                    + "workers, and rotate once a lifetime."
-            ) { section, tls in
-                if let field = section.field("session_tickets") { readTickets(field, &tls) }
-            } write: { tls, yaml in
-                guard tls.configuration.hasTickets else {
-                    return yaml.entry("session_tickets", "off")
-                }
-                yaml.mapping("session_tickets") { tickets.write(tls.tickets, to: &$0) }
-            }
+                "session_tickets", \.settings.sessionTickets,
+                .words([("on", SessionTicketSettings()), ("off", nil)]).printed { $0 == nil }
+                    .or(Kind.section(tickets).optional), standard: "on",
+                "How sessions are resumed. Without keys, the gateway makes them in memory, shares "
+                    + "them among its workers, and rotates them once a lifetime.")
             Setting(
-                "client_certificates", .either([.words(["off"]), clients.shape]), standard: "off",
-                "Whether clients show certificates. One that is not good ends the handshake."
-            ) { section, tls in
-                if let field = section.field("client_certificates") { readClients(field, &tls) }
-            } write: { tls, yaml in
-                guard tls.configuration.clientCertificates != nil, tls.clientAuthoritiesPath != nil
-                else { return yaml.entry("client_certificates", "off") }
-                yaml.mapping("client_certificates") { clients.write(tls, to: &$0) }
-            }
+                "client_certificates", \.settings.clients,
+                .words([("off", nil)]).or(ClientCertificates.kind.optional),
+                "Whether clients show certificates. A bad certificate ends the handshake.")
         }
     }
 
@@ -84,105 +67,33 @@ enum ListenerTLSReader {
             Setting(
                 "lifetime", \.lifetime,
                 // RFC 8446 section 4.6.1 has seven days as the end.
-                .duration(.seconds(60), .seconds(7 * 86_400), "whoever has the key reads along"),
+                .duration(
+                    .seconds(60), .seconds(7 * 86_400),
+                    "anyone with the key can read the "
+                        + "traffic"),
                 "How long a session can be resumed.")
             Setting(
-                "keys", .list(.path),
-                "Files of 80 random bytes, as nginx has them. The first seals, the others still "
+                "keys", \.keyPaths,
+                Kind<[String]>.list(.path, empty: "is empty: leave it out for keys in memory")
+                    .unlessEmpty,
+                "Files of 80 random bytes, as for nginx. The first key seals; the others still "
                     + "open."
-            ) { section, tickets in
-                if let field = section.field("keys"), let files = field.list(ticketKey) {
-                    if files.isEmpty { field.error("is empty: leave it out for keys in memory") }
-                    tickets.keyPaths = files.map(\.path)
-                    tickets.keys = files.map(\.key)
-                }
-            } write: { tickets, yaml in
-                if !tickets.keyPaths.isEmpty { yaml.entry("keys", list: tickets.keyPaths) }
+            ) { field, tickets in
+                tickets.keys = (field.list() ?? []).compactMap(ticketKey)
             }
         }
     }
 
-    private static func readTickets(_ field: Field, _ settings: inout ListenerTLSSettings) {
-        guard field.isMapping else {
-            if let isOn = Kind<Bool>.onOff.read(field) { settings.configuration.hasTickets = isOn }
-            return
-        }
-        if let tickets = Kind.section(tickets).read(field) { settings.tickets = tickets }
-    }
-
-    private struct TicketKeyFile: Hashable {
-        let path: String
-        let key: [UInt8]
-    }
-
-    private static func ticketKey(_ field: Field) -> TicketKeyFile? {
-        guard let (path, bytes) = field.fileContents() else { return nil }
-        guard bytes.count == TLSTicketKeys.byteCount else {
-            field.error(
-                "\"\(path)\" holds \(bytes.count) bytes: \(TLSTicketKeys.byteCount) random ones "
-                    + "are a key")
-            return nil
-        }
-        return TicketKeyFile(path: path, key: bytes)
-    }
-
-    private static func readClients(_ field: Field, _ settings: inout ListenerTLSSettings) {
-        guard field.isMapping else {
-            _ = field.choice([("off", ())])
-            return
-        }
-        _ = field.section { section in
-            let mode = section.required("mode").flatMap(Self.mode.read)
-            let caField = section.required("ca")
-            let found = caField?.authorities(revokedIn: section.field("crl"))
-            var depth = 2
-            section.set("depth", &depth, Self.depth.read)
-            guard let mode, let found else { return }
-            settings.clientAuthoritiesPath = found.path
-            settings.clientRevocationsPath = found.revocationsPath
-            settings.configuration.clientCertificates = .init(
-                isRequired: mode, authorities: found.authorities, depthMax: depth)
-        }
-    }
-
-    private static var mode: Kind<Bool> { .words([("request", false), ("require", true)]) }
-    private static var depth: Kind<Int> { .count(0...16, "each costs a signature check") }
-
-    private static var clients: Form<ListenerTLSSettings> {
-        let start = ListenerTLSSettings(
-            files: [], configuration: TLSServerConfiguration(certificates: []))
-        return Form(start) {
-            Setting(
-                "mode", mode.shape, required: true,
-                "request: clients without a certificate may come in. require: they may not."
-            ) { tls, yaml in
-                if let clients = tls.configuration.clientCertificates {
-                    mode.write("mode", clients.isRequired, &yaml)
-                }
-            }
-            Setting(
-                "ca", shown: \.clientAuthoritiesPath, .path, required: true,
-                "Authorities in PEM.")
-            Setting(
-                "crl", shown: \.clientRevocationsPath, .path,
-                "Revocation lists in PEM, of every authority in ca and of every intermediate. "
-                    + "Where one is missing or out of date, what its authority issued is refused.")
-            Setting(
-                "depth", depth.shape, standard: "2",
-                "How many intermediates may stand in between."
-            ) { tls, yaml in
-                if let clients = tls.configuration.clientCertificates {
-                    depth.write("depth", clients.depthMax, &yaml)
-                }
-            }
+    private static func ticketKey(_ field: Field) -> [UInt8]? {
+        field.file { _, bytes throws(Fault) in
+            if bytes.count == TLSTicketKeys.byteCount { return bytes }
+            throw Fault(
+                "holds \(bytes.count) bytes: \(TLSTicketKeys.byteCount) random ones are a key")
         }
     }
 
     /// Has OpenSSL try the whole, where its parts are in order.
-    private static func complete(
-        _ field: Field, _ settings: ListenerTLSSettings
-    ) -> ListenerTLSSettings? {
-        guard !settings.files.isEmpty else { return nil }
+    private static func isComplete(_ settings: ListenerTLSSettings, _ field: Field) -> Bool {
         do throws(TLSError) {
             let context = try TLSServerContext(
                 settings.configuration, ticketKeys: TLSTicketKeys(lifetime: .seconds(60)))
@@ -191,10 +102,73 @@ enum ListenerTLSReader {
                     "\"\(settings.files[index].certificatePath)\" is never used: certificates of "
                         + "the same kind before it have all its names")
             }
-            return settings
+            return true
         } catch {
             field.error("\(error)")
-            return nil
+            return false
+        }
+    }
+}
+
+/// `client_certificates` of a listener.
+private struct ClientCertificates: Hashable {
+    var isRequired = false
+    var authoritiesPath = ""
+    var revocationsPath: String?
+    var depthMax = 2
+    var authorities: TLSAuthorities?
+
+    static var kind: Kind<ClientCertificates> {
+        let form = Form(ClientCertificates()) {
+            Setting(
+                "mode", \.isRequired, .words([("request", false), ("require", true)]),
+                required: true,
+                "request: a client may connect without a certificate. require: it may not.")
+            Setting(
+                "ca", \.authoritiesPath, .path, required: true,
+                "The authorities of clients, in PEM.")
+            Setting(
+                "crl", optional: \.revocationsPath, .path,
+                "Revocation lists in PEM, of every authority in ca and of every intermediate. If "
+                    + "one is missing or out of date, everything that its authority issued is "
+                    + "refused. A reload reads them again.")
+            Setting(
+                "depth", \.depthMax, .count(0...16, "each costs a signature check"),
+                "How many intermediates may stand in between.")
+        }
+        return .section(form) { section, clients in
+            clients.authorities = section.good("ca")?.authorities(
+                revokedIn: section.good("crl"))
+            if clients.authorities == nil { section.fail() }
+        }
+    }
+}
+
+extension ListenerTLSSettings {
+    fileprivate var sessionTickets: SessionTicketSettings? {
+        get { configuration.hasTickets ? tickets : nil }
+        set {
+            configuration.hasTickets = newValue != nil
+            tickets = newValue ?? tickets
+        }
+    }
+
+    fileprivate var clients: ClientCertificates? {
+        get {
+            guard let clients = configuration.clientCertificates, let path = clientAuthoritiesPath
+            else { return nil }
+            return ClientCertificates(
+                isRequired: clients.isRequired, authoritiesPath: path,
+                revocationsPath: clientRevocationsPath, depthMax: clients.depthMax,
+                authorities: clients.authorities)
+        }
+        set {
+            guard let newValue, let authorities = newValue.authorities else { return }
+            clientAuthoritiesPath = newValue.authoritiesPath
+            clientRevocationsPath = newValue.revocationsPath
+            configuration.clientCertificates = .init(
+                isRequired: newValue.isRequired, authorities: authorities,
+                depthMax: newValue.depthMax)
         }
     }
 }

@@ -3,23 +3,29 @@ extension LogSettings {
         Form(LogSettings()) {
             Setting(
                 "access", \.access, .destination,
-                "Where one JSON line for each request goes.")
+                "Where one line for each request goes.")
+            Setting(
+                "format", \.format, .word,
+                "The form of these lines. json: every member. combined: as Apache and nginx write "
+                    + "them, with less in it. text: for people, with less in it.")
+            Setting(
+                "sample", \.samplePercent, .percent,
+                "The share of requests that passed whose lines are written. Refusals, failures "
+                    + "and whatever was only observed always have a line.")
             Setting(
                 "events", \.events, .destination,
-                "Where one JSON line for each event of the gateway itself goes.")
+                "Where one JSON line for each event of the gateway goes.")
             Setting(
-                "keys", \.keys, .word.reading(naming),
+                "keys", \.keys, .word.checked(warn),
                 "How lines name a key. pseudonym: by an HMAC of its id, the same in all lines. "
-                    + "prefix: by the first 12 characters of the id.")
+                    + "prefix: by the first 12 characters of its id. off: not at all.")
         }
     }
 
-    private static func naming(_ field: Field) -> KeyNaming? {
-        let naming = field.choice(KeyNaming.self)
+    private static func warn(_ field: Field, _ naming: KeyNaming) {
         if naming == .prefix {
-            field.warning("log lines tell keys by the beginning of their ids")
+            field.warning("log lines identify keys by the beginning of their ids")
         }
-        return naming
     }
 }
 
@@ -37,9 +43,9 @@ extension Kind where Value == LogSettings.Destination {
             let ending = Suggestion.ending(for: text.value, among: names, listing: false)
             field.error("\(text.shown) is not off, stdout, stderr or a path with a /\(ending)")
             return nil
-        } write: { key, destination, yaml in
-            if case .file(let path) = destination { return yaml.entry(key, text: path) }
-            yaml.entry(key, words.first { $0.value == destination }?.name ?? "")
+        } yaml: { destination in
+            if case .file(let path) = destination { return .text(path) }
+            return .scalar(words.first { $0.value == destination }?.name ?? "")
         }
     }
 }

@@ -5,53 +5,55 @@ extension ReceiptSettings {
         Form(ReceiptSettings()) {
             Setting("renew", \.renews, .onOff, "Whether receipts are renewed.")
             Setting(
-                "rate", \.rate, .rate.reading(rate),
-                "Requests to Apple, of all gateways together and one by one, up to 500/s. Apple "
+                "rate", \.rate, rate,
+                "Requests to Apple by all gateways together, sent one by one, up to 500/s. Apple "
                     + "names no limit.")
             Setting(
                 "interval", \.interval,
                 .duration(
                     day, day * 28,
                     "Apple has no newer receipt for a day, and exchanges none older than 30 days"),
-                "From the creation of a receipt to its renewal, never before its \"not before\".")
+                "The time from a receipt's creation to its renewal, never before the receipt's "
+                    + "\"not before\".")
             Setting(
                 "jitter", \.jitter,
                 .duration(
-                    .zero, day * 7, "with interval it has to stay below the 30 days of a receipt"),
-                "By how much later at most, so that those of one hour are not due in one hour.")
+                    .zero, day * 7, "with interval it must stay below the 30 days of a receipt"),
+                "How much later at most, so that receipts of one hour are not all due in one "
+                    + "hour. At most 29 days together with interval.")
             Setting(
                 "retry", \.retry, .section(ReceiptRetrySettings.form, check: checkRetry),
-                "How long to wait after answers that bring no receipt.")
+                "How long to wait after an answer that brings no receipt.")
             Setting(
                 "lease", \.lease,
                 .duration(
                     .seconds(5), .seconds(600),
-                    "a short one is lost to a slow store, a long one delays who takes over"),
+                    "a short one is lost to a slow store, and a long one delays the gateway that "
+                        + "takes over"),
                 "How long a gateway that died keeps the others from going on.")
         }
     }
 
-    static func check(_ field: Field, _ receipts: ReceiptSettings) {
+    static func check(_ section: inout Section, _ receipts: inout ReceiptSettings) {
         if receipts.interval + receipts.jitter > day * 29 {
-            field.error(
+            section.error(
                 "interval and jitter are more than 29d together: Apple exchanges no receipt"
                     + " that is older than 30 days")
         }
     }
 
-    private static func checkRetry(_ field: Field, _ retry: ReceiptRetrySettings) {
-        if retry.shortest > retry.longest { field.error("shortest is longer than longest") }
+    private static func checkRetry(_ section: inout Section, _ retry: inout ReceiptRetrySettings) {
+        if retry.shortest > retry.longest { section.error("shortest is longer than longest") }
     }
 
-    private static func rate(_ field: Field) -> RateLimitSettings.Rate? {
-        guard let rate = RateLimitReader.rate(field) else { return nil }
-        guard rate.spacingNanoseconds >= spacingNanosecondsMin else {
-            field.error(
-                "\(rate) is more than 500/s: they are sent one by one,"
-                    + " and Apple throttles whoever asks too often")
-            return nil
+    private static var rate: Kind<RateLimitSettings.Rate> {
+        .rate.checked { field, rate in
+            if rate.spacingNanoseconds < spacingNanosecondsMin {
+                field.error(
+                    "\(rate) is more than 500/s: they are sent one by one,"
+                        + " and Apple throttles whoever asks too often")
+            }
         }
-        return rate
     }
 }
 
@@ -63,26 +65,27 @@ extension ReceiptRetrySettings {
             Setting(
                 "shortest", \.shortest,
                 .duration(.seconds(1), .seconds(3600), "Apple wants to be left alone for a while"),
-                "All receipts, when Apple throttles, fails or is out of reach: twice as long each "
-                    + "time, unless Apple says how long.")
+                "The pause of all receipts when Apple throttles, fails or cannot be reached. It "
+                    + "doubles each time, unless Apple says how long.")
             Setting(
                 "longest", \.longest,
                 .duration(.seconds(60), day, "a receipt is to be renewed within 30 days"),
-                "The end of that growth.")
+                "The longest such pause.")
             Setting(
                 "unauthorized", \.unauthorized,
                 .duration(
                     .seconds(60), day, "a key that Apple does not take is a matter for people"),
-                "Receipts of a team whose keys Apple does not take. A reload tries at once.")
+                "The pause of a team whose keys Apple does not accept. A reload tries at once.")
             Setting(
                 "failed", \.failed,
                 .duration(.seconds(60), day * 7, "what failed once may fail again"),
-                "One receipt whose exchange failed: twice as long each time.")
+                "The pause of one receipt whose exchange failed. It doubles each time.")
             Setting(
                 "not_found", \.notFound,
                 .duration(
-                    .seconds(3600), day * 30, "Apple rarely comes to know what it did not know"),
-                "One receipt that Apple does not know or that is too old, likewise.")
+                    .seconds(3600), day * 30, "Apple rarely learns what it did not know"),
+                "The pause of one receipt that Apple does not know, or that is too old. It "
+                    + "doubles each time.")
         }
     }
 }

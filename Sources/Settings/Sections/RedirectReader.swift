@@ -1,83 +1,61 @@
 import HTTP
 import Policy
 
-/// Reads `redirect` of a route, or of a listener.
+/// Declares `redirect` of a route, or of a listener.
 enum RedirectReader {
     private static let variables: [TextVariable] = [.host, .target, .path, .query, .rest]
 
-    static func redirect(_ field: Field, _ path: PathPattern?) -> Redirect? {
-        field.section { redirect(&$0, path) } ?? nil
+    @FormBuilder<Root>
+    static func settings<Root>(_ path: WritableKeyPath<Root, Redirect>) -> [Setting<Root>] {
+        Setting(
+            "to", path.appending(path: \.location), location, required: true,
+            "Where to. The text may hold {host} (without its port), {target} (path and "
+                + "query), {path}, {query} (with its ?) and {rest} (what is below a path that "
+                + "ends in /*), all as they were received.")
+        Setting(
+            "status", path.appending(path: \.status),
+            .words([("301", 301), ("302", 302), ("303", 303), ("307", 307), ("308", 308)]),
+            "The redirect's status.")
     }
 
-    static func write(_ redirect: Redirect, to yaml: inout YAMLText) {
-        yaml.entry("to", text: redirect.location.description)
-        yaml.entry("status", "\(redirect.status)")
-    }
+    /// Where a redirect begins of which nothing is said.
+    static let start = Redirect(location: TextTemplate(literal: ""), status: 302)
 
-    static var entries: [Entry] {
-        [
-            Entry(
-                "to", .text("https://, http:// or path", pattern: "^(https?:/)?/|[{]"),
-                required: true,
-                "Where to, with {host} (without port), {target} (path and query), {path}, {query} "
-                    + "(with its ?) and {rest} (what is below path: /x/*), as they were received."),
-            Entry("status", status.shape, standard: "302", "The status of the answer."),
-        ]
-    }
+    static var ofRoute: Kind<Redirect> { .section(Form(start) { settings(\.self) }) }
 
     static var ofListener: Kind<ListenerRedirect> {
-        let except = Entry(
-            "except", .list(RoutePath.shape),
-            "Paths that go to the endpoints and to routes all the same.")
-        return Kind(.section(entries + [except])) { field in
-            field.section { section -> ListenerRedirect? in
-                var except: [PathPattern] = []
-                section.set("except", &except) { $0.list(RoutePath.pattern) }
-                // Below no path in particular: there is no rest.
-                return redirect(&section, .exact("/")).map {
-                    ListenerRedirect(redirect: $0, except: except)
-                }
-            } ?? nil
-        } write: { key, redirect, yaml in
-            yaml.mapping(key) { yaml in
-                write(redirect.redirect, to: &yaml)
-                let except = redirect.except.map(RoutePath.text)
-                if !except.isEmpty { yaml.entry("except", list: except) }
+        let form = Form(ListenerRedirect(redirect: start)) {
+            settings(\.redirect)
+            Setting(
+                "except", \.except, .list(RoutePath.kind).unlessEmpty,
+                "Paths that are not redirected: they go to the endpoints and to routes.")
+        }
+        return .section(form) { section, redirect in
+            // Below no path in particular: there is no rest.
+            checkRest(redirect.redirect, section.context, "\(section.place.path).to")
+        }
+    }
+
+    /// Reports {rest} in the text at `path` where a path does not end in /*.
+    static func checkRest(_ redirect: Redirect, _ context: ReadingContext, _ path: String) {
+        if redirect.location.pieces.contains(.variable(.rest)) {
+            context.error(
+                "{rest} is what is below a path that ends in /*, and there is none", at: path)
+        }
+    }
+
+    private static var location: Kind<TextTemplate> {
+        let form = Shape.text("https://, http:// or path", pattern: "^(https?:/)?/|[{]")
+        return Kind(form, text: \.description) { text throws(Fault) in
+            let location = try HeaderEditReader.template(text, variables)
+            guard text.utf8.allSatisfy({ $0.isVisible && !$0.isOne(of: "\"<>\\^`") }),
+                text.utf8.count <= 4096
+            else {
+                throw Fault("is not a URL: a byte of it has no place there")
             }
+            if let problem = problem(location.pieces[...]) { throw Fault(problem) }
+            return location
         }
-    }
-
-    private static var status: Kind<UInt16> {
-        .words([("301", 301), ("302", 302), ("303", 303), ("307", 307), ("308", 308)])
-    }
-
-    private static func redirect(_ section: inout Section, _ path: PathPattern?) -> Redirect? {
-        var status: UInt16 = 302
-        section.set("status", &status, Self.status.read)
-        guard let toField = section.required("to") else { return nil }
-        return location(toField, path).map { Redirect(location: $0, status: status) }
-    }
-
-    private static func location(_ field: Field, _ path: PathPattern?) -> TextTemplate? {
-        guard let text = field.text(), let location = field.template(text, variables) else {
-            return nil
-        }
-        let isText = text.value.utf8.allSatisfy { byte in
-            (0x21...0x7E).contains(byte) && !"\"<>\\^`".utf8.contains(byte)
-        }
-        guard isText, text.value.utf8.count <= 4096 else {
-            field.error("\(text.shown) is not a URL: a byte of it has no place there")
-            return nil
-        }
-        if location.pieces.contains(.variable(.rest)), case .exact? = path {
-            field.error("{rest} is what is below a path that ends in /*, and there is none")
-            return nil
-        }
-        if let problem = problem(location.pieces[...]) {
-            field.error("\(text.shown) \(problem)")
-            return nil
-        }
-        return location
     }
 
     /// Why what a client sends could choose the server that the redirect leads to.

@@ -1,202 +1,163 @@
 import Policy
-import YAML
 
-/// Reads `attest.rollout` of a route and `endpoints.attest_rollout`: a share, or a mapping that
+/// A share, and how it moves by itself if it does.
+struct RolloutShare {
+    var percent: Int
+    var plan: RolloutPlan?
+}
+
+/// Declares `attest.rollout` of a route and `endpoints.attest_rollout`: a share, or a mapping that
 /// tells how it moves by itself.
 enum RolloutReader {
-    static func read(_ field: Field, _ percent: inout Int, _ plan: inout RolloutPlan?) {
-        guard field.isMapping else {
-            if let fixed = field.percent() { percent = fixed }
-            return
-        }
-        guard let read = field.section({ section in Self.plan(&section) }) else { return }
-        plan = read
-        percent = read.start
-    }
-
-    static func write(
-        _ key: String, _ percent: Int, _ plan: RolloutPlan?, to yaml: inout YAMLText
-    ) {
-        guard let plan else { return yaml.entry(key, "\(percent)%") }
-        yaml.mapping(key) { write(plan, to: &$0) }
-    }
-
-    static var shape: Shape {
-        .either([Kind<Int>.percent.shape, .section(entries(startIsRequired: true))])
+    static var kind: Kind<RolloutShare> {
+        let form = Form(start) { plan(\.self, startIsRequired: true, isPrinted: { _ in true }) }
+        let planned = Kind.section(form, check: check).map(
+            { RolloutShare(percent: $0.start, plan: $0) }, from: { $0.plan })
+        return Kind<Int>.percent.map(
+            { RolloutShare(percent: $0) }, from: { $0.plan == nil ? $0.percent : nil }
+        ).or(planned)
     }
 
     static var attestRollout: Kind<AttestRollout> {
-        let share = Entry(
-            "share", Kind<Int>.percent.shape, standard: "100%",
-            "A share that stays. In place of it: start and what follows.")
-        return Kind(
-            .either([
-                Kind<Int>.percent.shape,
-                .section([share] + entries(startIsRequired: false) + attestForm.entries),
-            ]), read: attestRollout
-        ) { key, rollout, yaml in
-            yaml.mapping(key) { yaml in
-                if let plan = rollout.plan {
-                    write(plan, to: &yaml)
-                } else {
-                    yaml.entry("share", "\(rollout.percent)%")
-                }
-                attestForm.write(rollout, to: &yaml)
-            }
-        }
-    }
-
-    private static var attestForm: Form<AttestRollout> {
-        Form(AttestRollout()) {
+        var start = AttestRollout()
+        start.plan = self.start
+        let form = Form(start) {
+            Setting(
+                "share", \.percent, .percent, standard: "100%", printed: { $0.plan == nil },
+                "A share that stays. Instead of it, start and what belongs to it make the share "
+                    + "move, as in routes[].attest.rollout.")
+            plan(\.planned, startIsRequired: false, isPrinted: { $0.plan != nil })
             Setting(
                 "retry_after", \.retryAfter,
                 .duration(
                     .seconds(1), .seconds(7 * 24 * 3600),
                     "an app that is told to wait longer is used without having asked"),
-                "Retry-After of the others, spread over twice as long.")
+                "The Retry-After that the others get, spread over twice as long.")
         }
-    }
-
-    private static func attestRollout(_ field: Field) -> AttestRollout? {
-        var rollout = AttestRollout()
-        guard field.isMapping else {
-            guard let fixed = field.percent() else { return nil }
-            rollout.percent = fixed
-            return rollout
-        }
-        return field.section { section in
-            attestForm.read(&section, into: &rollout)
-            if let share = section.field("share") {
-                if let fixed = share.percent() { rollout.percent = fixed }
-                for entry in entries(startIsRequired: false) {
-                    section.refuse(entry.key, "has no use beside share, which stays as it is")
-                }
-                return rollout
+        let mapping = Kind.section(form) { section, rollout in
+            if section.field("share") == nil {
+                _ = section.required("start")
+                check(&section, &rollout.planned)
+                rollout.percent = rollout.planned.start
+            } else {
+                section.refuse(
+                    form.keys.filter { !["share", "retry_after"].contains($0) },
+                    "has no use beside share, which stays as it is")
+                rollout.plan = nil
             }
-            let plan = plan(&section)
-            rollout.plan = plan
-            rollout.percent = plan.start
-            return rollout
         }
+        return Kind<Int>.percent.map { AttestRollout(percent: $0) }.or(mapping)
     }
 
     // MARK: a plan
 
-    /// The keys of a plan, in the order in which they are printed.
-    private static func entries(startIsRequired: Bool) -> [Entry] {
-        [
-            Entry("start", start.shape, required: startIsRequired, "Where the share begins."),
-            Entry("until", until.shape, standard: "100%", "Where the schedule ends."),
-        ] + schedule.entries + [
-            Entry(
-                "guard", `guard`.shape,
-                "What holds the share when more is refused. Left out: nothing.")
-        ]
-    }
-
-    private static var start: Kind<Int> { .share(1...100, "a rollout begins with some") }
-    private static var until: Kind<Int> { .share(1...100, "a rollout ends with some") }
-
-    private static func plan(_ section: inout Section) -> RolloutPlan {
+    /// Where a plan begins of which nothing is said.
+    private static var start: RolloutPlan {
         var plan = RolloutPlan(start: 1)
-        if let start = section.required("start").flatMap(start.read) { plan.start = start }
-        let untilField = section.field("until")
-        if let until = untilField.flatMap(until.read) {
-            plan.until = until
-            if until < plan.start { untilField?.error("is less than start") }
-        }
-        plan.schedule = schedule(&section)
-        plan.guard = section.field("guard").flatMap(Kind.section(`guard`).read)
+        plan.schedule = RolloutPlan.Schedule()
         return plan
     }
 
-    private static func write(_ plan: RolloutPlan, to yaml: inout YAMLText) {
-        yaml.entry("start", "\(plan.start)%")
-        yaml.entry("until", "\(plan.until)%")
-        if let schedule = plan.schedule { self.schedule.write(schedule, to: &yaml) }
-        if let bounds = plan.guard { Kind.section(`guard`).write("guard", bounds, &yaml) }
+    /// The keys of a plan.
+    @FormBuilder<Root>
+    private static func plan<Root>(
+        _ path: WritableKeyPath<Root, RolloutPlan>, startIsRequired: Bool,
+        isPrinted: @escaping (Root) -> Bool
+    ) -> [Setting<Root>] {
+        let isScheduled = { (root: Root) in root[keyPath: path].schedule != nil }
+        Setting(
+            "start", path.appending(path: \.start),
+            .share(1...100, "a rollout begins with some"), required: startIsRequired,
+            standard: "", printed: isPrinted,
+            "The share that the rollout begins with.")
+        Setting(
+            "until", path.appending(path: \.until),
+            .share(1...100, "a rollout ends with some"), printed: isPrinted,
+            "The share that the schedule ends at."
+        ) { field, root in
+            let plan = root[keyPath: path]
+            if plan.until < plan.start { field.error("is less than start") }
+        }
+        Setting(
+            "step", path.appending(path: \.scheduled.step),
+            Kind(
+                .text("x2 to x100, or +1% to +100%", pattern: "^(x[0-9]+|[+][0-9]+%)$"),
+                text: \.text, parse: step), printed: isScheduled,
+            "How far the share moves at a time. Without step and every it does not move.")
+        Setting(
+            "every", path.appending(path: \.scheduled.every),
+            .duration(
+                .seconds(60), .seconds(31 * 24 * 3600),
+                "what a step does wrong takes time to show"),
+            printed: isScheduled, "How long a step lasts.")
+        Setting(
+            "while_success", path.appending(path: \.scheduled.successMin),
+            .share(1...100, "less is no condition"), printed: isScheduled,
+            "The share of requests since the last step that must succeed before the next one.")
+        Setting(
+            "min_requests", path.appending(path: \.scheduled.requestCountMin),
+            .count(1...1_000_000_000, "without any nothing is known"), printed: isScheduled,
+            "How many requests the last step needs before the next one. Fewer prove nothing.")
+        Setting(
+            "guard", optional: path.appending(path: \.guard), .section(`guard`),
+            "What stops the share when too many requests are refused. If left out, nothing does.")
     }
 
-    private static var schedule: Form<RolloutPlan.Schedule> {
-        Form(RolloutPlan.Schedule()) {
-            Setting(
-                "step", \.step,
-                Kind(
-                    .text("step: x2 to x100, or +1% to +100%", pattern: "^(x[0-9]+|[+][0-9]+%)$"),
-                    read: step
-                ) { $2.entry($0, text: $1.text) },
-                "How far the share moves at a time. Without step and every it does not move.")
-            Setting(
-                "every", \.every,
-                .duration(
-                    .seconds(60), .seconds(31 * 24 * 3600),
-                    "what a step does wrong takes time to show"),
-                "How long a step lasts.")
-            Setting(
-                "while_success", \.successMin, .share(1...100, "less is no condition"),
-                "The share of the rollout's requests since the last step that must succeed.")
-            Setting(
-                "min_requests", \.requestCountMin,
-                .count(1...1_000_000_000, "without any nothing is known"),
-                "Fewer prove nothing.")
-        }
-    }
-
-    /// Where anything of it is there.
-    private static func schedule(_ section: inout Section) -> RolloutPlan.Schedule? {
-        var schedule = RolloutPlan.Schedule()
-        self.schedule.read(&section, into: &schedule)
-        if section.field("step") != nil || section.field("every") != nil { return schedule }
-        for key in ["while_success", "min_requests"] {
-            guard let field = section.field(key) else { continue }
-            field.error("is used with step or every only", at: field.keyMark)
-        }
-        return nil
+    private static func check(_ section: inout Section, _ plan: inout RolloutPlan) {
+        if section.field("step") != nil || section.field("every") != nil { return }
+        plan.schedule = nil
+        section.refuse(["while_success", "min_requests"], "is used with step or every only")
     }
 
     /// `x2`, `+5%`.
-    private static func step(_ field: Field) -> RolloutPlan.Step? {
-        guard let text = field.text() else { return nil }
-        if text.value.first == "x", let factor = Quantity.count(String(text.value.dropFirst())) {
-            guard (2...100).contains(factor) else {
-                field.error("\(text.shown) is outside x2 to x100: a share that grows")
-                return nil
-            }
-            return .factor(factor)
+    private static func step(_ text: String) throws(Fault) -> RolloutPlan.Step {
+        if text.first == "x", let factor = Quantity.count(String(text.dropFirst())) {
+            if (2...100).contains(factor) { return .factor(factor) }
+            throw Fault("is outside x2 to x100: a step makes the share grow")
         }
-        if text.value.first == "+",
+        if text.first == "+",
             case .amount(let points) = Quantity.parse(
-                String(text.value.dropFirst()), Quantity.percentUnits)
+                String(text.dropFirst()), Quantity.percentUnits)
         {
-            guard (1...100).contains(points) else {
-                field.error("\(text.shown) is outside +1% to +100%: a share that grows")
-                return nil
-            }
-            return .points(points)
+            if (1...100).contains(points) { return .points(points) }
+            throw Fault("is outside +1% to +100%: a step makes the share grow")
         }
-        field.error("\(text.shown) is not a step: write one like x2 or +10%")
-        return nil
+        throw Fault("is not a step: write one like x2 or +10%")
     }
 
     private static var `guard`: Form<RolloutPlan.Guard> {
         Form(RolloutPlan.Guard()) {
             Setting(
                 "refused_max", \.refusedMax, .share(0...99, "with all of them nothing is guarded"),
-                "More refused than this share calls for the action.")
+                "The share of refused requests above which the guard acts.")
             Setting(
                 "window", \.window,
                 .duration(
                     .seconds(60), .seconds(7 * 24 * 3600),
                     "gateways bring together what they count every few seconds"),
-                "Over how long it is counted.")
+                "The time that the guard looks back.")
             Setting(
                 "min_requests", \.requestCountMin,
                 .count(1...1_000_000_000, "without any nothing is known"),
-                "Fewer prove nothing.")
+                "How many requests the guard needs. Fewer prove nothing.")
             Setting(
                 "action", \.action, .word,
-                "hold: the share stays until `rollout resume`. step_back: it also goes back by a "
-                    + "step, again and again.")
+                "hold: the share stays until `sallyport rollout resume`. step_back: the share "
+                    + "also goes back by a step, again and again.")
         }
+    }
+}
+
+extension RolloutPlan {
+    fileprivate var scheduled: Schedule {
+        get { schedule ?? Schedule() }
+        set { schedule = newValue }
+    }
+}
+
+extension AttestRollout {
+    fileprivate var planned: RolloutPlan {
+        get { plan ?? RolloutPlan(start: 1) }
+        set { plan = newValue }
     }
 }

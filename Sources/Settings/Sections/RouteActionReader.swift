@@ -2,174 +2,162 @@ import Bytes
 import HTTP
 import Policy
 
-/// Reads what a route does with a request that passes: `upstream` and what belongs to it, or
+/// Declares what a route does with a request that passes: `upstream` and what belongs to it, or
 /// `redirect`, or `respond`.
 struct RouteActionReader {
     let upstreams: [UpstreamSettings]
 
-    private static var status: Kind<Int> { .count(200...599, "it is a final status") }
-
-    static var entries: [Entry] {
-        let response = Shape.section([
-            Entry("status", status.shape, required: true, "The status."),
-            Entry("body", .text("text"), "The body, up to 64KiB."),
-            Entry(
-                "content_type", .text("media type"), standard: "text/plain",
-                "The Content-Type of the body."),
-        ])
-        let rewrite = Shape.section([
-            Entry("prefix", .text("path", pattern: "^/"), "In place of a path that ends in /*."),
-            Entry("path", .text("path", pattern: "^/"), "In place of an exact path."),
-        ])
-        return [
-            Entry("upstream", .text("name of upstreams"), "Where verified requests go."),
-            Entry(
-                "redirect", .section(RedirectReader.entries), "In place of upstream: a redirect."),
-            Entry("respond", response, "In place of upstream: an answer of the gateway's own."),
-            Entry("rewrite", rewrite, "Another path for the upstream."),
-            Entry(
-                "upstream_host", .either([.words(["preserve", "upstream"]), .text("host")]),
-                standard: "preserve",
-                "The Host that goes upstream: the client's, as the servers are named, or yours."),
-            Entry(
-                "request_headers", HeaderEditReader.shape,
-                "Headers to change on the way to the upstream."),
-            Entry(
-                "response_headers", HeaderEditReader.shape, "Headers to change on the way back."),
-        ]
+    var upstream: Setting<Route> {
+        Setting(
+            "upstream", optional: \.upstream, upstreamIndex,
+            "Where verified requests go. A route has one of upstream, redirect and respond."
+        ) { _, route in
+            if let index = route.upstream {
+                route.pathEquivalence = upstreams[index].paths.equivalence
+            }
+        }
     }
 
-    func read(_ section: inout Section, into route: inout Route, path: PathPattern?) {
-        let upstreamField = section.field("upstream")
-        let redirectField = section.field("redirect")
-        let respondField = section.field("respond")
-        let given = [upstreamField, redirectField, respondField].compactMap(\.self)
-        for field in given.dropFirst() {
+    @FormBuilder<Route>
+    var settings: [Setting<Route>] {
+        Setting(
+            "redirect", optional: \.redirect, RedirectReader.ofRoute,
+            "Instead of upstream: a redirect.")
+        Setting(
+            "respond", optional: \.response, .section(Self.response),
+            "Instead of upstream: a fixed response.")
+        Setting(
+            "rewrite", optional: \.rewrite, of: { Self.rewrite($0.path) },
+            "Another path for the upstream. Assertions sign the path that the client sent.")
+        Setting(
+            "upstream_host", \.upstreamHost, Self.upstreamHost.printed { $0 != .preserve },
+            standard: "preserve",
+            "The Host that goes upstream. preserve: the client's. upstream: the servers' own. "
+                + "Or a host of your choice."
+        ) { field, route in
+            guard route.upstreamHost == .upstream, let index = route.upstream,
+                upstreams[index].commonHost == nil
+            else { return }
             field.error(
-                "a route has one of upstream, redirect and respond", at: field.keyMark)
+                "the servers of \(quoted(upstreams[index].name)) have no name in common: write "
+                    + "the host")
         }
-        if given.isEmpty { _ = section.required("upstream") }
-        route.upstream = upstreamField.flatMap(upstreamIndex)
-        if let index = route.upstream {
-            route.pathEquivalence = upstreams[index].paths.equivalence
-        }
-        if let field = redirectField, let redirect = RedirectReader.redirect(field, path) {
-            route.answer = .redirect(redirect)
-        }
-        if let field = respondField, let response = Self.response(field) {
-            route.answer = .respond(response)
-        }
-        let rewriteField = section.field("rewrite")
-        route.rewrite = rewriteField.flatMap { rewrite($0, path) }
-        let hostField = section.field("upstream_host")
-        if let field = hostField, let host = upstreamHost(field, route.upstream) {
-            route.upstreamHost = host
-        }
-        let requestField = section.field("request_headers")
-        if let field = requestField, let edits = HeaderEditReader.request.edits(field) {
-            route.requestHeaders = edits
-        }
-        section.set("response_headers", &route.responseHeaders, HeaderEditReader.response.edits)
-        guard upstreamField == nil, !given.isEmpty else { return }
-        for case let field? in [rewriteField, hostField, requestField] {
-            field.error("is used with upstream only", at: field.keyMark)
+        Setting(
+            "request_headers", \.requestHeaders, HeaderEditReader.request.kind,
+            "Headers to change on the way to the upstream.")
+        Setting(
+            "response_headers", \.responseHeaders, HeaderEditReader.response.kind,
+            "Headers to change on the way back.")
+    }
+
+    static func check(_ section: inout Section, _ route: Route) {
+        let given = ["upstream", "redirect", "respond"].filter { section.field($0) != nil }
+        section.refuse(
+            Array(given.dropFirst()), "a route has one of upstream, redirect and respond")
+        if given.isEmpty {
+            _ = section.required("upstream")
+        } else if given[0] != "upstream" {
+            section.refuse(
+                ["rewrite", "upstream_host", "request_headers"], "is used with upstream only")
         }
     }
 
-    private func upstreamIndex(_ field: Field) -> Int? {
-        guard let text = field.text() else { return nil }
-        // Without any upstream that fault is the one to report.
-        guard !upstreams.isEmpty else { return nil }
-        guard let index = upstreams.firstIndex(where: { $0.name == text.value }) else {
-            let names = upstreams.map(\.name)
-            let ending = Suggestion.ending(for: text.value, among: names, listing: true)
-            field.error("no upstream is named \(text.shown)\(ending)")
-            return nil
-        }
-        return index
-    }
-
-    private func rewrite(_ field: Field, _ path: PathPattern?) -> PathRewrite? {
-        let read = field.section { section -> PathRewrite? in
-            let prefixField = section.field("prefix")
-            let pathField = section.field("path")
-            switch path {
-            case .prefix:
-                pathField?.error("is used with an exact path: write prefix")
-                guard let field = prefixField ?? section.required("prefix"),
-                    let prefix = Self.path(field)
-                else { return nil }
-                return .prefix(prefix.hasSuffix("/") ? prefix : prefix + "/")
-            case .exact:
-                prefixField?.error("is used with a path that ends in /*: write path")
-                guard let field = pathField ?? section.required("path") else { return nil }
-                return Self.path(field).map(PathRewrite.path)
-            case nil: return nil
-            }
-        }
-        return read ?? nil
-    }
-
-    private static func path(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        return RoutePath.normalForm(of: text.value, shown: text.shown, field)
-    }
-
-    private func upstreamHost(_ field: Field, _ upstream: Int?) -> UpstreamHost? {
-        guard let text = field.text() else { return nil }
-        switch text.value {
-        case "preserve": return .preserve
-        case "upstream":
-            guard let upstream else { return .upstream }
-            guard upstreams[upstream].commonHost != nil else {
-                field.error(
-                    "the servers of \(quoted(upstreams[upstream].name)) have no name in common: "
-                        + "write the host")
-                return nil
-            }
-            return .upstream
-        default:
-            let bytes = Array(text.value.utf8)
-            let ending = Suggestion.ending(
-                for: text.value, among: ["preserve", "upstream"], listing: false)
-            guard ending.isEmpty, RequestHost.isValid(bytes.span) else {
-                field.error("\(text.shown) is neither preserve, upstream, nor a host\(ending)")
-                return nil
-            }
-            return .name(text.value)
+    private var upstreamIndex: Kind<Int> {
+        Kind(.text("name of upstreams")) { field in
+            // Without any upstream that fault is the one to report.
+            field.name(among: upstreams.map(\.name)) { "no upstream is named \($0)" }
+                .flatMap { name in upstreams.firstIndex { $0.name == name } }
+        } yaml: {
+            upstreams.indices.contains($0) ? .text(upstreams[$0].name) : .absent
         }
     }
 
-    private static func response(_ field: Field) -> FixedResponse? {
-        field.section { section -> FixedResponse? in
-            var response = FixedResponse(status: 200)
-            let status = section.required("status").flatMap(Self.status.read)
-            response.status = UInt16(status ?? 200)
-            let bodyField = section.field("body")
-            if let text = bodyField?.text() {
-                if text.value.utf8.count > 64 * 1024 {
-                    bodyField?.error("is longer than 64KiB: an upstream is for that")
+    private static var response: Form<FixedResponse> {
+        Form(FixedResponse(status: 200)) {
+            Setting(
+                "status", \.status,
+                Kind<Int>.count(200...599, "it is a final status").map(
+                    { UInt16($0) }, from: { Int($0) }), required: true, "The status.")
+            Setting(
+                "body", \.body, Kind.text(.text("text"), { $0.text()?.value }).unlessEmpty,
+                "The body, up to 64KiB."
+            ) { field, response in
+                if response.body.utf8.count > 64 * 1024 {
+                    field.error("is longer than 64KiB: an upstream is for that")
                 }
                 if [204, 205, 304].contains(response.status) {
-                    bodyField?.error("an answer with status \(response.status) has no body")
+                    field.error("an answer with status \(response.status) has no body")
                 }
-                response.body = text.value
             }
-            section.set("content_type", &response.contentType) { field in
-                guard let text = field.text() else { return nil }
-                guard HeaderReader.isValue(text.value), text.value.contains("/") else {
-                    field.error("\(text.shown) is not a media type")
-                    return nil
-                }
-                return text.value
+            Setting(
+                "content_type", \.contentType,
+                .text(.text("media type"), "is not a media type") {
+                    HeaderReader.isValue($0) && $0.contains("/")
+                }, "The body's Content-Type.")
+        }
+    }
+
+    private static func rewrite(_ path: PathPattern) -> Kind<PathRewrite> {
+        let normal = Kind(.text("path", pattern: "^/"), text: \.self, parse: RoutePath.normalForm)
+        let form = Form(PathRewrite.path("")) {
+            Setting(
+                "prefix", \.self,
+                normal.map(
+                    { .prefix($0.hasSuffix("/") ? $0 : $0 + "/") },
+                    from: { if case .prefix(let prefix) = $0 { prefix } else { nil } }),
+                "Replaces the path of a route that ends in /*. What is below it, and the query, "
+                    + "stay byte for byte.")
+            Setting(
+                "path", \.self,
+                normal.map(
+                    { .path($0) },
+                    from: { if case .path(let path) = $0, !path.isEmpty { path } else { nil } }),
+                "Replaces the path of a route without /*. The query stays byte for byte.")
+        }
+        return .section(form) { section, _ in
+            switch path {
+            case _ where section.place.isFaulty(beside: "path"): break
+            case .prefix:
+                section.field("path")?.error("is used with an exact path: write prefix")
+                _ = section.required("prefix")
+            case .exact:
+                section.field("prefix")?.error("is used with a path that ends in /*: write path")
+                _ = section.required("path")
             }
-            return status == nil ? nil : response
-        } ?? nil
+        }
+    }
+
+    private static var upstreamHost: Kind<UpstreamHost> {
+        let host = Kind(.text("host"), text: \.self) { text throws(Fault) in
+            let bytes = Array(text.utf8)
+            let ending = Suggestion.ending(
+                for: text, among: ["preserve", "upstream"], listing: false)
+            guard ending.isEmpty, RequestHost.isValid(bytes.span) else {
+                throw Fault("is neither preserve, upstream, nor a host\(ending)")
+            }
+            return text
+        }
+        return .words(
+            [("preserve", .preserve), ("upstream", .upstream)],
+            or: host.map(
+                { .name($0) }, from: { if case .name(let name) = $0 { name } else { nil } }))
+    }
+}
+
+extension Route {
+    var redirect: Redirect? {
+        get { if case .redirect(let redirect)? = answer { redirect } else { nil } }
+        set { answer = newValue.map(RouteAnswer.redirect) }
+    }
+
+    fileprivate var response: FixedResponse? {
+        get { if case .respond(let response)? = answer { response } else { nil } }
+        set { answer = newValue.map(RouteAnswer.respond) }
     }
 }
 
 extension UpstreamSettings {
-    /// The name and port that all servers share; nil where they differ, or are paths.
+    /// The name and port that all servers share; nil if they differ, or are paths.
     public var commonHost: String? {
         guard let first = servers.first?.endpoint, case .tcp = first,
             servers.allSatisfy({ $0.endpoint.description == first.description })

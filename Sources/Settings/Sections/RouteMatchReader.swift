@@ -1,75 +1,59 @@
-import Bytes
 import HTTP
 import Policy
 
-/// Reads which requests a route takes, its path apart.
+/// Declares which requests a route takes.
 enum RouteMatchReader {
-    static var entries: [Entry] {
-        let value = Entry("equals", .text("text"), required: true, "The value itself.")
-        return [
-            Entry("name", Name.shape, required: true, "The name in the log and in metrics."),
-            Entry(
-                "path", RoutePath.shape, required: true,
-                "The path; with a final /* everything below it. Compared in normal form."),
-            Entry(
-                "methods", .list(.text("method in upper case")),
-                "Methods. GET includes HEAD. Left out: every method."),
-            Entry(
-                "hosts", .list(.text("name, address or *.domain")),
-                "Hosts, without port. Left out: every host."),
-            Entry(
-                "headers",
-                .named(
-                    "HEADER",
-                    .either([
-                        .words(["present", "absent"]), .text("value"), .section([value]),
-                    ])), "Headers that the route asks for, all of them."),
-        ]
+    @FormBuilder<Route>
+    static var settings: [Setting<Route>] {
+        Setting(
+            "name", \.name, .name, required: true,
+            "The route's name in the log and in metrics.")
+        Setting(
+            "path", \.path, RoutePath.kind, required: true,
+            "A path, or everything below it with a final /*. Paths are compared in normal "
+                + "form: percent-encoded plain characters are decoded, the query is left "
+                + "out, and one final slash makes no difference. Guard whole prefixes and "
+                + "open single paths; see upstreams.NAME.paths.")
+        Setting(
+            "hosts", \.hosts,
+            Kind<[HostPattern]>.list(host, empty: "is empty: leave it out to take every host")
+                .unlessEmpty,
+            "Hosts without a port: names, addresses, or *.domain for everything below a "
+                + "domain. If left out: every host.")
+        Setting(
+            "methods", \.methods,
+            Kind<[String]>.list(method, empty: "is empty: leave it out to take every method")
+                .unlessEmpty,
+            "Methods in upper case. GET includes HEAD. If left out: every method.")
+        Setting(
+            "headers", \.headers, headers,
+            "Headers that a request must have, all of them: a value, present, or "
+                + "absent. { equals: present } means the value present.")
     }
 
-    static func methods(_ field: Field) -> [String]? {
-        let methods = field.list { field -> String? in
-            guard let text = field.text() else { return nil }
+    private static var method: Kind<String> {
+        Kind(.text("method in upper case"), text: \.self) { text throws(Fault) in
             let isToken =
-                text.value.utf8.count <= 32
-                && text.value.utf8.allSatisfy { byte in
-                    (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte) || byte == 0x2D
-                        || byte == 0x5F
-                }
+                text.utf8.count <= 32
+                && text.utf8.allSatisfy { $0.isUppercase || $0.isDigit || $0.isOne(of: "-_") }
             guard isToken else {
-                let upper = text.value.uppercased()
-                let isCase = upper != text.value && upper.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-                field.error(
-                    "\(text.shown) is not a method in upper case"
+                let upper = text.uppercased()
+                let isCase = upper != text && upper.isVisible
+                throw Fault(
+                    "is not a method in upper case"
                         + (isCase ? ": did you mean \(quoted(upper))?" : ""))
-                return nil
             }
-            guard text.value != "CONNECT", text.value != "TRACE" else {
-                field.error("\(text.value) is not supported")
-                return nil
-            }
-            return text.value
+            if ["CONNECT", "TRACE"].contains(text) { throw Fault("is not supported") }
+            return text
         }
-        if let methods, methods.isEmpty {
-            field.error("is empty: leave it out to take every method")
-            return nil
-        }
-        return methods
     }
 
-    static func hosts(_ field: Field) -> [HostPattern]? {
-        let hosts = field.list { field -> HostPattern? in
-            guard let text = field.text() else { return nil }
-            do throws(HostPattern.Fault) { return try HostPattern(text.value) } catch {
-                field.error("\(text.shown) \(message(error))")
-                return nil
+    private static var host: Kind<HostPattern> {
+        Kind(.text("name, address or *.domain"), text: \.description) { text throws(Fault) in
+            do throws(HostPattern.Fault) { return try HostPattern(text) } catch {
+                throw Fault(message(error))
             }
         }
-        if let hosts, hosts.isEmpty {
-            field.error("is empty: leave it out to take every host")
-            return nil
-        }
-        return hosts
     }
 
     private static func message(_ fault: HostPattern.Fault) -> String {
@@ -80,12 +64,19 @@ enum RouteMatchReader {
         case .notASCII: "is not ASCII: write it as browsers send it, xn--..."
         case .badLabel: "is not a host: labels are 1 to 63 letters, digits, hyphens, underscores"
         case .badAddress: "is not an IPv6 address in brackets"
-        case .badWildcard: "has a * elsewhere than in a leading *."
+        case .badWildcard: "has a * other than in a leading *."
         case .tooLong: "is longer than 253 bytes"
         }
     }
 
-    static func headers(_ field: Field) -> [HeaderCondition]? {
+    private static var headers: Kind<[HeaderCondition]> {
+        Kind(.named("HEADER", test.shape), read: headers) { conditions in
+            conditions.isEmpty
+                ? .absent : .mapping(conditions.map { YAMLPair($0.name, test.yaml($0.test)) })
+        }
+    }
+
+    private static func headers(_ field: Field) -> [HeaderCondition]? {
         guard let fields = field.namedFields() else { return nil }
         if fields.isEmpty {
             field.error("is empty: leave it out to take every request")
@@ -93,7 +84,7 @@ enum RouteMatchReader {
         }
         var names: Set<String> = []
         let conditions = fields.compactMap { field -> HeaderCondition? in
-            guard let name = headerName(field), let test = test(field) else { return nil }
+            guard let name = headerName(field), let test = test.read(field) else { return nil }
             guard names.insert(name).inserted else {
                 field.error("named twice, in another case", at: field.keyMark)
                 return nil
@@ -109,8 +100,7 @@ enum RouteMatchReader {
         let name = field.key.lowercased()
         guard HeaderReader.isName(name) else {
             field.error(
-                "\(quoted(field.key)) is not a header name (RFC 9110 section 5.1)",
-                at: field.keyMark)
+                "\(quoted(field.key)) \(HeaderReader.nameRule)", at: field.keyMark)
             return nil
         }
         let bytes = Array(name.utf8)
@@ -130,25 +120,14 @@ enum RouteMatchReader {
         return name
     }
 
-    private static func test(_ field: Field) -> HeaderCondition.Test? {
-        guard !field.isMapping else {
-            let text: String?? = field.section { $0.required("equals").flatMap(value) }
-            return (text ?? nil).map(HeaderCondition.Test.equals)
+    private static var test: Kind<HeaderCondition.Test> {
+        func equals(_ value: Kind<String>) -> Kind<HeaderCondition.Test> {
+            value.map(
+                { .equals($0) }, from: { if case .equals(let text) = $0 { text } else { nil } })
         }
-        guard let text = value(field) else { return nil }
-        return switch text {
-        case "present": .present
-        case "absent": .absent
-        default: .equals(text)
-        }
-    }
-
-    private static func value(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        guard HeaderReader.isValue(text.value) else {
-            field.error("\(text.shown) \(HeaderReader.valueRule)")
-            return nil
-        }
-        return text.value
+        let words = ["present", "absent"]
+        let value = Kind<String>.headerValue("value").printed { !words.contains($0) }
+        return .words([("present", .present), ("absent", .absent)], or: equals(value))
+            .or(equals(.section("equals", .headerValue("text"), "The value.")))
     }
 }

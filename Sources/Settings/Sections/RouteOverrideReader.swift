@@ -1,67 +1,60 @@
 import Policy
 
-/// Reads the `limits` and `timeouts` of a route, which stand in place of the general ones.
+/// Declares the `limits` and `timeouts` of a route, which stand in place of the general ones.
 enum RouteOverrideReader {
-    static var entries: [Entry] {
-        [
-            Entry(
-                "body_max", Limits.bodySize.shape,
-                "The longest request body; beyond: 413. Left out: limits.body."),
-            Entry(
-                "limits",
-                .section([
-                    Entry("body", Limits.bodySize.shape, "The same as body_max, in place of it."),
-                    Entry(
-                        "body_memory", Limits.bodyMemory.shape, "In place of limits.body_memory."),
-                ]), "Bounds in place of the general ones."),
-            Entry(
-                "timeouts",
-                .section([
-                    Entry(
-                        "request", Timeouts.requestTimeout.shape, "In place of timeouts.request."),
-                    Entry(
-                        "request_body", Timeouts.requestBodyTimeout.shape,
-                        "In place of timeouts.request_body."),
-                    Entry(
-                        "response", UpstreamReader.responseTimeout.shape,
-                        "In place of the upstream's response_timeout."),
-                    Entry(
-                        "read", UpstreamReader.readTimeout.shape,
-                        "In place of the upstream's read_timeout."),
-                ]), "Waits in place of the general ones."),
-        ]
+    static func settings(_ start: Route) -> [Setting<Route>] {
+        let limits = Setting(
+            "limits", group: limits(start), "Limits of this route.",
+            printed: { $0.overrides.bodyMemoryByteCountMax != nil })
+        let timeouts = Setting(
+            "timeouts", group: timeouts(start), "Time-outs of this route."
+        ) { route in
+            let timeouts = route.overrides
+            return [
+                timeouts.requestTimeout, timeouts.requestBodyTimeout, timeouts.responseTimeout,
+                timeouts.readTimeout,
+            ].contains { $0 != nil }
+        }
+        return [limits, timeouts]
     }
 
-    static func read(_ section: inout Section, into route: inout Route) {
-        let bodyField = section.field("body_max")
-        if let byteCount = bodyField.flatMap(Limits.bodySize.read) {
-            route.bodyByteCountMax = byteCount
+    private static func limits(_ start: Route) -> Form<Route> {
+        Form(start) {
+            Setting(
+                "body", \.bodyByteCountMax, Limits.bodySize.printed { _ in false },
+                "The same as body_max, which may not stand beside it.")
+            Setting(
+                "body_memory", optional: \.overrides.bodyMemoryByteCountMax, Limits.bodyMemory,
+                "Replaces limits.body_memory.")
         }
-        var overrides = RouteOverrides()
-        _ = section.field("limits")?.section { section in
-            if let field = section.field("body") {
-                if bodyField != nil { field.error("is the same as body_max: give one of them") }
-                if let byteCount = Limits.bodySize.read(field) {
-                    route.bodyByteCountMax = byteCount
-                }
-            }
-            overrides.bodyMemoryByteCountMax = section.field("body_memory")
-                .flatMap(Limits.bodyMemory.read)
+    }
+
+    private static func timeouts(_ start: Route) -> Form<Route> {
+        Form(start) {
+            Setting(
+                "request", optional: \.overrides.requestTimeout, Timeouts.requestTimeout,
+                "Replaces timeouts.request.")
+            Setting(
+                "request_body", optional: \.overrides.requestBodyTimeout,
+                Timeouts.requestBodyTimeout, "Replaces timeouts.request_body.")
+            Setting(
+                "response", optional: \.overrides.responseTimeout,
+                UpstreamSettings.responseTimeout, "Replaces the upstream's response_timeout.")
+            Setting(
+                "read", optional: \.overrides.readTimeout, UpstreamSettings.readTimeout,
+                "Replaces the upstream's read_timeout.")
         }
-        _ = section.field("timeouts")?.section { section in
-            overrides.requestTimeout = section.field("request")
-                .flatMap(Timeouts.requestTimeout.read)
-            overrides.requestBodyTimeout = section.field("request_body")
-                .flatMap(Timeouts.requestBodyTimeout.read)
-            let responseField = section.field("response")
-            overrides.responseTimeout = responseField.flatMap(UpstreamReader.responseTimeout.read)
-            let readField = section.field("read")
-            overrides.readTimeout = readField.flatMap(UpstreamReader.readTimeout.read)
-            if route.answer != nil {
-                responseField?.error("is used with upstream only")
-                readField?.error("is used with upstream only")
-            }
+    }
+
+    static func check(_ section: inout Section, _ route: Route) {
+        let (context, path) = (section.context, section.place.path)
+        if section.field("body_max") != nil, context.has("\(path).limits.body") {
+            context.error(
+                "is the same as body_max: give one of them", at: "\(path).limits.body")
         }
-        route.overrides = overrides
+        for key in ["response", "read"]
+        where route.answer != nil && context.has("\(path).timeouts.\(key)") {
+            context.error("is used with upstream only", at: "\(path).timeouts.\(key)")
+        }
     }
 }

@@ -1,106 +1,84 @@
 import Policy
-import YAML
 
-/// A route and where the configuration says what.
-struct PlacedRoute {
-    var route: Route
-    var mark: YAMLMark
-    /// False where what it matches, or its mode, is missing or faulty: nothing is concluded from
-    /// it.
-    var isMatchable: Bool
-    var nameMark: YAMLMark
-    var pathMark: YAMLMark
-    var modeMark: YAMLMark
-    var path: String
-}
-
-/// Reads `routes`.
+/// Declares `routes`.
 struct RouteReader {
     let upstreams: [UpstreamSettings]
     /// For routes that set none.
-    let bodyByteCountMax: Int
+    var bodyByteCountMax = 0
 
-    private static var upgrade: Kind<Bool> { .words([("websocket", true)]) }
-    private static var bodyHandling: Kind<Bool> { .words([("hold", false), ("stream", true)]) }
-
-    static var shape: Shape {
-        let rest = [
-            Entry(
-                "rate_limit", Kind.rateLimits().shape, standard: "off",
-                "One or more of rate_limits; by: key only if attest.mode is not off."),
-            Entry(
-                "request_body", bodyHandling.shape, standard: "hold",
-                "hold: a body is complete before any of it goes on. stream: it goes on as it "
-                    + "comes, with attest.mode off only."),
-            Entry(
-                "upgrade", .list(upgrade.shape),
-                "Protocols that a GET without body may change to, once it is verified. Left out: "
-                    + "none."),
-            Entry(
-                "allow_weaker", Kind.trueFalse.shape, standard: "false",
-                "Whether requests may get around a stricter route to the same place of the "
-                    + "upstream."),
-            Entry(
-                "attest", AttestReader.form.shape, required: true,
-                "What is demanded; required, so that no route is open by accident."),
-        ]
-        return .list(
-            .section(
-                RouteMatchReader.entries + RouteActionReader.entries + RouteOverrideReader.entries
-                    + rest))
+    /// Routes with faults are kept: nothing is concluded from what is faulty.
+    var kind: Kind<[Route]> {
+        .list(
+            all: .section(form, keepsFaulty: true, check: check),
+            empty: "is empty: at least one route is needed")
     }
 
-    func routes(_ field: Field) -> [PlacedRoute] {
-        guard let elements = field.list() else { return [] }
-        if elements.isEmpty { field.error("is empty: at least one route is needed") }
-        return elements.compactMap { element in element.section { route(element, &$0) } }
-    }
-
-    private func route(_ element: Field, _ section: inout Section) -> PlacedRoute {
-        let nameField = section.required("name")
-        let pathField = section.required("path")
-        let path = pathField.flatMap(RoutePath.pattern)
-        var methods: [String]? = []
-        if let field = section.field("methods") { methods = RouteMatchReader.methods(field) }
-        var hosts: [HostPattern]? = []
-        if let field = section.field("hosts") { hosts = RouteMatchReader.hosts(field) }
-        var headers: [HeaderCondition]? = []
-        if let field = section.field("headers") { headers = RouteMatchReader.headers(field) }
-        var route = Route(
-            name: nameField?.name() ?? "", path: path ?? .exact("/"), methods: methods ?? [],
-            upstream: nil, attest: AttestPolicy(), bodyByteCountMax: bodyByteCountMax)
-        let upgradeField = section.field("upgrade")
-        let upgrades = upgradeField?.list(Self.upgrade.read)
-        route.allowsWebSocket = upgrades?.isEmpty == false
-        route.hosts = hosts ?? []
-        route.headers = headers ?? []
-        RouteActionReader(upstreams: upstreams).read(&section, into: &route, path: path)
-        RouteOverrideReader.read(&section, into: &route)
-        // Required: a forgotten key must not leave a route open.
-        let attest = section.required("attest").flatMap(AttestReader.policy)
-        route.attest = attest?.policy ?? AttestPolicy()
-        route.rollout = attest?.rollout
-        route.restrictions = attest?.restrictions ?? RouteRestrictions()
-        readBodyHandling(&section, into: &route)
-        checkUpgrade(upgradeField, of: route)
-        section.set("allow_weaker", &route.allowsWeaker, Kind.trueFalse.read)
-        section.set("rate_limit", &route.rateLimits) {
-            $0.rateLimitNames(
-                allowingKey: attest?.isModeKnown != true || attest?.policy.mode != .off)
+    private var form: Form<Route> {
+        let start = Route(
+            name: "", path: .exact("/"), methods: [], upstream: nil, attest: RoutePolicy(),
+            bodyByteCountMax: bodyByteCountMax)
+        let action = RouteActionReader(upstreams: upstreams)
+        return Form(start, first: ["attest"]) {
+            RouteMatchReader.settings
+            action.upstream
+            Setting(
+                "body_max", \.bodyByteCountMax, Limits.bodySize, standard: "",
+                "The longest request body. Longer ones get 413. If left out: limits.body.")
+            handling
+            action.settings
+            RouteOverrideReader.settings(start)
+            Setting(
+                "allow_weaker", \.allowsWeaker, .trueFalse.printed { $0 }, standard: "false",
+                "Whether requests may use this route to get around a stricter one. With another "
+                    + "host, header or rewritten path, a request must not reach the same place of "
+                    + "an upstream through a weaker route: that is an error unless this is true.")
+            Setting(
+                "attest", group: AttestReader.form(start), meant: "mode", required: true,
+                "What a request must prove. It is required so that no route is open by accident.",
+                check: AttestReader.check)
         }
-        let isMatchable =
-            path != nil && methods != nil && hosts != nil && headers != nil
-            && attest?.isModeKnown != false
-        return PlacedRoute(
-            route: route, mark: element.mark, isMatchable: isMatchable,
-            nameMark: nameField?.mark ?? element.mark, pathMark: pathField?.mark ?? element.mark,
-            modeMark: attest?.modeMark ?? element.mark, path: element.path)
     }
 
-    private func readBodyHandling(_ section: inout Section, into route: inout Route) {
-        guard let field = section.field("request_body") else { return }
-        route.streamsBody = Self.bodyHandling.read(field) ?? false
-        guard route.streamsBody else { return }
+    @FormBuilder<Route>
+    private var handling: [Setting<Route>] {
+        Setting(
+            "rate_limit", \.rateLimits, .rateLimits(allowingKey: true),
+            "One or more of rate_limits. A limit by: key needs attest.mode observe or "
+                + "enforce.")
+        Setting(
+            "request_body", \.streamsBody,
+            .words([("hold", false), ("stream", true)]).printed { $0 }, standard: "hold",
+            "hold: a body is complete before any of it goes on. stream: it goes on as it "
+                + "arrives, for large uploads and for gRPC calls whose client streams. stream "
+                + "needs attest.mode off.")
+        Setting(
+            "upgrade", \.allowsWebSocket,
+            Kind<[Bool]>.list(.words([("websocket", true)])).map(
+                { !$0.isEmpty }, from: { $0 ? [true] : nil }),
+            "Protocols that a GET without a body may change to once it is verified, from "
+                + "HTTP/1.1 clients to HTTP/1.1 upstreams. If left out, none, and Upgrade is "
+                + "not passed on."
+        ) { field, route in
+            guard route.allowsWebSocket, let index = route.upstream,
+                upstreams[index].protocol == .http2
+            else { return }
+            field.error(
+                "needs an upstream with protocol http/1.1: \(quoted(upstreams[index].name)) has "
+                    + "h2, where nothing is upgraded")
+        }
+    }
+
+    private func check(_ section: inout Section, _ route: inout Route) {
+        RouteActionReader.check(&section, route)
+        RouteOverrideReader.check(&section, route)
+        let isModeKnown = !section.context.isFaulty("\(section.place.path).attest.mode")
+        if isModeKnown, route.attest.mode == .off, let field = section.good("rate_limit") {
+            RateLimitReader.refuseKeys(in: field)
+        }
+        if case .exact = route.path, !section.isFaulty("path"), let redirect = route.redirect {
+            RedirectReader.checkRest(redirect, section.context, "\(section.place.path).redirect.to")
+        }
+        guard route.streamsBody, let field = section.field("request_body") else { return }
         if route.answer != nil {
             field.error("is used with upstream only", at: field.keyMark)
         } else if route.attest.mode != .off {
@@ -108,14 +86,5 @@ struct RouteReader {
                 "stream needs attest.mode off: with \(route.attest.mode) no byte of a body goes on "
                     + "before all of it is verified")
         }
-    }
-
-    private func checkUpgrade(_ field: Field?, of route: Route) {
-        guard let field, route.allowsWebSocket, let index = route.upstream,
-            upstreams.indices.contains(index), upstreams[index].protocol == .http2
-        else { return }
-        field.error(
-            "needs an upstream with protocol http/1.1: \(quoted(upstreams[index].name)) has h2, "
-                + "where nothing is upgraded")
     }
 }

@@ -1,130 +1,103 @@
 import Policy
-import YAML
 
-/// Reads what becomes of requests that fall short of what a route demands.
-enum ShortfallReader {
-    static var form: Form<PlacedPolicy> {
-        Form(PlacedPolicy()) {
-            setting(
-                "on_missing", \.policy.onMissing, \.restrictions.limits.missing,
-                "What enforce does with a request without any proof: refused, or forwarded as "
-                    + "X-Attest-Result: missing.")
-            setting(
-                "on_invalid", \.policy.onInvalid, \.restrictions.limits.invalid,
-                "What enforce does with a proof that does not hold: refused, or forwarded as "
-                    + "X-Attest-Result: invalid.")
-            Setting(
-                "on_store_failure", .action(["deny", "tokens_only", "pass"]),
-                "What becomes of a request that cannot be judged because a store does not answer. "
-                    + "deny: 503. tokens_only: session tokens count all the same. pass: whoever "
-                    + "can bring the store down gets through.", read: readStoreFailure
-            ) { placed, yaml in
-                write(
-                    "on_store_failure", placed.policy.onStoreFailure.rawValue,
-                    placed.restrictions.limits.storeFailure, to: &yaml)
-            }
-            Setting(
-                "min_tier", tier.shape,
-                "What a proof must be worth: attested (an assertion), device_check, token, none."
-            ) { section, placed in
-                guard let field = section.field("min_tier"), let read = tier.read(field) else {
-                    return
-                }
-                placed.policy.minTier = read
-                if placed.isAcceptKnown, read > placed.policy.accept.highestTier {
-                    field.error(
-                        "no proof that accept names is worth \(read.name): each request would "
-                            + "fall short")
-                }
-            } write: { placed, yaml in
-                tier.write("min_tier", placed.policy.minTier, &yaml)
-            }
-            setting(
-                "on_lower_tier", \.policy.onLowerTier, \.restrictions.limits.lowerTier,
-                "What becomes of a proof below min_tier.", needed: "min_tier")
-        }
-    }
+/// What becomes of requests that fall short of what a route demands: an action, or a rate limit.
+struct LimitedAction<Action: RawRepresentable & Equatable> where Action.RawValue == String {
+    var action: Action
+    /// The name of the limit, if the action is to keep to one.
+    var limit: String?
 
-    private static var tier: Kind<TrustTier> {
-        .words(TrustTier.allCases.reversed().map { ($0.name.description, $0) })
-    }
-
-    /// `deny`, `pass`, or `{ limit: NAME }`; by a key where one is verified.
-    private static func setting(
-        _ key: String, _ action: WritableKeyPath<PlacedPolicy, ShortfallAction>,
-        _ limit: WritableKeyPath<PlacedPolicy, String?>, _ about: String, needed: String? = nil
-    ) -> Setting<PlacedPolicy> {
-        Setting(key, .action(["deny", "pass"]), about) { section, placed in
-            guard let field = section.field(key) else { return }
-            if let needed, section.field(needed) == nil {
-                return field.error("is used with \(needed) only", at: field.keyMark)
-            }
-            let words = [ShortfallAction.deny, .pass].map { ($0.rawValue, $0) }
-            let read = self.action(field, words, limited: .limit, allowingKey: needed != nil)
-            guard let read else { return }
-            (placed[keyPath: action], placed[keyPath: limit]) = read
-        } write: { placed, yaml in
-            write(key, placed[keyPath: action].rawValue, placed[keyPath: limit], to: &yaml)
-        }
-    }
-
-    private static func readStoreFailure(_ section: inout Section, _ placed: inout PlacedPolicy) {
-        guard let field = section.field("on_store_failure") else { return }
-        let words = StoreFailurePolicy.allCases.filter { $0 != .limit }.map { ($0.rawValue, $0) }
-        guard let read = action(field, words, limited: .limit, allowingKey: false) else { return }
-        (placed.policy.onStoreFailure, placed.restrictions.limits.storeFailure) = read
-        if read.action == .tokensOnly, placed.isAcceptKnown, !placed.policy.accept.contains(.token)
-        {
-            field.error("tokens_only needs accept: [assertion, token]")
-        }
-    }
-
-    /// One of `words`, or `{ limit: NAME }`, which stands for `limited`.
-    static func action<Value>(
-        _ field: Field, _ words: [(name: String, value: Value)], limited: Value, allowingKey: Bool
-    ) -> (action: Value, limit: String?)? {
-        if field.isMapping {
-            return limit(field, allowingKey: allowingKey).map { (limited, $0) }
-        }
-        return word(field, words).map { ($0, nil) }
-    }
-
-    /// An action; as `{ limit: NAME }` where it has a limit.
-    static func write(
-        _ key: String, _ action: String, _ limit: String?, to yaml: inout YAMLText
-    ) {
-        if let limit {
-            yaml.mapping(key) { $0.entry("limit", text: limit) }
-        } else {
-            yaml.entry(key, action)
-        }
-    }
-
-    /// One of the words that stand for themselves.
-    private static func word<Value>(_ field: Field, _ words: [(name: String, value: Value)])
-        -> Value?
-    {
-        if case .scalar("limit", _) = field.node.kind {
-            field.error("limit needs the name of a rate limit: write { limit: NAME }")
-            return nil
-        }
-        return field.choice(words)
-    }
-
-    /// `{ limit: NAME }`.
-    private static func limit(_ field: Field, allowingKey: Bool) -> String? {
-        let name = field.section { section in
-            section.required("limit").flatMap { $0.rateLimitName(allowingKey: allowingKey) }
-        }
-        return name ?? nil
+    /// One of `words`, or `{ limit: NAME }`, which stands for `limited`; by a key where one is
+    /// verified.
+    static func kind(
+        _ words: [Action], limited: Action, allowingKey: Bool
+    ) -> Kind<LimitedAction> {
+        let limit = Kind.section(
+            "limit", .rateLimit(allowingKey: allowingKey),
+            "Forwarded within this limit. Requests beyond it get 429."
+        ).map({ LimitedAction(action: limited, limit: $0) }, from: { $0.limit })
+        return Kind.words(words.map { ($0.rawValue, $0) })
+            .map({ LimitedAction(action: $0) }, from: { $0.limit == nil ? $0.action : nil })
+            .or(
+                limit,
+                hint: ("limit", "needs the name of a rate limit: write { limit: NAME }"))
     }
 }
 
-extension Shape {
-    /// One of `words`, `{ limit: NAME }`, or another section.
-    static func action(_ words: [String], _ others: [Entry] = []) -> Shape {
-        let limit = Entry(
-            "limit", .text("name of rate_limits"), required: true, "Forwarded within that limit.")
-        return .either([.words(words)] + ([limit] + others).map { .section([$0]) })
+/// Declares what becomes of requests that fall short.
+enum ShortfallReader {
+    @FormBuilder<Route>
+    static var settings: [Setting<Route>] {
+        let action = LimitedAction<ShortfallAction>.kind(
+            [.deny, .pass], limited: .limit, allowingKey: false)
+        Setting(
+            "on_missing", \.attest.missingAction, action,
+            "What enforce does with a request without any proof. deny: it is refused. pass: "
+                + "it is forwarded with X-Attest-Result: missing. { limit: NAME }: it is "
+                + "forwarded within that rate limit.")
+        Setting(
+            "on_invalid", \.attest.invalidAction, action,
+            "What enforce does with a proof that does not hold. deny: it is refused. pass: "
+                + "it is forwarded with X-Attest-Result: invalid. { limit: NAME }: it is "
+                + "forwarded within that rate limit.")
+        Setting(
+            "on_store_failure", \.attest.storeFailureAction,
+            LimitedAction<StoreFailurePolicy>.kind(
+                [.deny, .tokensOnly, .pass], limited: .limit, allowingKey: false),
+            "What happens to a request that cannot be judged because a store does not "
+                + "answer. deny: it gets 503. tokens_only: the same, but session tokens "
+                + "count although nobody can tell whether their key was revoked. pass: it is "
+                + "forwarded as unverified, so anyone who can bring the store down gets "
+                + "through. { limit: NAME }: it is forwarded within that rate limit. The "
+                + "gateway's own limits, such as a full queue or device_check.rate, are no "
+                + "store failure: they always give 503 or 429.")
+        Setting(
+            "min_tier", \.attest.minTier,
+            .words(TrustTier.allCases.reversed().map { ($0.name.description, $0) }),
+            "What a proof must be worth: attested (an assertion), device_check, token, or "
+                + "none.")
+        Setting(
+            "on_lower_tier", \.attest.lowerTierAction,
+            LimitedAction.kind([.deny, .pass], limited: .limit, allowingKey: true),
+            "What happens to a proof below min_tier. deny: it is refused with "
+                + "assertion_required. pass: it is forwarded as verified, with its "
+                + "X-Attest-Tier. { limit: NAME }: it is forwarded within that rate limit.")
+    }
+
+    /// Reports what does not fit the proofs that are accepted.
+    static func check(_ section: inout Section, _ policy: RoutePolicy) {
+        if section.field("min_tier") == nil {
+            section.refuse(["on_lower_tier"], "is used with min_tier only")
+        }
+        guard !section.isFaulty("accept") else { return }
+        if policy.onStoreFailure == .tokensOnly, !policy.accept.contains(.token) {
+            section.field("on_store_failure")?.error("tokens_only needs accept: [assertion, token]")
+        }
+        if policy.minTier > policy.accept.highestTier {
+            section.field("min_tier")?.error(
+                "no proof that accept names is worth \(policy.minTier.name): each request would "
+                    + "fall short")
+        }
+    }
+}
+
+extension RoutePolicy {
+    fileprivate var missingAction: LimitedAction<ShortfallAction> {
+        get { LimitedAction(action: onMissing, limit: limits.missing) }
+        set { (onMissing, limits.missing) = (newValue.action, newValue.limit) }
+    }
+
+    fileprivate var invalidAction: LimitedAction<ShortfallAction> {
+        get { LimitedAction(action: onInvalid, limit: limits.invalid) }
+        set { (onInvalid, limits.invalid) = (newValue.action, newValue.limit) }
+    }
+
+    fileprivate var storeFailureAction: LimitedAction<StoreFailurePolicy> {
+        get { LimitedAction(action: onStoreFailure, limit: limits.storeFailure) }
+        set { (onStoreFailure, limits.storeFailure) = (newValue.action, newValue.limit) }
+    }
+
+    fileprivate var lowerTierAction: LimitedAction<ShortfallAction> {
+        get { LimitedAction(action: onLowerTier, limit: limits.lowerTier) }
+        set { (onLowerTier, limits.lowerTier) = (newValue.action, newValue.limit) }
     }
 }

@@ -1,24 +1,35 @@
 import TLS
 
-/// What listeners and upstreams declare of TLS alike.
+/// The settings that the TLS of listeners and of upstreams have in common.
 enum TLSParameters {
-    static func form<Root>(
-        _ start: Root, _ version: WritableKeyPath<Root, TLSVersion>,
-        _ ciphers: WritableKeyPath<Root, String>, _ cipherSuites: WritableKeyPath<Root, String>,
-        _ groups: WritableKeyPath<Root, String>
-    ) -> Form<Root> {
-        Form(start) {
-            Setting("min_version", version, .word, "The lowest version of TLS.")
-            Setting(
-                "ciphers", ciphers, .text(.text("OpenSSL's form")) { $0.text(TLSCheck.ciphers) },
-                "Ciphers of TLS 1.2.")
-            Setting(
-                "cipher_suites", cipherSuites,
-                .text(.text("OpenSSL's form")) { $0.text(TLSCheck.cipherSuites) },
-                "Cipher suites of TLS 1.3.")
-            Setting(
-                "groups", groups, .text(.text("OpenSSL's form")) { $0.text(TLSCheck.groups) },
-                "Groups of the key exchange. One with ? is left out if the library lacks it.")
+    @FormBuilder<Root>
+    static func settings<Root>(
+        _ version: WritableKeyPath<Root, TLSVersion>, _ ciphers: WritableKeyPath<Root, String>,
+        _ cipherSuites: WritableKeyPath<Root, String>, _ groups: WritableKeyPath<Root, String>
+    ) -> [Setting<Root>] {
+        Setting("min_version", version, .word, "The oldest version of TLS.")
+        Setting("ciphers", ciphers, text(TLSCheck.ciphers), "The ciphers of TLS 1.2.")
+        Setting(
+            "cipher_suites", cipherSuites, text(TLSCheck.cipherSuites),
+            "The cipher suites of TLS 1.3.")
+        Setting(
+            "groups", groups, text(TLSCheck.groups),
+            "The groups of the key exchange. One with ? is left out if the library lacks it.")
+    }
+
+    /// A text that `check` takes, which may name what OpenSSL lacks.
+    private static func text(
+        _ check: @escaping (String) throws(TLSError) -> Void
+    ) -> Kind<String> {
+        .text(.text("OpenSSL's form")) { field in
+            guard let text = field.text() else { return nil }
+            do throws(TLSError) {
+                try check(text.value)
+                return text.value
+            } catch {
+                field.error("\(error)")
+                return nil
+            }
         }
     }
 }

@@ -3,13 +3,13 @@ extension Timeouts {
         Form(Timeouts()) {
             Setting(
                 "request_head", \.requestHead, upTo(.seconds(300), "slow heads hold connections"),
-                "For a request's head, from its first byte or the connection's start.")
+                "For a request's head, from its first byte or from the connection's start.")
             Setting(
                 "request_body", \.requestBody, requestBodyTimeout,
                 "Between two reads of a request's body.")
             Setting(
                 "body_grace", \.bodyGrace, upTo(.seconds(600), "slow bodies hold memory"),
-                "Before the average pace of a body counts.")
+                "Before limits.body_rate_min counts.")
             Setting(
                 "tls_handshake", \.tlsHandshake,
                 upTo(.seconds(120), "unfinished handshakes hold connections"),
@@ -19,27 +19,33 @@ extension Timeouts {
                 "For the next request on a connection.")
             Setting(
                 "send", \.send, upTo(.seconds(600), "clients that do not read hold memory"),
-                "For a client to take any byte of an answer.")
+                "For a client to take any byte of a response.")
             Setting(
                 "response_grace", \.responseGrace,
                 upTo(.seconds(600), "clients that do not read hold memory"),
-                "Before the average pace counts at which a client takes what waits for it.")
+                "Before limits.response_rate_min counts.")
             Setting(
                 "http2_settings", \.settings,
                 upTo(.seconds(300), "clients acknowledge in a round trip"),
                 "For an HTTP/2 client to acknowledge SETTINGS.")
             Setting(
                 "request", \.request, requestTimeout,
-                "For a whole request, from its first byte to the head of its answer: 504 if the "
-                    + "upstream is late, 408 if the client is.")
+                "For a whole request, from its first byte to the head of its response. A late "
+                    + "upstream gives 504, a late client 408.")
             Setting(
                 "tunnel", \.tunnel,
                 .duration(.seconds(1), .seconds(24 * 3600), "idle tunnels hold connections"),
                 "Without a byte either way through a WebSocket.")
             Setting(
                 "registry", \.registry, upTo(.seconds(60), "requests that wait hold memory"),
-                "For the registry, by each request that asks it; then 503. A disk that is merely "
-                    + "busy answers sooner.")
+                "For the registry, by each request that asks it; then the answer is 503. A disk "
+                    + "that is merely busy answers sooner.")
+            Setting(
+                "drain_delay", \.drainDelay,
+                .duration(.zero, .seconds(3600), "a stopping process must end some time"),
+                "Before a stop begins to drain. Until then everything is served and accepted, and "
+                    + "only /readyz answers 503, so that load balancers notice first. A second "
+                    + "signal ends the wait.")
             Setting(
                 "drain", \.drain,
                 .duration(.zero, .seconds(3600), "a stopping process must end some time"),
@@ -47,7 +53,8 @@ extension Timeouts {
             Setting(
                 "tunnel_drain", \.tunnelDrain,
                 .duration(.zero, .seconds(3600), "a stopping process must end some time"),
-                "For WebSockets, of that time and of the upgrade's: they seldom end by themselves.")
+                "For WebSockets, which seldom end by themselves. It is part of drain, and of "
+                    + "upgrade.")
             Setting(
                 "upgrade", \.upgrade,
                 .duration(.zero, .seconds(60), "new connections wait meanwhile"),

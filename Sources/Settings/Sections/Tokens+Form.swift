@@ -5,15 +5,16 @@ extension ChallengeSettings {
                 "ttl", \.timeToLive,
                 .duration(
                     .seconds(1), .seconds(3600), "a spent challenge is remembered for as long"),
-                "Life of an assertion challenge. Those that are out keep the life that they were "
-                    + "made with.")
+                "The lifetime of an assertion challenge. One that is out keeps the lifetime that "
+                    + "it was made with.")
             Setting(
                 "attestation_ttl", \.attestationTimeToLive,
                 .duration(
                     .seconds(60), .seconds(72 * 3600),
                     "Apple wants the same hash retried, and an old challenge proves nothing"),
-                "Life of an attestation challenge bound to a key. When Apple's service is "
-                    + "unavailable an app has to retry with the same hash, perhaps much later.")
+                "The lifetime of an attestation challenge that is bound to a key. When Apple's "
+                    + "service is unavailable, an app has to retry with the same hash, perhaps "
+                    + "much later.")
         }
     }
 }
@@ -23,12 +24,16 @@ extension SecretSettings {
         Form(SecretSettings()) {
             Setting(
                 "challenge_key_file", optional: \.challengeKeyFile, .path,
-                "The keys that seal challenges: base64 of 32 bytes on each line. The first seals, "
-                    + "the others still open. Left out: made and kept beside the registry.")
+                "The keys that seal challenges: the base64 of 32 bytes on each line. The first "
+                    + "key seals; the others still open. To rotate, put a new key on top and "
+                    + "send SIGHUP; remove the old one after challenge.attestation_ttl. If left "
+                    + "out, a key is made and kept beside the registry.")
             Setting(
                 "pseudonym_key_file", optional: \.pseudonymKeyFile, .path,
-                "The secret behind the names that keys have in the log, in the same form. Left "
-                    + "out: made and kept beside the registry, or derived from the challenge keys.")
+                "The secret behind the names that keys have in the log, in the same form. The "
+                    + "first line makes them, and `sallyport keys list --pseudonym` knows those "
+                    + "of the others. If left out, a secret is made and kept beside the "
+                    + "registry; with PostgreSQL it is derived from the challenge keys.")
         }
     }
 }
@@ -43,27 +48,21 @@ struct SessionTokenReader {
                 "ttl", \.timeToLive,
                 .duration(
                     .seconds(10), .seconds(3600),
-                    "until then whoever has a token can use it, as often as he likes"),
-                "How long one assertion does for.")
+                    "until then anyone who holds a token can use it, as often as they like"),
+                "How long one assertion lasts.")
             Setting(
-                "bind_to", optional: \.boundHeader, .text(.header, boundHeader),
-                "A header whose value must be the same as when the token was issued, so that it is "
-                    + "of no use to another user.")
+                "bind_to", optional: \.boundHeader, .header(rule, tellsUsersApart),
+                "A header whose value must be the same as when the token was issued, so that the "
+                    + "token is of no use to another user. If left out, none.")
         }
     }
 
-    private func boundHeader(_ field: Field) -> String? {
-        guard let name = field.headerName() else { return nil }
-        guard tellsUsersApart(HeaderReader.fold(name.value)) else {
-            field.error(
-                "\(name.shown) tells no user from another: name what your API knows them by, as "
-                    + "Authorization or Cookie")
-            return nil
-        }
-        return name.value.lowercased()
+    private var rule: String {
+        "tells no user from another: name what your API knows them by, as Authorization or Cookie"
     }
 
-    /// Not what brings the proof itself, is about the connection, or is the gateway's word.
+    /// Whether a header can tell users apart: it does not bring the proof itself, is not about the
+    /// connection, and is not the gateway's own.
     private func tellsUsersApart(_ folded: String) -> Bool {
         HeaderEditReader.request.allows(folded)
             && !headers.all.contains { HeaderReader.fold($0) == folded }
@@ -78,9 +77,11 @@ extension DeveloperTokenSettings {
                 .duration(
                     .seconds(60), .seconds(365 * 24 * 3600),
                     "a token that nobody remembers must end by itself"),
-                "How long a token may live, both when it is made and when it is used.")
+                "The longest lifetime of a token, checked when it is made and when it is used.")
             Setting(
-                "revoked", \.revoked, .texts(.name), "Names and ids of tokens that count no more.")
+                "revoked", \.revoked, .list(.name),
+                "Names and ids of tokens that no longer "
+                    + "count.")
         }
     }
 }
@@ -89,7 +90,7 @@ extension EndpointSettings {
     static var form: Form<EndpointSettings> {
         Form(EndpointSettings()) {
             Setting(
-                "base", \.base, .text(.text("path"), path),
+                "base", \.base, base,
                 "The path below which the endpoints are.")
             Setting(
                 "body_max", \.bodyByteCountMax,
@@ -99,11 +100,14 @@ extension EndpointSettings {
                 "The longest body of POST attest/verify.")
             Setting(
                 "rate_limit", group: rateLimits,
-                "Which of rate_limits count at the endpoints. The built-in ones protect them.")
+                "Which of rate_limits count at the endpoints, or off. The built-in ones protect "
+                    + "both as they are.")
             Setting(
                 attestRolloutName, \.attestRollout, RolloutReader.attestRollout,
-                "Who is given a challenge at attest/challenge, so that a large fleet does not "
-                    + "begin at once: a share of installations. The others get 429.")
+                "Who gets a challenge at attest/challenge, so that a large fleet does not begin "
+                    + "at once: a share of installations, told apart by the name that the app "
+                    + "gives itself (?installation=), else by the key that the challenge is "
+                    + "bound to (?key_id=), else by address. The others get 429 rate_limited.")
         }
     }
 
@@ -111,19 +115,22 @@ extension EndpointSettings {
         Form(EndpointSettings()) {
             Setting(
                 "challenge", \.challengeRateLimits, .rateLimits(),
-                "For attest/challenge, assert/challenge and assert/token.")
+                "The limits of attest/challenge, assert/challenge and assert/token.")
             Setting(
                 "attestation_challenge", optional: \.attestationChallengeRateLimits, .rateLimits(),
-                "For attest/challenge alone, in place of challenge. Apple throttles attestations "
-                    + "over all installations of an app: a limit with by: global belongs here.")
+                "The limits of attest/challenge alone, instead of challenge. Apple throttles "
+                    + "attestations over all installations of an app, so a limit with by: global "
+                    + "belongs here.")
             Setting(
-                "attestation", \.attestationRateLimits, .rateLimits(), "For attest/verify.")
+                "attestation", \.attestationRateLimits, .rateLimits(),
+                "The limits of "
+                    + "attest/verify.")
         }
     }
 
-    private static func path(_ field: Field) -> String? {
-        guard let text = field.text() else { return nil }
-        let path = text.value.hasSuffix("/") ? text.value : text.value + "/"
-        return RoutePath.normalForm(of: path, shown: text.shown, field)
+    private static var base: Kind<String> {
+        Kind(.text("path"), text: \.self) { text throws(Fault) in
+            try RoutePath.normalForm(of: text.hasSuffix("/") ? text : text + "/")
+        }
     }
 }

@@ -2,7 +2,7 @@ public import AppleServices
 public import HTTPSClient
 public import TLS
 
-/// How Apple's own services are asked: who signs in, and the way there.
+/// The settings of Apple's own services: the keys to sign in with, and the way there.
 @dynamicMemberLookup
 public struct AppleSettings: Hashable, Sendable {
     /// A key and the file that it was read from.
@@ -16,17 +16,19 @@ public struct AppleSettings: Hashable, Sendable {
         }
     }
 
-    /// Of each team in the order in which they are tried.
-    public var keys: [KeyFile]
-    public var way = Way()
-    public var authorities: TLSAuthorities
+    public let way: Way
+    public let authorities: TLSAuthorities
 
-    /// What may be left out.
+    /// What the section says.
     public struct Way: Hashable, Sendable {
+        /// The keys, for each team in the order in which they are tried.
+        public var keys: [KeyFile] = []
         public var authorization = AppleAuthorization.bare
         public var proxy = HTTPSConfiguration.Proxy.environment
-        /// Nil: the system's.
+        /// The path of the authorities, or nil for the system's.
         public var authoritiesPath: String?
+        /// Those authorities, if there are any.
+        var authorities: TLSAuthorities?
         public var attestationData = AppleHosts.attestationData
         public var deviceCheck = AppleHosts.deviceCheck
         /// A worldwide service is near.
@@ -41,13 +43,8 @@ public struct AppleSettings: Hashable, Sendable {
         way[keyPath: path]
     }
 
-    public init(keys: [KeyFile], authorities: TLSAuthorities) {
-        self.keys = keys
-        self.authorities = authorities
-    }
-
     /// The teams that somebody can sign in for.
-    public var teamIDs: Set<String> { Set(keys.map(\.key.teamID)) }
+    public var teamIDs: Set<String> { Set(way.keys.map(\.key.teamID)) }
 
     public var configuration: AppleConfiguration {
         var https = HTTPSConfiguration(authorities: authorities)
@@ -55,7 +52,7 @@ public struct AppleSettings: Hashable, Sendable {
         https.connectTimeout = way.connectTimeout
         https.timeout = way.timeout
         https.inFlightCountMax = way.inFlightCountMax
-        var configuration = AppleConfiguration(keys: keys.map(\.key), https: https)
+        var configuration = AppleConfiguration(keys: way.keys.map(\.key), https: https)
         configuration.attestationData = way.attestationData
         configuration.deviceCheck = way.deviceCheck
         configuration.authorization = way.authorization
@@ -64,9 +61,11 @@ public struct AppleSettings: Hashable, Sendable {
 }
 
 extension AppleSettings {
-    /// Whether the URL of the proxy holds a password.
-    var hasPrintedPassword: Bool {
-        guard case .url(let url) = way.proxy else { return false }
-        return ProxyURL(url)?.hasPassword == true
+    /// The password in the URL of the proxy.
+    var proxyPassword: String? {
+        guard case .url(let url) = way.proxy else { return nil }
+        return ProxyURL(url)?.password
     }
+
+    var hasPrintedPassword: Bool { proxyPassword != nil }
 }

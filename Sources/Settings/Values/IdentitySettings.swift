@@ -11,11 +11,11 @@ public struct IdentitySettings: Hashable, Sendable {
         }
     }
 
-    /// By what a token names the key of the app.
+    /// The name by which a token identifies the app's key.
     public enum Subject: String, Hashable, Sendable, CaseIterable {
-        /// Its id.
+        /// The key's id.
         case key
-        /// Its pseudonym: upstreams of different operators of gateways cannot compare.
+        /// The key's pseudonym. Upstreams behind different operators' gateways cannot compare it.
         case pseudonym
     }
 
@@ -23,21 +23,19 @@ public struct IdentitySettings: Hashable, Sendable {
     public var issuer = "sallyport"
     public var subject = Subject.key
     public var tokenCountMax = 16_384
-
-    public init() {}
 }
 
 /// The identity token that requests to one upstream carry.
 public struct UpstreamIdentity: Hashable, Sendable {
-    /// What a token is made for.
+    /// The requests that one token is made for.
     public enum Scope: String, Hashable, Sendable, CaseIterable {
-        /// All requests of a key, as long as it is good.
+        /// All requests of a key, as long as the token is valid.
         case key
-        /// One request, which it names: a signature each.
+        /// One request, which the token names. Each costs a signature.
         case request
     }
 
-    /// In lower case.
+    /// The header's name in lower case.
     public var header = "x-attest-identity"
     /// `aud`.
     public var audience: [String]

@@ -4,6 +4,9 @@ public import HTTP2
 ///
 /// Byte counts unless the name says otherwise.
 public struct Limits: Hashable, Sendable {
+    /// The decoded assertion. Apple's have 130 to 300 bytes.
+    public static let assertionByteCountMax = 2 * 1024
+
     public var connectionCountMax = 10_000
     /// Client connections of one address (of IPv6: one /64) at all workers together; nil for any.
     public var connectionsPerAddressMax: Int?
@@ -21,7 +24,6 @@ public struct Limits: Hashable, Sendable {
     public var responseHeadByteCountMax = 64 * 1024
     public var responseBufferByteCountMax = 128 * 1024
     public var requestsPerConnectionMax = 100_000
-    public var assertionByteCountMax = 2 * 1024
     public var clientDataByteCountMax = 8 * 1024
     /// Requests of one worker that wait for the registry; beyond: `store_unavailable`.
     public var registryQueueCountMax = 10_000
@@ -33,29 +35,28 @@ public struct Limits: Hashable, Sendable {
     /// holds a connection, its buffers and an upstream's connection.
     public var responseRateMin = 500
     public var http2 = HTTP2Limits()
-
-    public init() {}
 }
 
-/// How long the gateway waits; `docs/settings.md` says for what.
+/// The time-outs of the gateway; `docs/settings.md` explains each.
 public struct Timeouts: Hashable, Sendable {
     public var requestHead: Duration = .seconds(10)
     public var requestBody: Duration = .seconds(30)
     public var bodyGrace: Duration = .seconds(20)
     public var tlsHandshake: Duration = .seconds(10)
     public var idle: Duration = .seconds(75)
-    /// For a whole request, from its first byte to the head of its answer; zero for no bound.
+    /// The time for a whole request, from its first byte to the head of its response. Zero means no
+    /// bound.
     public var request: Duration = .zero
     public var tunnel: Duration = .seconds(300)
     public var send: Duration = .seconds(60)
-    /// How long a client may keep what waits for it before its average rate counts: as long as
-    /// ``send``, so that no pause is worse than that.
+    /// How long a client may leave what waits for it before its average rate counts. It is as long
+    /// as ``send``, so that no pause is worse than that.
     public var responseGrace: Duration = .seconds(60)
     public var settings: Duration = .seconds(10)
     public var registry: Duration = .seconds(5)
+    /// How long a gateway that is told to stop goes on as before, except that it is not ready.
+    public var drainDelay: Duration = .zero
     public var drain: Duration = .seconds(30)
     public var tunnelDrain: Duration = .seconds(5)
     public var upgrade: Duration = .seconds(10)
-
-    public init() {}
 }

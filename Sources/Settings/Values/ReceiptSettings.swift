@@ -1,4 +1,4 @@
-/// How receipts are renewed.
+/// The settings of the renewal of receipts.
 public struct ReceiptSettings: Hashable, Sendable {
     public var renews = true
     public var rate = RateLimitSettings.Rate(count: 20, period: .second)
@@ -13,15 +13,13 @@ public struct ReceiptSettings: Hashable, Sendable {
     public init() {}
 }
 
-/// How long to wait after answers that bring no receipt.
+/// The pauses after answers that bring no receipt.
 public struct ReceiptRetrySettings: Hashable, Sendable {
-    /// All receipts, where Apple throttles, fails or is out of reach: from this, twice as long each
-    /// time, up to ``longest``, unless Apple says how long.
+    /// The first pause of all receipts when Apple throttles, fails or cannot be reached. It doubles
+    /// each time, up to ``longest``, unless Apple says how long.
     public var shortest: Duration = .seconds(10)
     public var longest: Duration = .seconds(3600)
     public var unauthorized: Duration = .seconds(600)
     public var failed: Duration = .seconds(3600)
     public var notFound: Duration = .seconds(7 * 86_400)
-
-    public init() {}
 }

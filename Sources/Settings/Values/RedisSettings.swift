@@ -56,7 +56,7 @@ public struct RedisSettings: Hashable, Sendable {
     }
 }
 
-/// As whom to log in; nil and nil for nobody.
+/// The user and password to log in with. Both are nil for no login.
 public struct RedisLogin: Hashable, Sendable {
     public var username: String?
     public var password: String?
@@ -89,12 +89,10 @@ public struct RedisSentinelSettings: Hashable, Sendable {
     }
 }
 
-/// How many replicas should have an accepted counter, and for how long that is waited for.
+/// How many replicas should have an accepted counter, and how long to wait for them.
 public struct RedisWaitSettings: Hashable, Sendable {
     public var replicaCount = 1
     public var timeout: Duration = .milliseconds(50)
-
-    public init() {}
 }
 
 extension UpstreamTLSSettings {

@@ -1,3 +1,5 @@
+import Policy
+
 /// A file whose bytes nobody else may know.
 public struct SecretFile: Hashable, Sendable {
     /// The setting that names it.
@@ -6,9 +8,15 @@ public struct SecretFile: Hashable, Sendable {
 }
 
 extension Settings {
-    /// Those of stores, wherever they came from.
+    /// The passwords of stores and of a proxy, and headers that let the gateway in at an upstream,
+    /// wherever they came from.
     public var passwords: [String] {
         var passwords: [String?] = []
+        passwords.append(apple?.proxyPassword)
+        for route in routes {
+            let lines = route.requestHeaders.set + route.requestHeaders.add
+            passwords += lines.filter(\.isCredential).map(\.value.literal)
+        }
         if case .postgres(let postgres) = registry { passwords.append(postgres.password) }
         if case .redis(let redis) = counters {
             passwords.append(redis.login.password)
@@ -37,6 +45,7 @@ extension Settings {
         }
         if case .postgres(let postgres) = registry {
             add("registry.password_file", postgres.passwordFile)
+            add("registry.postgres", postgres.parameters["sslkey"])
         }
         if case .redis(let redis) = counters {
             add("counters.redis", redis.login.passwordPath)
@@ -50,5 +59,25 @@ extension Settings {
         add("device_check.admin_secret_file", deviceCheck?.adminSecretPath)
         for key in identity.keys { add("identity.keys", key.path) }
         return files
+    }
+}
+
+extension HeaderLine {
+    /// Whether its name is one of those by which programs prove who they are.
+    fileprivate var isCredential: Bool {
+        let name = name.lowercased()
+        return ["authorization", "cookie", "api-key", "apikey", "token", "secret"].contains {
+            name.contains($0)
+        }
+    }
+}
+
+extension TextTemplate {
+    /// The whole text, if nothing of it comes from a request, and it is too long to be a mere word.
+    fileprivate var literal: String? {
+        guard pieces.count == 1, case .literal(let text) = pieces[0], text.utf8.count > 11 else {
+            return nil
+        }
+        return text
     }
 }

@@ -7,10 +7,10 @@ public struct Settings: Hashable, Sendable {
     public var workerCount = 1
     public var listeners: [ListenerSettings] = []
     public var apps: [AppIdentity] = []
-    /// Nil: Apple's services are not asked.
+    /// The settings of Apple's services, or nil if Apple is not asked.
     public var apple: AppleSettings?
     public var deviceCheck: DeviceCheckSettings?
-    /// What the two bits of a device are called.
+    /// The names of a device's two bits.
     public var deviceBitNames: [String] {
         deviceCheck?.bitNames ?? DeviceCheckSettings.appleBitNames
     }
@@ -38,13 +38,18 @@ public struct Settings: Hashable, Sendable {
 
     public init() {}
 
+    /// Every address that the gateway listens on.
+    public var binds: [Endpoint] {
+        listeners.map(\.bind) + [admin?.bind, admin?.probes?.bind].compactMap(\.self)
+    }
+
     /// Names of the routes that take developer tokens.
     public var developerRoutes: [String] {
         routes.filter { $0.attest.accept.contains(.developer) }.map(\.name)
     }
 }
 
-/// Where to listen or connect.
+/// An address to listen at or to connect to.
 public enum Endpoint: Hashable, Sendable {
     /// A numeric address or a name, and a port; IPv6 without brackets.
     case tcp(host: String, port: UInt16)
@@ -61,10 +66,10 @@ public struct ListenerSettings: Hashable, Sendable {
     public var proxyProtocol: [TrustedProxy] = []
     /// Names of the rate limits that every request is counted against.
     public var rateLimits: [String] = []
-    /// Nil: clients speak HTTP without TLS.
+    /// The TLS settings, or nil for HTTP without TLS.
     public var tls: ListenerTLSSettings?
-    /// What is spoken there, the preferred first: chosen by ALPN (RFC 7301); on clear text HTTP/2
-    /// is told by its first bytes (prior knowledge).
+    /// The protocols spoken there, the preferred one first. With TLS ALPN decides (RFC 7301);
+    /// without, HTTP/2 is recognized by its first bytes (prior knowledge).
     public var protocols: [HTTPProtocol]
     public var redirect: ListenerRedirect?
 
@@ -108,10 +113,8 @@ public struct TrustSettings: Hashable, Sendable {
     public var extraRootPaths: [String] = []
     /// The DER certificates those files hold.
     public var extraRoots: [[UInt8]] = []
-    /// How far this machine's clock may be off when certificate dates are checked.
+    /// How far this machine's clock may be off when the dates of certificates are checked.
     public var clockSkew: Duration = .seconds(60)
-
-    public init() {}
 }
 
 public enum RegistrySettings: Hashable, Sendable {
@@ -126,15 +129,11 @@ public enum CounterSettings: Hashable, Sendable {
 
 public struct KeyCacheSettings: Hashable, Sendable {
     public var recordCountMax = 100_000
-
-    public init() {}
 }
 
 public struct ChallengeSettings: Hashable, Sendable {
     public var timeToLive: Duration = .seconds(120)
     public var attestationTimeToLive: Duration = .seconds(24 * 3600)
-
-    public init() {}
 }
 
 public struct SessionTokenSettings: Hashable, Sendable {
@@ -142,8 +141,6 @@ public struct SessionTokenSettings: Hashable, Sendable {
     /// The header whose value must be the same as when the token was issued; lower case. Nil for
     /// none.
     public var boundHeader: String?
-
-    public init() {}
 }
 
 public struct DeveloperTokenSettings: Hashable, Sendable {
@@ -165,13 +162,11 @@ public struct DeveloperTokenSettings: Hashable, Sendable {
 }
 
 public struct SecretSettings: Hashable, Sendable {
-    /// Nil: made and kept beside the registry.
+    /// The path of the file, or nil for keys that are made and kept beside the registry.
     public var challengeKeyFile: String?
-    /// Nil: made and kept beside the registry, where that is a file; else derived from the first
-    /// key of challenges.
+    /// The path of the file. If nil, a secret is made and kept beside the registry, if that is a
+    /// file; else it is derived from the first challenge key.
     public var pseudonymKeyFile: String?
-
-    public init() {}
 }
 
 public struct EndpointSettings: Hashable, Sendable {
@@ -179,13 +174,11 @@ public struct EndpointSettings: Hashable, Sendable {
     public var base = "/"
     public var bodyByteCountMax = 64 * 1024
     public var challengeRateLimits = ["challenge"]
-    /// Those of `attest/challenge` alone; nil for the same. Apple throttles attestations over all
-    /// installations of an app, so a limit for all belongs here.
+    /// The limits of `attest/challenge` alone, or nil for the same as of the others. Apple
+    /// throttles attestations over all installations of an app, so a limit for all belongs here.
     public var attestationChallengeRateLimits: [String]?
     public var attestationRateLimits = ["attestation"]
     public var attestRollout = AttestRollout()
-
-    public init() {}
 }
 
 /// Request headers, in lower case.
@@ -196,13 +189,20 @@ public struct HeaderNames: Hashable, Sendable {
     public var token = "x-app-attest-token"
     public var deviceCheck = "x-device-check-token"
 
-    /// What a request proves itself by.
+    /// The names of all headers that carry proofs.
     public var all: [String] { [assertion, clientData, keyID, token, deviceCheck] }
-
-    public init() {}
 }
 
 public struct AdminSettings: Hashable, Sendable {
+    public var bind: Endpoint
+    /// Where liveness and readiness are told, and nothing else; nil: at ``bind`` alone.
+    public var probes: ProbeSettings?
+
+    public init(bind: Endpoint) { self.bind = bind }
+}
+
+/// A listener that tells liveness and readiness, and nothing else.
+public struct ProbeSettings: Hashable, Sendable {
     public var bind: Endpoint
 
     public init(bind: Endpoint) { self.bind = bind }
@@ -216,16 +216,28 @@ public struct LogSettings: Hashable, Sendable {
         case file(path: String)
     }
 
-    /// How lines name a key.
+    /// The way in which lines name a key.
     public enum KeyNaming: String, Hashable, Sendable, CaseIterable {
-        /// By a name that nobody can lead back to the key without the secret.
+        /// A name that nobody can lead back to the key without the secret.
         case pseudonym
-        /// By the beginning of the key id.
+        /// The beginning of the key id.
         case prefix
         case off
     }
 
+    /// The form of access lines.
+    public enum Format: String, Hashable, Sendable, CaseIterable {
+        case json
+        /// Apache's and nginx' own.
+        case combined
+        /// For eyes.
+        case text
+    }
+
     public var access = Destination.standardOutput
+    public var format = Format.json
+    /// The share of the requests that passed whose lines are written.
+    public var samplePercent = 100
     public var events = Destination.standardError
     public var keys = KeyNaming.pseudonym
 

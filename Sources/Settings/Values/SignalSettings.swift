@@ -1,40 +1,40 @@
-/// What is counted about keys, users and addresses, and what follows from too many.
+/// The signals that are counted about keys, users and addresses, and what follows from too many.
 public struct SignalSettings: Hashable, Sendable {
-    /// How the gateway learns who the user is; nil for not at all.
+    /// The way in which the gateway learns who the user is.
     public struct User: Hashable, Sendable {
         /// The header that names the user; in lower case.
         public var header: String
         public var source = UserSource.response
-        /// How long it is remembered for whom a key was used last.
+        /// How long the gateway remembers for whom a key was last used.
         public var retention: Duration = .seconds(90 * 24 * 3600)
 
         public init(header: String) { self.header = header }
     }
 
-    /// Whose word about the user is taken.
+    /// The party whose word about the user is believed.
     public enum UserSource: String, Hashable, Sendable, CaseIterable {
         /// The upstream's, in its answers, which go on without that header.
         case response
-        /// That of a peer in `trusted_proxies`, in requests.
+        /// A peer in `trusted_proxies`, in its requests.
         case proxy
         /// The client's: anybody may name anybody.
         case client
     }
 
-    /// What becomes of a request on which a signal is raised.
+    /// The action on a request on which a signal is raised.
     public enum Action: String, Hashable, Sendable {
-        /// It is counted and told to the upstream.
+        /// The signal is counted and told to the upstream.
         case observe
-        /// It counts against a rate limit as well.
+        /// The request also counts against a rate limit.
         case limit
         case deny
     }
 
-    /// When a signal is raised, and what follows.
+    /// A rule that says when a signal is raised, and what follows.
     public struct Rule: Hashable, Sendable {
-        /// More than so many raise it.
+        /// The highest count that does not raise the signal.
         public var countMax: Int
-        /// What is older does not count.
+        /// The time that counts. Anything older does not.
         public var window: Duration
         public var action = Action.observe
         /// The name of the limit, with ``Action/limit``.
@@ -48,11 +48,11 @@ public struct SignalSettings: Hashable, Sendable {
 
     /// The bits that Apple keeps for a device are read when a key is enrolled from it.
     public struct DeviceBits: Hashable, Sendable {
-        /// What an enrolment without a good token of DeviceCheck is.
+        /// The action on an enrolment without a good DeviceCheck token.
         public enum Token: String, Hashable, Sendable, CaseIterable {
-            /// One of a device of which nothing is known.
+            /// It is accepted, as of a device of which nothing is known.
             case optional
-            /// None.
+            /// It is refused.
             case required
         }
 
@@ -75,17 +75,15 @@ public struct SignalSettings: Hashable, Sendable {
     public var addressAttestations: Rule?
     /// Counters of one key that came again with another challenge.
     public var keyConflicts: Rule?
-    /// Nil where Apple is not asked.
+    /// The rules for the bits of devices, or nil if Apple is not asked.
     public var deviceBits: DeviceBits?
     /// Addresses, keys and users of which something is remembered in memory, each.
     public var subjectCountMax = 16_384
 
-    public init() {}
-
     /// Nothing is asked for.
     public var isEmpty: Bool { rules.isEmpty && user == nil && deviceBits == nil }
 
-    /// Those that are asked for.
+    /// The rules that are configured.
     public var rules: [Rule] {
         let rules = [userKeys, newUserKey, addressKeys, addressAttestations, keyConflicts]
         return (rules + (deviceBits?.rules ?? [])).compactMap(\.self)

@@ -8,20 +8,23 @@ public struct CertificateFiles: Hashable, Sendable {
     /// An OCSP response in DER, stapled to handshakes.
     public var ocspPath: String?
 
-    public init(certificatePath: String, keyPath: String, ocspPath: String? = nil) {
+    /// Empty paths stand for what is not said yet.
+    public init(
+        certificatePath: String = "", keyPath: String = "", ocspPath: String? = nil
+    ) {
         self.certificatePath = certificatePath
         self.keyPath = keyPath
         self.ocspPath = ocspPath
     }
 }
 
-/// How a listener speaks TLS. The files have been read: nothing is looked up later.
+/// The TLS settings of a listener. The files have been read, so nothing is looked up later.
 public struct ListenerTLSSettings: Hashable, Sendable {
-    /// As `configuration.certificates`.
+    /// The files of `configuration.certificates`, in the same order.
     public var files: [CertificateFiles]
     public var configuration: TLSServerConfiguration
     public var tickets = SessionTicketSettings()
-    /// Who vouches for clients: the file of `configuration.clientCertificates`.
+    /// The file of `configuration.clientCertificates`: the authorities of clients.
     public var clientAuthoritiesPath: String?
     /// Their revocation lists.
     public var clientRevocationsPath: String?
@@ -32,12 +35,12 @@ public struct ListenerTLSSettings: Hashable, Sendable {
     }
 }
 
-/// How sessions of clients are resumed. Whether there are tickets at all is
-/// ``TLSServerConfiguration/hasTickets``.
+/// The settings of resuming clients' sessions. ``TLSServerConfiguration/hasTickets`` says whether
+/// there are tickets at all.
 public struct SessionTicketSettings: Hashable, Sendable {
     /// Files of 80 bytes; none: the keys are made in memory and rotate.
     public var keyPaths: [String] = []
-    /// What those files hold; the first seals, the others still open.
+    /// The contents of those files. The first key seals; the others still open.
     public var keys: [[UInt8]] = []
     /// How long a session can be resumed.
     public var lifetime: Duration = .seconds(12 * 3600)
@@ -45,9 +48,9 @@ public struct SessionTicketSettings: Hashable, Sendable {
     public init() {}
 }
 
-/// How an upstream's servers are spoken to.
+/// The TLS settings of connections to an upstream's servers.
 public struct UpstreamTLSSettings: Hashable, Sendable {
-    /// Nil: the authorities that the system trusts.
+    /// The path of the authorities, or nil for those that the system trusts.
     public var authoritiesPath: String?
     /// Their revocation lists.
     public var revocationsPath: String?
@@ -60,7 +63,7 @@ public struct UpstreamTLSSettings: Hashable, Sendable {
 
     public init(configuration: TLSClientConfiguration) { self.configuration = configuration }
 
-    /// Whom to expect at `server`, and whether that is a numeric address.
+    /// The name to expect at `server`, and whether it is a numeric address.
     public func peer(at server: Endpoint) -> (name: String, isAddress: Bool) {
         var name = serverName ?? "localhost"
         if serverName == nil, case .tcp(let host, _) = server { name = host }

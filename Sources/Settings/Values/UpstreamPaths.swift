@@ -7,8 +7,6 @@ public struct UpstreamPaths: Hashable, Sendable {
     public var ignoresSuffixes: Bool?
     public var decodesTwice: Bool?
 
-    public init() {}
-
     public var equivalence: PathEquivalence {
         var equivalence = PathEquivalence()
         equivalence.ignoresCase = ignoresCase ?? false
@@ -17,7 +15,7 @@ public struct UpstreamPaths: Hashable, Sendable {
         return equivalence
     }
 
-    /// What the operator does say.
+    /// The spellings about which the operator says something.
     public var known: Set<PathSpelling> {
         var known: Set<PathSpelling> = []
         if ignoresCase != nil { known.insert(.letterCase) }

@@ -18,16 +18,16 @@ public struct UpstreamSettings: Hashable, Sendable {
     public var ejection = EjectionSettings()
     public var healthCheck: HealthCheckSettings?
     public var paths = UpstreamPaths()
-    /// How long a server that comes back takes to get its whole share; zero: it gets it at once.
+    /// How long a server that returns takes to get its whole share. Zero means at once.
     public var slowStart: Duration = .zero
     public var retries = RetrySettings()
-    /// How often names are resolved again; zero for never.
+    /// How often names are resolved again. Zero means never.
     public var resolveInterval: Duration = .seconds(30)
-    /// Nil: requests carry no identity token.
+    /// The identity token's settings, or nil for requests without one.
     public var identity: UpstreamIdentity?
-    /// Nil: servers are spoken to without TLS.
+    /// The TLS settings, or nil for no TLS.
     public var tls: UpstreamTLSSettings?
-    /// What is spoken to all of the servers.
+    /// The protocol that is spoken to all of the servers.
     public var `protocol` = HTTPProtocol.http1
     public var http2 = HTTP2ClientLimits()
     /// After so long without a word from a server with requests in progress it is asked whether it
@@ -56,9 +56,9 @@ public struct UpstreamServer: Hashable, Sendable {
     }
 }
 
-/// How a request's server is chosen.
+/// The way in which a request's server is chosen.
 public enum BalancePolicy: String, CaseIterable, Sendable {
-    /// In turn, by weight.
+    /// The servers take turns, by weight.
     case roundRobin = "round_robin"
     /// The one with the fewest requests of this worker in progress, for its weight.
     case leastConnections = "least_connections"
@@ -70,11 +70,9 @@ public enum BalancePolicy: String, CaseIterable, Sendable {
 public struct QueueSettings: Hashable, Sendable {
     public var requestCountMax = 0
     public var timeout: Duration = .seconds(5)
-
-    public init() {}
 }
 
-/// When failed requests put a server out for a while.
+/// The settings by which failed requests take a server out for a while.
 public struct EjectionSettings: Hashable, Sendable {
     /// So many in a row; 0 for never.
     public var failureCount = 3
@@ -90,7 +88,7 @@ public struct EjectionSettings: Hashable, Sendable {
 /// Requests of the gateway's own that find out whether a server works.
 public struct HealthCheckSettings: Hashable, Sendable {
     public var path = "/"
-    /// Of the `Host` field; nil for the server's address.
+    /// The `Host` field, or nil for the server's address.
     public var host: String?
     public var interval: Duration = .seconds(5)
     public var timeout: Duration = .seconds(2)
@@ -108,6 +106,4 @@ public struct RetrySettings: Hashable, Sendable {
     /// A try without an answer's head after so long is given up for the next, where one is allowed;
     /// nil: it has all of the response time-out.
     public var timeout: Duration?
-
-    public init() {}
 }

@@ -36,7 +36,7 @@ enum AppleCommand {
           GET /requests        what came; DELETE /requests forgets it
           POST /device-tokens  {"device", "team", "environment", "count"} -> {"tokens"}
           POST /bits           {"device", "team"} -> {"bit0", "bit1"}, null where never set
-          POST /keys           {"key_id", "revoked"}: Apple takes it no more, or again
+          POST /keys           {"key_id", "revoked"}: Apple no longer accepts it, or does again
           POST /attested-keys  {"key_id", "device" | "risk" | "forgotten"}
           POST /clock          {"offset"}: seconds from this machine's clock
         """

@@ -23,14 +23,15 @@ extension DemoScenario {
         }
         var request = Self.feed
         request.fields = [(Self.tokenField, token)]
-        try send("the token, where tokens do", request, .arrived(.verified(tier: "token")))
+        try send(
+            "the token, on a route that accepts it", request, .arrived(.verified(tier: "token")))
         try send("the token once more", request, .arrived(.verified(tier: "token")))
         request.fields = [(Self.tokenField, String(token.dropLast(4)) + "AAAA")]
-        try send("a token that somebody has changed", request, .refused(401, "token_invalid"))
+        try send("a tampered token", request, .refused(401, "token_invalid"))
         var transfer = Self.transfer
         transfer.fields.append((Self.tokenField, token))
         try send(
-            "the token, where only an assertion does", transfer,
+            "the token, on a route that wants an assertion", transfer,
             .refused(401, "assertion_required"))
     }
 
@@ -41,9 +42,9 @@ extension DemoScenario {
             method: "POST", target: "/shop/order", fields: [("Content-Type", "application/json")],
             body: Array(#"{"item":7}"#.utf8))
         let versions: [(version: String, title: String, outcome: DemoRow.Outcome)] = [
-            ("4.2", "app 4.2, which the route asks for", .arrived(.verified())),
+            ("4.2", "app 4.2, which the route requires", .arrived(.verified())),
             (
-                "4.1", "app 4.1, in its time of grace",
+                "4.1", "app 4.1, in its grace period",
                 .arrived(.verified(), told: "update_app")
             ),
             ("3.9", "app 3.9, outdated", .refused(403, "app_outdated")),

@@ -6,7 +6,7 @@ struct DemoScenario {
     let client: DeviceClient
     let apple: SimulatedApple
     let device: SimulatedDevice
-    /// Of another device, for DeviceCheck.
+    /// A token of another device, for DeviceCheck.
     let deviceToken: String
     /// `challenge.ttl` of the gateway's configuration.
     let challengeLife: Duration
@@ -66,7 +66,7 @@ struct DemoScenario {
             request, challenge: try challenge ?? client.assertionChallenge(), fault: fault)
     }
 
-    /// What must reach the upstream. Returns the last request.
+    /// Sends a request that must reach the upstream, and returns it.
     private mutating func pass() throws -> HTTPRequest {
         let request = try signed()
         let answer = try send("asserted request", request, .arrived(.verified()))
@@ -74,7 +74,7 @@ struct DemoScenario {
             throw LabError("the answer brought no next challenge")
         }
         let second = try signed(challenge: next)
-        try send("another, with the challenge it brought", second, .arrived(.verified()))
+        try send("another request, with that answer's challenge", second, .arrived(.verified()))
         return second
     }
 

@@ -22,7 +22,7 @@ final class LoadConnection: ReadinessHandler {
     private var input = ByteBuffer()
     private var head = ResponseHead()
     private var sentAt = MonotonicInstant.now()
-    /// What every request is where nothing is signed.
+    /// The bytes of every request if nothing is signed.
     private let plainRequest: [UInt8]
 
     init(run: LoadRun, devices: [SimulatedDevice]) {
@@ -199,7 +199,8 @@ final class LoadConnection: ReadinessHandler {
         deviceIndex = (deviceIndex + 1) % devices.count
     }
 
-    private static func challenge(in bytes: Span<UInt8>, _ head: ResponseHead) -> [UInt8]? {
+    private static func challenge(in bytes: Span<UInt8>, _ head: borrowing ResponseHead) -> [UInt8]?
+    {
         for field in head.fields where field.name.count == UInt32(challengeName.count) {
             let name = bytes.extracting(field.name)
             guard ASCII.equalsIgnoringCase(name, lowercase: challengeName) else { continue }

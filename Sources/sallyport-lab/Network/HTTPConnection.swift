@@ -58,14 +58,14 @@ final class HTTPConnection: ReadinessHandler {
         }
     }
 
-    private func answer(_ head: ResponseHead) throws -> HTTPAnswer {
+    private func answer(_ head: borrowing ResponseHead) throws -> HTTPAnswer {
         let fields = Self.fields(of: head, in: received.readable)
         received.consume(head.byteCount)
         return HTTPAnswer(status: Int(head.status), fields: fields, body: try body(head.framing))
     }
 
     private static func fields(
-        of head: ResponseHead, in bytes: Span<UInt8>
+        of head: borrowing ResponseHead, in bytes: Span<UInt8>
     ) -> [HTTPAnswer.Field] {
         var fields: [HTTPAnswer.Field] = []
         for field in head.fields {

@@ -45,6 +45,8 @@ public struct GatewayConfiguration: Sendable {
     public var listenerMore: [String] = []
     /// Addresses of further listeners.
     public var binds: [String] = []
+    /// Where `admin.probes` listens, if anywhere.
+    public var probes: String?
 
     /// Everything goes, unlooked at, to an upstream on `port`.
     public init(upstreamPort port: UInt16, routes: [Route] = [.init("all", path: "/*")]) {
@@ -88,7 +90,8 @@ public struct GatewayConfiguration: Sendable {
             lines.append("    attest: { \(route.attest) }")
             lines += route.more.map { "    \($0)" }
         }
-        lines.append("admin: { bind: 127.0.0.1:\(adminPort) }")
+        let probes = probes.map { ", probes: { bind: \"\($0)\" }" } ?? ""
+        lines.append("admin: { bind: 127.0.0.1:\(adminPort)\(probes) }")
         return (lines + more).joined(separator: "\n") + "\n"
     }
 }

@@ -130,20 +130,20 @@ public final class RedisCluster: Sendable {
         try source.command("CLUSTER", "SETSLOT", "\(slot)", "MIGRATING", ids.1)
     }
 
-    /// Moves the keys that are there, one by one: all of them, or the first `count`. A slot that
-    /// changes hands with keys left behind has lost them.
+    /// Moves the keys that are there: all of them, or the first `count`. A slot that changes hands
+    /// with keys left behind has lost them.
     public func moveKeys(
         ofSlot slot: Int, from source: RedisServer, to target: RedisServer, count: Int? = nil
     ) throws {
-        try RedisSentinelSet.wait("keys to move") {
-            let text = try source.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "100000")
-            let keys = text.split(separator: "\n").prefix(count ?? .max)
-            for key in keys {
-                // One that fails, since a server was slow or the key has just gone, is tried again.
-                try source.command(
-                    "MIGRATE", "127.0.0.1", "\(target.port)", String(key), "0", "5000")
-            }
-            return keys.isEmpty || count != nil
+        var answer = ""
+        try RedisSentinelSet.wait("keys to move: \(answer)") {
+            let text = try source.command("CLUSTER", "GETKEYSINSLOT", "\(slot)", "\(count ?? 100)")
+            let keys = text.split(separator: "\n").map(String.init)
+            if keys.isEmpty { return true }
+            // What fails, since a server was slow or a key has just gone, is tried again.
+            answer = try source.command(
+                ["MIGRATE", "127.0.0.1", "\(target.port)", "", "0", "5000", "KEYS"] + keys)
+            return count != nil
         }
     }
 

@@ -60,16 +60,20 @@ public final class RedisSentinelSet: Sendable {
     /// Has the Sentinels choose another master at once; returns when they all name it.
     @discardableResult
     public func failOver() throws -> RedisServer {
-        let before = try master()
-        // A replica that was silent for a moment is none to promote; one failover may be under way.
-        try Self.wait("a replica to promote") {
+        var before: RedisServer?
+        // A replica that was silent for a moment is none to promote, and an earlier failover may
+        // still be under way: its end would be taken for that of this one.
+        try Self.wait("a failover to begin") {
+            before = try master()
             let answer = try sentinels[0].command("SENTINEL", "FAILOVER", Self.masterName)
-            return !answer.contains("NOGOODSLAVE")
+            return answer.hasPrefix("OK")
         }
         return try waitForMaster(other: before)
     }
 
-    /// Has all others follow `master`; the Sentinels would see to it in some ten seconds.
+    /// Has all others follow `master`; the Sentinels would see to it in some ten seconds. Returns
+    /// when no failover is under way: if the new master died in the middle of it, the Sentinel that
+    /// leads it would wait for that server for ever.
     public func rejoin(_ master: RedisServer) throws {
         for server in servers where server !== master {
             try Self.wait("a replica that follows") {
@@ -83,27 +87,50 @@ public final class RedisSentinelSet: Sendable {
                 return false
             }
         }
+        try Self.wait("the end of a failover") {
+            sentinels.allSatisfy { sentinel in
+                let text = try? sentinel.command("SENTINEL", "MASTER", Self.masterName)
+                return text?.contains("failover_in_progress") != true
+            }
+        }
     }
 
     /// Waits until every Sentinel that answers names another server than `before`.
     @discardableResult
     public func waitForMaster(other before: RedisServer?) throws -> RedisServer {
         var found: RedisServer?
-        try Self.wait("another master") {
-            let masters = sentinels.indices.compactMap { try? master($0) }
-            found = masters.first
-            return found != nil && masters.allSatisfy { $0 !== before && $0 === found }
+        do {
+            try Self.wait("another master") {
+                let masters = sentinels.indices.compactMap { try? master($0) }
+                found = masters.first
+                return found != nil && masters.allSatisfy { $0 !== before && $0 === found }
+            }
+        } catch {
+            throw ChildProcessError(description: "\(error) than \(before?.port ?? 0): \(state)")
         }
         guard let found else { throw ChildProcessError(description: "no master") }
         return found
     }
 
+    /// What Sentinels and servers say, for whoever finds out why a test failed.
+    private var state: String {
+        let views = sentinels.map { sentinel in
+            let text = try? sentinel.command("SENTINEL", "MASTER", Self.masterName)
+            return "Sentinel \(sentinel.port): \(text?.replacing("\n", with: " ") ?? "silent")"
+        }
+        let replications = servers.map { server in
+            let text = try? server.command("INFO", "replication")
+            return "server \(server.port): \(text?.replacing("\r\n", with: " ") ?? "silent")"
+        }
+        return (views + replications).joined(separator: "; ")
+    }
+
     /// Asks again and again: Redis tells nobody.
-    static func wait(_ what: String, until isSo: () throws -> Bool) throws {
+    static func wait(_ what: @autoclosure () -> String, until isSo: () throws -> Bool) throws {
         let limit = Date(timeIntervalSinceNow: 60)
         while try !isSo() {
             guard Date() < limit else {
-                throw ChildProcessError(description: "waited in vain for \(what)")
+                throw ChildProcessError(description: "waited in vain for \(what())")
             }
             _ = poll(nil, 0, 20)
         }

@@ -160,6 +160,10 @@ public final class RedisServer: @unchecked Sendable {
     /// line feed.
     @discardableResult
     public func command(_ words: String..., password: String? = nil) throws -> String {
+        try command(words, password: password)
+    }
+
+    public func command(_ words: [String], password: String? = nil) throws -> String {
         let outcome = try ChildProcess.run(
             "redis-cli", ["-s", socketPath] + words,
             environment: password.map { ["REDISCLI_AUTH": $0] } ?? [:])

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Background
 import Bytes
 import Crypto
 import EventLoop
@@ -7,6 +8,7 @@ import Foundation
 import GatewayTesting
 import GatewayTokens
 import HTTP
+import Judgement
 import KeyStore
 import Policy
 import Settings
@@ -164,9 +166,9 @@ final class GatewayUnderTest {
     }
 
     static func route(
-        _ name: String, _ prefix: String, _ configure: (inout AttestPolicy) -> Void
+        _ name: String, _ prefix: String, _ configure: (inout RoutePolicy) -> Void
     ) -> Route {
-        var policy = AttestPolicy()
+        var policy = RoutePolicy()
         configure(&policy)
         return Route(
             name: name, path: .prefix(prefix), methods: [], upstream: 0, attest: policy,
@@ -194,7 +196,8 @@ final class GatewayUnderTest {
             ]
         default: break
         }
-        let context = ListenerContext(settings, isAdmin: index == 2, rateLimits: rateLimits)
+        let context = ListenerContext(
+            settings, for: index == 2 ? .operators : .apps, rateLimits: rateLimits)
         return (BoundListener(context: context, descriptor: descriptor), port)
     }
 

@@ -60,6 +60,7 @@ final class SteppedWorker {
 
     deinit {
         connection.lose()
+        worker.end()
         for descriptor in [client, upstream, upstreamListener] where descriptor >= 0 {
             Socket.close(descriptor)
         }

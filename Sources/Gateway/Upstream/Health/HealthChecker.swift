@@ -3,7 +3,7 @@ import Settings
 /// Checks every server of the upstreams that ask for it; owned by the control thread's worker, so
 /// that a process checks each server once, however many workers it has.
 final class HealthChecker {
-    unowned(unsafe) private let worker: Worker
+    private let worker: Worker
     private var probes: [HealthProbe] = []
 
     init(worker: Worker) {

@@ -1,22 +1,24 @@
 import Bytes
 import EventLoop
 import HTTP
+import Judgement
 import Settings
 
-/// The health checks of one server: exchanges of the gateway's own, one after the other, on the
+/// The health checks of one server: requests of the gateway's own, one after the other, on the
 /// control thread. They go the way of every request, so what they prove is what requests need.
-final class HealthProbe: ResponseSink {
-    /// Not held: the worker owns the checker, and outlives it.
-    unowned(unsafe) private let worker: Worker
+final class HealthProbe: UpstreamRequest {
+    private let worker: Worker
     let upstream: String
     let settings: HealthCheckSettings
     let server: ServerState
     private var tally: HealthTally
-    private var exchange: Exchange?
+    /// What the request is on its way by.
+    private var connection: (any RequestSink)?
+    private var head: [UInt8] = []
+    private(set) var sentAt = MonotonicInstant(nanoseconds: 0)
     private var status: UInt16 = 0
     private var timer: Timer?
     private var limit: Timer?
-    let peerBytes: [UInt8] = []
 
     init(worker: Worker, upstream: String, settings: HealthCheckSettings, server: ServerState) {
         self.worker = worker
@@ -36,10 +38,12 @@ final class HealthProbe: ResponseSink {
         timer = nil
         limit = nil
         server.isDown = false
-        guard let exchange else { return }
-        self.exchange = nil
-        exchange.downstreamIsLost()
-        worker.giveBack(exchange)
+        abandon()
+    }
+
+    private func abandon() {
+        connection?.abandon()
+        connection = nil
     }
 
     private func scheduleNext(after shares: ClosedRange<Double>) {
@@ -51,35 +55,31 @@ final class HealthProbe: ResponseSink {
         guard let index = site.settings.upstreams.firstIndex(where: { $0.name == upstream }),
             let connection = worker.pool(for: site, upstream: index).connectForCheck(to: server)
         else { return scheduleNext(after: 0.9...1.1) }
-        let exchange = worker.takeExchange()
-        exchange.begin(
-            on: self, listener: worker.idleListener, peer: server.address, isPeerTrusted: false)
-        exchange.isHealthCheck = true
-        exchange.headStorage = Array(head.utf8)
-        let bytes = exchange.headBytes
-        _ = exchange.head.parse(bytes.span, limits: site.headLimits)
-        exchange.upstreamHead.append(bytes.span)
-        exchange.isBodyInHead = true
-        exchange.upstream = connection
-        exchange.phase = .relayResponse
-        self.exchange = exchange
+        head = Array(requestHead.utf8)
         status = 0
+        self.connection = connection
+        sentAt = worker.loop.now
         limit?.schedule(after: settings.timeout)
-        connection.send(exchange)
+        connection.send(self)
     }
 
-    private var head: String {
+    private var requestHead: String {
         let host = settings.host ?? (server.address.isUnix ? "localhost" : server.text)
         return "GET \(settings.path) HTTP/1.1\r\nHost: \(host)\r\n"
             + "User-Agent: sallyport-health-check\r\nConnection: close\r\n\r\n"
     }
 
     private func timeOut() {
-        guard let exchange else { return }
-        self.exchange = nil
-        exchange.downstreamIsLost()
-        worker.giveBack(exchange)
+        guard connection != nil else { return }
+        abandon()
         conclude("no answer in time")
+    }
+
+    /// The check said nothing of the server.
+    private func skip() {
+        connection = nil
+        limit?.cancel()
+        scheduleNext(after: 0.9...1.1)
     }
 
     /// `fault` is nil for a check that passed.
@@ -96,50 +96,39 @@ final class HealthProbe: ResponseSink {
         }
     }
 
+    // MARK: the request
+
+    var methodKind: HTTP.Method { .get }
+    var headByteCount: Int { head.count }
+    func withHead<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
+        let head = head
+        return use(head.span)
+    }
+
+    func headNanoseconds(_ timeouts: UpstreamTimeouts) -> UInt64 { timeouts.response }
+
+    func bodyNanoseconds(_ timeouts: UpstreamTimeouts, isTunnel: Bool) -> UInt64 { timeouts.read }
+
     // MARK: the answer
 
-    func wantsBody() {}
-
-    /// What the gateway would have told a client: the server gave no usable answer.
-    func respond(_ response: LocalResponse) {}
-
-    func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange) {}
-
-    func relayHead(
-        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
-    ) -> Bool {
-        status = head.status
+    func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool {
+        status = response.status
         return true
     }
 
-    func relayBody(_ bytes: Span<UInt8>) -> Bool { true }
-    func room() -> Int { .max }
-    func flushResponse() {}
-    func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange) {}
-    func endResponse() {}
-    func resumeBody() {}
-
-    func abortResponse() { status = 0 }
-
-    func exchangeEnded() {
-        guard let exchange else { return }
-        // That the gateway has no descriptor left says nothing of the server.
-        guard exchange.reason != .upstreamBusy else {
-            self.exchange = nil
-            worker.giveBack(exchange)
-            limit?.cancel()
-            return scheduleNext(after: 0.9...1.1)
-        }
-        let fault: String?
-        if settings.status.contains(Int(status)) {
-            fault = nil
-        } else if status == 0 {
-            fault = exchange.cause?.text ?? "no answer"
-        } else {
-            fault = "status \(status)"
-        }
-        self.exchange = nil
-        worker.giveBack(exchange)
-        conclude(fault)
+    func upstreamEnded(_ trailers: TrailerSection?) {
+        connection = nil
+        conclude(settings.status.contains(Int(status)) ? nil : "status \(status)")
     }
+
+    func upstreamFailed(
+        _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool
+    ) {
+        // That the gateway has no descriptor left says nothing of the server.
+        guard failure != .exhausted else { return skip() }
+        connection = nil
+        conclude(failure.text)
+    }
+
+    func upstreamHadNoPlace() { skip() }
 }

@@ -1,0 +1,24 @@
+package import AppAttest
+package import KeyStore
+
+/// The outcome of a question about a device.
+package enum DeviceVerdict: Sendable {
+    /// The bits where they were asked for.
+    case genuine(AttestEnvironment, bits: DeviceBits?)
+    /// Apple does not take the token.
+    case badToken
+    /// Nobody knows: for log and metrics.
+    case unjudged(String)
+    /// A bound is reached, which strangers can use up.
+    case busy(DeviceBound, retryAfterSeconds: UInt64? = nil)
+}
+
+/// The limit that holds questions about devices back.
+package enum DeviceBound: Sendable {
+    /// As many questions as the configuration allows are in flight.
+    case inFlight
+    /// The configured rate.
+    case rate
+    /// Apple's own, or what may be one; the label is for log and metrics.
+    case apple(label: String)
+}

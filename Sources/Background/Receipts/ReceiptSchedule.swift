@@ -1,0 +1,84 @@
+package import AppAttest
+import Bytes
+package import KeyStore
+package import Settings
+
+/// When a receipt is to be sent to Apple. Times are seconds since 1970.
+///
+/// Spread by the key's own bytes, so that keys enrolled in one hour are not due in one hour ever
+/// after, and the same key is due at the same time whoever reckons.
+package struct ReceiptSchedule: Hashable, Sendable {
+    private static let day: Int64 = 86_400
+    /// Apple does not exchange receipts that are older than 30 days: a day before that is the last
+    /// moment that is planned for.
+    private static let ageMax = 29 * day
+    /// No receipt is sent again sooner, whatever its times say.
+    private static let pauseMin: Int64 = 3600
+    /// The longest wait between attempts that bring nothing.
+    private static let retryMax = 30 * day
+
+    private let interval: Int64
+    private let jitter: Int64
+    private let failed: Int64
+    private let notFound: Int64
+
+    package init(_ settings: ReceiptSettings) {
+        interval = settings.interval.components.seconds
+        jitter = settings.jitter.components.seconds
+        failed = settings.retry.failed.components.seconds
+        notFound = settings.retry.notFound.components.seconds
+    }
+
+    /// A receipt that came with an attestation says nothing of the device until it is exchanged:
+    /// that is due at once. One from Apple is due at its *not before*, or later by `interval`.
+    package func dueAt(_ receipt: ReceiptFields, of keyID: KeyID) -> Int64 {
+        let createdAt = receipt.createdAt.seconds
+        guard receipt.kind == .receipt else { return receipt.notBefore?.seconds ?? createdAt }
+        let notBefore = receipt.notBefore?.seconds ?? createdAt + Self.day
+        let earliest = max(notBefore, createdAt + interval)
+        let latest = max(earliest, createdAt + Self.ageMax)
+        return min(earliest + spread(keyID, createdAt, over: jitter), latest)
+    }
+
+    /// The time at which to renew a receipt that Apple has just given.
+    package func dueAt(_ receipt: ReceiptFields, of keyID: KeyID, renewedAt now: Int64) -> Int64 {
+        max(dueAt(receipt, of: keyID), now + Self.pauseMin)
+    }
+
+    /// Apple has no newer one yet.
+    package func dueAt(tooEarly state: ReceiptState, of keyID: KeyID, now: Int64) -> Int64 {
+        let known = state.notBefore ?? 0
+        // Where it should have been time already, Apple's clock and ours differ, or its rules do.
+        let next = known > now ? known : now + Self.day
+        return next + spread(keyID, now, over: min(jitter, Self.day))
+    }
+
+    /// The time of the next attempt after one that failed for a reason that may pass: later after
+    /// each one.
+    package func dueAt(failureCount: UInt32, of keyID: KeyID, now: Int64) -> Int64 {
+        now + delay(failed, failureCount, keyID, now)
+    }
+
+    /// Apple does not know the receipt.
+    package func dueAt(notFound failureCount: UInt32, of keyID: KeyID, now: Int64) -> Int64 {
+        now + delay(notFound, failureCount, keyID, now)
+    }
+
+    /// Twice as long each time, and up to half as long again.
+    private func delay(
+        _ first: Int64, _ failureCount: UInt32, _ keyID: KeyID, _ now: Int64
+    ) -> Int64 {
+        let doublings = min(max(failureCount, 1) - 1, 20)
+        let whole = min(first << Int64(doublings), Self.retryMax)
+        return whole + spread(keyID, now, over: whole / 2)
+    }
+
+    /// 0..<`range`, by the key's id and a number that differs from one time to the next.
+    private func spread(_ keyID: KeyID, _ salt: Int64, over range: Int64) -> Int64 {
+        guard range > 0 else { return 0 }
+        var mixed = keyID.digest.word2 ^ UInt64(bitPattern: salt) &* 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return Int64((mixed ^ (mixed >> 31)) % UInt64(range))
+    }
+}

@@ -1,0 +1,388 @@
+package import AppAttest
+package import EventLoop
+package import KeyStore
+
+/// Decides what to do about receipts that are due: which gateway does it, when which receipt is
+/// sent, what is kept of the answer, and when to leave Apple alone. Touches no socket, no store and
+/// no clock: ``next(at:)`` says what to do, the other methods take what came of it.
+package struct RenewalPlanner {
+    /// Now, by both clocks.
+    package struct Moment: Hashable, Sendable {
+        package var instant: MonotonicInstant
+        /// Seconds since 1970.
+        package var seconds: Int64
+
+        package init(instant: MonotonicInstant, seconds: Int64) {
+            self.instant = instant
+            self.seconds = seconds
+        }
+    }
+
+    package enum Action {
+        case writeLease(SharedWrite)
+        /// Answered all together.
+        case readDue([DueReceiptQuery])
+        case countBacklog([ReceiptGroup], now: Int64)
+        case send(DueReceipt)
+        case store(FencedRenewals)
+        /// Receipts of a page of keys behind this one.
+        case adopt(after: KeyID?)
+    }
+
+    /// Why no receipt is sent.
+    package enum Pause: String, CaseIterable, Sendable {
+        /// Another gateway has the lease, or the registry does not answer.
+        case notHolder = "not_holder"
+        /// Apple throttles, fails or cannot be reached.
+        case backingOff = "backing_off"
+        /// Apple does not take the key of any team.
+        case unauthorized
+        /// `renew: off`, or no app has a key.
+        case off
+    }
+
+    /// The rules of renewals. A reload brings others.
+    package struct Rules {
+        package var schedule: ReceiptSchedule
+        /// Nanoseconds from one request to the next.
+        package var spacing: UInt64
+        /// Requests under way at once.
+        package var inFlightCountMax: Int
+        package var backOff: BackOff
+        package var unauthorizedPause: Duration
+        /// How often an empty queue is looked at again: as long as a new key waits at most.
+        package var pollInterval: Duration
+        package var leaseLifetime: Duration
+        /// The apps whose teams have a key.
+        package var groups: [ReceiptGroup]
+
+        package init(
+            schedule: ReceiptSchedule, spacing: UInt64, inFlightCountMax: Int, backOff: BackOff,
+            unauthorizedPause: Duration, pollInterval: Duration = .seconds(2),
+            leaseLifetime: Duration = .seconds(30),
+            groups: [ReceiptGroup]
+        ) {
+            self.schedule = schedule
+            self.spacing = spacing
+            self.inFlightCountMax = inFlightCountMax
+            self.backOff = backOff
+            self.unauthorizedPause = unauthorizedPause
+            self.pollInterval = pollInterval
+            self.leaseLifetime = leaseLifetime
+            self.groups = groups
+        }
+    }
+
+    /// The name of the lease in the registry.
+    package static let leaseName = "receipts"
+    /// Receipts of one page: a megabyte.
+    private static let pageCountMax = 200
+    /// How long a page that was read may be used: a minute, so that keys revoked meanwhile are left
+    /// out.
+    private static let pageNanoseconds: UInt64 = 60_000_000_000
+    /// Results that wait for the registry; more are not gathered.
+    package static let resultCountMax = 500
+    /// Longer than that nobody is left alone, whatever he says.
+    private static let retryAfterMax = Duration.seconds(86_400)
+    private static let countInterval = Duration.seconds(30)
+    /// Keys are looked through for receipts that nobody renews, a page at a time: ten million in
+    /// three hours, and again a day later. Only a gateway of an earlier version leaves any.
+    package static let adoptionCountMax = 1000
+    private static let adoptionInterval = Duration.seconds(1)
+    private static let adoptionRest = Duration.seconds(86_400)
+
+    package var rules: Rules
+    package private(set) var lease: SharedLease
+    /// Read, and not yet sent; oldest first.
+    package private(set) var queue: ArraySlice<DueReceipt> = []
+    private var inFlight: [KeyID: DueReceipt] = [:]
+    private var results: [RenewalWrite] = []
+    /// The writes on their way into the registry.
+    private var storing: [RenewalWrite] = []
+    private var isReading = false
+    private var isCounting = false
+    private var nextSend: MonotonicInstant?
+    private var nextRead: MonotonicInstant?
+    private var nextStore: MonotonicInstant?
+    private var nextCount: MonotonicInstant?
+    private var isAdopting = false
+    private var nextAdoption: MonotonicInstant?
+    private var adoptedUpTo: KeyID?
+    /// Answers in a row that call for a pause, and until when it lasts.
+    private var backOffCount = 0
+    private var backOffUntil: MonotonicInstant?
+    /// Whether Apple itself asked for that.
+    private var isThrottled = false
+    /// Teams whose keys Apple does not take.
+    private var refusedTeams: [String: MonotonicInstant] = [:]
+    package private(set) var backlog = ReceiptBacklog()
+
+    /// `holder`: random bytes made at the start.
+    package init(_ rules: Rules, holder: [UInt8]) {
+        self.rules = rules
+        lease = SharedLease(name: Self.leaseName, holder: holder, lifetime: rules.leaseLifetime)
+    }
+
+    // MARK: what to do
+
+    /// The next action. Ask until it is nil, and again after ``wake(at:)`` and after each event.
+    package mutating func next(at now: Moment) -> Action? {
+        let isActive = !rules.groups.isEmpty
+        let isBusy = !(inFlight.isEmpty && results.isEmpty && storing.isEmpty)
+        let isHolder = lease.term(at: now.instant) != nil
+        // Where nothing more is to be sent it is kept until all is heard and written.
+        if isActive || isHolder && isBusy, let write = lease.write(at: now.instant) {
+            return .writeLease(write)
+        }
+        guard let term = lease.term(at: now.instant) else {
+            // Whoever goes on reads again what is due by then.
+            queue = []
+            if !isActive { results = [] }
+            return nil
+        }
+        if nextSend == nil { nextSend = now.instant.advanced(byNanoseconds: rules.spacing) }
+        if let action = store(term, now) { return action }
+        if !isActive { return release(now) }
+        if let action = count(now) ?? adopt(now) ?? read(now) { return action }
+        return send(now)
+    }
+
+    private mutating func store(_ term: Int64, _ now: Moment) -> Action? {
+        guard storing.isEmpty, !results.isEmpty, nextStore.map({ $0 <= now.instant }) ?? true
+        else { return nil }
+        storing = results
+        results = []
+        return .store(FencedRenewals(lease: lease.name, term: term, writes: storing))
+    }
+
+    private mutating func release(_ now: Moment) -> Action? {
+        guard inFlight.isEmpty, results.isEmpty, storing.isEmpty else { return nil }
+        return lease.release(at: now.instant).map { .writeLease($0) }
+    }
+
+    private mutating func count(_ now: Moment) -> Action? {
+        guard !isCounting, nextCount.map({ $0 <= now.instant }) ?? true else { return nil }
+        isCounting = true
+        nextCount = now.instant + max(Self.countInterval, rules.pollInterval)
+        return .countBacklog(rules.groups, now: now.seconds)
+    }
+
+    private mutating func read(_ now: Moment) -> Action? {
+        guard queue.isEmpty, !isReading, !isBackingOff(now.instant),
+            nextRead.map({ $0 <= now.instant }) ?? true
+        else { return nil }
+        let groups = rules.groups.filter { !isRefused($0, now.instant) }
+        guard !groups.isEmpty else { return nil }
+        isReading = true
+        let busyCount = inFlight.count + results.count + storing.count
+        return .readDue(
+            groups.map {
+                DueReceiptQuery(
+                    group: $0, dueBy: now.seconds, countMax: pageCount + busyCount)
+            })
+    }
+
+    private mutating func adopt(_ now: Moment) -> Action? {
+        guard !isAdopting, nextAdoption.map({ $0 <= now.instant }) ?? true else { return nil }
+        isAdopting = true
+        return .adopt(after: adoptedUpTo)
+    }
+
+    private var pageCount: Int {
+        min(Self.pageCountMax, max(1, Int(Self.pageNanoseconds / rules.spacing)))
+    }
+
+    private mutating func send(_ now: Moment) -> Action? {
+        guard !isBackingOff(now.instant), results.count < Self.resultCountMax else { return nil }
+        // After a failure one receipt finds out whether it is over.
+        let inFlightMax = backOffCount > 0 ? 1 : rules.inFlightCountMax
+        while inFlight.count < inFlightMax, let due = queue.first {
+            if isRefused(due.group, now.instant) || !rules.groups.contains(due.group) {
+                queue.removeFirst()
+                continue
+            }
+            guard let nextSend, nextSend <= now.instant else { return nil }
+            self.nextSend = now.instant.advanced(byNanoseconds: rules.spacing)
+            queue.removeFirst()
+            inFlight[due.keyID] = due
+            return .send(due)
+        }
+        return nil
+    }
+
+    private func isBackingOff(_ now: MonotonicInstant) -> Bool {
+        backOffUntil.map { now < $0 } ?? false
+    }
+
+    private func isRefused(_ group: ReceiptGroup, _ now: MonotonicInstant) -> Bool {
+        refusedTeams[group.teamID].map { now < $0 } ?? false
+    }
+
+    /// When to ask ``next(at:)`` again where nothing happens before; later than now.
+    package func wake(at now: Moment) -> MonotonicInstant {
+        var wake = now.instant + .seconds(1)
+        // Past where an answer is awaited, which is an event of its own.
+        if let next = lease.nextWrite, next > now.instant { wake = next }
+        if lease.term(at: now.instant) == nil { return wake }
+        func consider(_ instant: MonotonicInstant?) {
+            if let instant, instant > now.instant { wake = min(wake, instant) }
+        }
+        consider(nextCount)
+        consider(nextStore)
+        if !isAdopting { consider(nextAdoption) }
+        if isBackingOff(now.instant) {
+            consider(backOffUntil)
+        } else {
+            if !queue.isEmpty { consider(nextSend) }
+            if queue.isEmpty, !isReading { consider(nextRead) }
+        }
+        for until in refusedTeams.values { consider(until) }
+        return wake
+    }
+
+    /// Why nothing is sent now; nil if receipts are.
+    package func pause(at now: MonotonicInstant) -> Pause? {
+        if rules.groups.isEmpty { return .off }
+        if lease.term(at: now) == nil { return .notHolder }
+        if isBackingOff(now) { return .backingOff }
+        return rules.groups.allSatisfy({ isRefused($0, now) }) ? .unauthorized : nil
+    }
+
+    /// The last that is to be done, in this order: what is known is kept, and the lease let go of,
+    /// so that another gateway goes on at once. What is under way is sent again by that one.
+    package mutating func stop(at now: Moment) -> [Action] {
+        guard let term = lease.term(at: now.instant) else { return [] }
+        var actions: [Action] = []
+        if !results.isEmpty {
+            actions.append(
+                .store(FencedRenewals(lease: lease.name, term: term, writes: results)))
+        }
+        results = []
+        if let write = lease.release(at: now.instant) { actions.append(.writeLease(write)) }
+        rules.groups = []
+        return actions
+    }
+
+    /// Another configuration: what Apple refused, and what did not reach it, may have been mended.
+    package mutating func replace(_ rules: Rules, at now: MonotonicInstant) {
+        self.rules = rules
+        lease.lifetime = rules.leaseLifetime
+        nextSend = nextSend.map { min($0, now.advanced(byNanoseconds: rules.spacing)) }
+        refusedTeams = [:]
+        if !isThrottled { backOffUntil = nil }
+        queue = []
+        nextRead = nil
+        nextCount = nil
+    }
+
+    // MARK: what came of it
+
+    package mutating func leaseAnswered(
+        _ result: Result<SharedOutcome, StoreError>, at now: MonotonicInstant
+    ) {
+        let wasHolder = lease.term(at: now) != nil
+        lease.answered(result, at: now)
+        let isHolder = lease.term(at: now) != nil
+        // Another one holds it, and sends these receipts again.
+        if case .success = result, !isHolder { results = [] }
+        guard isHolder, !wasHolder else { return }
+        // The one before may have sent something a moment ago.
+        nextSend = now.advanced(byNanoseconds: rules.spacing)
+        nextRead = nil
+        nextCount = nil
+        nextAdoption = nil
+        adoptedUpTo = nil
+    }
+
+    package mutating func dueRead(
+        _ result: Result<[DueReceipt], StoreError>, at now: MonotonicInstant
+    ) {
+        isReading = false
+        guard case .success(let found) = result else {
+            nextRead = now + .seconds(1)
+            return
+        }
+        let busy = Set(inFlight.keys).union((results + storing).map(\.keyID))
+        queue = found.filter { !busy.contains($0.keyID) }.prefix(pageCount)
+        nextRead = queue.isEmpty ? now + rules.pollInterval : nil
+    }
+
+    /// Keys that others have changed are read again before their receipts are sent.
+    package mutating func changed(_ change: RegistryChange) {
+        switch change {
+        case .keys(let keys):
+            let keys = Set(keys)
+            queue = queue.filter { !keys.contains($0.keyID) }[...]
+        case .everything: queue = []
+        }
+    }
+
+    package mutating func counted(_ result: Result<ReceiptBacklog, StoreError>) {
+        isCounting = false
+        if case .success(let backlog) = result { self.backlog = backlog }
+    }
+
+    /// Returns how many are renewed from now on.
+    package mutating func adopted(
+        _ result: Result<AdoptedReceipts, StoreError>, at now: MonotonicInstant
+    ) -> Int {
+        isAdopting = false
+        nextAdoption = now + Self.adoptionInterval
+        guard case .success(let adopted) = result else { return 0 }
+        adoptedUpTo = adopted.last
+        if adopted.last == nil { nextAdoption = now + Self.adoptionRest }
+        return adopted.count
+    }
+
+    /// Returns how long Apple is left alone, where that is new.
+    package mutating func answered(
+        _ result: RenewalResult, of keyID: KeyID, at now: Moment, jitter: Double
+    ) -> Duration? {
+        guard let due = inFlight.removeValue(forKey: keyID) else { return nil }
+        keep(result, of: due, now)
+        if result.isJudgement {
+            backOffCount = 0
+            refusedTeams[due.group.teamID] = nil
+            return nil
+        }
+        if case .unauthorized = result {
+            let isNew = !isRefused(due.group, now.instant)
+            refusedTeams[due.group.teamID] = now.instant + rules.unauthorizedPause
+            return isNew ? rules.unauthorizedPause : nil
+        }
+        guard result.callsForBackOff else { return nil }
+        // Of several that were under way the first one counts.
+        let isNew = !isBackingOff(now.instant)
+        if isNew { backOffCount += 1 }
+        var pause = rules.backOff.delay(failureCount: backOffCount, jitter: jitter)
+        if let asked = result.retryAfter { pause = max(pause, min(asked, Self.retryAfterMax)) }
+        let until = now.instant + pause
+        backOffUntil = max(backOffUntil ?? until, until)
+        isThrottled = isThrottled && !isNew || result.outcome == .throttled
+        queue = []
+        return isNew ? pause : nil
+    }
+
+    private mutating func keep(_ result: RenewalResult, of due: DueReceipt, _ now: Moment) {
+        guard let write = rules.schedule.write(result, of: due, at: now.seconds) else { return }
+        results.append(write)
+    }
+
+    /// Returns the writes that the registry did not take: their keys are others now.
+    package mutating func stored(
+        _ result: Result<Set<KeyID>, StoreError>, at now: MonotonicInstant
+    ) -> [RenewalWrite] {
+        let writes = storing
+        storing = []
+        switch result {
+        case .success(let changed):
+            nextStore = nil
+            return writes.filter { !changed.contains($0.keyID) }
+        case .failure:
+            // Perhaps written, perhaps not: written again it changes nothing.
+            results = writes + results
+            nextStore = now + .seconds(1)
+            return []
+        }
+    }
+}

@@ -1,0 +1,101 @@
+package import AppAttest
+package import KeyStore
+
+/// The result of sending one receipt to Apple, with the new one verified.
+package enum RenewalResult: Sendable {
+    case renewed([UInt8], ReceiptFields)
+    /// A receipt came that is not to be believed, and why.
+    case invalid(String)
+    case tooEarly
+    case wrongEnvironment
+    case badPayload
+    case unauthorized
+    case notFound
+    case throttled(retryAfter: Duration?)
+    case serverError(retryAfter: Duration?)
+    case unreachable
+    case unexpected
+    /// Apple does not know it, and its time has run out.
+    case expired
+
+    package var outcome: RenewalOutcome {
+        switch self {
+        case .renewed: .renewed
+        case .invalid: .receiptInvalid
+        case .tooEarly: .tooEarly
+        case .wrongEnvironment: .wrongEnvironment
+        case .badPayload: .badPayload
+        case .unauthorized: .unauthorized
+        case .notFound: .notFound
+        case .throttled: .throttled
+        case .serverError: .serverError
+        case .unreachable: .unreachable
+        case .unexpected: .unexpected
+        case .expired: .expired
+        }
+    }
+
+    /// How long Apple wants to be left alone, where it said so.
+    package var retryAfter: Duration? {
+        switch self {
+        case .throttled(let duration), .serverError(let duration): duration
+        default: nil
+        }
+    }
+
+    /// Whether the next receipt is likely to fare no better.
+    package var callsForBackOff: Bool {
+        switch self {
+        case .throttled, .serverError, .unreachable, .unexpected: true
+        default: false
+        }
+    }
+
+    /// Whether Apple has judged this receipt, so that it can be reached and takes our key.
+    package var isJudgement: Bool {
+        switch self {
+        case .renewed, .invalid, .tooEarly, .wrongEnvironment, .badPayload, .notFound,
+            .expired:
+            true
+        default: false
+        }
+    }
+}
+
+extension ReceiptSchedule {
+    /// The write that keeps `result`. Nil if it tells nothing new about the receipt, which then
+    /// stays due.
+    package func write(_ result: RenewalResult, of due: DueReceipt, at now: Int64) -> RenewalWrite?
+    {
+        var state = due.state
+        state.lastOutcome = result.outcome
+        state.attemptedAt = now
+        state.failureCount = due.state.failureCount &+ 1
+        switch result {
+        case .unauthorized, .throttled: return nil
+        case .renewed(let receipt, let fields):
+            return renewed(receipt, fields, of: due, at: now)
+        case .tooEarly:
+            state.failureCount = 0
+            state.dueAt = dueAt(tooEarly: state, of: due.keyID, now: now)
+        case .wrongEnvironment, .badPayload, .expired: state.dueAt = nil
+        case .notFound:
+            state.dueAt = dueAt(notFound: state.failureCount, of: due.keyID, now: now)
+        case .invalid, .serverError, .unreachable, .unexpected:
+            state.dueAt = dueAt(failureCount: state.failureCount, of: due.keyID, now: now)
+        }
+        return RenewalWrite(keyID: due.keyID, dueAt: due.dueAt, state: state)
+    }
+
+    private func renewed(
+        _ receipt: [UInt8], _ fields: ReceiptFields, of due: DueReceipt, at now: Int64
+    ) -> RenewalWrite {
+        var state = ReceiptState(
+            fields, dueAt: dueAt(fields, of: due.keyID, renewedAt: now))
+        state.lastOutcome = .renewed
+        state.attemptedAt = now
+        return RenewalWrite(
+            keyID: due.keyID, dueAt: due.dueAt, receipt: receipt, riskMetric: fields.riskMetric,
+            isNews: fields.riskMetric != nil && fields.riskMetric != due.riskMetric, state: state)
+    }
+}

@@ -1,0 +1,33 @@
+import Bytes
+import CLibevent
+import CLinux
+
+/// An existing regular file, opened to be read: no link, directory, device or pipe.
+public final class RegularFile: Sendable {
+    public let path: String
+    private let file: Descriptor
+
+    /// Never blocks, whatever lies at `path`.
+    public init(_ path: String) throws(IOError) {
+        let file = try File.open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, mode: 0)
+        var status = stat()
+        guard unsafe fstat(file.raw, &status) == 0 else {
+            throw IOError(path, errno: sallyport_errno())
+        }
+        if File.isDirectory(status) { throw IOError(path, .isDirectory) }
+        guard status.st_mode & mode_t(S_IFMT) == mode_t(S_IFREG) else {
+            throw IOError(path, .notRegular)
+        }
+        self.path = path
+        self.file = file
+    }
+
+    /// Keeps other processes from locking it for as long as this lives. Does not wait: throws
+    /// ``IOError/Reason/locked`` if another process holds the lock.
+    public func lock() throws(IOError) { try FileLock.take(file.raw, path) }
+
+    /// The whole file, refused if it holds more than `byteCountMax` bytes. To be called once.
+    public func read(byteCountMax: Int) throws(IOError) -> [UInt8] {
+        try File.readAll(file.raw, path, byteCountMax: byteCountMax)
+    }
+}

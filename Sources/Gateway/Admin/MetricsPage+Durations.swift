@@ -1,0 +1,43 @@
+import AppAttest
+import EventLoop
+import KeyStore
+import Telemetry
+
+extension MetricsPage {
+    /// How long stores and upstreams take.
+    static func writeDurations(_ hub: Hub, _ page: inout PrometheusText) {
+        page.family(
+            "sallyport_store_duration_seconds", .histogram,
+            help: "The time that an exchange waited for a store, by what it asked for.")
+        for operation in StoreOperation.allCases {
+            var snapshot = HistogramSnapshot(.storeDuration)
+            for meter in hub.meters { snapshot.add(meter.duration(of: operation)) }
+            guard snapshot.count > 0 else { continue }
+            page.histogram([("store", operation.store), ("operation", operation.name)], snapshot)
+        }
+        page.family(
+            "sallyport_upstream_duration_seconds", .histogram,
+            help: "The time from the lease of an upstream's connection to the head of its answer.")
+        let names = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.upstreams.keys) }
+        for name in names.sorted() {
+            var snapshot = HistogramSnapshot(.requestDuration)
+            for meter in hub.meters {
+                if let histogram = meter.upstreams[name] { snapshot.add(histogram) }
+            }
+            page.histogram([("upstream", name)], snapshot)
+        }
+    }
+
+    static func writeKeys(_ hub: Hub, _ page: inout PrometheusText) {
+        page.family(
+            "sallyport_registry_keys", .gauge,
+            help: "Keys in the registry when they were counted last; absent until then.")
+        for keys in hub.keyCounts.withLock({ $0 }) {
+            page.sample(
+                [
+                    ("app", keys.appID), ("environment", keys.environment.rawValue),
+                    ("status", keys.status.rawValue),
+                ], UInt64(max(0, keys.count)))
+        }
+    }
+}

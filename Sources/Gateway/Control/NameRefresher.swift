@@ -1,0 +1,84 @@
+import EventLoop
+import Settings
+
+/// Resolves the names of upstream servers again and again, on a thread of its own: a name server
+/// that does not answer holds nobody.
+final class NameRefresher {
+    /// The thread that resolves. Nobody waits for it: it may be inside the system's resolver for
+    /// long.
+    private let thread: Thread
+    private let commands: Mailbox<Command>
+
+    private enum Command { case stop }
+
+    /// Called on the thread: `changed` after the hub has new addresses, `begun` when every name was
+    /// asked for that had no address at the start.
+    init(
+        hub: Hub, changed: @escaping @Sendable () -> Void, begun: @escaping @Sendable () -> Void
+    ) throws {
+        let commands = try Mailbox<Command>(countMax: 1)
+        self.commands = commands
+        thread = try Thread.spawn(name: "resolver") {
+            guard let loop = try? EventLoop() else { return }
+            let receiver = commands.attach(to: loop) { _ in loop.stop() }
+            defer { receiver.close() }
+            var asked: [String: MonotonicInstant] = [:]
+            for group in hub.currentGroups where group.unresolved.isEmpty {
+                // Resolved a moment ago.
+                asked[group.settings.name] = MonotonicInstant.now()
+            }
+            func refresh() {
+                if Self.refresh(hub, &asked) { changed() }
+            }
+            refresh()
+            begun()
+            let timer = Timer(loop: loop, handler: refresh)
+            timer.scheduleRepeating(every: Self.tick)
+            loop.run()
+        }
+    }
+
+    /// Resolves what is due. True if that changed anything.
+    private static func refresh(_ hub: Hub, _ asked: inout [String: MonotonicInstant]) -> Bool {
+        var isChanged = false
+        for group in hub.currentGroups {
+            guard let interval = interval(of: group) else { continue }
+            let settings = group.settings
+            if let last = asked[settings.name], MonotonicInstant.now() < last + interval {
+                continue
+            }
+            if hub.refresh(settings) {
+                isChanged = true
+                let servers = hub.servers(of: settings).servers.map(\.text)
+                hub.logs.event(
+                    level: "info", "servers_changed",
+                    "\(settings.name): \(servers.joined(separator: ", "))")
+            }
+            asked[settings.name] = MonotonicInstant.now()
+        }
+        return isChanged
+    }
+
+    /// How often the names of an upstream are asked for; nil if they stay what they are.
+    private static func interval(of group: ServerGroup) -> Duration? {
+        let configured = group.settings.resolveInterval
+        if !group.unresolved.isEmpty {
+            return configured == .zero ? retryDelay : min(configured, retryDelay)
+        }
+        return isNeeded(by: group.settings) ? configured : nil
+    }
+
+    /// Its thread ends with what it is at.
+    func stop() { _ = commands.post(.stop) }
+
+    /// Whether a name of the upstream may come to stand for other addresses.
+    private static func isNeeded(by settings: UpstreamSettings) -> Bool {
+        settings.resolveInterval != .zero && settings.servers.contains { $0.endpoint.isName }
+    }
+
+    /// How soon a name without an address is asked for again: its server is down meanwhile.
+    private static let retryDelay = Duration.seconds(5)
+
+    /// The shortest interval that can be set.
+    static let tick = Duration.seconds(1)
+}

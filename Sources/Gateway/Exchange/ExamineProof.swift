@@ -1,0 +1,127 @@
+import HTTP
+import Judgement
+import KeyStore
+import Policy
+
+/// What the judgement needs to know about a proof is found out here, and what is needed of the
+/// stores is done. Each kind of proof has a folder in `Proof`.
+extension Exchange {
+    /// The proof that the head announces, of those that the route takes.
+    func announcedProof() -> Proof {
+        let accepts = policy.accept
+        if accepts.contains(.assertion), !uniqueField(site.fieldNames.assertion).isAbsent {
+            return .assertion(.announced)
+        }
+        if !accepts.isDisjoint(with: [.token, .developer]),
+            !uniqueField(site.fieldNames.token).isAbsent
+        {
+            return accepts.contains(.developer) && claimsDeveloperToken
+                ? .developerToken(.announced) : .sessionToken(.announced)
+        }
+        if accepts.contains(.deviceCheck), !uniqueField(site.fieldNames.deviceCheck).isAbsent {
+            return .deviceToken(.announced)
+        }
+        return .none
+    }
+
+    /// What is wrong with a request that brings none.
+    var missingProof: Refusal {
+        let accepts = policy.accept
+        if accepts.contains(.assertion) { return Refusal(.assertionRequired) }
+        return Refusal(
+            accepts.isDisjoint(with: [.token, .developer]) ? .deviceTokenInvalid : .tokenInvalid,
+            .tokenMissing)
+    }
+
+    /// Does what the judgement needs, until this stage has no more of it or must wait for a reply.
+    /// What is found to be wrong refuses the request only where its route enforces.
+    func satisfyJudgement() throws(Refusal) -> Step {
+        try satisfyJudgement { () throws(Refusal) in .next }
+    }
+
+    /// Goes on like ``satisfyJudgement()`` after `reply` has taken what was awaited.
+    func satisfyJudgement(after reply: () throws(Refusal) -> Step) throws(Refusal) -> Step {
+        do throws(Refusal) {
+            if case .wait = try reply() { return .wait }
+            let consumes = phase == .advanceCounter
+            while judgement.need != .nothing, judgement.need.isConsumption == consumes {
+                if case .wait = try satisfy(judgement.need) { return .wait }
+            }
+        } catch {
+            // A limit is no judgement of a proof that holds, even where that is only observed.
+            if phase == .advanceCounter, error.reason == .rateLimited { throw error }
+            try refuseOrObserve(error)
+        }
+        guard phase == .advanceCounter, match.endpoint == .assertToken else { return .next }
+        return try answerToken()
+    }
+
+    /// `wait`: somebody was asked, and the reply says what was needed.
+    private func satisfy(_ need: Need) throws(Refusal) -> Step {
+        switch need {
+        case .evidence: try readProof()
+        case .earlierUse: return try lookUpDeviceToken()
+        case .device: return try askApple()
+        case .key: return try findKey()
+        case .authenticity: try authenticate()
+        case .signals: return try judgeSignals()
+        case .standard: try meetStandard()
+        case .rate: if isLimitedHere { try limitKeyRate() }
+        case .counter: return try advanceHotCounter()
+        case .durableCounter: return try advanceDurably()
+        case .spending: return try spendDeviceToken()
+        case .acceptance: accept()
+        case .nothing: break
+        }
+        judgement.met(need)
+        return .next
+    }
+
+    /// Reads the proof and binds it to this request.
+    private func readProof() throws(Refusal) {
+        switch proof {
+        case .none: break
+        case .assertion: try readAssertion()
+        case .sessionToken: try readSessionToken()
+        case .developerToken: try readDeveloperToken()
+        case .deviceToken: _ = try readDeviceToken()
+        }
+    }
+
+    /// Checks the proof by the key that was looked up.
+    private func authenticate() throws(Refusal) {
+        if case .assertion(.read(let evidence)) = proof {
+            try verifyAssertion(evidence)
+        } else {
+            _ = try usableKey()
+        }
+    }
+
+    /// Measures the proof by what the route demands.
+    private func meetStandard() throws(Refusal) {
+        switch proof {
+        case .none: break
+        case .assertion: try meetStandard(.attested)
+        case .sessionToken: try meetStandard(.token)
+        case .deviceToken: try meetStandard(.deviceCheck)
+        case .developerToken(let token): if let token = token.token { try accept(token) }
+        }
+    }
+
+    /// Every store has accepted what it was asked to.
+    private func accept() {
+        conclude()
+        if isLimitedHere { countKeyRate() }
+        // A registry that does not know the key now would not take a note of it either.
+        if known.key != nil { noteRequestUser() }
+    }
+
+    /// With a store that all gateways share, the counter script keeps the buckets of a key.
+    private var isLimitedHere: Bool {
+        switch proof {
+        case .assertion(let proof): proof.claim?.challenge == nil || !worker.counters.isShared
+        case .sessionToken: true
+        case .none, .developerToken, .deviceToken: false
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import AppAttest
+import Bytes
+import GatewayTokens
+import HTTP
+import Judgement
+import KeyStore
+
+/// Assertions: read and bound to their request before anything is asked of a store.
+///
+/// Cheap checks come first: a flood without a fresh challenge of ours costs a MAC each, not a
+/// signature.
+extension Exchange {
+    /// Gathers the evidence and binds it to this request and its challenge.
+    func readAssertion() throws(Refusal) {
+        let evidence = try gatherEvidence()
+        proof = .assertion(.read(evidence))
+        if let challenge = evidence.challenge { try check(challenge, for: evidence.keyID) }
+        if let clientData = evidence.clientData { try check(clientData) }
+    }
+
+    /// Checks the signature by the key that was looked up.
+    func verifyAssertion(_ evidence: Evidence) throws(Refusal) {
+        let assertion = try verifySignature(evidence)
+        // Nothing of the body is read for strangers, nor is anything spent on a bad one.
+        if match.endpoint == .assertToken { own.tokenAudience = try requestedAudience() }
+        proof = .assertion(
+            .verified(
+                AssertionClaim(
+                    keyID: evidence.keyID, challenge: evidence.challenge, assertion: assertion)))
+        if match.endpoint == .assertToken { try narrowAudience() }
+    }
+
+    private func check(_ challenge: Challenge, for keyID: KeyID) throws(Refusal) {
+        guard challenge.purpose == .assertion else {
+            throw Refusal(.challengeExpired, .purpose)
+        }
+        guard challenge.keyID == nil || challenge.keyID == keyID else {
+            throw Refusal(.challengeExpired, .otherKey)
+        }
+        let now = worker.counters.moment(keyID: challenge.keyID, challenge: challenge.id)
+        guard let now else { throw Refusal(.storeUnavailable, .counters) }
+        // First: its end is by the clock of its own incarnation.
+        guard challenge.incarnation == now.incarnation else {
+            throw Refusal(.challengeExpired, .incarnation)
+        }
+        guard challenge.remainingMilliseconds(at: now.milliseconds) != nil else {
+            throw Refusal(.challengeExpired, .age)
+        }
+    }
+
+    /// The client data must speak of this very request.
+    private func check(_ clientData: RequestClientData) throws(Refusal) {
+        let bytes = headBytes.span
+        let mismatch = clientData.check(
+            method: bytes.extracting(head.method),
+            target: bytes.extracting(head.originTarget), bodyDigest: intake.digest)
+        guard let mismatch else { return }
+        throw Refusal(
+            mismatch == .body ? .bodyMismatch : .requestMismatch, .clientDataMismatch(mismatch))
+    }
+
+    private func verifySignature(_ evidence: Evidence) throws(Refusal) -> VerifiedAssertion {
+        let (key, app) = try usableKey()
+        do throws(AssertionFailure) {
+            return try worker.verifier.verify(
+                evidence.assertion.span, clientDataHash: evidence.clientDataHash,
+                publicKey: key.publicKey, rpIDHash: app.rpIDHash)
+        } catch {
+            if case .malformed = error {
+                throw Refusal(.assertionMalformed, .assertionFailed(error))
+            }
+            throw Refusal(.assertionInvalid, .assertionFailed(error))
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import Bytes
+import HTTP
+
+/// Where an exchange's answer goes: the connection, or the stream of one, that asked.
+protocol ResponseSink: AnyObject {
+    /// The peer's address as text, without its port.
+    var peerBytes: [UInt8] { get }
+    /// The exchange cannot go on without the body: whoever waits for `100 (Continue)` gets it.
+    func wantsBody()
+    /// A whole answer of the gateway's own.
+    func respond(_ response: LocalResponse)
+    func relayInterim(_ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange)
+    /// False if the client takes no head so large: nothing of it is sent.
+    func relayHead(
+        _ head: borrowing ResponseHead, bytes: Span<UInt8>, of exchange: Exchange
+    ) -> Bool
+    /// False if the client takes bytes more slowly than they come.
+    func relayBody(_ bytes: Span<UInt8>) -> Bool
+    /// How many bytes of the answer may be read for the client now, 0 where it has to take some
+    /// first: the upstream is told when it may go on.
+    func room() -> Int
+    func flushResponse()
+    /// Fields after the content; ``endResponse()`` follows.
+    func relayTrailers(_ trailers: TrailerSection, of exchange: Exchange)
+    func endResponse()
+    /// The answer cannot be finished: the client must notice.
+    func abortResponse()
+    /// The upstream has taken what made the client's body wait.
+    func resumeBody()
+    /// The record is written; the exchange may be used again.
+    func exchangeEnded()
+}
+
+/// An answer that the gateway gives itself.
+struct LocalResponse {
+    var status: UInt16
+    var contentType: StaticString?
+    var body: [UInt8] = []
+    /// Written as they are: names and values are the gateway's own.
+    var fields: [(name: StaticString, value: [UInt8])] = []
+    /// A route's own answer, which its `response_headers` change.
+    var isOfRoute = false
+
+    init(status: UInt16, contentType: StaticString? = nil, body: [UInt8] = []) {
+        self.status = status
+        self.contentType = contentType
+        self.body = body
+    }
+}

@@ -1,0 +1,33 @@
+import Synchronization
+
+/// Whether the gateway can do its work, as the workers and the registry last saw it.
+final class Health: Sendable {
+    private let registryFailed = Atomic<Bool>(false)
+    private let countersFailed = Atomic<Bool>(false)
+    private let draining = Atomic<Bool>(false)
+    private let workersWithCounters = Atomic<Int>(0)
+
+    var isRegistryReady: Bool { !registryFailed.load(ordering: .relaxed) }
+    var areCountersReady: Bool { !countersFailed.load(ordering: .relaxed) }
+    var isDraining: Bool { draining.load(ordering: .relaxed) }
+
+    /// Notes the store's state. True if that is news.
+    func registry(isReady: Bool) -> Bool {
+        registryFailed.exchange(!isReady, ordering: .relaxed) == isReady
+    }
+
+    /// Notes the store's state. True if that is news.
+    func counters(areReady: Bool) -> Bool {
+        countersFailed.exchange(!areReady, ordering: .relaxed) == areReady
+    }
+
+    /// How many workers reach their counter store, the control thread's among them.
+    var countersReachedCount: Int { workersWithCounters.load(ordering: .relaxed) }
+
+    /// To be called by each worker for every change; none reaches its store before it says so.
+    func worker(reachesCounters: Bool) {
+        workersWithCounters.wrappingAdd(reachesCounters ? 1 : -1, ordering: .relaxed)
+    }
+
+    func drain() { draining.store(true, ordering: .relaxed) }
+}

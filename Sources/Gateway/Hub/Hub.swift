@@ -1,0 +1,129 @@
+import Background
+import EventLoop
+import KeyStore
+import Policy
+import Settings
+
+/// The state that the threads of one gateway share. Everything in it is safe to use from any of
+/// them.
+final class Hub: Sendable {
+    let registry: any Registry
+    let counters: CounterAccess
+    let floors: FloorTable
+    /// One for each worker, then the control thread's own.
+    let meters: [WorkerMeter]
+    let logs: LogWriters
+    let health = Health()
+    let reloads = ReloadRecord()
+    let namedVersions = NamedVersions()
+    /// The keys of the registry when they were counted last; none before.
+    let keyCounts = Locked<[KeyCount]>([])
+    /// The version of this program.
+    let version: String
+    let apple = AppleMeter()
+    let devices = DeviceCheckMailbox()
+    let rateLimiter = RateLimiter()
+    let connectionQuota = ConnectionQuota()
+    let renewalMeter = RenewalMeter()
+    let unknownKeys = UnknownKeys()
+    let descriptors: DescriptorReserve
+    let signals: SignalTallies
+    /// The name of this process in `Via`.
+    let viaName = Via.makeName()
+    private let upstreams: UpstreamRegister
+    private let unresolved = Locked(RepeatedEvents())
+
+    init(
+        registry: any Registry, counters: CounterAccess,
+        floors: FloorTable = FloorTable(), meters: [WorkerMeter],
+        logs: LogWriters, signals: SignalTallies = SignalTallies(),
+        descriptors: DescriptorReserve = DescriptorReserve(limit: HostSystem.descriptorLimit),
+        resolver: @escaping NameResolver = Endpoint.allAddresses, version: String = ""
+    ) {
+        self.version = version
+        self.signals = signals
+        self.descriptors = descriptors
+        self.registry = registry
+        self.counters = counters
+        self.floors = floors
+        self.meters = meters
+        self.logs = logs
+        upstreams = UpstreamRegister(resolver: resolver)
+    }
+
+    /// The addresses that the servers of `settings` stand for. With `names` it asks the system's
+    /// resolver, and blocks, perhaps for long: never call it on a thread with a loop.
+    func addresses(
+        of settings: [UpstreamSettings], names: Bool = true
+    ) throws(ConfigurationFailure) -> ResolvedServers {
+        try upstreams.addresses(of: settings, names: names)
+    }
+
+    /// Takes the upstreams of a configuration; from now on they are the current ones.
+    func take(_ settings: [UpstreamSettings], _ resolved: ResolvedServers) {
+        upstreams.take(settings, resolved)
+        for failure in resolved.failures { tellUnresolved(failure.upstream, failure.error) }
+    }
+
+    /// Resolves the names of one upstream again; blocks. True where its servers changed.
+    func refresh(_ settings: UpstreamSettings) -> Bool {
+        upstreams.refresh(settings, failed: tellUnresolved)
+    }
+
+    /// A name is asked for again and again: the same failure is told once a minute.
+    private func tellUnresolved(_ upstream: String, _ error: IOError) {
+        let text = unresolved.withLock {
+            $0.text("upstreams.\(upstream): \(error)", at: MonotonicInstant.now())
+        }
+        guard let text else { return logs.leftOut("resolve_failed") }
+        logs.event(level: "warning", "resolve_failed", text)
+    }
+
+    /// The servers of an upstream as they were last resolved.
+    func servers(of settings: UpstreamSettings) -> ServerGroup { upstreams.group(of: settings) }
+
+    /// The servers of the configuration that was resolved last.
+    var currentGroups: [ServerGroup] { upstreams.current }
+
+    /// The counts of a rollout's requests since the start of this gateway.
+    func counts(of rollout: PlannedRollout) -> RolloutCounts {
+        let name =
+            switch rollout.subject {
+            case .route(let name): name
+            case .attestation: AppEndpoint.attestVerify.routeName
+            }
+        return meters.reduce(RolloutCounts()) { sum, meter in
+            guard let route = meter.routeMeters[name] else { return sum }
+            return sum + (rollout.subject == .attestation ? route.attestations : route.cohort)
+        }
+    }
+
+    /// Whether the worker of this index is the control thread's.
+    func isControl(_ index: Int) -> Bool { index == meters.count - 1 }
+
+    /// Whether any worker carries one.
+    var hasTunnels: Bool { meters.contains { $0.tunnelCount > 0 } }
+
+    /// Makes what asks the registry, for readiness and the event log.
+    func makeRegistryProbe() -> RegistryProbe {
+        RegistryProbe(registry) { [health, logs] failure in
+            guard health.registry(isReady: failure == nil) else { return }
+            logs.storeEvent("registry", isUp: failure == nil, failure?.description ?? "")
+        }
+    }
+
+    /// The stores without which the routes of `site` cannot be served.
+    func missingStores(for site: Site) -> [String] {
+        let needsStores = site.settings.routes.contains {
+            $0.attest.mode == .enforce && $0.attest.onStoreFailure == .deny
+        }
+        guard needsStores else { return [] }
+        var missing: [String] = []
+        if !health.isRegistryReady { missing.append("registry") }
+        // Each worker has a connection of its own; the embedded store is there from the start.
+        let isReached = !counters.isRemote || health.countersReachedCount >= meters.count
+        if !isReached { missing.append("counters") }
+        if site.lacksRollout { missing.append("rollout") }
+        return missing
+    }
+}

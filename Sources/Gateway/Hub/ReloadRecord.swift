@@ -1,0 +1,21 @@
+import EventLoop
+
+/// The outcome of the last reload, for metrics and pages. The control thread writes it.
+final class ReloadRecord: Sendable {
+    private struct State {
+        var takenAt = WallClock.now().seconds
+        var failure: String?
+    }
+
+    private let state = Locked(State())
+
+    /// When the configuration in force was taken: seconds since 1970.
+    var takenAt: Int64 { state.withLock { $0.takenAt } }
+
+    /// Why the last reload was refused; nil if it was taken, or there was none.
+    var failure: String? { state.withLock { $0.failure } }
+
+    func taken() { state.withLock { $0 = State() } }
+
+    func failed(_ reason: String) { state.withLock { $0.failure = reason } }
+}

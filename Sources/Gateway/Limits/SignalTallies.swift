@@ -1,0 +1,169 @@
+import AppAttest
+import Bytes
+import EventLoop
+import Judgement
+import KeyStore
+import Telemetry
+
+/// The subject of a count.
+enum SignalSubject: Hashable, Sendable {
+    case network(Bytes16)
+    case key(KeyID)
+    /// The devices that have a bit of DeviceCheck set: 0 or 1.
+    case deviceBit(Int)
+
+    /// The bytes that name the subject, the same on every gateway.
+    var bytes: [UInt8] {
+        switch self {
+        case .network(let network): network.array
+        case .key(let keyID): keyID.digest.array
+        case .deviceBit(let index): [UInt8(index)]
+        }
+    }
+}
+
+/// The event that is counted.
+enum SignalEvent: Sendable {
+    /// One more time.
+    case once
+    /// Nothing: the count is read.
+    case look
+    /// A key, however often it comes.
+    case key(KeyID)
+
+    /// The event in the form in which gateways tell each other.
+    var shared: SharedTally.Change {
+        switch self {
+        case .once: return .event
+        case .look: return .look
+        case .key(let keyID):
+            let register = DistinctSketch.register(of: keyID.digest.word0)
+            return .register(index: register.index, rank: register.rank)
+        }
+    }
+}
+
+/// The gateway's memory of addresses, keys and users for its signals, in tables of fixed size that
+/// the workers share.
+final class SignalTallies: Sendable {
+    /// The user for whom a key was used last, as the registry told.
+    struct KnownUser: Remembered {
+        /// The user's keys, or nil if the key was used for nobody.
+        var keys: UserKeys?
+        /// When the registry told.
+        var readAt: UInt64
+        /// The user that the registry was last told about, and when.
+        var notedUser: UserPseudonym?
+        var notedAt: UInt64 = 0
+        var usedAt: UInt64
+
+        func worth(at now: UInt64) -> UInt64 { usedAt }
+    }
+
+    /// Other gateways, and other keys of the user, may change what is known: it is read again after
+    /// so long.
+    static let readNanoseconds: UInt64 = 60 * 1_000_000_000
+    /// How often a key's use for the same user is written down: what is kept is exact to this.
+    static let noteNanoseconds: UInt64 = 3600 * 1_000_000_000
+    /// How often at most a key's use is written down at all, whoever is named.
+    static let noteGapNanoseconds: UInt64 = 1_000_000_000
+
+    /// Keys of addresses: each once.
+    private let keys: SubjectTable<SignalSubject, WindowTally<DistinctSketch>>
+    /// The counts of events, by ``Signal``, so that no flood of one kind pushes out another.
+    private let events: [SubjectTable<SignalSubject, WindowTally<EventTally>>]
+    private let users: SubjectTable<KeyID, KnownUser>
+
+    init(subjectCountMax: Int = 16_384) {
+        keys = SubjectTable(subjectCountMax: subjectCountMax)
+        events = Signal.allCases.map { _ in SubjectTable(subjectCountMax: subjectCountMax) }
+        users = SubjectTable(subjectCountMax: subjectCountMax)
+    }
+
+    // MARK: counts
+
+    /// Counts `event` for `subject`, and returns the count before and after.
+    func count(
+        _ event: SignalEvent, of subject: SignalSubject, for signal: Signal, window: UInt64,
+        now: UInt64
+    ) -> TallyChange {
+        switch event {
+        case .key(let keyID):
+            update(keys, subject, window, now) { $0.add(keyID.digest.word0, now: now) }
+        case .once: update(events[signal.rawValue], subject, window, now) { $0.add(now: now) }
+        case .look: update(events[signal.rawValue], subject, window, now) { $0.look(now: now) }
+        }
+    }
+
+    /// Merges the counts of all gateways in the half of that number and in the one before. Returns
+    /// the count before and after.
+    func merge(
+        _ counts: SharedCounts, of subject: SignalSubject, for signal: Signal, half: UInt64,
+        window: UInt64, now: UInt64
+    ) -> (before: Int, after: Int) {
+        switch counts {
+        case .registers(let current, let previous):
+            guard let current = DistinctSketch(registers: current),
+                let previous = DistinctSketch(registers: previous)
+            else { return (0, 0) }
+            return update(keys, subject, window, now) { $0.merge(current, previous, half: half) }
+        case .events(let current, let previous):
+            let counted = (EventTally(number: current), EventTally(number: previous))
+            return update(events[signal.rawValue], subject, window, now) {
+                $0.merge(counted.0, counted.1, half: half)
+            }
+        }
+    }
+
+    private func update<Kind: Tally, Result: Sendable>(
+        _ table: SubjectTable<SignalSubject, WindowTally<Kind>>, _ subject: SignalSubject,
+        _ window: UInt64, _ now: UInt64, _ body: (inout WindowTally<Kind>) -> Result
+    ) -> Result {
+        table.update(
+            subject, now: now, fresh: WindowTally(windowNanoseconds: window, now: now), body)
+    }
+
+    // MARK: users
+
+    /// The knowledge about the key's user, or nil if the registry must be asked first. `isStale`
+    /// says that it should be asked again, by this caller alone.
+    func user(of keyID: KeyID, now: UInt64) -> (keys: UserKeys?, isStale: Bool)? {
+        guard users.find(keyID) != nil else { return nil }
+        return users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
+            known.usedAt = now
+            let isStale = now > known.readAt + Self.readNanoseconds
+            if isStale { known.readAt = now }
+            return (known.keys, isStale)
+        }
+    }
+
+    /// The registry's word.
+    func remember(_ keys: UserKeys?, of keyID: KeyID, now: UInt64) {
+        users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
+            known.keys = keys
+            known.readAt = now
+        }
+    }
+
+    /// Whether it should be written down that the key is used for `user`; true once for a while.
+    func shouldNote(_ user: UserPseudonym, of keyID: KeyID, now: UInt64) -> Bool {
+        users.update(keyID, now: now, fresh: Self.nobody(now)) { known in
+            let wait = known.notedUser == user ? Self.noteNanoseconds : Self.noteGapNanoseconds
+            guard known.notedUser == nil || now > known.notedAt + wait else { return false }
+            known.notedUser = user
+            known.notedAt = now
+            return true
+        }
+    }
+
+    func forget(_ change: RegistryChange) {
+        switch change {
+        case .keys(let keyIDs): for keyID in keyIDs { users.forget(keyID) }
+        case .everything: users.forgetAll()
+        }
+    }
+
+    private static func nobody(_ now: UInt64) -> KnownUser {
+        KnownUser(keys: nil, readAt: now, usedAt: now)
+    }
+}

@@ -1,0 +1,41 @@
+import EventLoop
+
+/// Bounds what the event log writes of each kind of event, and counts them all: a server that comes
+/// and goes with every request must not fill the disk.
+struct EventThrottle {
+    private struct Window {
+        let end: MonotonicInstant
+        var writtenCount = 0
+        var leftOutCount: UInt64 = 0
+    }
+
+    /// By the names of events, of which the code has some dozens.
+    private var windows: [String: Window] = [:]
+    private(set) var counts: [String: UInt64] = [:]
+
+    /// Counts an event. False if its line is to be left out.
+    mutating func admits(_ name: String, at now: MonotonicInstant) -> Bool {
+        count(name)
+        var window = windows[name] ?? Window(end: now + Self.interval)
+        // One that is over, and has left something out, is told of by whoever asks.
+        if now >= window.end, window.leftOutCount == 0 { window = Window(end: now + Self.interval) }
+        let isAdmitted = window.writtenCount < Self.countMax
+        if isAdmitted { window.writtenCount += 1 } else { window.leftOutCount &+= 1 }
+        windows[name] = window
+        return isAdmitted
+    }
+
+    mutating func count(_ name: String) { counts[name, default: 0] &+= 1 }
+
+    /// What was left out in the minutes that are over by now, which are forgotten.
+    mutating func takeLeftOut(at now: MonotonicInstant) -> [(name: String, count: UInt64)] {
+        let over = windows.filter { now >= $0.value.end }
+        for name in over.keys { windows[name] = nil }
+        return over.filter { $0.value.leftOutCount > 0 }
+            .map { ($0.key, $0.value.leftOutCount) }
+            .sorted { $0.0 < $1.0 }
+    }
+
+    static let interval = Duration.seconds(60)
+    static let countMax = 100
+}

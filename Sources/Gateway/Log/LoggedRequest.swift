@@ -1,0 +1,115 @@
+import AppAttest
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+import KeyStore
+import Policy
+import Settings
+
+/// What access lines tell of the head of a request: places in its bytes.
+struct LoggedRequest {
+    let method: Range32
+    let host: Range32?
+    /// As it came, without its query, which may hold what is nobody's business.
+    let path: Range32
+    let version: StaticString
+    private(set) var userAgent: Range32?
+    /// From the one valid `traceparent`; whoever sent it chose it.
+    private(set) var traceID: Range32?
+
+    /// Nil where no head could be read.
+    init?(_ exchange: Exchange) {
+        let head = exchange.head
+        let headBytes = exchange.headBytes
+        guard head.byteCount > 0, headBytes.count >= head.byteCount else { return nil }
+        let bytes = headBytes.span
+        method = head.method
+        host = head.host.map { Self.cut($0) }
+        let target = bytes.extracting(head.originTarget)
+        var pathCount: UInt32 = 0
+        while pathCount < target.count, target[Int(pathCount)] != UInt8(ascii: "?") {
+            pathCount += 1
+        }
+        path = Range32(start: head.originTarget.start, count: pathCount)
+        version = exchange.arrival.isHTTP2 ? "2" : head.version == .http11 ? "1.1" : "1.0"
+        var traceParentCount = 0
+        for field in head.fields {
+            if field.known == .userAgent, userAgent == nil {
+                userAgent = Self.cut(field.value)
+            } else if field.known == .other, field.name.count == Self.traceParent.count,
+                ASCII.equalsIgnoringCase(bytes.extracting(field.name), lowercase: Self.traceParent)
+            {
+                traceParentCount += 1
+                traceID = Self.traceID(in: field.value, bytes)
+            }
+        }
+        if traceParentCount > 1 { traceID = nil }
+    }
+
+    /// `version "-" trace-id "-" parent-id "-" trace-flags` (W3C Trace Context section 3.2).
+    private static func traceID(in value: Range32, _ bytes: Span<UInt8>) -> Range32? {
+        let text = bytes.extracting(value)
+        // A later version may have more behind a dash.
+        guard text.count >= 55, text.count == 55 || text[55] == dash else { return nil }
+        var isZero = true
+        for index in 0..<55 {
+            let byte = text[index]
+            if index == 2 || index == 35 || index == 52 {
+                guard byte == dash else { return nil }
+                continue
+            }
+            guard (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) else { return nil }
+            if (3..<35).contains(index), byte != 0x30 { isZero = false }
+        }
+        let isVersion0 = text[0] == 0x30 && text[1] == 0x30
+        let isForbidden = text[0] == 0x66 && text[1] == 0x66
+        guard !isZero, !isForbidden, !isVersion0 || text.count == 55 else { return nil }
+        return Range32(start: value.start + 3, count: 32)
+    }
+
+    /// What a stranger wrote fills no disk.
+    private static func cut(_ range: Range32) -> Range32 {
+        Range32(start: range.start, count: min(range.count, byteCountMax))
+    }
+
+    private static let dash = UInt8(ascii: "-")
+    private static let traceParent = Array("traceparent".utf8)
+    private static let byteCountMax: UInt32 = 512
+}
+
+extension Exchange {
+    /// The client's address as limits see it: the peer's, or the one that trusted proxies name.
+    func appendClient(to output: inout ByteBuffer) {
+        Self.append(origin?.address, to: &output)
+    }
+
+    static func append(_ address: SocketAddress?, to output: inout ByteBuffer) {
+        guard let address else { return output.append("unknown") }
+        address.appendIP(to: &output)
+    }
+
+    /// The environment of the key that the request names, or of the device without one.
+    func environment(_ verdict: borrowing Verdict) -> AttestEnvironment? {
+        if case .device(let environment) = verdict.identity { return environment }
+        return known.key?.environment ?? own.enrolment?.record.environment
+    }
+
+    /// Whether `log.sample` is about its line: it has passed, and nothing is to be said of it.
+    var isSampled: Bool {
+        guard outcome.reason == .ok, outcome.cause == nil, loggedStatus < 400 else { return false }
+        switch outcome.decision {
+        case .passed, .verified, .developer: return true
+        case .answered: return match.endpoint != .attestVerify
+        case .observed, .tolerated, .limited, .unjudged, .refused, .undecided: return false
+        }
+    }
+
+    /// Whether its line is left out. Its id, which is random, decides: every gateway behind it
+    /// that does the same keeps the same ones.
+    var isLeftOut: Bool {
+        let percent = site.settings.log.samplePercent
+        guard percent < 100, isSampled else { return false }
+        return arrival.requestID.word0 % 100 >= UInt64(max(0, percent))
+    }
+}

@@ -1,0 +1,48 @@
+import EventLoop
+import Policy
+
+/// Which versions of each app metrics name: the newest ones, so that a release is seen from its
+/// first request on. What the others count from then on is summed.
+final class NamedVersions: Sendable {
+    private struct App {
+        var named: Set<String> = []
+        /// What a version had counted when its name was dropped: scrapes have seen that already.
+        var seen: [String: [UInt64]] = [:]
+    }
+
+    private let apps = Locked<[String: App]>([:])
+
+    /// The counts by the value of the label `version`.
+    func rows(of id: String, _ counts: AppCounts) -> [(version: String, counts: [UInt64])] {
+        let newest = counts.byVersion.keys.compactMap { BundleVersion($0) }
+            .sorted(by: Self.isNewer).prefix(Self.countMax).map(\.text)
+        let named = Set(newest)
+        return apps.withLock { apps in
+            var app = apps[id] ?? App()
+            for version in app.named.subtracting(named) {
+                app.seen[version] = counts.byVersion[version]
+            }
+            app.named = named
+            apps[id] = app
+            var other = counts.other
+            for (version, counts) in counts.byVersion where !named.contains(version) {
+                let seen = app.seen[version] ?? AppCounts.none
+                for index in other.indices { other[index] &+= counts[index] &- seen[index] }
+            }
+            return newest.map { ($0, counts.byVersion[$0] ?? AppCounts.none) }
+                + [("other", other), ("unknown", counts.unknown)]
+        }
+    }
+
+    private static func isNewer(_ left: BundleVersion, _ right: BundleVersion) -> Bool {
+        switch left.order(of: right.text) {
+        case .before: true
+        case .after, nil: false
+        // 4 and 4.0 are told apart, always in the same order.
+        case .same: left.text < right.text
+        }
+    }
+
+    /// The versions of each app that are named: with 8 buckets, 176 series at most.
+    static let countMax = 20
+}

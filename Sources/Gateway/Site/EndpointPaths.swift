@@ -1,0 +1,53 @@
+import Bytes
+
+/// The gateway's own endpoints towards apps.
+enum AppEndpoint: Int, CaseIterable {
+    case attestChallenge
+    case attestVerify
+    case assertChallenge
+    case assertToken
+    /// The public keys of identity tokens.
+    case identityKeys
+
+    /// Stands where a route's name stands in metrics.
+    var routeName: String {
+        switch self {
+        case .attestChallenge: "attest/challenge"
+        case .attestVerify: "attest/verify"
+        case .assertChallenge: "assert/challenge"
+        case .assertToken: "assert/token"
+        case .identityKeys: "identity/jwks.json"
+        }
+    }
+}
+
+/// The endpoints' paths below `endpoints.base`.
+struct EndpointPaths: Sendable {
+    private let attestChallenge: [UInt8]
+    private let attestVerify: [UInt8]
+    private let assertChallenge: [UInt8]
+    /// The path of `assert/token`, or nil if no route accepts tokens. The path is then like any
+    /// other.
+    private let assertToken: [UInt8]?
+    /// The path of `identity/jwks.json`, or nil if no keys are configured. The path is then like
+    /// any other.
+    private let identityKeys: [UInt8]?
+
+    init(base: String, issuesTokens: Bool, publishesKeys: Bool) {
+        identityKeys = publishesKeys ? Array((base + "identity/jwks.json").utf8) : nil
+        assertToken = issuesTokens ? Array((base + "assert/token").utf8) : nil
+        attestChallenge = Array((base + "attest/challenge").utf8)
+        attestVerify = Array((base + "attest/verify").utf8)
+        assertChallenge = Array((base + "assert/challenge").utf8)
+    }
+
+    /// Which endpoint answers for `path`, given in normal form.
+    func endpoint(at path: Span<UInt8>) -> AppEndpoint? {
+        if ASCII.equals(path, assertChallenge) { return .assertChallenge }
+        if ASCII.equals(path, attestChallenge) { return .attestChallenge }
+        if ASCII.equals(path, attestVerify) { return .attestVerify }
+        if let assertToken, ASCII.equals(path, assertToken) { return .assertToken }
+        if let identityKeys, ASCII.equals(path, identityKeys) { return .identityKeys }
+        return nil
+    }
+}

@@ -1,0 +1,168 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import JSON
+import JWT
+import Judgement
+import KeyStore
+import Policy
+import Settings
+
+/// What an identity token says beside for whom and until when.
+struct IdentityClaims: Hashable {
+    let facts: IdentityFacts
+    let tier: TrustTier
+    let isOutdated: Bool
+
+    init(_ facts: IdentityFacts, tier: TrustTier, isOutdated: Bool) {
+        self.facts = facts
+        self.tier = tier
+        self.isOutdated = isOutdated
+    }
+
+    init(_ facts: IdentityFacts, _ verdict: borrowing Verdict) {
+        self.init(facts, tier: verdict.tier, isOutdated: verdict.isOutdated)
+    }
+}
+
+/// The request that a token is made for, where it is made for one.
+struct IdentifiedRequest {
+    var requestID: String
+    var route: String
+}
+
+/// Identity tokens towards upstreams: JWTs by ES256 (RFC 7519), for those that do not take the
+/// network's word for it that a request came through here. Part of a site: a reload that changes
+/// what tokens say begins without any.
+final class IdentityIssuer: Sendable {
+    /// A token that is sent again while the same is to be said and half of its life is left.
+    private struct Issued: Remembered {
+        let said: IdentityClaims
+        let token: [UInt8]
+        /// Seconds since 1970. Where the clock was ahead then, it is not sent again.
+        let issuedAt: Int64
+        let reusedUntil: Int64
+
+        func worth(at now: UInt64) -> UInt64 { UInt64(max(0, reusedUntil)) }
+    }
+
+    private struct Place: Hashable {
+        let upstream: Int
+        let keyID: KeyID
+    }
+
+    private struct Target: Sendable {
+        let fieldStart: [UInt8]
+        let audience: [String]
+        let life: Int64
+        let scope: UpstreamIdentity.Scope
+    }
+
+    private let signer: ES256Signer
+    private let issuer: String
+    private let subject: IdentitySettings.Subject
+    private let targets: [Target?]
+    private let issued: SubjectTable<Place, Issued>
+    /// The published keys (RFC 7517 section 5).
+    let keySet: [UInt8]
+
+    /// Nil where no upstream gets any and none are published.
+    init?(_ settings: Settings) throws(ConfigurationFailure) {
+        let identity = settings.identity
+        guard !identity.keys.isEmpty else { return nil }
+        var keys: [P256PrivateKey] = []
+        for file in identity.keys {
+            do throws(CryptoError) {
+                keys.append(try P256PrivateKey(pem: file.pem))
+            } catch {
+                throw ConfigurationFailure("identity.keys: \(file.path): \(error)")
+            }
+        }
+        let published = keys.map { JSONWebKey($0.publicKey) }
+        signer = ES256Signer(key: keys[0], keyID: published[0].keyID, type: "JWT")
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.beginArray("keys")
+        for key in published { key.write(to: &writer) }
+        writer.endArray()
+        writer.endObject()
+        keySet = writer.finish().readable.array
+        issuer = identity.issuer
+        subject = identity.subject
+        issued = SubjectTable(subjectCountMax: identity.tokenCountMax)
+        targets = settings.upstreams.map { upstream in
+            upstream.identity.map {
+                Target(
+                    fieldStart: Array("\($0.header): ".utf8), audience: $0.audience,
+                    life: $0.timeToLive.components.seconds, scope: $0.scope)
+            }
+        }
+    }
+
+    /// The field that the upstream's requests carry it in, up to its value; nil where they carry
+    /// none. `isPerRequest`: it must be made for each.
+    func field(upstream: Int) -> (start: [UInt8], isPerRequest: Bool)? {
+        targets[upstream].map { ($0.fieldStart, $0.scope == .request) }
+    }
+
+    /// A token for `upstream`, which takes tokens. `isSigned`: it was made now.
+    func token(
+        of said: IdentityClaims, upstream: Int, request: IdentifiedRequest?, seconds: Int64,
+        pseudonyms: Pseudonyms
+    ) throws(CryptoError) -> (token: [UInt8], isSigned: Bool) {
+        guard let target = targets[upstream] else { return ([], false) }
+        let place = Place(upstream: upstream, keyID: said.facts.keyID)
+        if request == nil, let known = issued.find(place), known.said == said,
+            (known.issuedAt..<known.reusedUntil).contains(seconds)
+        {
+            return (known.token, false)
+        }
+        let claims = claims(said, target, request, seconds, pseudonyms)
+        let token = try signer.token(claims: claims.readable)
+        if request == nil {
+            let fresh = Issued(
+                said: said, token: token, issuedAt: seconds,
+                reusedUntil: seconds + max(1, target.life / 2))
+            issued.update(place, now: UInt64(max(0, seconds)), fresh: fresh) { $0 = fresh }
+        }
+        return (token, true)
+    }
+
+    private func claims(
+        _ said: IdentityClaims, _ target: Target, _ request: IdentifiedRequest?, _ seconds: Int64,
+        _ pseudonyms: Pseudonyms
+    ) -> ByteBuffer {
+        let facts = said.facts
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("iss", string: issuer)
+        writer.beginArray("aud")
+        for name in target.audience { writer.element(string: name) }
+        writer.endArray()
+        writer.member("iat", int: seconds)
+        writer.member("exp", int: seconds + target.life)
+        switch subject {
+        case .key:
+            let name = Base64.encodeURL(facts.keyID.digest.array)
+            writer.member("sub", string: name)
+            writer.beginObject("cnf")
+            writer.member("kid", string: name)
+            writer.endObject()
+        case .pseudonym: writer.member("sub", string: "\(pseudonyms.pseudonym(of: facts.keyID))")
+        }
+        writer.member("app", string: facts.appID)
+        writer.member("env", string: facts.environment.rawValue)
+        writer.member("tier", constant: said.tier.name)
+        if said.isOutdated { writer.member("outdated", bool: true) }
+        if let metric = facts.riskMetric { writer.member("risk", int: Int64(metric)) }
+        if let version = facts.bundleVersion { writer.member("ver", string: version) }
+        if let category = facts.validationCategory { writer.member("cat", int: Int64(category)) }
+        if let request {
+            writer.member("jti", string: request.requestID)
+            writer.member("route", string: request.route)
+        }
+        writer.endObject()
+        return writer.finish()
+    }
+}

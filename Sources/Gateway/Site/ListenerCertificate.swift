@@ -1,0 +1,57 @@
+import Settings
+import TLS
+
+/// The certificates that a listener shows for one name: for metrics and the event log.
+struct ListenerCertificate: Equatable {
+    let listener: String
+    /// The first of the certificate's names; empty if it has none.
+    let name: String
+    /// Seconds since 1970: the first second, and the last, in which they are valid. Of several for
+    /// the name, one for each kind of key, those of the one that ends first.
+    private(set) var notBefore: Int64
+    private(set) var notAfter: Int64
+
+    /// In the order of the configuration.
+    static func all(_ site: Site) -> [ListenerCertificate] {
+        site.settings.listeners.flatMap { listener in
+            of(
+                listener.tls?.configuration.certificates.map(\.identity) ?? [],
+                listener: "\(listener.bind)")
+        }
+    }
+
+    private static func of(_ identities: [TLSIdentity], listener: String) -> [ListenerCertificate] {
+        var figures: [ListenerCertificate] = []
+        for identity in identities {
+            let name = identity.names.first ?? ""
+            guard let index = figures.firstIndex(where: { $0.name == name }) else {
+                figures.append(
+                    ListenerCertificate(
+                        listener: listener, name: name, notBefore: identity.notBefore,
+                        notAfter: identity.notAfter))
+                continue
+            }
+            guard identity.notAfter < figures[index].notAfter else { continue }
+            figures[index].notBefore = identity.notBefore
+            figures[index].notAfter = identity.notAfter
+        }
+        return figures
+    }
+
+    /// Whether somebody should renew it at `now`: two weeks before its end, or, with a life of less
+    /// than eight weeks, when a quarter of its life is left. Whoever renews it without being told
+    /// has done so by then.
+    func isEnding(at now: Int64) -> Bool {
+        let life = max(0, notAfter - notBefore)
+        return notAfter - now < min(14 * 86_400, life / 4)
+    }
+
+    /// What the event log says at `now`.
+    func text(at now: Int64) -> String {
+        let place = "listener \(listener): the certificate \(name.isEmpty ? "" : "for \(name) ")"
+        let left = notAfter - now
+        guard left >= 0 else { return place + "has expired" }
+        let rest = left >= 2 * 86_400 ? "\(left / 86_400) days" : "\(left / 3600) hours"
+        return place + "expires in " + rest
+    }
+}

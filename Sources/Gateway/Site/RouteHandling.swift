@@ -1,0 +1,68 @@
+import EventLoop
+import HTTP
+import Policy
+import Settings
+
+/// What a route does with a request besides asking for its assertion, ready for the request path.
+/// Most routes do nothing more, and have none.
+final class RouteHandling: Sendable {
+    let answer: RouteAnswer?
+    let rewrite: TargetRewrite?
+    /// Stands in place of the client's Host.
+    let upstreamHost: [UInt8]?
+    let requestEdits: FieldEdits?
+    let responseEdits: FieldEdits?
+    /// Bodies go on as they come.
+    let streamsBody: Bool
+    let bodyMemoryByteCountMax: Int?
+    /// Zero for no bound.
+    let requestNanoseconds: UInt64?
+    let requestBodyNanoseconds: UInt64?
+    let responseNanoseconds: UInt64?
+    let readNanoseconds: UInt64?
+
+    init?(_ route: Route, _ settings: Settings) {
+        answer = route.answer
+        rewrite = TargetRewrite(route)
+        upstreamHost =
+            switch route.upstreamHost {
+            case .preserve: nil
+            case .upstream:
+                route.upstream.flatMap { settings.upstreams[$0].commonHost }.map { Array($0.utf8) }
+            case .name(let name): Array(name.utf8)
+            }
+        requestEdits = FieldEdits(route.requestHeaders)
+        responseEdits = FieldEdits(route.responseHeaders)
+        streamsBody = route.streamsBody
+        let overrides = route.overrides
+        bodyMemoryByteCountMax = overrides.bodyMemoryByteCountMax
+        requestNanoseconds = overrides.requestTimeout?.wholeNanoseconds
+        requestBodyNanoseconds = overrides.requestBodyTimeout?.wholeNanoseconds
+        responseNanoseconds = overrides.responseTimeout?.wholeNanoseconds
+        readNanoseconds = overrides.readTimeout?.wholeNanoseconds
+        let isPlain =
+            answer == nil && rewrite == nil && upstreamHost == nil && requestEdits == nil
+            && responseEdits == nil && !streamsBody && overrides == RouteOverrides()
+        if isPlain { return nil }
+    }
+
+    /// Whether it must know which bytes of the target the route's pattern covers.
+    var cutsTarget: Bool {
+        if rewrite != nil { return true }
+        guard case .redirect(let redirect)? = answer else { return false }
+        return redirect.location.pieces.contains(.variable(.rest))
+    }
+}
+
+/// Headers that a route removes and adds.
+struct FieldEdits: Sendable {
+    /// What goes, in every spelling; what is set anew is among it.
+    let removed: FieldNameSet
+    let lines: [(name: [UInt8], value: TextTemplate)]
+
+    init?(_ edits: HeaderEdits) {
+        guard !edits.isEmpty else { return nil }
+        removed = FieldNameSet(exact: edits.remove + edits.set.map(\.name), prefixes: [])
+        lines = (edits.set + edits.add).map { (Array($0.name.utf8), $0.value) }
+    }
+}

@@ -1,0 +1,208 @@
+import AppAttest
+import Background
+import Bytes
+import Crypto
+import EventLoop
+import GatewayTokens
+import HTTP
+import Judgement
+import KeyStore
+import Policy
+public import Settings
+
+/// The settings as the request path uses them: checked once, compiled once, shared by all workers,
+/// swapped whole on reload. An exchange keeps the one it began with.
+public final class Site: Sendable {
+    public let settings: Settings
+    let routes: RouteTable
+    let rateLimits: SiteRateLimits
+    /// Nil where none are configured.
+    let signals: SiteSignals?
+    /// Nil where no upstream is shown tokens.
+    let identity: IdentityIssuer?
+    /// What each route does with a request; nil if it only forwards it.
+    let handlings: [RouteHandling?]
+    /// What each route demands.
+    let demands: [RouteDemand]
+    /// How far each route's rollout has come; nil if its share is the configuration's.
+    let rollouts: [RolloutShare?]
+    /// Nil where the configuration says who may attest.
+    let attestRollout: RolloutShare?
+    let sealer: ChallengeSealer
+    let attestation: AttestationVerifier
+    let receipts: ReceiptVerifier
+    let receiptSchedule: ReceiptSchedule
+    let fieldNames: SiteFieldNames
+    let tokens: SessionTokenSealer
+    let developerTokens: DeveloperTokenSealer
+    let developerTokenLifeMax: Int64
+    let revokedDeveloperTokens: Set<String>
+    /// The names of keys in the log.
+    let pseudonyms: Pseudonyms
+    /// Names of the routes that take session tokens.
+    let tokenRoutes: [String]
+    /// The apps of each token route that takes some only, by its name.
+    let tokenRouteApps: [String: Set<String>]
+    let headLimits: HeadLimits
+    let responseHeadLimits: HeadLimits
+    private let challengeLives: ChallengeLives
+    let endpointPaths: EndpointPaths
+    let timeouts: TimeoutNanoseconds
+    let bodyPace: BodyPace
+    let responsePace: BodyPace
+    let tls: TLSContexts
+    /// Grows with each reload: workers tell by it whether what they hold is current.
+    public let generation: Int
+
+    /// `challengeKeys`: 32 bytes each, the first seals. `pseudonymKeys`: likewise; none where they
+    /// are derived from the others. `macFullSecurityDigest`: see ``AttestationVerifier``. Errors
+    /// are texts for the operator.
+    init(
+        settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
+        generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings(),
+        rollouts register: RolloutRegister = RolloutRegister(),
+        macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest
+    ) throws(ConfigurationFailure) {
+        guard let sealer = ChallengeSealer(keys: challengeKeys),
+            let tokens = SessionTokenSealer(keys: challengeKeys),
+            let developerTokens = DeveloperTokenSealer(keys: challengeKeys)
+        else {
+            throw ConfigurationFailure("the challenge keys are not 32 bytes each")
+        }
+        let secrets = pseudonymKeys.isEmpty ? challengeKeys : pseudonymKeys
+        guard let pseudonyms = Pseudonyms(secrets: secrets) else {
+            throw ConfigurationFailure("the pseudonym keys are not 32 bytes each")
+        }
+        let roots = try Self.roots(settings.trust)
+        self.settings = settings
+        self.sealer = sealer
+        self.tokens = tokens
+        self.developerTokens = developerTokens
+        developerTokenLifeMax = settings.developerTokens.lifeMax.components.seconds
+        revokedDeveloperTokens = Set(settings.developerTokens.revoked)
+        self.pseudonyms = pseudonyms
+        self.generation = generation
+        routes = RouteTable(settings.routes)
+        let limits = RateLimit.byName(settings.rateLimits)
+        rateLimits = SiteRateLimits(settings, limits)
+        signals = SiteSignals(settings, limits)
+        identity = try IdentityIssuer(settings)
+        handlings = settings.routes.map { RouteHandling($0, settings) }
+        let teamID = settings.deviceCheck?.teamID
+        demands = settings.routes.map { route in
+            RouteDemand(route.attest) { apps in
+                teamID.map { settings.takesDevices(of: $0, for: apps) } ?? false
+            }
+        }
+        let shares = register.shares(of: settings.plannedRollouts)
+        rollouts = settings.routes.map { shares[.route($0.name)] }
+        attestRollout = shares[.attestation]
+        attestation = AttestationVerifier(
+            roots: roots, apps: settings.apps,
+            clockSkewSeconds: settings.trust.clockSkew.components.seconds,
+            macFullSecurityDigest: macFullSecurityDigest)
+        receipts = ReceiptVerifier(roots: [AppleRoots.appleRootG3] + roots.dropFirst())
+        receiptSchedule = ReceiptSchedule(settings.receipts)
+        fieldNames = SiteFieldNames(settings)
+        tokenRoutes = settings.routes.filter { $0.attest.accept.contains(.token) }.map(\.name)
+        tokenRouteApps = Dictionary(
+            settings.routes.compactMap { route in
+                route.attest.apps.only.map { (route.name, $0) }
+            }, uniquingKeysWith: { $0.intersection($1) })
+        headLimits = Self.headLimits(settings.limits)
+        responseHeadLimits = Self.responseHeadLimits(settings.limits)
+        challengeLives = ChallengeLives(settings.challenge)
+        endpointPaths = EndpointPaths(
+            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty,
+            publishesKeys: !settings.identity.keys.isEmpty)
+        timeouts = TimeoutNanoseconds(settings.timeouts)
+        bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
+        responsePace = BodyPace(
+            byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
+        tls = try TLSContexts(settings, ticketKeys: ticketKeys)
+    }
+
+    /// How long a challenge is good. A bound one for an attestation lives as long as Apple may
+    /// take.
+    func challengeLifeMilliseconds(_ purpose: ChallengePurpose, isBound: Bool) -> Int64 {
+        purpose == .attestation && isBound ? challengeLives.attestation : challengeLives.usual
+    }
+
+    var renewal: RenewalConfiguration {
+        RenewalConfiguration(settings: settings, verifier: receipts, schedule: receiptSchedule)
+    }
+
+    private static func headLimits(_ limits: Limits) -> HeadLimits {
+        HeadLimits(
+            headByteCountMax: limits.headByteCountMax, fieldCountMax: limits.fieldCountMax,
+            targetByteCountMax: limits.targetByteCountMax)
+    }
+
+    private static func responseHeadLimits(_ limits: Limits) -> HeadLimits {
+        HeadLimits(
+            headByteCountMax: limits.responseHeadByteCountMax,
+            fieldCountMax: limits.fieldCountMax * 2, targetByteCountMax: 0)
+    }
+
+    /// Apple's root and those that the operator trusts beside it.
+    private static func roots(_ trust: TrustSettings) throws(ConfigurationFailure) -> [Certificate]
+    {
+        var roots: [Certificate] = [AppleRoots.appAttestation]
+        for der in trust.extraRoots {
+            guard let root = try? Certificate(der: der) else {
+                throw ConfigurationFailure("trust.extra_roots: not an X.509 certificate")
+            }
+            roots.append(root)
+        }
+        return roots
+    }
+}
+
+/// How long challenges are good, in milliseconds.
+private struct ChallengeLives: Sendable {
+    let usual: Int64
+    let attestation: Int64
+
+    init(_ settings: ChallengeSettings) {
+        usual = settings.timeToLive.milliseconds
+        attestation = settings.attestationTimeToLive.milliseconds
+    }
+}
+
+/// The time-outs of the request path, divided once: `Duration` counts in 128 bits.
+struct TimeoutNanoseconds: Sendable {
+    let requestHead: UInt64
+    let requestBody: UInt64
+    let idle: UInt64
+    let send: UInt64
+    let bodyGrace: UInt64
+    let responseGrace: UInt64
+    let settings: UInt64
+    /// 0 for none.
+    let request: UInt64
+    let tunnel: UInt64
+    let registry: UInt64
+    let tlsHandshake: UInt64
+
+    init(_ timeouts: Timeouts) {
+        requestHead = timeouts.requestHead.wholeNanoseconds
+        requestBody = timeouts.requestBody.wholeNanoseconds
+        idle = timeouts.idle.wholeNanoseconds
+        send = timeouts.send.wholeNanoseconds
+        responseGrace = timeouts.responseGrace.wholeNanoseconds
+        bodyGrace = timeouts.bodyGrace.wholeNanoseconds
+        settings = timeouts.settings.wholeNanoseconds
+        request = timeouts.request.wholeNanoseconds
+        tunnel = timeouts.tunnel.wholeNanoseconds
+        registry = timeouts.registry.wholeNanoseconds
+        tlsHandshake = timeouts.tlsHandshake.wholeNanoseconds
+    }
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded down.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

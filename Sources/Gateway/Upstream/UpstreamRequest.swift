@@ -1,0 +1,118 @@
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+
+/// A request on its way to an upstream's server, and whoever waits for the answer: an exchange, or
+/// a health check.
+///
+/// A connection takes the request from where it is held, so that a retry finds it untouched. What a
+/// health check has no use for has a default.
+protocol UpstreamRequest: AnyObject {
+    // MARK: what is sent
+
+    var methodKind: HTTP.Method { get }
+    /// The bytes of the head in HTTP/1.1's form, and of a small body that goes along with it.
+    var headByteCount: Int { get }
+    var bodyPlace: RequestBodyPlace { get }
+    /// The bytes of a body that is held.
+    var bodyByteCount: Int { get }
+    /// Whether a body that goes on as it comes has come, and gone, to its end.
+    var isStreamEnded: Bool { get }
+    /// Whether fields follow the body.
+    var hasTrailers: Bool { get }
+    /// Whether the client takes fields after the answer's content.
+    var takesTrailers: Bool { get }
+    /// Whether a `101 (Switching Protocols)` is welcome.
+    var asksForTunnel: Bool { get }
+    /// When the connection was leased for it.
+    var sentAt: MonotonicInstant { get }
+
+    func withHead<Result>(_ use: (Span<UInt8>) -> Result) -> Result
+    /// Gives a body that is held in memory to `use`.
+    func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result
+    /// Reads up to `atMost` bytes of a body in a file from `offset` on to the end of `buffer`.
+    func readBody(at offset: Int, into buffer: inout ByteBuffer, atMost: Int) throws(IOError) -> Int
+    /// Gives the next bytes of a body that goes on as it comes to `use`, which takes them all.
+    @discardableResult
+    func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int
+    /// Gives the values of `Trailer` to `use`.
+    func forEachTrailerName(_ use: (Span<UInt8>) -> Void)
+    func forEachRequestTrailer(_ relay: (FieldRange, Span<UInt8>) -> Void)
+
+    // MARK: how long it may take
+
+    /// How long the head of the answer may take.
+    func headNanoseconds(_ timeouts: UpstreamTimeouts) -> UInt64
+    /// How long the next piece of the answer's body may take, or of a tunnel.
+    func bodyNanoseconds(_ timeouts: UpstreamTimeouts, isTunnel: Bool) -> UInt64
+
+    // MARK: the answer
+
+    func upstreamSentInterim(_ response: borrowing ResponseHead, bytes: Span<UInt8>)
+    /// False if the client takes no head so large: ``refuseLargeHead()`` is to be called then, when
+    /// no view into the head is open.
+    func upstreamSentHead(_ response: borrowing ResponseHead, bytes: Span<UInt8>) -> Bool
+    func refuseLargeHead()
+    /// False if the client is slow: wait for ``RequestSink/resumeReading()``.
+    func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool
+    /// How many bytes of the answer may be read now.
+    func answerRoom() -> Int
+    /// What came in one turn of the loop was handed over.
+    func upstreamPaused()
+    func upstreamEnded(_ trailers: TrailerSection?)
+    func upstreamFailed(
+        _ failure: UpstreamFailure, wasReused: Bool, isUnsent: Bool, sawAnswer: Bool)
+    /// The connection takes fewer requests at once than it was thought to.
+    func upstreamHadNoPlace()
+
+    // MARK: tunnels
+
+    func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>)
+    /// The upstream takes more through the tunnel.
+    func upstreamIsReady()
+    /// The upstream sends no more through the tunnel, and hears on.
+    func upstreamEndedTunnel()
+    /// The gateway ends the tunnel, for this cause.
+    func tunnelEnds(_ check: Cause.Check)
+}
+
+/// Where the body of a request is.
+enum RequestBodyPlace: Equatable {
+    /// It goes along with the head, or there is none.
+    case head
+    case memory
+    case file
+    /// It goes on as it comes, in chunks or by an announced length.
+    case stream(isChunked: Bool)
+
+    var isStream: Bool { if case .stream = self { true } else { false } }
+}
+
+/// A request without a body, and an answer that nobody relays.
+extension UpstreamRequest {
+    var bodyPlace: RequestBodyPlace { .head }
+    var bodyByteCount: Int { 0 }
+    var isStreamEnded: Bool { true }
+    var hasTrailers: Bool { false }
+    var takesTrailers: Bool { false }
+    var asksForTunnel: Bool { false }
+
+    func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result { use(Span()) }
+    func readBody(
+        at offset: Int, into buffer: inout ByteBuffer, atMost: Int
+    ) throws(IOError) -> Int { 0 }
+    func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int { 0 }
+    func forEachTrailerName(_ use: (Span<UInt8>) -> Void) {}
+    func forEachRequestTrailer(_ relay: (FieldRange, Span<UInt8>) -> Void) {}
+
+    func upstreamSentInterim(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {}
+    func refuseLargeHead() {}
+    func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool { true }
+    func answerRoom() -> Int { .max }
+    func upstreamPaused() {}
+    func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {}
+    func upstreamIsReady() {}
+    func upstreamEndedTunnel() {}
+    func tunnelEnds(_ check: Cause.Check) {}
+}

@@ -1,0 +1,101 @@
+import EventLoop
+
+/// Takes connections off one listening socket.
+final class Acceptor: ReadinessHandler {
+    let worker: Worker
+    var context: ListenerContext
+    private let descriptor: Int32
+    private var watch: Watch?
+    private var retry: Timer?
+    private(set) var isPaused = false
+    private(set) var isClosed = false
+
+    init(worker: Worker, context: ListenerContext, descriptor: Int32) {
+        self.worker = worker
+        self.context = context
+        self.descriptor = descriptor
+    }
+
+    func start() {
+        watch = Watch(loop: worker.loop, descriptor: descriptor, handler: self)
+        watch?.enableReading()
+    }
+
+    func descriptorIsReadable() {
+        accept(atMost: Self.acceptCountMax)
+    }
+
+    func descriptorIsWritable() {}
+
+    private func accept(atMost count: Int) {
+        for _ in 0..<count {
+            guard worker.mayAccept else { return pause() }
+            switch Socket.accept(descriptor) {
+            case .accepted(let client, let peer):
+                worker.accepted(client, peer, context)
+                if client >= descriptorMax, !isClosed { return awaitDescriptors() }
+            case .wouldBlock: return
+            case .outOfDescriptors: return awaitDescriptors()
+            case .failed: return
+            }
+        }
+    }
+
+    /// The number that clients' descriptors stay below. What is held back is not for clients;
+    /// whoever looks after the gateway gets it all.
+    private var descriptorMax: Int32 {
+        context.isAdmin ? .max : worker.hub.descriptors.clientMax
+    }
+
+    private func awaitDescriptors() {
+        worker.log.repeatedEvent(
+            "out_of_descriptors", "new connections wait: too many files are open")
+        pause()
+        retryLater()
+    }
+
+    private func retryLater() {
+        let timer = Timer(loop: worker.loop) { [unowned self] in resume() }
+        timer.schedule(after: Self.retryDelay)
+        retry = timer
+    }
+
+    private func pause() {
+        isPaused = true
+        watch?.disableReading()
+    }
+
+    /// There is room again, as far as the worker knows.
+    func resume() {
+        guard isPaused, !isClosed else { return }
+        guard let next = Socket.nextDescriptor(), next < descriptorMax else {
+            return retryLater()
+        }
+        isPaused = false
+        watch?.enableReading()
+    }
+
+    /// Takes what the kernel has accepted already, then stops listening. Who waits there would be
+    /// reset: they may have what is held back of the descriptors.
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        accept(atMost: Int.max)
+        retry = nil
+        watch?.cancel()
+        watch = nil
+        Socket.close(descriptor)
+    }
+
+    /// Takes no more connections; the socket, from now on the caller's, still listens.
+    func release() -> Int32 {
+        isClosed = true
+        watch?.cancel()
+        watch = nil
+        return descriptor
+    }
+
+    /// At most this many in one turn, so that a flood of connections does not starve the others.
+    static let acceptCountMax = 64
+    static let retryDelay = Duration.milliseconds(500)
+}

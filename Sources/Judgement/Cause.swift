@@ -1,0 +1,46 @@
+package import AppAttest
+package import GatewayTokens
+package import HTTP
+
+/// What exactly became of a request: the member `detail` of its log line, never sent to the client.
+///
+/// The list is closed, and policy decides by it; `docs/operations/reference.md` explains each.
+package enum Cause: Equatable {
+    /// A check of the gateway's own, one of its stores, or one of its bounds.
+    case check(Check)
+    /// The request is not HTTP as RFC 9110, 9112 or 9113 has it, or has more than one reading.
+    case httpFault(HTTPFault)
+    case assertionFailed(AssertionFailure)
+    case clientDataFailed(ClientDataFailure)
+    case clientDataMismatch(ClientDataMismatch)
+    case attestationFailed(AttestationFailure)
+    case receiptFailed(ReceiptFailure)
+    case tokenFailed(SessionTokenFailure)
+    /// Apple's answer about a device token, by its label.
+    case deviceCheck(label: String)
+    /// A rate limit by its name, and what the request was counted for if it fell short.
+    case rate(limit: String, shortfall: Reason?)
+    /// A rule of the signals, by the signal's name.
+    case signal(name: String)
+    case upstreamFailed(UpstreamFailure)
+
+    package var text: String {
+        switch self {
+        case .check(let check): check.rawValue
+        case .httpFault(let fault): fault.code.description
+        case .assertionFailed(.malformed(let malformation)):
+            AssertionFailure.malformed(malformation).description
+        case .assertionFailed(let failure): failure.code
+        case .clientDataFailed(let failure): failure.code
+        case .clientDataMismatch(let mismatch): mismatch.code
+        case .attestationFailed(let failure): failure.code
+        case .receiptFailed(let failure): "receipt_" + failure.code
+        case .tokenFailed(let failure): failure.rawValue
+        case .deviceCheck(let label): "device_check_" + label
+        case .rate(let limit, nil): "rate: " + limit
+        case .rate(let limit, let shortfall?): "rate: \(limit) (\(shortfall.code))"
+        case .signal(let name): "signal: " + name
+        case .upstreamFailed(let failure): failure.text
+        }
+    }
+}

@@ -1,0 +1,394 @@
+package import KeyStore
+package import Policy
+
+/// What is decided about one request: whether it may pass, as what, and why.
+///
+/// A pure state machine: what was found out goes in, and out comes that nothing is left to ask,
+/// what must be asked, or a refusal. Whoever drives it carries the bytes, asks stores and Apple,
+/// and takes from rate limits; at the end it has the ``Verdict``. A request has one, so that it is
+/// never copied.
+package struct Judgement: ~Copyable {
+    /// Where it goes on with the reply that it asked for.
+    private enum State {
+        case idle
+        // Indirect, because hardly any request asks, and every one has room for this.
+        indirect case asksForShortfall(Shortfall, Refusal, isDismissed: Bool)
+        indirect case asksForRisk(ProvenFacts, cohort: Int)
+        /// It asks for a signal's limit; the slice holds the raised signals that are judged after
+        /// it.
+        indirect case asksForSignal(ArraySlice<SignalRule>, isTrial: Bool)
+    }
+
+    package private(set) var demand = RouteDemand.nothing
+    /// The share of the route's cohorts that is refused, as it was when the route was found; nil if
+    /// nobody knew.
+    private var rolloutPercent: Int? = 100
+    /// What the request waits for, or what is done next.
+    package private(set) var need = Need.nothing
+    private var kind = ProofKind.assertion
+    package private(set) var outcome = Outcome()
+    /// What the proof is worth, as long as the request stands on it.
+    package private(set) var tier = TrustTier.none
+    /// How the request falls short of what its route demands, and passes all the same.
+    package private(set) var shortfall: Shortfall?
+    /// The app is older than the route wants.
+    package private(set) var isOutdated = false
+    /// The key's risk metric is above what the route wants.
+    package private(set) var isRisky = false
+    /// It passes by a rate limit that was only tried, and is to be taken from now.
+    package private(set) var owesRiskRate = false
+    /// What the configured signals say; nil before that, and where there are none.
+    package private(set) var signals: SignalFacts?
+    /// What the proof is worth, also where that is not enough.
+    private var worth = TrustTier.none
+    /// What the proof, or the lack of one, was found to be, where that was nothing good.
+    private var bucket: RequestBucket?
+    /// It falls short, and the rate limit for such requests had no room for it.
+    private var isBeyondLimit = false
+    private var state = State.idle
+
+    package init() {}
+
+    /// What the route, or the endpoint, demands.
+    @inline(__always)
+    package var policy: RoutePolicy { demand.policy }
+
+    /// Whether nothing is refused, and what is wrong is only noted.
+    package func isOnlyObserved(_ cohort: Int) -> Bool {
+        policy.mode == .observe || !isEnforced(cohort)
+    }
+
+    /// Whether the rollout has reached `cohort`. If nobody knows how far it has come, it has.
+    private func isEnforced(_ cohort: Int) -> Bool {
+        guard let rolloutPercent, rolloutPercent < 100 else { return true }
+        return Rollout.includes(cohort: cohort, percent: rolloutPercent)
+    }
+
+    /// Whether the judgement depends on the cohort.
+    package var asksForCohort: Bool { rolloutPercent.map { $0 < 100 } ?? false }
+
+    // MARK: what is decided at once
+
+    /// The request's route or endpoint is found. `rolloutPercent`: the share of cohorts that it
+    /// refuses now; nil if nobody knows.
+    package mutating func begin(_ demand: RouteDemand, rolloutPercent: Int? = 100) {
+        self.demand = demand
+        self.rolloutPercent = rolloutPercent
+    }
+
+    /// The route asks for no proof.
+    package mutating func pass() { outcome.decision = .passed }
+
+    /// The route answers itself: that nobody looked is no decision.
+    package mutating func forgetPass() {
+        if outcome.decision == .passed { outcome.decision = .undecided }
+    }
+
+    /// The gateway answers; what was decided about the request before stands.
+    package mutating func answer() {
+        if outcome.decision == .undecided { outcome.decision = .answered }
+    }
+
+    /// The request is refused, for whatever reason and however far it has come.
+    package mutating func refuse(_ refusal: Refusal) {
+        outcome = Outcome(.refused, refusal)
+        tier = .none
+    }
+
+    /// Nobody waits for the answer any more.
+    package mutating func clientLeft() {
+        if outcome.decision != .refused { outcome.reason = .clientClosed }
+    }
+
+    /// There is more to say than the reason.
+    package mutating func note(_ cause: Cause?) { outcome.cause = cause }
+
+    // MARK: step by step
+
+    /// The request brings a proof of this kind, or announces one.
+    package mutating func begin(_ kind: ProofKind) {
+        self.kind = kind
+        need = .evidence
+    }
+
+    /// What was needed is known, or done.
+    package mutating func met(_ met: Need) {
+        if met == need { need = need.next(for: kind, policy) }
+    }
+
+    // MARK: falling short
+
+    /// Something is wrong with the proof, or it is missing.
+    ///
+    /// Throws where the route enforces and does not let such requests pass.
+    package mutating func find(
+        _ fault: Refusal, cohort: Int = 0, seemsToBeApp: Bool = false, hasOpenToken: Bool = false
+    ) throws(Refusal) -> Ask {
+        let refusal = inRollout(fault)
+        if !isBeyondLimit { bucket = RequestBucket(refusal, seemsToBeApp: seemsToBeApp) }
+        if isOnlyObserved(cohort) {
+            outcome = Outcome(.observed, refusal)
+            dismiss()
+            return .nothing
+        }
+        if policy.onStoreFailure == .tokensOnly, fault.reason == .storeUnavailable, hasOpenToken {
+            need = .rate
+            return .unrevokedToken
+        }
+        return try tolerate(refusal, isDismissed: true)
+    }
+
+    /// `refusal`, or that the registry has not said yet whether this cohort is refused: the same as
+    /// any other question that a store did not answer. A bound holds for every cohort.
+    private func inRollout(_ refusal: Refusal) -> Refusal {
+        guard policy.mode == .enforce, rolloutPercent == nil, !refusal.reason.isBound else {
+            return refusal
+        }
+        return Refusal(.storeUnavailable, .rollout)
+    }
+
+    /// Lets a request that falls short pass where its route says so; else throws. `isDismissed`:
+    /// its proof counts for nothing then.
+    private mutating func tolerate(
+        _ refusal: Refusal, isDismissed: Bool
+    ) throws(Refusal) -> Ask {
+        guard let shortfall = refusal.shortfall else { throw refusal }
+        if shortfall != .missing { bucket = RequestBucket(refusal, seemsToBeApp: false) }
+        switch demand.action(for: shortfall) {
+        case .deny: throw refusal
+        case .limit:
+            state = .asksForShortfall(shortfall, refusal, isDismissed: isDismissed)
+            return .rate(.shortfall(shortfall, refusal.reason))
+        case .pass:
+            let decision: Decision = shortfall == .unjudged ? .unjudged : .tolerated
+            accept(decision, shortfall, refusal, isDismissed: isDismissed)
+            return .nothing
+        }
+    }
+
+    private mutating func accept(
+        _ decision: Decision, _ shortfall: Shortfall, _ refusal: Refusal, isDismissed: Bool
+    ) {
+        outcome = Outcome(decision, refusal)
+        self.shortfall = shortfall
+        if isDismissed { dismiss() }
+    }
+
+    /// The request does not stand on its proof, of which nothing more is needed.
+    private mutating func dismiss() {
+        need = .nothing
+        tier = .none
+        isOutdated = false
+    }
+
+    /// Takes the reply about a rate limit.
+    package mutating func answer(_ reply: RateReply) throws(Refusal) -> Ask {
+        let asked = state
+        state = .idle
+        switch asked {
+        case .idle: return .nothing
+        case .asksForShortfall(let shortfall, let found, let isDismissed):
+            switch reply {
+            case .hasRoom:
+                accept(.limited, shortfall, found, isDismissed: isDismissed)
+                return .nothing
+            case .isUsedUp(let refusal):
+                isBeyondLimit = true
+                throw refusal
+            case .isMissing: throw found
+            }
+        case .asksForSignal(let rest, let isTrial):
+            if case .isUsedUp(let refusal) = reply { throw refusal }
+            return try judge(rest, isTrial: isTrial)
+        case .asksForRisk(let facts, let cohort):
+            switch reply {
+            case .hasRoom:
+                owesRiskRate = true
+                return try weighVersion(facts, cohort)
+            case .isUsedUp(let refusal):
+                isBeyondLimit = true
+                bucket = RequestBucket(Refusal(.riskTooHigh), seemsToBeApp: false)
+                throw refusal
+            case .isMissing: throw Refusal(.riskTooHigh)
+            }
+        }
+    }
+
+    // MARK: signals
+
+    /// Takes what the signals say, with what they said before: what was raised then has been
+    /// judged. Throws for a raised signal that denies. `isTrial`: rate limits are only tried,
+    /// because the request may be a replay, which must take nothing from its key, user or address.
+    package mutating func judge(
+        _ facts: SignalFacts, isTrial: Bool = false
+    ) throws(Refusal) -> Ask {
+        let judgedCount = signals?.raised.count ?? 0
+        signals = facts
+        return try judge(facts.raised.dropFirst(judgedCount), isTrial: isTrial)
+    }
+
+    private mutating func judge(
+        _ raised: ArraySlice<SignalRule>, isTrial: Bool
+    ) throws(Refusal) -> Ask {
+        for (index, rule) in zip(raised.indices, raised) {
+            switch rule.action {
+            case .observe: continue
+            case .deny: throw Refusal(.abuseSuspected, .signal(name: rule.name))
+            case .limit:
+                state = .asksForSignal(raised[(index + 1)...], isTrial: isTrial)
+                return .rate(.signal(rule.signal, isTrial: isTrial))
+            }
+        }
+        return .nothing
+    }
+
+    // MARK: a proof that holds
+
+    /// The proof holds, and is worth `tier`: what the route demands beside it. Before anything is
+    /// spent, so that what is refused here changes nothing.
+    package mutating func weigh(
+        _ tier: TrustTier, cohort: Int, facts: @autoclosure () -> ProvenFacts
+    ) throws(Refusal) -> Ask {
+        self.tier = tier
+        worth = tier
+        guard demand.looksAtApp else {
+            return try weighTier(else: .assertionRequired, cohort)
+        }
+        let facts = facts()
+        try demand.check(facts)
+        if let risk = policy.risk, risk.isAbove(facts.riskMetric) {
+            isRisky = true
+            switch risk.action {
+            case .observe: break
+            case .limit:
+                guard !isOnlyObserved(cohort) else { throw Refusal(.riskTooHigh) }
+                state = .asksForRisk(facts, cohort: cohort)
+                return .rate(.risk)
+            case .lower: self.tier = min(tier, risk.tier)
+            case .deny: throw Refusal(.riskTooHigh)
+            }
+        }
+        return try weighVersion(facts, cohort)
+    }
+
+    private mutating func weighVersion(
+        _ facts: ProvenFacts, _ cohort: Int
+    ) throws(Refusal) -> Ask {
+        if try demand.isOutdated(facts) { isOutdated = true }
+        // Another assertion of this key would fare no better.
+        return try weighTier(else: tier < worth ? .riskTooHigh : .assertionRequired, cohort)
+    }
+
+    private mutating func weighTier(
+        else reason: Reason, _ cohort: Int
+    ) throws(Refusal) -> Ask {
+        worth = tier
+        guard tier < policy.minTier else { return .nothing }
+        let refusal = Refusal(reason, .tier)
+        if isOnlyObserved(cohort) { throw refusal }
+        return try tolerate(refusal, isDismissed: false)
+    }
+
+    /// A developer's token, which says nothing of an app: only its tier is measured, and whose app
+    /// it was made for.
+    package mutating func weighDeveloper(
+        _ tier: TrustTier, appID: String?, cohort: Int
+    ) throws(Refusal) -> Ask {
+        guard demand.takes(appID) else { throw Refusal.appMismatch }
+        self.tier = tier
+        return try weighTier(else: .assertionRequired, cohort)
+    }
+
+    /// A developer's token stands for the request.
+    package mutating func acceptDeveloper() {
+        if shortfall == nil { outcome.decision = .developer }
+    }
+
+    /// The proof is accepted for good: as it stands, or as its shortfall has it.
+    package mutating func conclude() {
+        if owesRiskRate {
+            outcome.decision = .limited
+            if shortfall == nil { outcome.reason = .riskTooHigh }
+        } else if shortfall == nil {
+            outcome.decision = .verified
+        }
+    }
+
+    // MARK: the verdict
+
+    /// What is known of the sender when the verdict is reached.
+    package struct Circumstances: ~Copyable {
+        package var cohort = 0
+        /// The proof is authentic by itself.
+        package var isAuthentic = false
+        package var sender = Verdict.Sender()
+        package var deviceBits: DeviceBits?
+
+        package init() {}
+    }
+
+    /// The verdict as it stands now. `identity`: who the request is from, where that is proved.
+    package func verdict(
+        _ circumstances: consuming Circumstances, identity: consuming Verdict.Identity? = nil
+    ) -> Verdict {
+        let isJudged = demand.isOfRoute && policy.mode != .off
+        let cohort = circumstances.cohort
+        let bucket = isJudged ? bucket(isAuthentic: circumstances.isAuthentic) : nil
+        return Verdict(
+            outcome: outcome, tier: provedTier, identity: identity ?? unproved, signals: signals,
+            deviceBits: circumstances.deviceBits, isOutdated: isOutdated, isRisky: isRisky,
+            bucket: bucket, side: side(cohort), rollout: rollout(cohort), isJudged: isJudged,
+            isRefusedByProof: isRefusedByProof, sender: circumstances.sender)
+    }
+
+    /// The word for nobody; what is only observed is not told apart.
+    private var unproved: Verdict.Identity {
+        guard policy.mode != .off else { return .unasked }
+        let result = outcome.decision == .observed ? nil : shortfall?.result
+        return .unproved(result ?? "unverified")
+    }
+
+    /// Whether the word of a developer's token stands for the request.
+    package var takesDeveloper: Bool {
+        outcome.decision == .developer || shortfall == .lowerTier
+    }
+
+    /// What its proof was worth, also where that was not enough.
+    private var provedTier: TrustTier {
+        guard tier == .none else { return tier }
+        return switch outcome.refusal.shortfall {
+        case .missing, .invalid, .unjudged: .none
+        case .lowerTier, nil: worth
+        }
+    }
+
+    private func bucket(isAuthentic: Bool) -> RequestBucket? {
+        if outcome.decision == .verified { return .verified }
+        if let bucket { return bucket }
+        if let bucket = outcomeBucket { return bucket }
+        // What became of it later is not its proof's fault.
+        return isAuthentic ? .verified : nil
+    }
+
+    /// What is missing was found to be, and noted then.
+    private var outcomeBucket: RequestBucket? {
+        RequestBucket(outcome.refusal, seemsToBeApp: false)
+    }
+
+    /// Whether it was refused for what its proof is worth, also by the limit for such requests.
+    private var isRefusedByProof: Bool {
+        outcome.decision == .refused && (isBeyondLimit || outcomeBucket != nil)
+    }
+
+    /// The side of the rollout on which it was judged.
+    private func side(_ cohort: Int) -> RolloutSide {
+        outcome.decision == .observed || isOnlyObserved(cohort) ? .observed : .enforced
+    }
+
+    private func rollout(_ cohort: Int) -> Verdict.RolloutPosition? {
+        guard policy.mode == .enforce, let percent = rolloutPercent, percent < 100 else {
+            return nil
+        }
+        return Verdict.RolloutPosition(percent: percent, cohort: cohort)
+    }
+}

@@ -1,0 +1,24 @@
+package import Policy
+
+/// What a proof that holds says of the app and its device.
+package struct ProvenFacts {
+    /// The proof is of a device alone, and says nothing of an app.
+    let isOfDevice: Bool
+    let appID: String?
+    let environments: KeyEnvironments
+    let validationCategory: UInt32?
+    let bundleVersion: String?
+    let riskMetric: UInt32?
+
+    package init(
+        isOfDevice: Bool = false, appID: String?, environments: KeyEnvironments = .all,
+        validationCategory: UInt32? = nil, bundleVersion: String? = nil, riskMetric: UInt32? = nil
+    ) {
+        self.isOfDevice = isOfDevice
+        self.appID = appID
+        self.environments = environments
+        self.validationCategory = validationCategory
+        self.bundleVersion = bundleVersion
+        self.riskMetric = riskMetric
+    }
+}

@@ -1,0 +1,26 @@
+/// A thing that may be suspicious about a request.
+package enum Signal: Int, CaseIterable, Sendable {
+    case userKeys
+    case newUserKey
+    case addressKeys
+    case addressAttestations
+    case keyConflicts
+    /// Keys of devices with the first bit set; ``bit1Keys`` counts those with the second.
+    case bit0Keys
+    case bit1Keys
+
+    /// 0 or 1.
+    package static func keys(ofBit index: Int) -> Signal { index == 0 ? .bit0Keys : .bit1Keys }
+
+    /// As the configuration calls it.
+    package var name: StaticString {
+        switch self {
+        case .userKeys: "keys_per_user"
+        case .newUserKey: "new_key_per_user"
+        case .addressKeys: "keys_per_address"
+        case .addressAttestations: "attestations_per_address"
+        case .keyConflicts: "conflicts_per_key"
+        case .bit0Keys, .bit1Keys: "keys_per_device_bit"
+        }
+    }
+}

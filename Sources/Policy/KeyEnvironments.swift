@@ -1,0 +1,40 @@
+/// Which of Apple's environments a key may be from.
+public struct KeyEnvironments: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let production = KeyEnvironments(rawValue: 1)
+    public static let development = KeyEnvironments(rawValue: 2)
+    public static let all: KeyEnvironments = [.production, .development]
+}
+
+/// Which ways onto a device an app may have come, by Apple's numbers (iOS 27).
+public struct AppCategories: Hashable, Sendable {
+    /// A bit for each number that is known, one for all others, one for none.
+    private var mask: UInt32
+
+    /// Numbers up to this one can be told apart.
+    public static let numberMax: UInt32 = 29
+    private static let otherBit: UInt32 = 1 << 30
+    private static let missingBit: UInt32 = 1 << 31
+
+    public static let all = AppCategories(mask: .max)
+
+    private init(mask: UInt32) { self.mask = mask }
+
+    /// - Parameter orMissing: whether apps that do not tell theirs, all before iOS 27, are taken.
+    public init(_ numbers: [UInt32], orMissing: Bool) {
+        mask = orMissing ? Self.missingBit : 0
+        for number in numbers where number <= Self.numberMax { mask |= 1 << number }
+    }
+
+    public func contains(_ number: UInt32?) -> Bool {
+        guard let number else { return takesMissing }
+        return mask & (number <= Self.numberMax ? 1 << number : Self.otherBit) != 0
+    }
+
+    public var takesMissing: Bool { mask & Self.missingBit != 0 }
+
+    public func isSubset(of other: AppCategories) -> Bool { mask & ~other.mask == 0 }
+}

@@ -1,0 +1,84 @@
+/// A value as the printed configuration has it.
+indirect enum YAMLValue {
+    /// The value goes without saying, and so does its key.
+    case absent
+    /// A scalar as it is: numbers, words, and what ``text(_:)`` made.
+    case scalar(String)
+    case list([YAMLValue])
+    case mapping([YAMLPair])
+
+    /// A text that reads back the same, with `${` kept from being replaced.
+    static func text(_ value: String) -> YAMLValue { .scalar(quoted(value)) }
+
+    /// The same; absent without a text.
+    static func text(_ value: String?) -> YAMLValue { value.map { .text($0) } ?? .absent }
+
+    var isAbsent: Bool { if case .absent = self { true } else { false } }
+
+    /// A scalar, or a list of scalars in brackets, that fits on the line of its key.
+    var line: String? {
+        switch self {
+        case .scalar(let text): return text
+        case .list(let elements):
+            let lines = elements.compactMap(\.line)
+            return lines.count == elements.count ? "[\(lines.joined(separator: ", "))]" : nil
+        case .absent, .mapping: return nil
+        }
+    }
+
+    /// The lines of block YAML: mappings by indentation.
+    var lines: [String] {
+        switch self {
+        case .absent: []
+        case .scalar(let text): [text]
+        case .mapping(let entries): entries.flatMap(\.lines)
+        case .list(let elements): elements.flatMap { $0.lines.indented(by: "- ") }
+        }
+    }
+
+    private static func quoted(_ value: String) -> String {
+        let value = value.replacing("${", with: "$${")
+        let isPlain =
+            value.utf8.first.map { $0.isLetterOrDigit || $0.isOne(of: "_/") } ?? false
+            && value.utf8.allSatisfy { $0.isLetterOrDigit || $0.isOne(of: "_-./%") }
+        if isPlain { return value }
+        var quoted = "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case " "..."~": quoted.unicodeScalars.append(scalar)
+            default:
+                // Control characters and line separators would not survive, and a terminal cannot
+                // be trusted with the others.
+                let digits = String(scalar.value, radix: 16)
+                quoted += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+            }
+        }
+        return quoted + "\""
+    }
+}
+
+/// A key of a printed mapping and its value.
+struct YAMLPair {
+    let key: String
+    let value: YAMLValue
+
+    init(_ key: String, _ value: YAMLValue) {
+        // One of the operator's choice may need quotes.
+        self.key = YAMLValue.text(key).line ?? key
+        self.value = value
+    }
+
+    var lines: [String] {
+        if let line = value.line { return ["\(key): \(line)"] }
+        return value.isAbsent ? [] : ["\(key):"] + value.lines.indented(by: "  ")
+    }
+}
+
+extension [String] {
+    /// With `start` before the first line, and as many spaces before the others.
+    fileprivate func indented(by start: String) -> [String] {
+        let space = String(repeating: " ", count: start.count)
+        return enumerated().map { index, line in (index == 0 ? start : space) + line }
+    }
+}

@@ -1,0 +1,31 @@
+extension AdminSettings {
+    static var form: Form<AdminSettings> {
+        Form(AdminSettings(bind: .unix(path: ""))) {
+            Setting(
+                "bind", \.bind, .bind, required: true,
+                "The address to listen on. Bind it where only operators can connect."
+            ) { field, admin in
+                if !admin.bind.isLocal {
+                    field.warning(
+                        "\(admin.bind) may be reached from other machines: metrics and status are "
+                            + "public there")
+                }
+            }
+            Setting(
+                "probes", optional: \.probes, .section(ProbeSettings.form, meant: "bind"),
+                "A listener with /livez and /readyz alone, for those who watch over the process, "
+                    + "such as the kubelet. If left out, only bind answers them.")
+        }
+    }
+}
+
+extension ProbeSettings {
+    static var form: Form<ProbeSettings> {
+        Form(ProbeSettings(bind: .unix(path: ""))) {
+            Setting(
+                "bind", \.bind, .bind, required: true,
+                "The address to listen on. Whatever reaches it learns nothing but whether the "
+                    + "gateway is alive and ready.")
+        }
+    }
+}

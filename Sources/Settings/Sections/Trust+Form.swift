@@ -1,0 +1,52 @@
+import Crypto
+
+extension TrustSettings {
+    static var form: Form<TrustSettings> {
+        Form(TrustSettings()) {
+            Setting(
+                "extra_roots", \.rootFiles, .list(.rootFile),
+                "Root certificates in PEM that are accepted like Apple's: for tests with a "
+                    + "simulated device. Anyone who holds such a root's key can imitate every "
+                    + "device, so each start warns about it."
+            ) { field, trust in
+                if !trust.extraRoots.isEmpty { field.warning(warning) }
+            }
+            Setting(
+                "clock_skew", \.clockSkew,
+                .duration(.zero, .seconds(3600), "leaf certificates live three days"),
+                "How far this machine's clock may be off when the dates of certificates are "
+                    + "checked.")
+        }
+    }
+
+    private static let warning =
+        "WHOEVER HOLDS THE KEY OF AN EXTRA ROOT CAN IMITATE EVERY DEVICE: "
+        + "for tests only, never in production"
+
+    /// The files of the extra roots. The certificates of one do not matter once they are read.
+    fileprivate var rootFiles: [RootFile] {
+        get { extraRootPaths.map { RootFile(path: $0, certificates: []) } }
+        set {
+            extraRootPaths = newValue.map(\.path)
+            extraRoots = newValue.flatMap(\.certificates)
+        }
+    }
+}
+
+private struct RootFile: Hashable {
+    let path: String
+    let certificates: [[UInt8]]
+}
+
+extension Kind where Value == RootFile {
+    fileprivate static var rootFile: Kind {
+        .file(path: \.path) { path, bytes throws(Fault) in
+            do throws(CryptoError) {
+                return RootFile(
+                    path: path, certificates: try Certificate.parsePEM(bytes).map(\.der))
+            } catch {
+                throw Fault("is not a file of PEM certificates: \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Bytes
+import JSON
+import Settings
+
+/// Everything that `check` finds in a configuration, and on the machine that it runs on.
+struct CheckReport {
+    private let path: String
+    private(set) var errors: [ConfigurationProblem]
+    private(set) var warnings: [ConfigurationProblem] = []
+    /// Nil if the file has errors.
+    private(set) var settings: Settings?
+
+    var isGood: Bool { errors.isEmpty }
+
+    init(path: String) {
+        self.path = path
+        switch ConfigurationFile.load(path) {
+        case .failure(let found): errors = found.problems
+        case .success(let loaded):
+            errors = []
+            settings = loaded.settings
+            warnings = loaded.warnings
+            examine(loaded.settings)
+        }
+    }
+
+    /// Looks at what the file names. The machine and the user may be others than those that the
+    /// gateway runs on, so what depends on them is no error.
+    private mutating func examine(_ settings: Settings) {
+        let requirements = StartRequirements(settings: settings)
+        let faults = requirements.placeFaults() + requirements.openSecrets(configurationPath: path)
+        warnings += faults.map(problem)
+        errors += requirements.keyFaults().map(problem)
+    }
+
+    private func problem(_ fault: StartRequirements.Fault) -> ConfigurationProblem {
+        ConfigurationProblem(
+            file: path, line: 0, column: 0, message: "\(fault.setting): \(fault.text)")
+    }
+
+    func complain() {
+        for warning in warnings {
+            // One without a place is of the machine, whose file names it has.
+            Console.complain("warning: \(warning.line == 0 ? warning.message : "\(warning)")")
+        }
+        for error in errors { Console.complain(error.illustrated) }
+    }
+
+    /// `{"file","valid","errors":[{"file","line","column","message"}],"warnings":[...]}`; a problem
+    /// of the file as a whole has neither line nor column.
+    var json: String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("file", string: path)
+        writer.member("valid", bool: isGood)
+        writer.beginArray("errors")
+        Self.write(errors, to: &writer)
+        writer.endArray()
+        writer.beginArray("warnings")
+        Self.write(warnings, to: &writer)
+        writer.endArray()
+        writer.endObject()
+        return String(decoding: writer.finish().readable.array, as: UTF8.self)
+    }
+
+    private static func write(_ problems: [ConfigurationProblem], to writer: inout JSONWriter) {
+        for problem in problems {
+            writer.beginObject()
+            writer.member("file", string: problem.file)
+            if problem.line > 0 {
+                writer.member("line", int: Int64(problem.line))
+                writer.member("column", int: Int64(problem.column))
+            }
+            writer.member("message", string: problem.message)
+            writer.endObject()
+        }
+    }
+}

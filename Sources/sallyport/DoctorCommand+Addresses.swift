@@ -1,0 +1,41 @@
+import EventLoop
+import Gateway
+import RedisKeyStore
+import Settings
+
+/// Whether the gateway could listen where it is to.
+extension DoctorCommand {
+    static func addresses(_ settings: Settings, _ report: DoctorReport) {
+        for bind in settings.binds {
+            let name = "address \(bind)"
+            do throws(IOError) {
+                try Socket.tryListening(on: bind.socketAddress())
+                report.tell(.ok, name, "free")
+            } catch {
+                let isTaken = error.reason == .addressInUse
+                guard isTaken, let address = try? bind.socketAddress() else {
+                    report.tell(.failure, name, error.reason.text)
+                    continue
+                }
+                tell(of: ListenerOwner.find(at: address), error, name, report)
+            }
+        }
+    }
+
+    /// `doctor` runs beside the gateway too, which is no fault.
+    private static func tell(
+        of owner: ListenerOwner?, _ error: IOError, _ name: String, _ report: DoctorReport
+    ) {
+        guard let owner else {
+            return report.tell(
+                .warning, name,
+                "in use: by the gateway, if it runs, or by a process that this user cannot see")
+        }
+        let process = "\(owner.name), process \(owner.processID)"
+        if owner.name == "sallyport" {
+            report.tell(.ok, name, "in use by \(process)")
+        } else {
+            report.tell(.failure, name, "\(error.reason.text) by \(process)")
+        }
+    }
+}

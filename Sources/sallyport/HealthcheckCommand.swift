@@ -1,0 +1,68 @@
+import EventLoop
+import Gateway
+import Settings
+
+/// `sallyport healthcheck`: whether the gateway is ready, for container engines and scripts.
+enum HealthcheckCommand {
+    static let usage = """
+        usage: sallyport healthcheck [-c FILE | --address ADDRESS]
+
+          --address ADDRESS   host:port, [v6]:port or unix:/path of the admin listener; without it,
+                              admin.bind of the configuration
+
+        Asks the admin listener for /readyz. Exit code 0: the gateway is ready. 1: it is not, or it
+        does not answer within 5 seconds. 78: nobody knows where to ask.
+        """
+
+    static func main(_ words: [String]) {
+        let arguments = Arguments(
+            words, options: ["-c", "--config", "--address"], flags: [], usage: usage)
+        guard arguments.operands.isEmpty else { Exit.usage(usage) }
+        let endpoint = endpoint(arguments)
+        do {
+            let answer = try ReadinessQuestion.ask(
+                endpoint.socketAddress(), named: endpoint.description, timeout: timeout)
+            guard answer.status == 200 else {
+                Exit.failed("\(endpoint): \(answer.status) \(answer.firstLine)")
+            }
+            Console.print(answer.firstLine)
+        } catch {
+            Exit.failed("\(error)")
+        }
+    }
+
+    /// `/readyz` is answered from memory, so that only a gateway that is stuck takes longer.
+    private static let timeout = Duration.seconds(5)
+
+    private static func endpoint(_ arguments: Arguments) -> Endpoint {
+        if let text = arguments.value("--address") {
+            guard arguments.value("-c") == nil, arguments.value("--config") == nil else {
+                Exit.usage("-c and --address exclude each other\n\n\(usage)")
+            }
+            guard let endpoint = Endpoint(connectingTo: text) else {
+                Exit.usage("--address: \(text) is not host:port, [v6]:port or unix:/path")
+            }
+            return endpoint
+        }
+        let path = ConfigurationFile.path(arguments, usage: usage)
+        switch ConfigurationFile.load(path) {
+        case .failure(let problems):
+            for problem in problems.problems { Console.complain(problem.description) }
+            Exit.with(.configuration)
+        // Its warnings are for those who change it, not for a log that is written every minute.
+        case .success(let loaded):
+            guard let admin = loaded.settings.admin else {
+                unknown("\(path): admin is missing, and it is the listener to ask")
+            }
+            if case .tcp(_, port: 0) = admin.bind {
+                unknown("\(path): admin.bind: port 0 is any free port: use --address")
+            }
+            return admin.bind
+        }
+    }
+
+    private static func unknown(_ text: String) -> Never {
+        Console.complain(text)
+        Exit.with(.configuration)
+    }
+}

@@ -1,0 +1,49 @@
+import AppAttest
+import GatewayTokens
+import HTTP
+import Judgement
+import KeyStore
+import Testing
+
+@Suite("Causes")
+struct CauseTests {
+    @Test(
+        "are written as docs/operations/reference.md says",
+        arguments: [
+            (Cause.check(.tier), "tier"), (.httpFault(.pathAmbiguous), "path_ambiguous"),
+            (.assertionFailed(.signatureInvalid), "signature_invalid"),
+            (.clientDataFailed(.memberMissing("method")), "client_data_member_missing"),
+            (.clientDataMismatch(.path), "path_mismatch"),
+            (.attestationFailed(.nonceMismatch), "nonce_mismatch"),
+            (.tokenFailed(.revoked), "token_revoked"),
+            (.deviceCheck(label: "timeout"), "device_check_timeout"),
+            (.rate(limit: "few", shortfall: nil), "rate: few"),
+            (.rate(limit: "few", shortfall: .assertionRequired), "rate: few (assertion_required)"),
+            (.signal(name: "keys_per_user"), "signal: keys_per_user"),
+            (.upstreamFailed(.connect(description: "refused")), "connect: refused"),
+            (.upstreamFailed(.readTimeout), "read_timeout"),
+        ])
+    func texts(cause: Cause, text: String) {
+        #expect(cause.text == text)
+    }
+
+    @Test("decide which of a route's policies has a say")
+    func shortfalls() {
+        #expect(Refusal(.assertionRequired).shortfall == .missing)
+        #expect(Refusal(.assertionRequired, .tier).shortfall == .lowerTier)
+        #expect(Refusal(.tokenInvalid, .tokenMissing).shortfall == .missing)
+        #expect(Refusal(.tokenInvalid, .tokenFailed(.expired)).shortfall == .invalid)
+        #expect(Refusal(.riskTooHigh).shortfall == nil)
+        #expect(Refusal(.storeUnavailable, .counters).shortfall == .unjudged)
+        #expect(Refusal(.gatewayBusy, .countersFull).shortfall == nil)
+    }
+
+    @Test("no bound is a way to fall short, and a full queue is told apart from a failed store")
+    func kinds() {
+        #expect(Refusal(.queueFull) == Refusal(.gatewayBusy, .registryQueue))
+        #expect(Refusal(StoreError("down")).shortfall == .unjudged)
+        for reason in Reason.allCases where reason.isBound {
+            #expect(Refusal(reason).shortfall == nil)
+        }
+    }
+}

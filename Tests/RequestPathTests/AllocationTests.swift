@@ -1,0 +1,72 @@
+import AppAttestTesting
+import Foundation
+import GatewayTesting
+import Testing
+
+/// Heap allocations of our own that a request makes on a warm connection. A budget is what was
+/// measured when it was last lowered; optimized builds need fewer.
+@Suite("Allocations of a request", .timeLimit(.minutes(10)))
+struct AllocationTests {
+    private static let plainMax = 2
+    private static let verifiedMax = 19
+    private static let tokenMax = 17
+
+    @Test("are no more than they were", .enabled(if: CountedGateway.isInstalled))
+    func budget() throws {
+        let site = try FaultSite()
+        site.configuration.routes.append(
+            .init("tokens", path: "/tokens/*", attest: "mode: enforce, accept: [assertion, token]"))
+        let counted = try CountedGateway(
+            site.configuration, directory: site.directory, isOneThread: true)
+        let device = try site.device()
+        let client = try counted.gateway.connect()
+        func cost(tries: Int = 1, _ send: () throws -> HTTPMessage) throws -> Int {
+            var least = Int.max
+            for _ in 0..<tries {
+                let cost = try counted.cost {
+                    let status = try send().status
+                    #expect(status == 200)
+                }
+                least = min(least, cost.allocations)
+            }
+            return least
+        }
+        func challenge(_ endpoint: String = "/assert/challenge") throws -> String {
+            var text = ""
+            _ = try cost {
+                let answer = try client.exchange("POST", endpoint)
+                text = answer.bodyText
+                return answer
+            }
+            return text
+        }
+        let attestation = try site.attestation(
+            device, challenge: try challenge("/attest/challenge"))
+        _ = try cost { try client.exchange("POST", "/attest/verify", body: attestation) }
+
+        let plain = try cost(tries: 5) { try client.exchange("GET", "/open/x") }
+        var verified = Int.max
+        for _ in 0..<5 {
+            let call = try device.call("strict", challenge: try challenge())
+            verified = min(verified, try cost { try call.exchange(on: client) })
+        }
+        let signed = try device.sign(
+            method: "POST", path: "/assert/token", body: [], challenge: try challenge())
+        var issued = ""
+        _ = try cost {
+            let answer = try client.exchange(
+                "POST", "/assert/token", fields: signed.headers.map { ($0.name, $0.value) })
+            let body = try JSONSerialization.jsonObject(with: Data(answer.body))
+            issued = (body as? [String: Any])?["token"] as? String ?? ""
+            return answer
+        }
+        let token = try cost(tries: 5) {
+            try client.exchange(
+                "GET", "/tokens/x", fields: [("X-App-Attest-Token", issued)])
+        }
+        print("allocations: \(plain) plain, \(verified) verified, \(token) by token")
+        #expect(plain <= Self.plainMax)
+        #expect(verified <= Self.verifiedMax)
+        #expect(token <= Self.tokenMax)
+    }
+}
