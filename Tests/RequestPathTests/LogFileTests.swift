@@ -29,9 +29,16 @@ struct LogFileTests {
         #expect(status > 0)
     }
 
+    /// A request whose line is in the file: a line is written some time after its answer.
+    private func loggedRequest(_ path: String) throws {
+        try request(path)
+        let limit = Date(timeIntervalSinceNow: 60)
+        while try !paths(log).contains(path), Date() < limit { _ = poll(nil, 0, 5) }
+    }
+
     @Test("that were moved away are opened anew at SIGUSR1, whatever the configuration says")
     func moved() throws {
-        try request("/1")
+        try loggedRequest("/1")
         try directory.write("nonsense: [", to: "sallyport-\(gateway.port).yaml")
         try FileManager.default.moveItem(atPath: log, toPath: log + ".1")
         gateway.current.send(signal: SIGUSR1)
@@ -44,7 +51,7 @@ struct LogFileTests {
 
     @Test("that were moved away are opened anew at SIGHUP, also if the configuration is bad")
     func badConfiguration() throws {
-        try request("/1")
+        try loggedRequest("/1")
         try FileManager.default.moveItem(atPath: log, toPath: log + ".1")
         let event = try gateway.reload(text: "nonsense: [")
         #expect(event["event"]?.stringValue == "reload_failed")
@@ -56,7 +63,7 @@ struct LogFileTests {
 
     @Test("that cannot be opened anew are written on, and an event says so")
     func unopenable() throws {
-        try request("/1")
+        try loggedRequest("/1")
         let logs = directory.path(of: "logs")
         try FileManager.default.moveItem(atPath: logs, toPath: logs + ".old")
         gateway.current.send(signal: SIGUSR1)
