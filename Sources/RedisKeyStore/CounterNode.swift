@@ -134,10 +134,11 @@ final class CounterNode {
         if loop.now >= checkDueAt { checkIncarnation(isForced: true) }
         if isAsking { connection.send(RedisCommand("ASKING")) { _ in } }
         var call = call
+        call.isCluster = isCluster
         call.notedMilliseconds = look?.notedMilliseconds ?? 0
         // One of another incarnation is refused before the script would look.
         if loop.now >= lookDueAt, call.incarnation == incarnation {
-            call.look = isCluster ? .cluster : .server
+            call.look = .whole
             lookDueAt = loop.now + CounterScript.lookInterval
         }
         call.write(

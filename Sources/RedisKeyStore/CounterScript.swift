@@ -11,8 +11,9 @@ import Redis
 /// Role, replication history and time are compared at every call, at half of the script's cost: a
 /// server that is demoted, filled with older data and promoted again keeps its connections and its
 /// process, and the record of the incarnation comes back with the data. What else ``ServerLife``
-/// lists costs as much as the whole rest, and is compared at the first call of a worker after
-/// ``lookInterval``: at every call where there are few, and at few where there are many.
+/// lists costs as much as the whole rest. It is compared where the device has no state, which may
+/// have been evicted, and by the first call of a worker after ``lookInterval``: by every call where
+/// there are few, and by few where there are many.
 package enum CounterScript {
     /// The script's answers. None of them is 0 or 1, which half of Redis' own commands answer.
     enum Code: Int64, CaseIterable {
@@ -41,12 +42,13 @@ package enum CounterScript {
         case count
     }
 
-    /// The keys that the script looks at.
+    /// How much of the server's identity the script compares where the device's state shows that
+    /// nothing was lost.
     enum Look: String {
         /// Role, history and time.
-        case quick = ""
-        /// The whole identity of a server by itself, or of a cluster's.
-        case server, cluster
+        case quick
+        /// The whole of it.
+        case whole
     }
 
     /// Bits of the ring: how far below the highest counter a device's past is remembered, and so
@@ -73,6 +75,7 @@ package enum CounterScript {
         var rates: [CounterRate] = []
         /// The time of the record that the worker saw last.
         var notedMilliseconds: Int64 = 0
+        var isCluster = false
         var look = Look.quick
 
         /// Calls the script that the server knows under `digest`. `record` is the name of the
@@ -108,6 +111,7 @@ package enum CounterScript {
             command.append(graceMilliseconds)
             command.append(stateMilliseconds)
             command.append(Int(notedMilliseconds))
+            command.append(isCluster ? "cluster" : "server")
             command.append(look.rawValue)
             guard part != .spend else { return }
             for rate in rates.prefix(CounterScript.rateCountMax) {
@@ -126,8 +130,12 @@ package enum CounterScript {
     /// that of the server, as its worker knows it), 4 counter, 5 window size, 6 floor, 7 end of the
     /// challenge by the server's clock, 8 and 9 how long after it the spent mark is kept, and the
     /// device state after this call, in milliseconds, 10 time of the record when it was seen last,
-    /// 11 `server` or `cluster` where the whole identity is looked at; then three for each rate:
-    /// identity, interval, depth.
+    /// 11 `server` or `cluster`, 12 `whole` where the whole identity is looked at in any case; then
+    /// three for each rate: identity, interval, depth.
+    ///
+    /// Nobody can use a counter again whose bit is set in the device's state. So the whole identity
+    /// has to be looked at only where there is none: a server that evicted it has forgotten the
+    /// marks of challenges, too.
     ///
     /// The device state is the highest counter (four bytes, big-endian), a ring of 1024 bits in
     /// which bit `n % 1024` says whether counter `n` was accepted, for the 1024 counters that end
@@ -165,7 +173,7 @@ package enum CounterScript {
         local lives = string.find(replication, history, 1, true) and noted >= tonumber(ARGV[10])
             and now >= noted - \(ServerLife.stepMilliseconds)
             and now <= noted + \(ServerLife.lookMilliseconds)
-        if lives and ARGV[11] ~= '' then
+        if lives and (ARGV[12] == 'whole' or not state) then
           \(ServerLife.functions)
           local found, commands = identity(ARGV[11] == 'cluster')
           if not found then return redis.error_reply(commands) end
@@ -244,10 +252,10 @@ package enum CounterScript {
           return \(Code.counterTooLow.rawValue)
         end
 
-        if #ARGV > 11 then
+        if #ARGV > 12 then
           local now = time[1] * 1000000 + time[2]
           local taken = {}
-          for index = 12, #ARGV, 3 do
+          for index = 13, #ARGV, 3 do
             local interval, depth = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
             local full = 0
             for at = 1, #buckets, 16 do
@@ -260,7 +268,7 @@ package enum CounterScript {
             -- A clock that was set back must not empty a bucket for longer than it takes to fill.
             full = math.max(math.min(full, now + depth), now) + interval
             if full - now > depth then
-              return {\(Code.rateLimited.rawValue), (index - 9) / 3,
+              return {\(Code.rateLimited.rawValue), (index - 10) / 3,
                   math.ceil((full - now - depth) / 1000)}
             end
             taken[#taken + 1] = ARGV[index] .. struct.pack('>d', full)

@@ -54,7 +54,7 @@ struct CounterTrial {
             part: .whole, names: names(challenge), incarnation: incarnation, counter: counter,
             windowSize: 1, floor: 0, expiresAt: now + Int64(Self.lifeMilliseconds),
             graceMilliseconds: 0, stateMilliseconds: Self.lifeMilliseconds,
-            look: isCluster ? .cluster : .server
+            isCluster: isCluster, look: .whole
         ).write(digest: digest, record: recordName, isRecordKey: true, to: &command)
         return command
     }

@@ -15,8 +15,8 @@ extension Fault {
         }
     }
 
-    /// Keys are thrown away while nobody looks, and the policy is right again. In a second, as long
-    /// as the server may still evict, gateways refuse it.
+    /// Keys are thrown away while nobody looks, and the policy is right again. What was accepted
+    /// comes again at once.
     static func evict(_ redis: RedisServer) -> Fault {
         Fault("eviction") { run in
             try redis.command("CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
@@ -24,8 +24,8 @@ extension Fault {
             try redis.command("SET", "filler", "x")
             try redis.command("CONFIG", "SET", "maxmemory", "0")
             try redis.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
-            run.hold()
             run.replayRecent()
+            run.hold()
         }
     }
 

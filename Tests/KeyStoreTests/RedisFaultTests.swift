@@ -306,7 +306,7 @@ struct RedisFaultTests {
         try bench.connect()
         _ = try bench.verdict(bench.request(counter: 1, challenge: 1))
         #expect(try bench.verdict(bench.request(counter: 2, challenge: 2)) == .accepted)
-        #expect(looks.withLock { $0.prefix(2) } == ["server", "server"])
+        #expect(looks.withLock { $0.prefix(2) } == ["whole", "whole"])
     }
 
     @Test(

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayTesting
 import KeyStore
 import Redis
@@ -51,6 +52,38 @@ struct RedisIdentityTests {
         bench.pause(.milliseconds(60))
         #expect(try server.command("GET", Self.recordName).isEmpty == false)
         try refuse(accepted, bench)
+    }
+
+    /// Calls the script for counter 1 of a device that has `key` for a name, under the server's
+    /// incarnation.
+    private func call(
+        _ server: RedisServer, _ key: String, source: String = CounterScript.source,
+        look: String = "whole"
+    ) throws -> String {
+        let record = try server.command("GET", Self.recordName)
+        let soon = Int(Date().timeIntervalSince1970 * 1000) + 60_000
+        let arguments = [
+            "4", "\(key):revoked", "\(key):counter", "\(key):spent:1", Self.recordName, "whole",
+            Self.recordName, String(record.prefix(16)), "1", "1", "0", "\(soon)", "0",
+            "60000", "0", "server", look,
+        ]
+        let words = ["-s", server.socketPath, "EVAL", source] + arguments
+        return try ChildProcess.run("redis-cli", words).standardOutput
+    }
+
+    @Test("refuse what was accepted before an eviction at once, also where no look is due")
+    func evictionBetweenLooks() throws {
+        let server = try RedisServer()
+        let bench = try RedisCounterBench(server)
+        #expect(bench.worker.isConnected)
+        let accepted = try call(server, "a", look: "quick")
+        let replayed = try call(server, "a", look: "quick")
+        #expect(accepted != replayed)
+        try evict(server)
+        let again = try call(server, "a", look: "quick")
+        #expect(again != accepted && again != replayed)
+        #expect(try server.command("KEYS", "a:*").isEmpty)
+        #expect(try server.command("GET", Self.recordName).isEmpty)
     }
 
     @Test("refuse what was accepted before keys were evicted and the statistics reset")
@@ -205,17 +238,8 @@ struct RedisIdentityTests {
             "EVAL", script(IncarnationScript.source, without: name), "1", "other:record",
             "0123456789abcdef", "", "", "0", "0")
         #expect(look.hasPrefix(name == "role" ? "READONLY" : "NOIDENTITY"), "\(look)")
-        let record = try server.command("GET", Self.recordName)
         func answer(of key: String, without name: String) throws -> String {
-            let call = [
-                "4", "\(key):revoked", "\(key):counter", "\(key):spent", Self.recordName, "whole",
-                Self.recordName, String(record.prefix(16)), "1", "1", "0", "10000000000000", "0",
-                "60000", "0",
-                "server",
-            ]
-            let source = script(CounterScript.source, without: name)
-            let words = ["-s", server.socketPath, "EVAL", source] + call
-            return try ChildProcess.run("redis-cli", words).standardOutput
+            try call(server, key, source: script(CounterScript.source, without: name))
         }
         let accepted = try answer(of: "a", without: "nothing")
         #expect(try !server.command("KEYS", "a:*").isEmpty, "\(accepted)")

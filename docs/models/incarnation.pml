@@ -18,7 +18,7 @@
  * What the model takes for granted, because looks are so frequent: whoever calls has looked at the
  * server since a dump was made that is loaded into its process (a second), somebody has looked at
  * it since a challenge ended and before its mark goes (a minute), and a call compares what has been
- * evicted (it does so every fiftieth of a second or at each call, whatever is less often).
+ * evicted (it does so where the device has no state, and there alone a used counter could pass).
  *
  * With -DSILENT a server also forgets without a sign: by eviction, by a dump loaded into the same
  * process, by its clock.
