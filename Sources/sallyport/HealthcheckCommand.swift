@@ -8,9 +8,10 @@ enum HealthcheckCommand {
         usage: sallyport healthcheck [-c FILE | --address ADDRESS]
 
           --address ADDRESS   host:port, [v6]:port or unix:/path of the admin listener; without it,
-                              admin.bind of the configuration
+                              admin.probes.bind of the configuration, or admin.bind if there is
+                              none
 
-        Asks the admin listener for /readyz. Exit code 0: the gateway is ready. 1: it is not, or it
+        Asks that listener for /readyz. Exit code 0: the gateway is ready. 1: it is not, or it
         does not answer within 5 seconds. 78: nobody knows where to ask.
         """
 
@@ -54,10 +55,14 @@ enum HealthcheckCommand {
             guard let admin = loaded.settings.admin else {
                 unknown("\(path): admin is missing, and it is the listener to ask")
             }
-            if case .tcp(_, port: 0) = admin.bind {
-                unknown("\(path): admin.bind: port 0 is any free port: use --address")
+            // The listener for probes, where there is one, answers nothing else, and stands open to
+            // more of those who ask.
+            let (name, bind) =
+                admin.probes.map { ("admin.probes.bind", $0.bind) } ?? ("admin.bind", admin.bind)
+            if case .tcp(_, port: 0) = bind {
+                unknown("\(path): \(name): port 0 is any free port: use --address")
             }
-            return admin.bind
+            return bind
         }
     }
 

@@ -40,6 +40,29 @@ struct HealthcheckTests {
         #expect(gone.standardError == "sallyport: unix:\(socketPath): connection refused\n")
     }
 
+    @Test("asks at admin.probes if there is such a listener, and nowhere else")
+    func probes() throws {
+        let socketPath = directory.path(of: "probes")
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.probes = "unix:\(socketPath)"
+        let gateway = try GatewayProcess(configuration)
+        try gateway.waitForReadiness(200)
+        #expect(
+            try BuiltProgram.run(["healthcheck", "-c", gateway.configurationPath]).standardOutput
+                == "ready\n")
+        // The same gateway, by a file that names another address for operators: nobody asks there.
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let elsewhere = text.replacing(":\(gateway.adminPort),", with: ":\(upstream.port),")
+        #expect(elsewhere != text)
+        let path = try directory.write(elsewhere, to: "elsewhere.yaml")
+        #expect(try BuiltProgram.run(["healthcheck", "-c", path]).standardOutput == "ready\n")
+        #expect(upstream.requests.isEmpty)
+        try gateway.terminate()
+        let gone = try BuiltProgram.run(["healthcheck", "-c", gateway.configurationPath])
+        #expect(gone.status == .exited(1))
+        #expect(gone.standardError.hasPrefix("sallyport: unix:\(socketPath): "))
+    }
+
     @Test("finds a gateway that is bound to every address")
     func wildcard() throws {
         for host in ["0.0.0.0", "127.0.0.1"] {
@@ -80,6 +103,12 @@ struct HealthcheckTests {
             .text(port: 1, adminPort: 0, directory: directory.path)
         for (text, words) in [
             (whole, "port 0 is any free port"),
+            (
+                whole.replacing(
+                    "admin: { bind: 127.0.0.1:0 }",
+                    with: "admin: { bind: \"127.0.0.1:2\", probes: { bind: \"127.0.0.1:0\" } }"),
+                "admin.probes.bind: port 0 is any free port"
+            ),
             (whole.replacing("admin: { bind: 127.0.0.1:0 }", with: ""), "admin is missing"),
             ("nonsense: 1\n", "nonsense"),
         ] {
