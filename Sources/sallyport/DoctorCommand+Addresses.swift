@@ -3,7 +3,7 @@ import Gateway
 import RedisKeyStore
 import Settings
 
-/// Whether the gateway could listen where it is to.
+/// Whether the gateway could listen where it is to, and take the connections that it may.
 extension DoctorCommand {
     static func addresses(_ settings: Settings, _ report: DoctorReport) {
         for bind in settings.binds {
@@ -19,6 +19,19 @@ extension DoctorCommand {
                 }
                 tell(of: ListenerOwner.find(at: address), error, name, report)
             }
+        }
+    }
+
+    /// Limits are those of whoever runs `doctor`: a service has its own, so that too few are no
+    /// failure.
+    static func descriptors(_ settings: Settings, _ report: DoctorReport) {
+        let demand = DescriptorDemand(of: settings)
+        let limit = HostSystem.raiseDescriptorLimit()
+        if let shortage = demand.shortage(under: limit) {
+            report.tell(
+                .warning, "descriptors", "\(shortage); a service has a limit of its own")
+        } else {
+            report.tell(.ok, "descriptors", "at most \(demand.count) of \(limit)")
         }
     }
 

@@ -27,6 +27,7 @@ enum DoctorCommand {
             report.tell(.failure, fault.setting, fault.text)
         }
         addresses(settings, report)
+        descriptors(settings, report)
         if !settings.trust.extraRoots.isEmpty {
             report.tell(
                 .warning, "trust.extra_roots",

@@ -4,6 +4,32 @@ import Testing
 
 @Suite("Too few descriptors", .enabled(if: BuiltProgram.isBuilt))
 struct DescriptorTests {
+    @Test("the doctor says what the start says, of the limit that it runs under")
+    func doctor() throws {
+        let upstream = try RecordingUpstream()
+        let directory = try ScratchDirectory()
+        let path = try directory.write(
+            GatewayConfiguration(upstreamPort: upstream.port).text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
+            to: "doctor.yaml")
+        let words = [BuiltProgram.sallyport, "doctor", "-c", path]
+        let few = try ChildProcess.run(
+            Self.launcher[0], Array(Self.launcher.dropFirst()) + words)
+        #expect(few.status == .exited(0), "\(few.standardOutput)")
+        #expect(
+            few.standardOutput.contains(
+                #/warn  descriptors: limits.connections .* allow \d+ open files, .* only 128: /#),
+            "\(few.standardOutput)")
+        let enough = try directory.write(
+            try String(contentsOfFile: path, encoding: .utf8)
+                .replacing("] }\nroutes:", with: "], connections_max: 2 }\nroutes:")
+                + "limits: { connections: 16 }\n", to: "enough.yaml")
+        let outcome = try BuiltProgram.run(["doctor", "-c", enough])
+        #expect(
+            outcome.standardOutput.contains(#/ok    descriptors: at most 274 of \d+/#),
+            "\(outcome.standardOutput)\(outcome.standardError)")
+    }
+
     private static let launcher = ["sh", "-c", #"ulimit -n 128; exec "$@""#, "sh"]
 
     @Test("clients take all: /livez answers, no server is ejected, and those who are in are served")

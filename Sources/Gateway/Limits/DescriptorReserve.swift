@@ -1,6 +1,3 @@
-import EventLoop
-import Settings
-
 /// Descriptors that are held back, so that a crowd of clients leaves some to the requests of those
 /// who are in, and both leave some to the admin listener, the stores and the logs.
 ///
@@ -26,14 +23,6 @@ struct DescriptorReserve: Sendable {
         requestMax = Int32(clamping: limit - reserve / 2)
     }
 
-    /// How many descriptors a configuration may have open at once.
-    static func demand(of settings: Settings) -> Int {
-        let upstreams = settings.upstreams.reduce(0) { $0 + $1.connectionCountMax }
-        let (product, isTooMuch) = settings.workerCount.multipliedReportingOverflow(
-            by: settings.limits.connectionCountMax + upstreams)
-        return isTooMuch ? .max : product + countMax
-    }
-
     /// Far more than the gateway's own files and the connections of an operator.
-    private static let countMax = 256
+    static let countMax = 256
 }

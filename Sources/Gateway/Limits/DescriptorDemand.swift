@@ -1,0 +1,21 @@
+public import Settings
+
+/// How many descriptors a configuration may have open at once.
+public struct DescriptorDemand: Sendable {
+    public let count: Int
+
+    public init(of settings: Settings) {
+        let upstreams = settings.upstreams.reduce(0) { $0 + $1.connectionCountMax }
+        let (product, isTooMuch) = settings.workerCount.multipliedReportingOverflow(
+            by: settings.limits.connectionCountMax + upstreams)
+        count = isTooMuch ? .max : product + DescriptorReserve.countMax
+    }
+
+    /// What a process may not open of them under `limit`, in words; nil if it may open them all, or
+    /// if the limit is not known (0).
+    public func shortage(under limit: Int) -> String? {
+        guard limit > 0, count > limit else { return nil }
+        return "limits.connections and upstreams.*.connections_max allow \(count) open files, but "
+            + "the system only \(limit): raise LimitNOFILE (ulimit -n), or allow fewer"
+    }
+}
