@@ -207,6 +207,9 @@ let package = Package(
             "FaultTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "JSON", "SQLite"]),
         tests("ConformanceTests", ["GatewayTesting"]),
+        tests(
+            "RecipeTests",
+            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON"]),
         tests("TidyTests", []),
     ],
     swiftLanguageModes: [.v6]

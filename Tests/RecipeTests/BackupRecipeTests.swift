@@ -1,0 +1,126 @@
+import AppAttest
+import AppAttestTesting
+import Foundation
+import GatewayTesting
+import Testing
+
+/// `docs/recipes/backup.md`.
+@Suite("The recipe for backups", .enabled(if: BuiltProgram.isBuilt))
+struct BackupRecipeTests {
+    private let directory: ScratchDirectory
+    private let upstream: RecordingUpstream
+    private let commands: [String]
+
+    init() throws {
+        directory = try ScratchDirectory()
+        upstream = try RecordingUpstream()
+        commands = try Recipe("backup").commands
+        for folder in ["backup", "old", "new"] {
+            try FileManager.default.createDirectory(
+                atPath: directory.path(of: folder), withIntermediateDirectories: false)
+        }
+    }
+
+    private func configuration(_ registry: String, _ more: String = "") throws -> String {
+        """
+        listeners: [{ bind: "127.0.0.1:\(FreePort.find())" }]
+        apps: [{ id: \(GatewayConfiguration.appID) }]
+        registry: \(registry)
+        upstreams: { api: { servers: ["127.0.0.1:\(upstream.port)"] } }
+        routes: [{ name: api, path: /api/*, upstream: api, attest: { mode: enforce } }]
+        \(more)
+
+        """
+    }
+
+    private func base(_ gateway: RecipeGateway) throws -> String {
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let address = try #require(text.firstMatch(of: #/bind: "([^"]+)"/#)).output.1
+        return "http://\(address)"
+    }
+
+    /// `/etc/sallyport`, `/var/lib/sallyport` and `/backup` of a machine.
+    private func at(_ machine: String, _ commands: String) throws -> String {
+        try commands.replacing("/etc/sallyport", with: directory.path(of: machine))
+            .moved(["/backup": directory.path(of: "backup")])
+            .replacing("/var/lib/sallyport", with: directory.path(of: machine))
+    }
+
+    @Test("a new machine knows the devices of the backup, and accepts nothing twice")
+    func sqlite() throws {
+        let gateway = try RecipeGateway(
+            try configuration("{ sqlite: \(directory.path(of: "old"))/registry.db }"),
+            in: directory, named: "old/sallyport.yaml")
+        let early = try App.enrolled(try base(gateway))
+        let accepted = try early.signature("GET", "/api/x")
+        #expect(try early.exchange("GET", "/api/x", fields: accepted).outcome == "200")
+        let waiting = try early.signature("GET", "/api/x")
+        let shell = Shell(directory: directory, configurationPath: gateway.configurationPath)
+        let copied = try shell.run(try at("old", commands[0] + commands[1]))
+        #expect(copied.status == .exited(0), "\(copied.standardError)")
+        #expect(copied.standardOutput.contains(early.device.keyID.base64))
+        let late = try App.enrolled(try base(gateway))
+        gateway.process.kill()
+        try gateway.process.waitForExit()
+
+        let restored = try shell.run(try at("new", commands[2]))
+        #expect(restored.status == .exited(0), "\(restored.standardError)")
+        // The new machine's paths, where the old one's were.
+        let path = directory.path(of: "new/sallyport.yaml")
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+            .moved(["\(directory.path(of: "old"))/": "\(directory.path(of: "new"))/"])
+            .replacing("trust: { extra_roots: [\(TestApple.rootPath)] }\n", with: "")
+        let successor = try RecipeGateway(text, in: directory, named: "new/sallyport.yaml")
+        let address = try base(successor)
+        let again = try App(address, device: early.device)
+        #expect(
+            try again.exchange("GET", "/api/x", fields: accepted).outcome
+                == "401 challenge_expired")
+        #expect(
+            try again.exchange("GET", "/api/x", fields: waiting).outcome == "401 challenge_expired")
+        #expect(try again.request("GET", "/api/x").outcome == "200")
+        let unknown = try App(address, device: late.device)
+        #expect(try unknown.request("GET", "/api/x").outcome == "401 key_unknown")
+        #expect(commands.count == 5)
+    }
+
+    @Test(
+        "a dump of PostgreSQL brings the devices back, with a Redis that has forgotten all",
+        .enabled(if: PostgresServer.isInstalled && RedisServer.isInstalled))
+    func postgres() throws {
+        let server = try PostgresServer.shared.get()
+        let (old, new) = (try server.makeDatabase(), try server.makeDatabase())
+        let secret = try ChildProcess.run("openssl", ["rand", "-base64", "32"]).standardOutput
+        let keys = try directory.write(secret, to: "challenge-keys")
+        let redis = try RedisServer()
+        let shared = """
+            counters: { redis: "\(redis.url)" }
+            secrets: { challenge_key_file: \(keys) }
+            """
+        let gateway = try RecipeGateway(
+            try configuration("{ postgres: \"\(server.url(old))\" }", shared), in: directory,
+            named: "old.yaml")
+        let app = try App.enrolled(try base(gateway))
+        let accepted = try app.signature("GET", "/api/x")
+        #expect(try app.exchange("GET", "/api/x", fields: accepted).outcome == "200")
+        try gateway.stop()
+        let shell = Shell(
+            directory: directory, configurationPath: gateway.configurationPath,
+            environment: [
+                "PGHOST": server.directory.path, "PGPORT": "\(server.port)", "PGUSER": "postgres",
+            ])
+        let outcome = try shell.run(
+            try commands[3].moved([" sallyport\n": " \(old)\n"]),
+            try commands[4].moved(["-d sallyport": "-d \(new)"]))
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        try redis.command("FLUSHALL")
+        let successor = try RecipeGateway(
+            try configuration("{ postgres: \"\(server.url(new))\" }", shared), in: directory,
+            named: "new.yaml")
+        let again = try App(try base(successor), device: app.device)
+        #expect(
+            try again.exchange("GET", "/api/x", fields: accepted).outcome
+                == "401 challenge_expired")
+        #expect(try again.request("GET", "/api/x").outcome == "200")
+    }
+}

@@ -1,0 +1,90 @@
+import Foundation
+import GatewayTesting
+
+/// A program that a recipe puts in front of the gateway, as Debian has it.
+enum Proxy {
+    static let hasNginx = NginxServer.isInstalled
+    static let hasHAProxy = (try? ChildProcess.run("haproxy", ["-v"]))?.status == .exited(0)
+
+    /// nginx with `site` as a file of its `conf.d`.
+    static func nginx(_ site: String, in directory: ScratchDirectory) throws -> ChildProcess {
+        let path = try directory.write(
+            """
+            daemon off;
+            master_process off;
+            pid nginx.pid;
+            error_log stderr notice;
+            events { worker_connections 256; }
+            http {
+                access_log off;
+                client_body_temp_path body;
+                proxy_temp_path proxy;
+                fastcgi_temp_path fastcgi;
+                uwsgi_temp_path uwsgi;
+                scgi_temp_path scgi;
+                \(site)
+            }
+
+            """, to: "nginx-\(UUID()).conf")
+        let process = try ChildProcess("nginx", ["-e", "stderr", "-p", directory.path, "-c", path])
+        try process.waitForLine(on: .standardError, containing: "getrlimit")
+        return process
+    }
+}
+
+/// A running HAProxy, with a page of its own that a test asks.
+final class HAProxy {
+    private let process: ChildProcess
+    private let socketPath: String
+
+    /// Waits until it has found every server of its backends up.
+    init(_ configuration: String, in directory: ScratchDirectory) throws {
+        let name = String(UUID().uuidString.prefix(8))
+        socketPath = directory.path(of: name)
+        let path = try directory.write(
+            """
+            \(configuration)
+            listen watched
+                mode http
+                bind unix@\(socketPath)
+                stats enable
+                stats uri /
+
+            """, to: "haproxy-\(name).cfg")
+        process = try ChildProcess("haproxy", ["-db", "-f", path])
+        try awaitServers { !$0.isEmpty && $0.allSatisfy { $0.value == "UP" } }
+    }
+
+    /// What it says of each server: no event tells, so it is asked.
+    private func servers() throws -> [String: String] {
+        let asked = try ChildProcess.run(
+            "curl", ["-sS", "--unix-socket", socketPath, "http://localhost/;csv"])
+        var found: [String: String] = [:]
+        for line in asked.standardOutput.split(separator: "\n").dropFirst() {
+            let cells = line.split(separator: ",", omittingEmptySubsequences: false)
+            guard cells.count > 17, !["FRONTEND", "BACKEND"].contains(cells[1]) else { continue }
+            found[String(cells[1])] = String(cells[17])
+        }
+        return found
+    }
+
+    func stop() throws {
+        process.terminate()
+        try process.waitForExit()
+    }
+
+    func awaitServers(_ isTrue: ([String: String]) -> Bool) throws {
+        let limit = Date(timeIntervalSinceNow: 30)
+        var last: [String: String] = [:]
+        while Date() < limit {
+            if let status = process.exitStatus {
+                let words = process.text(on: .standardError)
+                throw RecipeError("haproxy: \(status) \(words)")
+            }
+            last = (try? servers()) ?? [:]
+            if isTrue(last) { return }
+            _ = poll(nil, 0, 20)
+        }
+        throw RecipeError("haproxy says \(last): \(process.text(on: .standardError))")
+    }
+}
