@@ -70,6 +70,7 @@ let package = Package(
             "AppleServices",
             ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON", "JWT"]),
         library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
+        library("OTLP", ["Bytes", "JSON", "Telemetry"]),
         library("GatewayTokens", ["AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
         library("Judgement", ["AppAttest", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
         library(
@@ -91,14 +92,14 @@ let package = Package(
             "Background",
             [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTPSClient",
-                "JSON", "KeyStore", "Policy", "Settings", "Telemetry",
+                "JSON", "KeyStore", "OTLP", "Policy", "Settings", "Telemetry",
             ]),
         library(
             "Gateway",
             [
                 "AppAttest", "AppleServices", "Background", "Bytes", "Crypto", "EventLoop",
                 "GatewayTokens", "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
-                "KeyStore", "Policy", "ProxyProtocol", "Settings", "TLS", "Telemetry",
+                "KeyStore", "OTLP", "Policy", "ProxyProtocol", "Settings", "TLS", "Telemetry",
             ]),
 
         // MARK: tier 5 - commands
@@ -155,6 +156,7 @@ let package = Package(
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTesting",
                 "JSON", "JWT",
             ]),
+        tests("OTLPTests", ["OTLP", "Bytes", "JSON", "Telemetry"]),
         tests("JWTTests", ["JWT", "Bytes", "Crypto", "GatewayTesting", "JSON"]),
         tests(
             "GatewayTokensTests",

@@ -10,9 +10,12 @@ public struct HTTPSConfiguration: Hashable, Sendable {
         case url(String)
     }
 
-    /// The authorities that may vouch for servers, and for proxies that speak TLS.
-    public var authorities: TLSAuthorities
+    /// The authorities that may vouch for servers, and for proxies that speak TLS. If nil, nobody
+    /// may: for servers without TLS.
+    public var authorities: TLSAuthorities?
     public var proxy = Proxy.environment
+    /// Whether `http` URLs are sent to, without TLS.
+    public var allowsPlainHTTP = false
     /// The time allowed for name, connection and TLS together, including those of a proxy.
     public var connectTimeout: Duration = .seconds(5)
     /// The time allowed for a whole request.
@@ -27,7 +30,7 @@ public struct HTTPSConfiguration: Hashable, Sendable {
     /// Connections kept for the next request.
     static let idleConnectionCountMax = 4
 
-    public init(authorities: TLSAuthorities) { self.authorities = authorities }
+    public init(authorities: TLSAuthorities?) { self.authorities = authorities }
 }
 
 /// libcurl cannot be used: no memory, or a library without what is needed.

@@ -1,4 +1,5 @@
-/// A request to a server of someone else's, whole. `https` only: libcurl is told nothing else.
+/// A request to a server of someone else's, whole. `https` only, unless the configuration allows
+/// `http` too: libcurl is told nothing else.
 public struct HTTPSRequest: Hashable, Sendable {
     public enum Method: Hashable, Sendable {
         case get

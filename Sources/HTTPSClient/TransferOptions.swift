@@ -32,7 +32,7 @@ struct TransferOptions {
     }
 
     mutating func set(_ configuration: HTTPSConfiguration) {
-        set(CURLOPT_PROTOCOLS_STR, text: "https")
+        set(CURLOPT_PROTOCOLS_STR, text: configuration.allowsPlainHTTP ? "http,https" : "https")
         set(CURLOPT_FOLLOWLOCATION, number: 0)
         set(CURLOPT_USERAGENT, text: "sallyport")
         set(CURLOPT_HTTP_VERSION, number: CURL_HTTP_VERSION_2TLS)

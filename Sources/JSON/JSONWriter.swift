@@ -81,6 +81,21 @@ public struct JSONWriter: ~Copyable {
         buffer.append(UInt8(ascii: "\""))
     }
 
+    /// Writes `bytes` as a string of thirty-two hexadecimal digits.
+    public mutating func member(_ name: StaticString, digitsOf bytes: Bytes16) {
+        writeName(name)
+        buffer.append(UInt8(ascii: "\""))
+        buffer.append(paddedHexadecimal: bytes.word0)
+        buffer.append(paddedHexadecimal: bytes.word1)
+        buffer.append(UInt8(ascii: "\""))
+    }
+
+    /// Writes `number` as a string, as Protocol Buffers have 64-bit numbers in JSON.
+    public mutating func member(_ name: StaticString, quoted number: UInt64) {
+        writeName(name)
+        writeQuoted(number)
+    }
+
     public mutating func member(_ name: StaticString, constant: StaticString) {
         writeName(name)
         writeString(constant)
@@ -129,6 +144,17 @@ public struct JSONWriter: ~Copyable {
     public mutating func element(int: Int64) {
         separate()
         writeInteger(int)
+    }
+
+    public mutating func element(double: Double) {
+        separate()
+        writeDouble(double)
+    }
+
+    /// Writes `number` as a string, as Protocol Buffers have 64-bit numbers in JSON.
+    public mutating func element(quoted number: UInt64) {
+        separate()
+        writeQuoted(number)
     }
 
     /// Members of an object are written in the order of their names.
@@ -187,6 +213,12 @@ public struct JSONWriter: ~Copyable {
     private mutating func writeInteger(_ number: Int64) {
         if number < 0 { buffer.append(0x2D) }
         buffer.append(decimal: number.magnitude)
+    }
+
+    private mutating func writeQuoted(_ number: UInt64) {
+        buffer.append(UInt8(ascii: "\""))
+        buffer.append(decimal: number)
+        buffer.append(UInt8(ascii: "\""))
     }
 
     private mutating func writeDouble(_ number: Double) {

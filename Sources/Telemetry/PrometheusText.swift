@@ -1,100 +1,78 @@
 public import Bytes
 
-/// The meaning of a metric's number to Prometheus.
-public enum MetricKind: Sendable {
-    case counter
-    case gauge
-    case histogram
-}
-
 /// Writes a scrape in Prometheus' text format 0.0.4.
-///
-/// A family is begun once, with its help and type, and its samples follow; durations are given in
-/// nanoseconds and shown in seconds, Prometheus' base unit.
 public struct PrometheusText: ~Copyable {
-    public typealias Label = (name: String, value: String)
-
     /// The `Content-Type` of the scrape's answer.
     public static let contentType: StaticString = "text/plain; version=0.0.4; charset=utf-8"
 
-    public private(set) var buffer = ByteBuffer()
-    private var family: [UInt8] = []
-    private var kind = MetricKind.gauge
-    private var familyNames: Set<[UInt8]> = []
+    private var buffer = ByteBuffer()
 
-    public init() {}
+    /// The text of a scrape.
+    public static func encode(_ families: MetricFamilies) -> ByteBuffer {
+        var text = PrometheusText()
+        for family in families.all { text.append(family) }
+        return text.finish()
+    }
 
-    /// Begins a family; a counter's name ends in `_total`, which is added where it is missing.
-    public mutating func family(_ name: String, _ kind: MetricKind, help: String) {
-        var name = Array(name.utf8)
-        precondition(Self.isName(name), "not a metric's name")
-        if kind == .counter, !name.reversed().starts(with: "latot_".utf8) {
-            name += Array("_total".utf8)
-        }
-        precondition(familyNames.insert(name).inserted, "a metric's family was begun twice")
-        family = name
-        self.kind = kind
+    private consuming func finish() -> ByteBuffer { buffer }
+
+    private mutating func append(_ family: MetricFamily) {
         buffer.append("# HELP ")
-        buffer.append(name)
+        buffer.append(family.name)
         buffer.append(UInt8(0x20))
-        appendEscaped(help, quoted: false)
+        appendEscaped(family.help, quoted: false)
         buffer.append("\n# TYPE ")
-        buffer.append(name)
-        switch kind {
+        buffer.append(family.name)
+        switch family.kind {
         case .counter: buffer.append(" counter\n")
         case .gauge: buffer.append(" gauge\n")
         case .histogram: buffer.append(" histogram\n")
         }
+        for sample in family.samples {
+            switch sample.value {
+            case .unsigned(let value):
+                appendName(family.name, sample.labels)
+                buffer.append(decimal: value)
+            case .signed(let value):
+                appendName(family.name, sample.labels)
+                if value < 0 { buffer.append(UInt8(0x2D)) }
+                buffer.append(decimal: value.magnitude)
+            case .nanoseconds(let value):
+                appendName(family.name, sample.labels)
+                DecimalSeconds.append(nanoseconds: value, to: &buffer)
+            case .histogram(let snapshot):
+                append(snapshot, family.name, sample.labels)
+            }
+            buffer.append(UInt8(0x0A))
+        }
     }
 
-    /// Writes one sample of the family begun last.
-    public mutating func sample(_ labels: [Label] = [], _ value: UInt64) {
-        appendName(suffix: "", labels, bound: nil)
-        buffer.append(decimal: value)
-        buffer.append(UInt8(0x0A))
-    }
-
-    public mutating func sample(_ labels: [Label] = [], _ value: Int64) {
-        appendName(suffix: "", labels, bound: nil)
-        if value < 0 { buffer.append(UInt8(0x2D)) }
-        buffer.append(decimal: value.magnitude)
-        buffer.append(UInt8(0x0A))
-    }
-
-    /// A duration or a moment, shown in seconds.
-    public mutating func sample(_ labels: [Label] = [], nanoseconds: UInt64) {
-        appendName(suffix: "", labels, bound: nil)
-        DecimalSeconds.append(nanoseconds: nanoseconds, to: &buffer)
-        buffer.append(UInt8(0x0A))
-    }
-
-    /// The `_bucket`, `_sum` and `_count` samples of a family of histograms.
-    public mutating func histogram(_ labels: [Label] = [], _ snapshot: HistogramSnapshot) {
-        precondition(kind == .histogram)
+    /// The `_bucket`, `_sum` and `_count` samples of a histogram, without the last line feed.
+    private mutating func append(
+        _ snapshot: HistogramSnapshot, _ name: String, _ labels: [MetricFamily.Label]
+    ) {
         var cumulative: UInt64 = 0
+        let bounds = snapshot.bounds.labels
         for (index, count) in snapshot.bucketCounts.enumerated() {
             cumulative &+= count
-            let bounds = snapshot.bounds.labels
             appendName(
-                suffix: "_bucket", labels, bound: index < bounds.count ? bounds[index] : "+Inf")
+                name, suffix: "_bucket", labels,
+                bound: index < bounds.count ? bounds[index] : "+Inf")
             buffer.append(decimal: cumulative)
             buffer.append(UInt8(0x0A))
         }
-        appendName(suffix: "_sum", labels, bound: nil)
+        appendName(name, suffix: "_sum", labels)
         DecimalSeconds.append(nanoseconds: snapshot.sumNanoseconds, to: &buffer)
         buffer.append(UInt8(0x0A))
-        appendName(suffix: "_count", labels, bound: nil)
+        appendName(name, suffix: "_count", labels)
         buffer.append(decimal: cumulative)
-        buffer.append(UInt8(0x0A))
     }
 
-    /// Gives the text away.
-    public consuming func finish() -> ByteBuffer { buffer }
-
     /// The family's name, the labels in braces, and a space.
-    private mutating func appendName(suffix: String, _ labels: [Label], bound: String?) {
-        precondition(!family.isEmpty, "a sample outside a family")
-        buffer.append(family)
+    private mutating func appendName(
+        _ name: String, suffix: String = "", _ labels: [MetricFamily.Label], bound: String? = nil
+    ) {
+        buffer.append(name)
         buffer.append(suffix)
         var separator: UInt8 = 0x7B
         for label in labels {
@@ -109,8 +87,7 @@ public struct PrometheusText: ~Copyable {
         buffer.append(UInt8(0x20))
     }
 
-    private mutating func appendLabel(_ separator: UInt8, _ label: Label) {
-        assert(Self.isName(Array(label.name.utf8)) && !label.name.utf8.contains(0x3A))
+    private mutating func appendLabel(_ separator: UInt8, _ label: MetricFamily.Label) {
         buffer.append(separator)
         buffer.append(label.name)
         buffer.append(UInt8(0x3D))
@@ -133,16 +110,6 @@ public struct PrometheusText: ~Copyable {
                 buffer.append(UInt8(0x5C))
                 buffer.append(UInt8(0x22))
             default: buffer.append(byte)
-            }
-        }
-    }
-
-    private static func isName(_ name: [UInt8]) -> Bool {
-        guard let first = name.first, !(0x30...0x39).contains(first) else { return false }
-        return name.allSatisfy { byte in
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F, 0x3A: true
-            default: false
             }
         }
     }

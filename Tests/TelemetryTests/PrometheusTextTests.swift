@@ -6,17 +6,17 @@ import Testing
 struct PrometheusTextTests {
     @Test("names each family once and shows its samples")
     func families() {
-        var text = PrometheusText()
-        text.family("sallyport_requests", .counter, help: "Requests.")
-        text.sample([("route", "transfer"), ("decision", "verified")], 7 as UInt64)
-        text.sample([("route", "rest"), ("decision", "passed")], UInt64.max)
-        text.family("sallyport_accepted_total", .counter, help: "Accepted.")
-        text.sample([], 1 as UInt64)
-        text.family("sallyport_connections", .gauge, help: "Open.")
-        text.sample([], -3 as Int64)
-        text.family("sallyport_uptime_seconds", .gauge, help: "Since the start.")
-        text.sample([], nanoseconds: 1_500_000_000)
-        let buffer = text.finish()
+        var families = MetricFamilies()
+        families.family("sallyport_requests", .counter, help: "Requests.")
+        families.sample([("route", "transfer"), ("decision", "verified")], 7 as UInt64)
+        families.sample([("route", "rest"), ("decision", "passed")], UInt64.max)
+        families.family("sallyport_accepted_total", .counter, help: "Accepted.")
+        families.sample([], 1 as UInt64)
+        families.family("sallyport_connections", .gauge, help: "Open.")
+        families.sample([], -3 as Int64)
+        families.family("sallyport_uptime_seconds", .gauge, help: "Since the start.")
+        families.sample([], nanoseconds: 1_500_000_000)
+        let buffer = PrometheusText.encode(families)
         let written = String(decoding: buffer.readable.array, as: UTF8.self)
         #expect(
             written == """
@@ -40,12 +40,12 @@ struct PrometheusTextTests {
     @Test("reads back as it was written, whatever the labels hold")
     func readBack() throws {
         let values = ["", "a b", "q\"q", "b\\n", "l\nl", "\\\"\n", "ü, x=\"y\"}"]
-        var text = PrometheusText()
-        text.family("m", .gauge, help: "one \\ two\nthree \"four\"")
+        var families = MetricFamilies()
+        families.family("m", .gauge, help: "one \\ two\nthree \"four\"")
         for (index, value) in values.enumerated() {
-            text.sample([("a", value), ("b", "x")], UInt64(index))
+            families.sample([("a", value), ("b", "x")], UInt64(index))
         }
-        let buffer = text.finish()
+        let buffer = PrometheusText.encode(families)
         let lines = String(decoding: buffer.readable.array, as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines[0] == "# HELP m one \\\\ two\\nthree \"four\"")
@@ -68,10 +68,10 @@ struct PrometheusTextTests {
         snapshot.add(first)
         snapshot.add(second)
         #expect(snapshot.count == 5)
-        var text = PrometheusText()
-        text.family("d_seconds", .histogram, help: "Durations.")
-        text.histogram([("route", "r")], snapshot)
-        let buffer = text.finish()
+        var families = MetricFamilies()
+        families.family("d_seconds", .histogram, help: "Durations.")
+        families.histogram([("route", "r")], snapshot)
+        let buffer = PrometheusText.encode(families)
         let samples = try String(decoding: buffer.readable.array, as: UTF8.self)
             .split(separator: "\n").dropFirst(2).map { try ScrapedSample($0) }
         #expect(samples.allSatisfy { $0.labels["route"] == "r" })

@@ -3,7 +3,7 @@ import Background
 import Telemetry
 
 extension MetricsPage {
-    static func writeApple(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeApple(_ hub: Hub, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_apple_requests_total", .counter,
             help: "Requests to Apple's services, by outcome.")
@@ -24,7 +24,7 @@ extension MetricsPage {
     }
 
     /// Writes what attestations told about their devices (`signals.keys_per_device_bit`).
-    static func writeDeviceBits(_ hub: Hub, _ names: [String], _ page: inout PrometheusText) {
+    static func writeDeviceBits(_ hub: Hub, _ names: [String], _ page: inout MetricFamilies) {
         page.family(
             "sallyport_enrolment_device_tokens_total", .counter,
             help: "Verified attestations, by what became of their DeviceCheck token.")

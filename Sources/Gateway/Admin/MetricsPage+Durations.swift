@@ -5,7 +5,7 @@ import Telemetry
 
 extension MetricsPage {
     /// How long stores and upstreams take.
-    static func writeDurations(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeDurations(_ hub: Hub, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_store_duration_seconds", .histogram,
             help: "The time that an exchange waited for a store, by what it asked for.")
@@ -28,7 +28,7 @@ extension MetricsPage {
         }
     }
 
-    static func writeKeys(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeKeys(_ hub: Hub, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_registry_keys", .gauge,
             help: "Keys in the registry when they were counted last; absent until then.")

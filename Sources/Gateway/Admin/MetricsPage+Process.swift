@@ -5,7 +5,7 @@ import Telemetry
 extension MetricsPage {
     /// The program, its configuration, and what it uses of the system: by the names that
     /// Prometheus' own client libraries have for the latter.
-    static func writeProcess(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
+    static func writeProcess(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_build_info", .gauge, help: "1, with the version of this program as a label.")
         page.sample([("version", hub.version), ("openssl", TLSLibrary.version)], UInt64(1))
@@ -25,7 +25,7 @@ extension MetricsPage {
         page.sample([], UInt64(max(0, HostSystem.descriptorLimit)))
     }
 
-    private static func writeReloads(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
+    private static func writeReloads(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_config_generation", .gauge, help: "Successful reloads since the start.")
         page.sample([], UInt64(site.generation))
@@ -39,7 +39,7 @@ extension MetricsPage {
         page.sample([], UInt64(max(0, hub.reloads.takenAt)))
     }
 
-    private static func write(_ usage: ProcessUsage, _ page: inout PrometheusText) {
+    private static func write(_ usage: ProcessUsage, _ page: inout MetricFamilies) {
         page.family(
             "process_cpu_seconds_total", .counter,
             help: "Total user and system CPU time spent in seconds.")

@@ -4,7 +4,7 @@ import KeyStore
 import Telemetry
 
 extension MetricsPage {
-    static func writeReceipts(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeReceipts(_ hub: Hub, _ page: inout MetricFamilies) {
         let meter = hub.renewalMeter
         page.family(
             "sallyport_receipt_renewals_total", .counter,

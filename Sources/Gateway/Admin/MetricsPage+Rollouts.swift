@@ -3,7 +3,7 @@ import Policy
 import Telemetry
 
 extension MetricsPage {
-    static func writeBuckets(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeBuckets(_ hub: Hub, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_attested_requests_total", .counter,
             help: "Requests to routes that require a proof, by what it was worth, and by whether "
@@ -23,7 +23,7 @@ extension MetricsPage {
         }
     }
 
-    static func writeApps(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeApps(_ hub: Hub, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_app_requests_total", .counter,
             help: "Requests to routes that require a proof, by the app that they claim to be "
@@ -46,7 +46,7 @@ extension MetricsPage {
         }
     }
 
-    static func writeRollouts(_ site: Site, _ page: inout PrometheusText) {
+    static func writeRollouts(_ site: Site, _ page: inout MetricFamilies) {
         let figures = RolloutFigures.all(site)
         page.family(
             "sallyport_rollout_percent", .gauge,

@@ -40,7 +40,7 @@ struct ServerFigures {
 }
 
 extension MetricsPage {
-    static func writeServers(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeServers(_ hub: Hub, _ page: inout MetricFamilies) {
         let servers = ServerFigures.all(hub)
         func family(
             _ name: String, _ kind: MetricKind, help: String,

@@ -2,7 +2,7 @@ import TLS
 import Telemetry
 
 extension MetricsPage {
-    static func writeHandshakes(_ hub: Hub, _ page: inout PrometheusText) {
+    static func writeHandshakes(_ hub: Hub, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_tls_handshakes_total", .counter,
             help: "TLS handshakes with clients that were completed, by the group of their keys.")
@@ -29,7 +29,7 @@ extension MetricsPage {
         if count > 0 { page.sample([("reason", "timeout")], count) }
     }
 
-    static func writeCertificates(_ site: Site, _ page: inout PrometheusText) {
+    static func writeCertificates(_ site: Site, _ page: inout MetricFamilies) {
         page.family(
             "sallyport_tls_certificate_not_after_timestamp_seconds", .gauge,
             help: "When the certificate of a listener ends, by the first of its names.")

@@ -7,10 +7,16 @@ import Settings
 import Synchronization
 import Telemetry
 
-/// `/metrics`: what all workers have counted, in Prometheus' text format.
+/// `/metrics`: what all workers have counted.
 enum MetricsPage {
+    /// The page in Prometheus' text format.
     static func text(_ hub: Hub, site: Site) -> ByteBuffer {
-        var page = PrometheusText()
+        PrometheusText.encode(families(hub, site: site))
+    }
+
+    /// The families of the page, which are exported by OTLP as well.
+    static func families(_ hub: Hub, site: Site) -> MetricFamilies {
+        var page = MetricFamilies()
         writeRoutes(hub, &page)
         writeBuckets(hub, &page)
         writeApps(hub, &page)
@@ -26,7 +32,8 @@ enum MetricsPage {
         writeReceipts(hub, &page)
         writeState(hub, site, &page)
         writeProcess(hub, site, &page)
-        return page.finish()
+        writeExports(hub, &page)
+        return page
     }
 
     /// The meters of all workers by route name, in a stable order.
@@ -40,7 +47,7 @@ enum MetricsPage {
         return byName.sorted { $0.key < $1.key }.map { (route: $0.key, meters: $0.value) }
     }
 
-    private static func writeRoutes(_ hub: Hub, _ page: inout PrometheusText) {
+    private static func writeRoutes(_ hub: Hub, _ page: inout MetricFamilies) {
         let meters = meters(hub)
         page.family(
             "sallyport_requests_total", .counter,
@@ -79,7 +86,7 @@ enum MetricsPage {
     }
 
     private static func writeStandings(
-        _ meters: [(route: String, meters: [RouteMeter])], _ page: inout PrometheusText
+        _ meters: [(route: String, meters: [RouteMeter])], _ page: inout MetricFamilies
     ) {
         page.family(
             "sallyport_tier_requests_total", .counter,
@@ -112,7 +119,7 @@ enum MetricsPage {
         }
     }
 
-    private static func writeWorkers(_ hub: Hub, _ page: inout PrometheusText) {
+    private static func writeWorkers(_ hub: Hub, _ page: inout MetricFamilies) {
         for (count, name, help) in workerCounters {
             page.family(name, .counter, help: help)
             page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(count) })
@@ -145,7 +152,7 @@ enum MetricsPage {
         }
     }
 
-    private static func writeSignals(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
+    private static func writeSignals(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         guard let rules = site.signals else { return }
         page.family(
             "sallyport_signals_total", .counter,
@@ -159,7 +166,7 @@ enum MetricsPage {
         if let bits = rules.deviceBits { writeDeviceBits(hub, bits.names, &page) }
     }
 
-    private static func writeState(_ hub: Hub, _ site: Site, _ page: inout PrometheusText) {
+    private static func writeState(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {
         page.family("sallyport_store_up", .gauge, help: "1 if the store answered last time.")
         page.sample([("store", "registry")], UInt64(hub.health.isRegistryReady ? 1 : 0))
         page.sample([("store", "counters")], UInt64(hub.health.areCountersReady ? 1 : 0))

@@ -115,12 +115,14 @@ extension Gateway {
             pseudonymKeys: prepared.configuration.pseudonymKeys,
             generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister)
         let appleChange = try apple?.change(to: settings.apple)
+        let exportChange = try observation.exporter?.change(to: settings.otlp)
         try startNameRefresher(for: settings)
         let bound = try listeners.bind(
             settings, generation: next.generation, names: prepared.binds)
         // Nothing below can fail.
         hub.take(settings.upstreams, prepared.servers)
         apple?.use(appleChange)
+        observation.exporter?.use(exportChange)
         devices?.use(settings.deviceCheck)
         keepShares(of: site, in: next)
         site = next

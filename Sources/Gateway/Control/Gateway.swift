@@ -44,8 +44,7 @@ public final class Gateway {
     let kept = KeptListeners()
     private var signals: [SignalWatch] = []
     var timers = ControlTimers()
-    private let countKeys: (@Sendable () -> [KeyCount]?)?
-    private var keyCountRefresher: KeyCountRefresher?
+    var observation: Observation
     var nameRefresher: NameRefresher?
     /// Called when every name has been asked for once; nil from then on.
     var whenNamesAreAsked: (() -> Void)?
@@ -76,7 +75,7 @@ public final class Gateway {
         countKeys: (@Sendable () -> [KeyCount]?)? = nil
     ) throws {
         self.reload = Reload(watchedFiles: watchedFiles)
-        self.countKeys = countKeys
+        observation = Observation(countKeys: countKeys)
         self.supervisor = supervisor
         self.checkUpgrade = checkUpgrade
         let settings = configuration.settings
@@ -138,9 +137,7 @@ public final class Gateway {
         watchStores(control)
         forgetUsers(control)
         watchCertificates(on: control.loop)
-        keyCountRefresher = countKeys.map {
-            KeyCountRefresher(loop: control.loop, hub: hub, count: $0)
-        }
+        try startObservation(on: control.loop)
         receipts = try ReceiptRenewal(
             loop: control.loop, registry: hub.registry, meter: hub.renewalMeter, log: hub.logs,
             site.renewal, exchange: AppleReceipts(apple, site.settings.apple))
@@ -155,7 +152,7 @@ public final class Gateway {
         control.run()
         reload.watcher?.stop()
         receipts = nil
-        keyCountRefresher = nil
+        observation.end()
         apple.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
@@ -279,7 +276,7 @@ public final class Gateway {
         if runningCount == 0 {
             if upgrade.step == .handingOver { return handOverControl() }
             control?.log.event(level: "info", "stopped", "every worker has drained")
-            control?.loop.stop()
+            finishExports { [unowned self] in control?.loop.stop() }
         }
     }
 

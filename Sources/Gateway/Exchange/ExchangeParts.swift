@@ -35,6 +35,20 @@ struct Arrival {
     var trustedRequestID: Range32?
     /// The head was made from HTTP/2's fields.
     var isHTTP2 = false
+    /// The place of the request's spans; nil if it gets none.
+    var trace: RequestTrace?
+}
+
+/// The trace that a request belongs to, and the spans that are made of it there.
+struct RequestTrace {
+    let traceID: Bytes16
+    /// The span that the request was sent from; nil if the trace begins here.
+    let parentID: UInt64?
+    let spanID: UInt64
+    /// The span of the request to the upstream.
+    let upstreamSpanID: UInt64
+    /// The flags of `traceparent`.
+    let flags: UInt8
 }
 
 /// What is found out about a body while it comes.
@@ -110,6 +124,8 @@ struct UpstreamAttempts {
     var triedServers: [ServerState] = []
     /// The request's body stands behind its head, for one write.
     var isBodyInHead = false
+    /// When the first try began.
+    var beganAt = MonotonicInstant(nanoseconds: 0)
     /// When the last try began.
     var startedAt = MonotonicInstant(nanoseconds: 0)
     var headAt = MonotonicInstant(nanoseconds: 0)

@@ -15,11 +15,14 @@ extension Exchange {
         guard let pool else { throw Refusal(.internalFailure, .noRoute) }
         switch pool.lease(for: self) {
         case .connection(let connection):
-            if attempts.count == 0 { pool.budget.deposit() }
+            attempts.startedAt = worker.loop.now
+            if attempts.count == 0 {
+                pool.budget.deposit()
+                attempts.beganAt = attempts.startedAt
+            }
             attempts.count += 1
             attempts.queue = .outside
             upstream = connection
-            attempts.startedAt = worker.loop.now
             attempts.address = connection.server.state.text
             return .next
         case .queued:

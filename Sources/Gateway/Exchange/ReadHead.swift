@@ -7,6 +7,7 @@ extension Exchange {
     /// what concerns the exchange: the id by which a proxy before this one knows it.
     func readHead() throws(Refusal) -> Step {
         if client.isPeerTrusted { arrival.trustedRequestID = usableRequestID() }
+        if let tracing = site.tracing { beginTrace(tracing) }
         try limitListenerRate()
         try refuseLoop()
         return .next

@@ -25,8 +25,10 @@ extension Exchange {
     private func record() {
         if tunnel.isOpen { worker.meter.tunnelClosed() }
         // Read anew: much may have happened in the callback whose time the loop keeps.
-        let duration = MonotonicInstant.now().nanoseconds(since: arrival.startedAt)
+        let now = MonotonicInstant.now()
+        let duration = now.nanoseconds(since: arrival.startedAt)
         if verdict == nil { verdict = judgement.verdict(circumstances) }
+        if let tracing = site.tracing { endTrace(tracing, at: now) }
         switch verdict {
         case .some(let verdict):
             worker.meter.count(self, verdict, nanoseconds: duration)

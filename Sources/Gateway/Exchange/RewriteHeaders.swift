@@ -60,6 +60,7 @@ extension Exchange {
         }
         if let edits = handling?.requestEdits { append(edits, to: &upstreamHead) }
         appendForwarding()
+        if let trace = arrival.trace { append(trace, handling?.requestEdits) }
         try append(verdict)
         if tunnel.isAsked { upstreamHead.append("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
         appendFraming()
@@ -109,6 +110,7 @@ extension Exchange {
             case .always:
                 if names.reserved.contains(name) || isWithheld(name, names) { continue }
             }
+            if let trace = arrival.trace, isReplaced(field, in: trace) { continue }
             if hasNominated, head.isNominated(field, in: bytes) { continue }
             upstreamHead.append(line: field, of: bytes)
         }

@@ -20,6 +20,9 @@ final class Hub: Sendable {
     let keyCounts = Locked<[KeyCount]>([])
     /// The version of this program.
     let version: String
+    /// What became of exports by OTLP, and the spans that wait for one.
+    let exports: ExportMeter
+    let spans: SpanQueue
     let apple = AppleMeter()
     let devices = DeviceCheckMailbox()
     let rateLimiter = RateLimiter()
@@ -41,6 +44,8 @@ final class Hub: Sendable {
         resolver: @escaping NameResolver = Endpoint.allAddresses, version: String = ""
     ) {
         self.version = version
+        exports = ExportMeter()
+        spans = SpanQueue(meter: exports)
         self.signals = signals
         self.descriptors = descriptors
         self.registry = registry

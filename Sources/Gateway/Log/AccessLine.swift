@@ -141,7 +141,9 @@ struct AccessLine: ~Copyable {
         if let agent = request.userAgent {
             writer.member("user_agent", bytes: bytes.extracting(agent))
         }
-        if let trace = request.traceID {
+        if let trace = exchange.arrival.trace {
+            writer.member("trace_id", digitsOf: trace.traceID)
+        } else if let trace = request.traceID {
             writer.member("trace_id", bytes: bytes.extracting(trace))
         }
     }

@@ -37,35 +37,13 @@ struct LoggedRequest {
         for field in head.fields {
             if field.known == .userAgent, userAgent == nil {
                 userAgent = Self.cut(field.value)
-            } else if field.known == .other, field.name.count == Self.traceParent.count,
-                ASCII.equalsIgnoringCase(bytes.extracting(field.name), lowercase: Self.traceParent)
-            {
+            } else if head.isTraceParent(field, in: bytes) {
                 traceParentCount += 1
-                traceID = Self.traceID(in: field.value, bytes)
+                let isValid = TraceParent(bytes.extracting(field.value)) != nil
+                traceID = isValid ? Range32(start: field.value.start + 3, count: 32) : nil
             }
         }
         if traceParentCount > 1 { traceID = nil }
-    }
-
-    /// `version "-" trace-id "-" parent-id "-" trace-flags` (W3C Trace Context section 3.2).
-    private static func traceID(in value: Range32, _ bytes: Span<UInt8>) -> Range32? {
-        let text = bytes.extracting(value)
-        // A later version may have more behind a dash.
-        guard text.count >= 55, text.count == 55 || text[55] == dash else { return nil }
-        var isZero = true
-        for index in 0..<55 {
-            let byte = text[index]
-            if index == 2 || index == 35 || index == 52 {
-                guard byte == dash else { return nil }
-                continue
-            }
-            guard (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) else { return nil }
-            if (3..<35).contains(index), byte != 0x30 { isZero = false }
-        }
-        let isVersion0 = text[0] == 0x30 && text[1] == 0x30
-        let isForbidden = text[0] == 0x66 && text[1] == 0x66
-        guard !isZero, !isForbidden, !isVersion0 || text.count == 55 else { return nil }
-        return Range32(start: value.start + 3, count: 32)
     }
 
     /// What a stranger wrote fills no disk.
@@ -73,8 +51,6 @@ struct LoggedRequest {
         Range32(start: range.start, count: min(range.count, byteCountMax))
     }
 
-    private static let dash = UInt8(ascii: "-")
-    private static let traceParent = Array("traceparent".utf8)
     private static let byteCountMax: UInt32 = 512
 }
 

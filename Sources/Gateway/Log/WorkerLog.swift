@@ -5,9 +5,10 @@ import Judgement
 import KeyStore
 import Settings
 
-/// One worker's access lines, gathered for a turn of its loop and handed to the log's thread at
-/// once.
+/// One worker's access lines and spans, gathered for a turn of its loop and handed to those who
+/// write or export them at once.
 final class WorkerLog {
+    let spans: WorkerSpans
     private let writers: LogWriters
     private var line = AccessLine()
     private var plainLine = PlainAccessLine()
@@ -15,8 +16,9 @@ final class WorkerLog {
     private var repeated = RepeatedEvents()
     private let loop: EventLoop
 
-    init(writers: LogWriters, loop: EventLoop) {
+    init(writers: LogWriters, spans: SpanQueue, loop: EventLoop) {
         self.writers = writers
+        self.spans = WorkerSpans(queue: spans, loop: loop)
         self.loop = loop
         turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
     }
@@ -38,6 +40,7 @@ final class WorkerLog {
     func flush() {
         if line.byteCount > 0 { writers.access?.post(line.take()) }
         if plainLine.byteCount > 0 { writers.access?.post(plainLine.take()) }
+        spans.flush()
     }
 
     /// Notes an exchange that has ended, in the form that is configured.

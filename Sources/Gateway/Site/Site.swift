@@ -51,6 +51,8 @@ public final class Site: Sendable {
     let bodyPace: BodyPace
     let responsePace: BodyPace
     let tls: TLSContexts
+    /// Nil where no request gets spans.
+    let tracing: SiteTracing?
     /// Grows with each reload: workers tell by it whether what they hold is current.
     public let generation: Int
 
@@ -75,6 +77,7 @@ public final class Site: Sendable {
         }
         let roots = try Self.roots(settings.trust)
         self.settings = settings
+        tracing = SiteTracing(settings)
         self.sealer = sealer
         self.tokens = tokens
         self.developerTokens = developerTokens

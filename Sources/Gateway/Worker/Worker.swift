@@ -66,7 +66,7 @@ final class Worker {
         outbox = Outbox(loop: loop)
         waiting = WaitingExchanges(deadlines: deadlines)
         meter = hub.meters[index]
-        log = WorkerLog(writers: hub.logs, loop: loop)
+        log = WorkerLog(writers: hub.logs, spans: hub.spans, loop: loop)
         verifier = try AssertionVerifier()
         registry = hub.registry
         keyCache = KeyCache(

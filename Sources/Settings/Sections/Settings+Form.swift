@@ -143,6 +143,10 @@ extension SettingsReader {
                 + "out, there is none.")
         Setting("log", \.log, .section(LogSettings.form), "Where log lines go, in JSON.")
         Setting(
+            "otlp", optional: \.otlp, OTLPSettings.kind,
+            "The export of spans and metrics to an OpenTelemetry collector, by OTLP over HTTP in "
+                + "its JSON encoding. If left out, nothing is sent.")
+        Setting(
             "limits", \.limits, .section(Limits.form, check: Limits.check),
             "Every limit. What is beyond one is refused or waits; nothing grows without a "
                 + "limit.")

@@ -13,9 +13,12 @@ extension Settings {
     public var passwords: [String] {
         var passwords: [String?] = []
         passwords.append(apple?.proxyPassword)
+        for header in otlp?.headers ?? [] where isCredential(header.name) {
+            passwords.append(header.value.utf8.count > wordByteCountMax ? header.value : nil)
+        }
         for route in routes {
             let lines = route.requestHeaders.set + route.requestHeaders.add
-            passwords += lines.filter(\.isCredential).map(\.value.literal)
+            passwords += lines.filter { isCredential($0.name) }.map(\.value.literal)
         }
         if case .postgres(let postgres) = registry { passwords.append(postgres.password) }
         if case .redis(let redis) = counters {
@@ -62,20 +65,23 @@ extension Settings {
     }
 }
 
-extension HeaderLine {
-    /// Whether its name is one of those by which programs prove who they are.
-    fileprivate var isCredential: Bool {
-        let name = name.lowercased()
-        return ["authorization", "cookie", "api-key", "apikey", "token", "secret"].contains {
-            name.contains($0)
-        }
+/// Whether a header's name is one of those by which programs prove who they are.
+private func isCredential(_ name: String) -> Bool {
+    let name = name.lowercased()
+    return ["authorization", "cookie", "api-key", "apikey", "token", "secret"].contains {
+        name.contains($0)
     }
 }
+
+/// What is no longer may be a mere word.
+private let wordByteCountMax = 11
 
 extension TextTemplate {
     /// The whole text, if nothing of it comes from a request, and it is too long to be a mere word.
     fileprivate var literal: String? {
-        guard pieces.count == 1, case .literal(let text) = pieces[0], text.utf8.count > 11 else {
+        guard pieces.count == 1, case .literal(let text) = pieces[0],
+            text.utf8.count > wordByteCountMax
+        else {
             return nil
         }
         return text

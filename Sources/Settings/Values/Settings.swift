@@ -33,6 +33,8 @@ public struct Settings: Hashable, Sendable {
     public var routes: [Route] = []
     public var admin: AdminSettings?
     public var log = LogSettings()
+    /// Where spans and metrics are sent, or nil if they are not.
+    public var otlp: OTLPSettings?
     public var limits = Limits()
     public var timeouts = Timeouts()
 

@@ -1,0 +1,122 @@
+import EventLoop
+import HTTPSClient
+import OTLP
+
+/// What a collector's answer to one export means.
+enum ExportResult {
+    case accepted(OTLPAnswer)
+    /// It may be sent again, not before `after` if that is known.
+    case later(ExportMeter.Outcome, after: Duration?, reason: String)
+    /// To send it again would be in vain.
+    case refused(reason: String)
+
+    /// The statuses after which OTLP/HTTP has a client try again are 429, 502, 503 and 504; so is
+    /// no answer at all. A redirect is followed nowhere: the endpoint is the operator's to say.
+    init(_ result: Result<HTTPSResponse, HTTPSFailure>) {
+        switch result {
+        case .success(let response):
+            switch response.status {
+            case 200..<300: self = .accepted(OTLPAnswer(response.body))
+            case 429, 502, 503, 504:
+                self = .later(
+                    .throttled, after: response.retryAfter,
+                    reason: "the collector answered \(response.status)")
+            default: self = .refused(reason: "the collector answered \(response.status)")
+            }
+        // What answers too much is no collector.
+        case .failure(.tooLarge): self = .refused(reason: "\(HTTPSFailure.tooLarge)")
+        case .failure(let failure):
+            self = .later(.failed, after: nil, reason: "\(failure)")
+        }
+    }
+}
+
+/// One signal's way to the collector: one request at a time, and events when it fails and when it
+/// works again.
+final class ExportChannel {
+    let signal: ExportMeter.Signal
+    private let meter: ExportMeter
+    private let log: any EventLog
+    private(set) var isBusy = false
+    private var failureCount = 0
+
+    init(_ signal: ExportMeter.Signal, meter: ExportMeter, log: any EventLog) {
+        self.signal = signal
+        self.meter = meter
+        self.log = log
+    }
+
+    /// Sends a body; `handler` is called later, but not if the client is closed meanwhile.
+    func send(
+        _ body: [UInt8], by target: ExportTarget, handler: @escaping (ExportResult) -> Void
+    ) {
+        isBusy = true
+        let request = HTTPSRequest(
+            url: "\(target.endpoint)/v1/\(signal.rawValue)", method: .post(body: body),
+            fields: target.fields)
+        target.client.send(request) { [weak self] result in
+            guard let self else { return }
+            isBusy = false
+            if case .failure(.closed) = result { return }
+            let result = ExportResult(result)
+            note(result)
+            handler(result)
+        }
+    }
+
+    /// How long to wait after the failures so far.
+    func pause(after asked: Duration?, jitter: Double) -> Duration {
+        var backOff = BackOff()
+        backOff.shortest = .seconds(1)
+        backOff.longest = .seconds(30)
+        let wait = backOff.delay(failureCount: failureCount, jitter: jitter)
+        return max(wait, min(asked ?? .zero, Self.pauseMax))
+    }
+
+    /// The settings have changed: what is known of the old collector does not matter.
+    func forget() {
+        isBusy = false
+        failureCount = 0
+    }
+
+    private func note(_ result: ExportResult) {
+        switch result {
+        case .accepted(let answer):
+            meter.count(signal, .accepted)
+            if answer.rejectedCount > 0 {
+                if signal == .traces { meter.drop(Int(clamping: answer.rejectedCount), .rejected) }
+                log.event(
+                    level: "warning", "otlp_rejected",
+                    "\(signal.rawValue): the collector threw \(answer.rejectedCount) away: "
+                        + answer.message)
+            }
+            if failureCount > 0 {
+                log.event(
+                    level: "info", "otlp_up", "\(signal.rawValue): the collector accepts them")
+            }
+            failureCount = 0
+        case .later(let outcome, _, let reason):
+            meter.count(signal, outcome)
+            fail(reason)
+        case .refused(let reason):
+            meter.count(signal, .refused)
+            fail(reason)
+        }
+    }
+
+    private func fail(_ reason: String) {
+        failureCount += 1
+        guard failureCount == 1 else { return }
+        log.event(level: "warning", "otlp_down", "\(signal.rawValue) are not exported: \(reason)")
+    }
+
+    /// A collector that says more than this is asked again nevertheless.
+    private static let pauseMax = Duration.seconds(300)
+}
+
+/// A collector, and a client that reaches it.
+struct ExportTarget {
+    let client: HTTPSClient
+    let endpoint: String
+    let fields: [HTTPSField]
+}

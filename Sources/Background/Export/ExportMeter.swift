@@ -1,0 +1,61 @@
+import EventLoop
+
+/// The counts of exports by OTLP. A lock will do: batches are counted, not requests.
+package final class ExportMeter: Sendable {
+    package enum Signal: String, CaseIterable, Sendable {
+        case traces
+        case metrics
+    }
+
+    /// What became of an export.
+    package enum Outcome: String, CaseIterable, Sendable {
+        case accepted
+        /// The collector asks for patience: 429, 502, 503 or 504.
+        case throttled
+        /// It has answered with another status than 200.
+        case refused
+        /// No answer.
+        case failed
+    }
+
+    /// Why spans were lost.
+    package enum Loss: String, CaseIterable, Sendable {
+        case queueFull = "queue_full"
+        /// The collector has refused the request that held them.
+        case refused
+        /// It took the request and said that it threw them away.
+        case rejected
+        /// They could not be sent for as long as they are kept.
+        case undelivered
+    }
+
+    private struct Counts {
+        var exports: [Signal: [Outcome: UInt64]] = [:]
+        var losses: [Loss: UInt64] = [:]
+        var isOn = false
+    }
+
+    private let counts = Locked(Counts())
+
+    package init() {}
+
+    func count(_ signal: Signal, _ outcome: Outcome) {
+        counts.withLock { $0.exports[signal, default: [:]][outcome, default: 0] += 1 }
+    }
+
+    func drop(_ spanCount: Int, _ loss: Loss) {
+        guard spanCount > 0 else { return }
+        counts.withLock { $0.losses[loss, default: 0] += UInt64(spanCount) }
+    }
+
+    func turnedOn() { counts.withLock { $0.isOn = true } }
+
+    /// Whether anything was to be exported since the start.
+    package var isOn: Bool { counts.withLock { $0.isOn } }
+
+    package func value(_ signal: Signal, _ outcome: Outcome) -> UInt64 {
+        counts.withLock { $0.exports[signal]?[outcome] ?? 0 }
+    }
+
+    package func value(_ loss: Loss) -> UInt64 { counts.withLock { $0.losses[loss] ?? 0 } }
+}

@@ -1,0 +1,237 @@
+package import EventLoop
+import HTTPSClient
+package import OTLP
+package import Settings
+package import Telemetry
+
+/// Exports spans and metrics to an OpenTelemetry collector, by OTLP over HTTP. It belongs to the
+/// control thread; nothing in it blocks.
+package final class OTLPExporter {
+    /// What the metrics and spans of one process are told to be from.
+    package struct Origin {
+        let resource: OTLPResource
+        let version: String
+        /// When the counters began: nanoseconds since 1970.
+        let startedAt: UInt64
+
+        package init(resource: OTLPResource, version: String, startedAt: UInt64) {
+            self.resource = resource
+            self.version = version
+            self.startedAt = startedAt
+        }
+    }
+
+    /// Spans that are sent until they have arrived, or are too old.
+    private struct HeldSpans {
+        let body: [UInt8]
+        let spanCount: Int
+        let takenAt: MonotonicInstant
+    }
+
+    private let loop: EventLoop
+    private let origin: Origin
+    private let queue: SpanQueue
+    private let meter: ExportMeter
+    private let collect: () -> MetricFamilies
+    private let traces: ExportChannel
+    private let metrics: ExportChannel
+    private var settings: OTLPSettings?
+    private var target: ExportTarget?
+    private var spanTimer: Timer?
+    private var metricsTimer: Timer?
+    private var held: HeldSpans?
+    private var spansPausedUntil = MonotonicInstant(nanoseconds: 0)
+    private var ending = Ending()
+
+    /// How far the last exports are.
+    private struct Ending {
+        /// Called when they are over; nil before.
+        var whenOver: (() -> Void)?
+        var timer: Timer?
+        /// The last export of metrics has not begun.
+        var owesMetrics = false
+    }
+
+    /// `collect` makes the metrics as they are now.
+    package init(
+        loop: EventLoop, queue: SpanQueue, meter: ExportMeter, log: any EventLog, _ origin: Origin,
+        collect: @escaping () -> MetricFamilies
+    ) {
+        self.loop = loop
+        self.queue = queue
+        self.meter = meter
+        self.origin = origin
+        self.collect = collect
+        traces = ExportChannel(.traces, meter: meter, log: log)
+        metrics = ExportChannel(.metrics, meter: meter, log: log)
+        spanTimer = Timer(loop: loop) { [unowned self] in sendSpans() }
+        metricsTimer = Timer(loop: loop) { [unowned self] in sendMetrics() }
+    }
+
+    // MARK: settings
+
+    /// The effect of another configuration, once that is in use.
+    package struct Change {
+        fileprivate let settings: OTLPSettings?
+        fileprivate let target: ExportTarget?
+    }
+
+    /// To be called at the start and at each reload, before anything else of it is in force; nil if
+    /// nothing changes.
+    package func change(to next: OTLPSettings?) throws(ConfigurationFailure) -> Change? {
+        guard next != settings else { return nil }
+        do throws(HTTPSClientError) {
+            let target = try next.map { settings throws(HTTPSClientError) in
+                ExportTarget(
+                    client: try HTTPSClient(loop: loop, settings.configuration),
+                    endpoint: settings.endpoint,
+                    fields: [HTTPSField("Content-Type", "application/json")]
+                        + settings.headers.map { HTTPSField($0.name, $0.value) })
+            }
+            return Change(settings: next, target: target)
+        } catch {
+            throw ConfigurationFailure("otlp: \(error)")
+        }
+    }
+
+    package func use(_ change: Change?) {
+        guard let change, ending.whenOver == nil else { return }
+        // What is under way goes to the new place, or nowhere.
+        target?.client.close()
+        traces.forget()
+        metrics.forget()
+        settings = change.settings
+        target = change.target
+        spansPausedUntil = loop.now
+        spanTimer?.cancel()
+        metricsTimer?.cancel()
+        if change.settings?.samplePercent == nil {
+            dropHeld(.undelivered)
+            queue.close()
+        } else {
+            queue.open()
+            spanTimer?.scheduleRepeating(every: Self.spanInterval)
+        }
+        guard let settings else { return }
+        meter.turnedOn()
+        if settings.metricsInterval > .zero {
+            metricsTimer?.schedule(after: settings.metricsInterval)
+        }
+    }
+
+    // MARK: spans
+
+    private func sendSpans() {
+        guard let target, !traces.isBusy, spansPausedUntil <= loop.now else { return }
+        if held == nil { held = takeSpans() }
+        guard let held else { return }
+        traces.send(held.body, by: target) { [weak self] in self?.spansEnded($0) }
+    }
+
+    private func takeSpans() -> HeldSpans? {
+        let batches = queue.take()
+        guard !batches.isEmpty else { return nil }
+        return HeldSpans(
+            body: OTLPSpans.encode(batches, of: origin.resource, version: origin.version),
+            spanCount: batches.reduce(0) { $0 + $1.spanCount }, takenAt: loop.now)
+    }
+
+    private func spansEnded(_ result: ExportResult) {
+        switch result {
+        case .accepted:
+            held = nil
+            // As fast as the collector takes them.
+            sendSpans()
+        case .refused:
+            dropHeld(.refused)
+        case .later(_, let asked, _):
+            if let held, loop.now - held.takenAt >= Self.spanPatience { dropHeld(.undelivered) }
+            spansPausedUntil = loop.now + traces.pause(after: asked, jitter: loop.jitter)
+            if ending.whenOver != nil { dropHeld(.undelivered) }
+        }
+        endIfOver()
+    }
+
+    private func dropHeld(_ loss: ExportMeter.Loss) {
+        meter.drop(held?.spanCount ?? 0, loss)
+        held = nil
+    }
+
+    // MARK: metrics
+
+    private func sendMetrics() {
+        guard let target, let settings, settings.metricsInterval > .zero, !metrics.isBusy else {
+            return
+        }
+        ending.owesMetrics = false
+        let now = WallClock.now()
+        let body = OTLPMetrics.encode(
+            collect(), of: origin.resource, version: origin.version, startedAt: origin.startedAt,
+            at: UInt64(max(0, now.seconds)) * 1_000_000_000 + UInt64(now.nanoseconds))
+        metrics.send(body, by: target) { [weak self] in
+            self?.metricsEnded($0, interval: settings.metricsInterval)
+        }
+    }
+
+    /// What was not taken is not sent again: the next export says it all.
+    private func metricsEnded(_ result: ExportResult, interval: Duration) {
+        guard ending.whenOver == nil else {
+            if ending.owesMetrics, case .accepted = result { sendMetrics() }
+            return endIfOver()
+        }
+        var wait = interval
+        if case .later(_, let asked, _) = result {
+            let pause = metrics.pause(after: asked, jitter: loop.jitter)
+            wait = asked == nil ? min(interval, pause) : pause
+        }
+        metricsTimer?.schedule(after: wait)
+    }
+
+    // MARK: the end
+
+    /// Sends what there is, for some seconds at most, and then calls `whenOver`.
+    package func finish(_ whenOver: @escaping () -> Void) {
+        guard target != nil, ending.whenOver == nil else { return whenOver() }
+        ending.whenOver = whenOver
+        ending.owesMetrics = (settings?.metricsInterval ?? .zero) > .zero
+        spanTimer?.cancel()
+        metricsTimer?.cancel()
+        let timer = Timer(loop: loop) { [unowned self] in end() }
+        timer.schedule(after: Self.finishPatience)
+        ending.timer = timer
+        spansPausedUntil = loop.now
+        sendSpans()
+        sendMetrics()
+        endIfOver()
+    }
+
+    private func endIfOver() {
+        guard ending.whenOver != nil, !traces.isBusy, !metrics.isBusy else { return }
+        end()
+    }
+
+    private func end() {
+        guard let whenOver = ending.whenOver else { return }
+        ending = Ending()
+        close()
+        whenOver()
+    }
+
+    /// Ends what is under way.
+    package func close() {
+        target?.client.close()
+        target = nil
+        settings = nil
+        spanTimer = nil
+        metricsTimer = nil
+        dropHeld(.undelivered)
+        queue.close()
+    }
+
+    /// Often enough for whoever watches a trace, and rare enough for a collector.
+    private static let spanInterval = Duration.seconds(1)
+    /// How long spans are kept for a collector that does not take them.
+    private static let spanPatience = Duration.seconds(120)
+    /// How long a stop waits for the last exports.
+    private static let finishPatience = Duration.seconds(5)
+}

@@ -1,0 +1,26 @@
+import Background
+import Telemetry
+
+extension MetricsPage {
+    /// What became of exports by OTLP, once there were to be any.
+    static func writeExports(_ hub: Hub, _ page: inout MetricFamilies) {
+        let meter = hub.exports
+        guard meter.isOn else { return }
+        page.family(
+            "sallyport_otlp_exports_total", .counter,
+            help: "Requests to the OpenTelemetry collector, by what became of them.")
+        for signal in ExportMeter.Signal.allCases {
+            for outcome in ExportMeter.Outcome.allCases {
+                page.sample(
+                    [("signal", signal.rawValue), ("outcome", outcome.rawValue)],
+                    meter.value(signal, outcome))
+            }
+        }
+        page.family(
+            "sallyport_otlp_dropped_total", .counter,
+            help: "Spans that no collector has, by why.")
+        for loss in ExportMeter.Loss.allCases {
+            page.sample([("reason", loss.rawValue)], meter.value(loss))
+        }
+    }
+}

@@ -1,0 +1,63 @@
+import Bytes
+import EventLoop
+import HTTP
+import Judgement
+
+/// Whether a request gets spans, and what its upstream learns of that: W3C Trace Context, and
+/// nothing at all unless `otlp` is on.
+extension Exchange {
+    /// Decides at the head. Who sent a `traceparent` has decided for its trace, within a limit:
+    /// anybody can say `sampled`.
+    func beginTrace(_ tracing: SiteTracing) {
+        guard !client.listener.isAdmin else { return }
+        if let parent = head.traceParent(in: headBytes.span) {
+            guard parent.isSampled, worker.log.spans.admitsFlagged(tracing, at: worker.loop.now)
+            else { return }
+            return trace(below: parent)
+        }
+        // The request's id, which is random, decides, as for `log.sample`.
+        if arrival.requestID.word0 % 100 < tracing.samplePercent { trace(below: nil) }
+    }
+
+    /// Writes the spans of an exchange that has ended. A refusal has some in any case, within a
+    /// limit.
+    func endTrace(_ tracing: SiteTracing, at now: MonotonicInstant) {
+        guard !client.listener.isAdmin else { return }
+        if arrival.trace == nil, outcome.decision == .refused,
+            worker.log.spans.admitsRefused(tracing, at: worker.loop.now)
+        {
+            let bytes = headBytes.span
+            // What could not be read has no fields.
+            trace(below: head.byteCount > 0 ? head.traceParent(in: bytes) : nil)
+        }
+        if let trace = arrival.trace { worker.log.spans.append(self, trace, at: now) }
+    }
+
+    private func trace(below parent: TraceParent?) {
+        let spanIDs = worker.random.bytes16()
+        arrival.trace = RequestTrace(
+            traceID: parent?.traceID ?? worker.random.bytes16(), parentID: parent?.spanID,
+            // Zero stands for none.
+            spanID: max(1, spanIDs.word0), upstreamSpanID: max(1, spanIDs.word1),
+            flags: TraceParent.sampled | (parent?.flags ?? TraceParent.random))
+    }
+
+    /// Whether a field of the client's gives way to what the gateway says of the trace. The state
+    /// of a trace that is not continued is nobody's.
+    func isReplaced(_ field: FieldRange, in trace: RequestTrace) -> Bool {
+        let bytes = headBytes.span
+        return head.isTraceParent(field, in: bytes)
+            || (trace.parentID == nil && head.isTraceState(field, in: bytes))
+    }
+
+    /// Names the span of the request to the upstream, unless the route has its own word on that.
+    func append(_ trace: RequestTrace, _ edits: FieldEdits?) {
+        if let edits, edits.removed.contains(Self.traceParentName.span) { return }
+        upstreamHead.append("traceparent: ")
+        TraceParent(traceID: trace.traceID, spanID: trace.upstreamSpanID, flags: trace.flags)
+            .append(to: &upstreamHead)
+        upstreamHead.append("\r\n")
+    }
+
+    private static let traceParentName = Array("traceparent".utf8)
+}
