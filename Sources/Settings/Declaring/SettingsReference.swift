@@ -65,6 +65,7 @@ public enum SettingsReference {
             + "(request-path.md#no-way-around-a-stricter-route) and\n"
             + "[the steps of a rollout](operations/roll-out.md)",
         "admin": "[The admin listener](operations/observe.md#the-admin-listener)",
+        "otlp": "[OpenTelemetry](operations/observe.md#opentelemetry)",
         "limits": "[What happens at each bound](operations/run.md#what-happens-at-each-bound)",
     ]
 
