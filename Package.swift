@@ -187,7 +187,7 @@ let package = Package(
             "BackgroundTests",
             [
                 "Background", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
-                "GatewayTesting", "KeyStore", "SQLiteKeyStore", "Settings",
+                "GatewayTesting", "KeyStore", "OTLP", "SQLiteKeyStore", "Settings",
             ]),
         tests(
             "GatewayTests",

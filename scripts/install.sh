@@ -86,13 +86,14 @@ fi
 case " ${*:-all} " in
     *" test "* | *" all "*)
         python=$(cd "$(dirname "$0")/.." && pwd)/.build/python
-        package=kubernetes-validate==1.37.0
-        if ! "$python/bin/pip" freeze 2>/dev/null | grep -qx "$package"; then
+        for package in kubernetes-validate==1.37.0 opentelemetry-proto==1.45.2; do
+            "$python/bin/python" -m pip freeze 2>/dev/null | grep -qx "$package" && continue
             echo "Installing $package into $python"
-            { python3 -m venv "$python" && "$python/bin/pip" install -q --no-input \
-                --disable-pip-version-check --retries 1 "$package"; } ||
-                { rm -rf "$python"; echo "Without $package some tests are skipped." >&2; }
-        fi
+            { [ -x "$python/bin/python" ] || python3 -m venv "$python"; } &&
+                "$python/bin/python" -m pip install -q --no-input \
+                    --disable-pip-version-check --retries 1 "$package" ||
+                echo "Without $package some tests are skipped." >&2
+        done
         ;;
 esac
 

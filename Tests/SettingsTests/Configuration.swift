@@ -333,6 +333,13 @@ struct Configuration {
                 guard: { window: 7d }
         admin: { bind: localhost:9464, probes: { bind: '[::]:9465' } }
         log: { access: off, events: ./events.log, keys: off, format: text, sample: 10% }
+        otlp:
+          endpoint: https://collector.example:4318/in
+          headers: { Authorization: plain, X-Scope: "1" }
+          ca: /root.pem
+          metrics_interval: 1m
+          sample: 7%
+          span_limit: 30/m
         limits:
           connections: 1
           connections_per_address: 100

@@ -1,6 +1,45 @@
 extension GoldenCase {
     static let places: [GoldenCase] = [
         GoldenCase(
+            "a collector that is none",
+            #"""
+            otlp:
+              endpoint: ftp://user:hunter2@h:1
+              headers: { Content-Type: a, "a b": c, X-A: "b\tc", x-a: d }
+              ca: /nowhere
+              metrics_interval: 0s
+              sample: 101%
+              span_limit: 5
+              timeout: 3s
+            """#,
+            expects: #"""
+                2:13: otlp.endpoint: is not a collector's URL: write http://host:port or \#
+                https://host:port, with a path behind it if need be, and tokens in headers
+                3:14: otlp.headers.Content-Type: "Content-Type" is written by the gateway
+                3:31: otlp.headers.a b: "a b" is not a header name (RFC 9110 section 5.1)
+                3:46: otlp.headers.X-A: is not a header value: printable ASCII, without spaces \#
+                around it, at most 4096 bytes
+                3:54: otlp.headers.x-a: "x-a" is named twice
+                4:7: otlp.ca: "/nowhere" cannot be read: No such file or directory
+                5:21: otlp.metrics_interval: "0s" is outside 1s to 1h: the whole page is sent \#
+                each time
+                6:11: otlp.sample: "101%" is outside 0% to 100%: a share of all
+                7:15: otlp.span_limit: "5" is not a rate: write one like 100/s, 30/m or 1000/h
+                8:3: unknown key "timeout" in otlp; known: endpoint, headers, ca, \#
+                metrics_interval, sample, span_limit
+                """#),
+        GoldenCase(
+            "an export of nothing, over the Internet without TLS",
+            #"""
+            otlp:
+              endpoint: http://collector.example.com:4318/
+              metrics_interval: off
+              sample: off
+            """#,
+            expects: #"""
+                2:3: otlp: neither metrics nor spans are sent: leave otlp out
+                """#),
+        GoldenCase(
             "bad Redis URLs",
             #"""
             counters: { redis: localhost:6379 }

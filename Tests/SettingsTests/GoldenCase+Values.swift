@@ -28,7 +28,7 @@ extension GoldenCase {
                 3:1: unknown key "foo"; known: workers, rate_limits, forwarded, listeners, apps, \#
                 trust, apple, device_check, registry, counters, key_cache, challenge, \#
                 session_tokens, receipts, developer_tokens, secrets, signals, identity, \#
-                endpoints, headers, upstreams, routes, admin, log, limits, timeouts
+                endpoints, headers, upstreams, routes, admin, log, otlp, limits, timeouts
                 """#),
         GoldenCase(
             "duplicate keys",

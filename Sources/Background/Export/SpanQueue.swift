@@ -29,7 +29,7 @@ package final class SpanQueue: Sendable {
     }
 
     /// Takes the oldest batches, about as much as one request is to hold.
-    func take() -> [SpanBatch] {
+    package func take() -> [SpanBatch] {
         state.withLock { state in
             var byteCount = 0
             var count = 0
@@ -44,12 +44,10 @@ package final class SpanQueue: Sendable {
         }
     }
 
-    var isEmpty: Bool { state.withLock { $0.batches.isEmpty } }
-
-    func open() { state.withLock { $0.isOpen = true } }
+    package func open() { state.withLock { $0.isOpen = true } }
 
     /// Takes no more, and forgets what nobody will send.
-    func close() {
+    package func close() {
         let lostCount = state.withLock { state in
             let count = state.batches.reduce(0) { $0 + $1.spanCount }
             state = State()
@@ -59,7 +57,7 @@ package final class SpanQueue: Sendable {
     }
 
     /// Some 8000 spans.
-    private static let byteCountMax = 8 * 1024 * 1024
+    package static let byteCountMax = 8 * 1024 * 1024
     /// Half a request: a batch more may follow. Collectors take at most 4 MiB at once by default.
-    private static let requestByteCountMax = 1024 * 1024
+    package static let requestByteCountMax = 1024 * 1024
 }

@@ -35,7 +35,6 @@ public final class Site: Sendable {
     let fieldNames: SiteFieldNames
     let tokens: SessionTokenSealer
     let developerTokens: DeveloperTokenSealer
-    let developerTokenLifeMax: Int64
     let revokedDeveloperTokens: Set<String>
     /// The names of keys in the log.
     let pseudonyms: Pseudonyms
@@ -81,7 +80,6 @@ public final class Site: Sendable {
         self.sealer = sealer
         self.tokens = tokens
         self.developerTokens = developerTokens
-        developerTokenLifeMax = settings.developerTokens.lifeMax.components.seconds
         revokedDeveloperTokens = Set(settings.developerTokens.revoked)
         self.pseudonyms = pseudonyms
         self.generation = generation
@@ -124,6 +122,8 @@ public final class Site: Sendable {
             byteRate: settings.limits.responseRateMin, grace: timeouts.responseGrace)
         tls = try TLSContexts(settings, ticketKeys: ticketKeys)
     }
+
+    var developerTokenLifeMax: Int64 { settings.developerTokens.lifeMax.components.seconds }
 
     /// How long a challenge is good. A bound one for an attestation lives as long as Apple may
     /// take.
