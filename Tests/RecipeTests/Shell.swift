@@ -13,7 +13,7 @@ struct Shell {
         let script = """
             sallyport() {
                 case " $* " in
-                    *' -c '*) command sallyport "$@" ;;
+                    *' -c '* | ' schema '* | ' version '* | ' explain '*) command sallyport "$@" ;;
                     *) command sallyport "$@" -c '\(configurationPath)' ;;
                 esac
             }
