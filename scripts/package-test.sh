@@ -103,6 +103,10 @@ verified() { device request --gateway 127.0.0.1:8080 GET /api/hello | grep -q he
 expect "and its request is verified" verified
 ok "$(($(date +%s) - began)) s from before the installation to the first verified request"
 
+# As the quick start goes on.
+expect "sallyport doctor finds no fault" inside runuser -u sallyport -- sallyport doctor
+expect "a route is explained" inside sallyport route GET https://api.example.com/api/x
+
 # Running
 answer() { inside curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:8080$1"; }
 expect "a request reaches the API" test "$(answer /x)" = 200
