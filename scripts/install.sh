@@ -40,7 +40,8 @@ done
 
 missing=()
 for package in $(printf '%s\n' "${wanted[@]}" | sort -u); do
-    dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed$' ||
+    # Not grep -q: it would end before dpkg does, and with it the pipe.
+    dpkg -s "$package" 2>/dev/null | grep '^Status: install ok installed$' >/dev/null ||
         missing+=("$package")
 done
 
