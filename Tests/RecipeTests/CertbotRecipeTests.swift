@@ -6,36 +6,44 @@ import Testing
 @Suite("The recipe for certbot", .enabled(if: BuiltProgram.isBuilt))
 struct CertbotRecipeTests {
     private let directory: ScratchDirectory
-    private let gateway: GatewayProcess
+    private let gateway: RecipeGateway
     private let port = FreePort.find()
 
     init() throws {
         directory = try ScratchDirectory()
-        let first = try TestCertificate(in: directory, "api")
-        var configuration = GatewayConfiguration(upstreamPort: 1)
-        configuration.binds = [
-            "127.0.0.1:\(port)\n    tls: { certificate: \(first.certificatePath),"
-                + " key: \(first.keyPath) }"
-        ]
-        gateway = try GatewayProcess(configuration, directory: directory)
+        _ = try TestCertificate(in: directory, "api")
+        let page = try Recipe("certbot").page
+        let shown = try #require(page.firstMatch(of: #/(?s)```yaml\n(.*?)```/#)).output.1
+        gateway = try RecipeGateway(
+            try String(shown).moved([
+                "0.0.0.0:443": "127.0.0.1:\(port)", "/etc/sallyport": directory.path,
+            ]) + """
+                apps: [{ id: \(GatewayConfiguration.appID) }]
+                registry: { sqlite: \(directory.path)/registry.db }
+                upstreams: { api: { servers: ["127.0.0.1:1"] } }
+                routes: [{ name: all, path: /*, upstream: api, attest: { mode: off } }]
+
+                """, in: directory)
     }
 
     /// What `systemctl` is to the hook: the reload of the gateway under test.
-    private func systemctl() throws -> String {
+    private func systemctl(refuses: Bool) throws -> String {
         let folder = directory.path(of: "bin")
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         let path = try directory.write(
             """
             #!/bin/sh
-            [ "$*" = "reload sallyport" ] && kill -HUP \(gateway.current.processID)
+            [ "$*" = "reload sallyport" ] && \(refuses ? "false" : "kill -HUP \(gateway.process.processID)")
 
             """, to: "bin/systemctl")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         return folder
     }
 
-    private func renew(_ certificate: String, key: String) throws -> ChildProcess.Outcome {
+    private func renew(
+        _ certificate: String, key: String, refused: Bool = false
+    ) throws -> ChildProcess.Outcome {
         let lineage = directory.path(of: UUID().uuidString)
         try FileManager.default.createDirectory(atPath: lineage, withIntermediateDirectories: true)
         try FileManager.default.copyItem(atPath: certificate, toPath: lineage + "/fullchain.pem")
@@ -48,7 +56,9 @@ struct CertbotRecipeTests {
         let search = ProcessInfo.processInfo.environment["PATH"] ?? ""
         return try ChildProcess.run(
             "sh", [hook],
-            environment: ["RENEWED_LINEAGE": lineage, "PATH": try systemctl() + ":" + search])
+            environment: [
+                "RENEWED_LINEAGE": lineage, "PATH": try systemctl(refuses: refused) + ":" + search,
+            ])
     }
 
     /// The subject of the certificate that a client sees.
@@ -66,7 +76,8 @@ struct CertbotRecipeTests {
         let second = try TestCertificate(in: directory, "second")
         let outcome = try renew(second.certificatePath, key: second.keyPath)
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
-        try gateway.waitForEvent("reloaded")
+        try gateway.process.waitForLine(
+            on: .standardError, containing: #""event":"reloaded""#)
         #expect(try subject() == "subject=CN = second")
         for name in ["api.crt", "api.key"] {
             let mode = try FileManager.default.attributesOfItem(atPath: directory.path(of: name))[
@@ -75,19 +86,26 @@ struct CertbotRecipeTests {
         }
     }
 
-    @Test("a key that does not belong to its certificate changes nothing, and certbot hears of it")
-    func mismatch() throws {
+    @Test(
+        "what does not fit changes nothing, and certbot hears of it", arguments: [false, true])
+    func fault(isRefused: Bool) throws {
         let second = try TestCertificate(in: directory, "second")
         let third = try TestCertificate(in: directory, "third")
-        let outcome = try renew(second.certificatePath, key: third.keyPath)
+        let before = try ["api.crt", "api.key"].map(contents)
+        let outcome = try renew(
+            second.certificatePath, key: isRefused ? second.keyPath : third.keyPath,
+            refused: isRefused)
         #expect(outcome.status == .exited(1))
-        #expect(outcome.standardError.hasSuffix("the key does not belong to the certificate\n"))
+        let words =
+            isRefused ? "the reload failed" : "the key does not belong to the certificate\n"
+        #expect(outcome.standardError.contains(words), "\(outcome.standardError)")
         #expect(try subject() == "subject=CN = api")
-        // Neither half of it is left behind.
+        #expect(try ["api.crt", "api.key"].map(contents) == before)
         let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
         #expect(!left.contains { $0.hasPrefix(".api.") })
-        #expect(
-            try Data(contentsOf: URL(filePath: directory.path(of: "api.key")))
-                != Data(contentsOf: URL(filePath: third.keyPath)))
+    }
+
+    private func contents(_ name: String) throws -> String {
+        try String(contentsOfFile: directory.path(of: name), encoding: .utf8)
     }
 }

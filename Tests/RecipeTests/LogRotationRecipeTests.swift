@@ -75,6 +75,7 @@ struct LogRotationRecipeTests {
             ]), to: "logrotate.conf")
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o644], ofItemAtPath: configuration)
+        #expect(try Recipe("log-rotation").commands.count == 1)
         let command = try #require(try Recipe("log-rotation").commands.first).moved([
             "/etc/logrotate.d/sallyport":
                 "--state '\(directory.path(of: "state"))' '\(configuration)'"

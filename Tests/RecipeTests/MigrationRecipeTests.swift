@@ -132,6 +132,11 @@ struct MigrationRecipeTests {
             #expect(outcome.status == .exited(1))
             #expect(outcome.standardError.contains(words), "\(outcome.standardError)")
         }
+        let marked = try convert("\u{FEFF}public_key,counter\r\n\(key),1\r\n")
+        #expect(marked.status == .exited(0), "\(marked.standardError)")
+        let long = try convert("public_key,counter\n\(String(repeating: "A", count: 200_000)),1\n")
+        #expect(long.status == .exited(1))
+        #expect(long.standardError.hasSuffix("nothing was written\n"), "\(long.standardError)")
         let other = try convert(
             "public_key,counter,app_id\n\(key),1,A.b\n\(key),2,A.c\n")
         #expect(other.status == .exited(1))

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Gives the gateway a certificate that certbot has renewed: certbot runs this with RENEWED_LINEAGE.
-# Install as /etc/letsencrypt/renewal-hooks/deploy/sallyport. Nothing changes unless all of it can.
+# Install as /etc/letsencrypt/renewal-hooks/deploy/sallyport. If any of it fails, nothing changes.
 set -eu
 umask 077
 
@@ -19,6 +19,15 @@ if [ "$certified" != "$(openssl pkey -in "$new/key" -pubout)" ]; then
     exit 1
 fi
 
-mv "$new/crt" "$directory/$name.crt"
-mv "$new/key" "$directory/$name.key"
-systemctl reload sallyport
+for kind in crt key; do
+    if [ -e "$directory/$name.$kind" ]; then cp -p "$directory/$name.$kind" "$new/old.$kind"; fi
+    mv "$new/$kind" "$directory/$name.$kind"
+done
+# A reload checks the whole configuration first. The next start must not fail for what it found.
+if ! systemctl reload sallyport; then
+    for kind in crt key; do
+        if [ -e "$new/old.$kind" ]; then mv "$new/old.$kind" "$directory/$name.$kind"; fi
+    done
+    echo "sallyport: the reload failed: $directory/$name.crt and .key are what they were" >&2
+    exit 1
+fi

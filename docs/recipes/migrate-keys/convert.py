@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Turns a CSV export of another verifier's keys into lines for `sallyport keys import`.
-
-usage: convert.py --app APP_ID [--environment production] < keys.csv > keys.jsonl
+"""Turns a CSV export of another verifier's keys into lines for `sallyport keys import`:
+convert.py --app APP_ID [--environment production] < keys.csv > keys.jsonl
 
 The columns, by the names in the first line:
   key_id       base64 or base64url of 32 bytes; may be missing, since it is the key's SHA-256
@@ -15,7 +14,6 @@ with its line, nothing of it is written, and the exit code is 1.
 
 import argparse
 import base64
-import binascii
 import csv
 import hashlib
 import json
@@ -72,29 +70,40 @@ def record(row, options):
     return members
 
 
-def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--app", required=True)
-    parser.add_argument("--environment", default="production")
-    options = parser.parse_args()
-    rows = csv.DictReader(sys.stdin)
+def convert(rows, options):
+    """All keys by their ids, and how many rows could not be read."""
     columns = set(rows.fieldnames or [])
-    for name in {"public_key", "counter"} - columns:
+    for name in sorted({"public_key", "counter"} - columns):
         sys.exit(f"no column {name}")
-    for name in columns - KNOWN:
+    for name in sorted(columns - KNOWN):
         sys.exit(f"unknown column {name}: leave it out")
     keys, faults = {}, 0
     for row in rows:
         try:
             members = record(row, options)
             known = keys.setdefault(members["key_id"], members)
-            counter = max(known["counter"], members["counter"])
             if {**known, "counter": 0} != {**members, "counter": 0}:
                 raise ValueError("the key is there already, with other values")
-            known["counter"] = counter
-        except (ValueError, binascii.Error) as error:
+            known["counter"] = max(known["counter"], members["counter"])
+        except ValueError as error:
             faults += 1
             print(f"line {rows.line_num}: {error}", file=sys.stderr)
+    return keys, faults
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--app", required=True)
+    parser.add_argument("--environment", default="production")
+    options = parser.parse_args()
+    # Spreadsheets put a mark in front. A byte that is no text makes its row a faulty one.
+    sys.stdin.reconfigure(encoding="utf-8-sig", errors="replace", newline="")
+    rows = csv.DictReader(sys.stdin)
+    try:
+        keys, faults = convert(rows, options)
+    except csv.Error as error:
+        sys.exit(f"line {rows.line_num}: {error}; nothing was written")
     for members in keys.values():
         print(json.dumps(members))
     sys.exit(1 if faults else 0)
