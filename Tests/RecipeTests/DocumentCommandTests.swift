@@ -132,6 +132,16 @@ struct DocumentCommandTests {
         return text.replacing("127.0.0.1:8080", with: "127.0.0.1:\(gateway.port)")
     }
 
+    @Test("are all that the pages show, besides configurations and statements")
+    func blocks() {
+        for block in Document.all.flatMap(\.blocks) where !block.isConfiguration {
+            let first = String(block.text.prefix { !" ;-".contains($0) })
+            #expect(
+                Self.programs.contains(first) || ["CREATE", "GRANT", "ACL"].contains(first),
+                "\(block.place): nothing runs \(block.lines[0])")
+        }
+    }
+
     @Test("of sallyport end well, each with a running gateway and an enrolled key")
     func sallyport() throws {
         let lines = Self.commands.filter {
