@@ -13,6 +13,7 @@ struct NginxRecipeTests {
     private let gateway: RecipeGateway
     private let port = FreePort.find()
     private let gatewayPort = FreePort.find()
+    private let adminPort = FreePort.find()
 
     init() throws {
         directory = try ScratchDirectory()
@@ -22,7 +23,7 @@ struct NginxRecipeTests {
             try Recipe.file("nginx/sallyport.yaml").moved([
                 "127.0.0.1:8080": "127.0.0.1:\(gatewayPort)",
                 "127.0.0.1:9001": "127.0.0.1:\(upstream.port)",
-                "127.0.0.1:9464": "127.0.0.1:\(FreePort.find())",
+                "127.0.0.1:9464": "127.0.0.1:\(adminPort)",
                 "/var/lib/sallyport": directory.path,
             ]), in: directory)
     }
@@ -64,6 +65,12 @@ struct NginxRecipeTests {
         #expect(
             try app.exchange("POST", "/api/transfer?to=7", fields: fields, body: body).outcome
                 == "401 assertion_replayed")
+        // Everything so far came over one connection, which nginx keeps.
+        let page = try RawClient(port: adminPort).exchange("GET", "/metrics").bodyText
+        let connections = page.matches(of: #/sallyport_connections\{.*\} (\d+)/#).compactMap {
+            Int($0.output.1)
+        }
+        #expect(connections.reduce(0, +) == 1)
         #expect(nginx.exitStatus == nil)
     }
 
