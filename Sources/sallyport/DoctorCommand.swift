@@ -1,4 +1,5 @@
 import AppAttest
+import Background
 import EventLoop
 import Gateway
 import KeyStore
@@ -59,6 +60,7 @@ enum DoctorCommand {
                 upstream.tls?.configuration.authorities?.revocations, report)
             report.check("upstream \(upstream.name)") { try reach(upstream) }
         }
+        collector(settings, report)
         if report.hasFailures { Exit.with(.failed) }
     }
 
@@ -142,6 +144,20 @@ enum DoctorCommand {
             }
         } catch {
             report.tell(.failure, "redis TLS", "\(error)")
+        }
+    }
+
+    /// The gateway runs without one.
+    private static func collector(_ settings: Settings, _ report: DoctorReport) {
+        guard let otlp = settings.otlp else { return }
+        for signal in OTLPCheckup.signals(of: otlp) {
+            let name = "collector, \(signal.rawValue)"
+            do {
+                let failure = try OTLPCheckup.failure(of: signal, at: otlp)
+                report.tell(failure == nil ? .ok : .warning, name, failure ?? "takes them")
+            } catch {
+                report.tell(.warning, name, "\(error)")
+            }
         }
     }
 

@@ -206,6 +206,34 @@ struct ExportTests {
         #expect(collector.requests("traces").count == 1)
     }
 
+    @Test("doctor shows the collector an export of nothing, and says what it answers")
+    func doctor() throws {
+        let upstream = try RecordingUpstream()
+        let collector = try RecordingCollector { request in
+            request.target == "/v1/traces" ? .response(401) : .response(body: "{}")
+        }
+        let directory = try ScratchDirectory()
+        func doctor(_ setting: String) throws -> ChildProcess.Outcome {
+            let text = Self.configuration(setting, upstream).text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path)
+            return try BuiltProgram.run(
+                ["doctor", "-c", try directory.write(text, to: "sallyport.yaml")])
+        }
+        let outcome = try doctor(collector.setting("headers: { X-Key: abc }"))
+        #expect(outcome.status == .exited(0), "\(outcome.standardOutput)")
+        #expect(
+            outcome.standardOutput.contains("warn  collector, traces: the collector answered 401")
+        )
+        #expect(outcome.standardOutput.contains("ok    collector, metrics: takes them"))
+        #expect(collector.server.requests.map { $0["X-Key"] } == ["abc", "abc"])
+        let bodies = collector.server.requests.map(\.message.bodyText)
+        #expect(bodies == [#"{"resourceSpans":[]}"#, #"{"resourceMetrics":[]}"#])
+        collector.server.stop()
+        let gone = try doctor(collector.setting("sample: off")).standardOutput
+        #expect(gone.contains("warn  collector, metrics: unreachable"))
+        #expect(!gone.contains("collector, traces"))
+    }
+
     // MARK: collectors that fail
 
     @Test("what a collector cannot take now comes again, when it says")

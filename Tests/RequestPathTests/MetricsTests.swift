@@ -150,7 +150,14 @@ struct MetricsTests {
         let site = try TLSSite()
         var configuration = site.configuration()
         configuration.routes = [
-            .init("api", path: "/api/*", attest: "mode: enforce"), .init("rest", path: "/*"),
+            .init(
+                "api", path: "/api/*",
+                attest: "mode: enforce, rollout: { start: 1%, step: x2, every: 1d }"),
+            .init("rest", path: "/*"),
+        ]
+        configuration.more = [
+            "signals: { keys_per_address: { max: 5 }, conflicts_per_key: { max: 5 } }",
+            RecordingCollector.setting(endpoint: "http://127.0.0.1:1"),
         ]
         configuration.binds = ["127.0.0.1:\(FreePort.find())"]
         let gateway = try GatewayProcess(configuration)

@@ -250,6 +250,25 @@ struct TraceTests {
         #expect(server["url.path"] == String(path.prefix(1024)))
     }
 
+    @Test("HTTP/2 is traced alike, in both directions")
+    func multiplexed() throws {
+        let site = try Site("sample: 0%, metrics_interval: off")
+        var configuration = site.configuration
+        configuration.listenerMore = ["protocols: [h2, http/1.1]"]
+        let gateway = try GatewayProcess(configuration)
+        let client = try HTTP2Client(port: gateway.port)
+        let answer = try client.exchange(
+            1, "GET", "/x", fields: [("traceparent", Self.sampled), ("tracestate", "a=b")])
+        #expect(answer.status == 200)
+        let (server, client2) = try site.pair { _ in true }
+        #expect(server["network.protocol.version"] == "2")
+        #expect(server.text("traceId") == Self.traceID)
+        let clientID = try #require(client2.text("spanId"))
+        let seen = try #require(site.upstream.requests.first?.message)
+        #expect(seen.values(of: "traceparent") == ["00-\(Self.traceID)-\(clientID)-01"])
+        #expect(seen.values(of: "tracestate") == ["a=b"])
+    }
+
     @Test("requests to the gateway's own endpoints have spans, those of operators have none")
     func others() throws {
         let site = try Site("sample: 100%, metrics_interval: off", attest: "mode: enforce")

@@ -1,6 +1,7 @@
 import EventLoop
 import HTTPSClient
 import OTLP
+import Settings
 
 /// What a collector's answer to one export means.
 enum ExportResult {
@@ -51,10 +52,7 @@ final class ExportChannel {
         _ body: [UInt8], by target: ExportTarget, handler: @escaping (ExportResult) -> Void
     ) {
         isBusy = true
-        let request = HTTPSRequest(
-            url: "\(target.endpoint)/v1/\(signal.rawValue)", method: .post(body: body),
-            fields: target.fields)
-        target.client.send(request) { [weak self] result in
+        target.client.send(target.request(signal, body: body)) { [weak self] result in
             guard let self else { return }
             isBusy = false
             if case .failure(.closed) = result { return }
@@ -117,6 +115,19 @@ final class ExportChannel {
 /// A collector, and a client that reaches it.
 struct ExportTarget {
     let client: HTTPSClient
-    let endpoint: String
-    let fields: [HTTPSField]
+    private let endpoint: String
+    private let fields: [HTTPSField]
+
+    init(_ settings: OTLPSettings, loop: EventLoop) throws(HTTPSClientError) {
+        client = try HTTPSClient(loop: loop, settings.configuration)
+        endpoint = settings.endpoint
+        fields =
+            [HTTPSField("Content-Type", "application/json")]
+            + settings.headers.map { HTTPSField($0.name, $0.value) }
+    }
+
+    func request(_ signal: ExportMeter.Signal, body: [UInt8]) -> HTTPSRequest {
+        HTTPSRequest(
+            url: "\(endpoint)/v1/\(signal.rawValue)", method: .post(body: body), fields: fields)
+    }
 }

@@ -82,11 +82,7 @@ package final class OTLPExporter {
         guard next != settings else { return nil }
         do throws(HTTPSClientError) {
             let target = try next.map { settings throws(HTTPSClientError) in
-                ExportTarget(
-                    client: try HTTPSClient(loop: loop, settings.configuration),
-                    endpoint: settings.endpoint,
-                    fields: [HTTPSField("Content-Type", "application/json")]
-                        + settings.headers.map { HTTPSField($0.name, $0.value) })
+                try ExportTarget(settings, loop: loop)
             }
             return Change(settings: next, target: target)
         } catch {
@@ -188,6 +184,12 @@ package final class OTLPExporter {
     }
 
     // MARK: the end
+
+    /// Sends what there is now; for a process that becomes another program, which waits for nobody.
+    package func flush() {
+        sendSpans()
+        sendMetrics()
+    }
 
     /// Sends what there is, for some seconds at most, and then calls `whenOver`.
     package func finish(_ whenOver: @escaping () -> Void) {

@@ -1,3 +1,4 @@
+import Background
 import EventLoop
 import Settings
 
@@ -73,6 +74,7 @@ extension Gateway {
         upgrade.step = .handingOver
         control?.log.event(level: "info", "upgrading", "new connections wait")
         stopRenewing()
+        observation.exporter?.flush()
         for mailbox in workerMailboxes { _ = mailbox.post(.handOver(kept)) }
     }
 

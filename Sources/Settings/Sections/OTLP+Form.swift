@@ -1,7 +1,7 @@
 extension OTLPSettings {
     static var kind: Kind<OTLPSettings> {
         .section(form, meant: "endpoint") { section, settings in
-            if section.field("ca") == nil, !settings.isPlain {
+            if section.field("ca") == nil, settings.endpoint.hasPrefix("https:") {
                 settings.authorities = section.place.systemAuthorities()
             }
             let host = endpointPlace(settings.endpoint)

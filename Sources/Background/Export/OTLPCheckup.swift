@@ -1,0 +1,40 @@
+import EventLoop
+import HTTPSClient
+package import Settings
+
+/// Shows a collector an export of nothing, for `doctor`.
+package enum OTLPCheckup {
+    /// The signals that `settings` has exported.
+    package static func signals(of settings: OTLPSettings) -> [ExportMeter.Signal] {
+        ExportMeter.Signal.allCases.filter { signal in
+            switch signal {
+            case .traces: settings.samplePercent != nil
+            case .metrics: settings.metricsInterval > .zero
+            }
+        }
+    }
+
+    /// Blocks. Returns why the collector does not take exports of that signal; nil if it does.
+    package static func failure(
+        of signal: ExportMeter.Signal, at settings: OTLPSettings
+    ) throws -> String? {
+        let loop = try EventLoop()
+        let target = try ExportTarget(settings, loop: loop)
+        let empty =
+            switch signal {
+            case .traces: #"{"resourceSpans":[]}"#
+            case .metrics: #"{"resourceMetrics":[]}"#
+            }
+        var failure: String?
+        target.client.send(target.request(signal, body: Array(empty.utf8))) { result in
+            switch ExportResult(result) {
+            case .accepted: failure = nil
+            case .later(_, _, let reason), .refused(let reason): failure = reason
+            }
+            loop.stop()
+        }
+        loop.run()
+        target.client.close()
+        return failure
+    }
+}
