@@ -26,6 +26,22 @@ struct HTTPSFailureTests {
         return (server, upstream)
     }
 
+    @Test("speaks HTTP without TLS only where that is allowed")
+    func plain() throws {
+        let upstream = try RecordingUpstream()
+        let request = HTTPSRequest(
+            url: "http://127.0.0.1:\(upstream.port)/x", method: .post(body: Array("body".utf8)))
+        let refused = try bench.outcome(try bench.client(), request)
+        guard case .failure(.malformed) = refused else {
+            Issue.record("\(refused)")
+            return
+        }
+        #expect(upstream.connectionCount == 0)
+        let client = try bench.client { $0.allowsPlainHTTP = true }
+        #expect(try bench.outcome(client, request).get().status == 200)
+        #expect(upstream.requests.map(\.message.bodyText) == ["body"])
+    }
+
     @Test("never takes an answer that broke off for whole", arguments: [true, false])
     func cut(isHTTP2: Bool) throws {
         let (server, upstream) = try server(

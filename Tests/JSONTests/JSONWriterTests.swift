@@ -30,12 +30,20 @@ struct JSONWriterTests {
         json.member("h", unsigned: .max)
         json.member("i", double: .infinity)
         json.member("j", constant: "k")
+        json.member("l", quoted: .max)
+        json.member("m", digitsOf: Bytes16(word0: 0xAB, word1: 1))
+        json.beginArray("n")
+        json.element(quoted: 7)
+        json.element(double: 0.5)
+        json.endArray()
         json.endObject()
         json.raw("\n")
         #expect(
             text(json)
                 == #"{"a":"x","b":-5,"c":{},"d":[1,"y",{"e":true,"f":null},[]],"g":1.5,"#
-                + #""h":18446744073709551615,"i":null,"j":"k"}"# + "\n")
+                + #""h":18446744073709551615,"i":null,"j":"k","#
+                + #""l":"18446744073709551615","m":"00000000000000ab0000000000000001","#
+                + #""n":["7",0.5]}"# + "\n")
     }
 
     @Test("writes one text after the other into the same buffer")

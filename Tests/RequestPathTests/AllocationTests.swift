@@ -11,6 +11,28 @@ struct AllocationTests {
     private static let verifiedMax = 19
     private static let tokenMax = 17
 
+    @Test(
+        "are the same with spans of other requests", .enabled(if: CountedGateway.isInstalled))
+    func unsampled() throws {
+        let site = try FaultSite()
+        site.configuration.more.append(
+            "otlp: { endpoint: \"http://127.0.0.1:1\", sample: 0%, metrics_interval: off }")
+        let counted = try CountedGateway(
+            site.configuration, directory: site.directory, isOneThread: true)
+        let client = try counted.gateway.connect()
+        let unsampled = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+        var least = Int.max
+        for _ in 0..<5 {
+            let cost = try counted.cost {
+                let answer = try client.exchange(
+                    "GET", "/open/x", fields: [("traceparent", unsampled)])
+                #expect(answer.status == 200)
+            }
+            least = min(least, cost.allocations)
+        }
+        #expect(least <= Self.plainMax)
+    }
+
     @Test("are no more than they were", .enabled(if: CountedGateway.isInstalled))
     func budget() throws {
         let site = try FaultSite()
