@@ -107,8 +107,9 @@ let package = Package(
             name: "sallyport",
             dependencies: [
                 "AppAttest", "AppleServices", "Background", "Bytes", "Crypto", "EventLoop",
-                "Gateway", "GatewayTokens", "HTTP", "JSON", "KeyStore", "Policy", "Postgres",
-                "PostgresKeyStore", "Redis", "RedisKeyStore", "SQLiteKeyStore", "Settings", "TLS",
+                "Gateway", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore", "Policy",
+                "Postgres", "PostgresKeyStore", "Redis", "RedisKeyStore", "SQLiteKeyStore",
+                "Settings", "TLS",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -169,7 +170,7 @@ let package = Package(
             ]),
         tests(
             "JudgementTests",
-            ["Judgement", "AppAttest", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
+            ["Judgement", "AppAttest", "CBOR", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
         tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
         tests(
             "KeyStoreTests",

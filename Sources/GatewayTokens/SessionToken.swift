@@ -37,7 +37,7 @@ public struct SessionToken: Hashable, Sendable {
 }
 
 /// Why a session or developer token is not accepted: for log and metrics, never for a client.
-public enum SessionTokenFailure: String, Error, Hashable, Sendable {
+public enum SessionTokenFailure: String, Error, Hashable, Sendable, CaseIterable {
     case malformed = "token_malformed"
     /// The token is of another issuer, algorithm or key.
     case notOurs = "token_not_ours"

@@ -4,7 +4,7 @@ package import HTTP
 
 /// What exactly became of a request: the member `detail` of its log line, never sent to the client.
 ///
-/// The list is closed, and policy decides by it; `docs/operations/reference.md` explains each.
+/// The list is closed, and policy decides by it; `docs/causes.md` explains each.
 package enum Cause: Equatable {
     /// A check of the gateway's own, one of its stores, or one of its bounds.
     case check(Check)

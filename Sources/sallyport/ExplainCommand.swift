@@ -2,11 +2,13 @@ import AppAttest
 import Bytes
 import Crypto
 import EventLoop
+import Judgement
 
 /// `sallyport explain`: what an object says and which checks it passes, offline.
 enum ExplainCommand {
     static let usage = """
         usage: sallyport explain attestation|assertion|receipt [OPTION...] OBJECT_FILE
+               sallyport explain causes
 
           OBJECT_FILE holds base64 or raw bytes; - reads standard input
           --at RFC3339                 judge certificates at this time (default: now)
@@ -22,6 +24,9 @@ enum ExplainCommand {
 
         Valid (exit 0) means that no check failed and that everything needed was given: the
         challenge, client data or hash, and for an assertion the public key. Anything else exits 1.
+
+        causes prints what each reason and detail of the access log means, whose fault it is and
+        what to do, as a page in Markdown.
         """
 
     private static let options = [
@@ -31,6 +36,10 @@ enum ExplainCommand {
 
     static func main(_ words: [String]) {
         let arguments = Arguments(words, options: options, flags: ["--json"], usage: usage)
+        if arguments.operands == ["causes"] {
+            Console.write(CausePage.text, to: 1)
+            return
+        }
         guard arguments.operands.count == 2,
             let kind = Explanation.Kind(rawValue: arguments.operands[0])
         else { Exit.usage(usage) }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Causes")
 struct CauseTests {
     @Test(
-        "are written as docs/operations/reference.md says",
+        "are written as docs/causes.md says",
         arguments: [
             (Cause.check(.tier), "tier"), (.httpFault(.pathAmbiguous), "path_ambiguous"),
             (.assertionFailed(.signatureInvalid), "signature_invalid"),

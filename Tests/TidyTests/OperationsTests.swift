@@ -67,24 +67,35 @@ struct OperationsTests {
         }
     }
 
-    @Test("docs/operations/reference.md has every detail that the code writes as one word")
-    func details() throws {
-        let document = try Self.required(Self.reference)
-        let gateway = try Self.required("Sources/Judgement/Check.swift").lines.compactMap {
-            $0.firstMatch(of: /^ +case (\w+)(?: = "(\w+)")?$/).map { $0.output.2 ?? $0.output.1 }
+    @Test("docs/causes.md has every reason with every detail that the code gives it")
+    func causes() throws {
+        let checks = try Self.words(of: "Judgement/Check")
+        let reasons = try Self.required("Sources/Judgement/Reason.swift").text
+            .matches(of: /case \.(\w+): "([a-z_]+)"/)
+            .reduce(into: [Substring: Substring]()) { $0[$1.output.1] = $1.output.2 }
+        let refusals = SourceTree.swiftFiles
+            .filter { ["Gateway", "Judgement"].contains($0.target) }
+            .flatMap { $0.text.matches(of: /(?:Refusal|self\.init)\(\s*\.(\w+), \.(\w+)\b(?!\()/) }
+        #expect(checks.count > 60 && reasons.count > 30 && refusals.count > 60)
+        let rows = try Self.required("docs/causes.md").lines.filter { $0.hasPrefix("| `") }
+            .map { line in
+                line.split(separator: "|").prefix(2).map { Set(Self.spans($0)) }
+            }
+        for refusal in refusals {
+            let (_, reason, check) = refusal.output
+            // Causes of other kinds are held to the page by JudgementTests.
+            guard let word = checks[check], let code = reasons[reason] else { continue }
+            #expect(
+                rows.contains { $0[0].contains(code) && $0[1].contains(word) },
+                "docs/causes.md has no row for \(code) with \(word)")
         }
-        let codes = try [
-            "HTTP/HTTPFault", "AppAttest/Attestation/AttestationFailure",
-            "AppAttest/ClientData/ClientDataFailure", "GatewayTokens/SessionToken",
-        ].flatMap {
-            try Self.required("Sources/\($0).swift").text
-                .matches(of: /case (?:\.\w+: |\w+ = )"([a-z_0-9]+)"/).map(\.output.1)
-        }
-        #expect(gateway.count > 60 && codes.count > 60)
-        let named = Set(Self.spans(document.text))
-        // What has no word of its own, so that no log holds it.
-        for detail in Set(gateway + codes).subtracting(["unknown"]).sorted() {
-            #expect(named.contains(detail), "\(detail) is not in \(document.path)")
+    }
+
+    /// The words of a closed list of cases, by their names.
+    private static func words(of path: String) throws -> [Substring: Substring] {
+        try required("Sources/\(path).swift").lines.reduce(into: [:]) { words, line in
+            guard let match = line.firstMatch(of: /^ +case (\w+)(?: = "(\w+)")?$/) else { return }
+            words[match.output.1] = match.output.2 ?? match.output.1
         }
     }
 

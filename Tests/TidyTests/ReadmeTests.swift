@@ -92,7 +92,10 @@ struct ReadmeTests {
                 && (!file.path.contains("/") || file.path.hasPrefix("docs/")
                     || file.path.hasPrefix("deploy/"))
         }.flatMap { file in
-            file.lines.enumerated().filter { $0.element.count > 120 }.map {
+            file.lines.enumerated().filter { $0.element.count > 120 }.filter { _, line in
+                // A row of the table that the program prints cannot be broken.
+                file.path != "docs/causes.md" || !line.hasPrefix("| ")
+            }.map {
                 file.finding(line: $0.offset + 1, "\($0.element.count) columns, at most 120")
             }
         }

@@ -1,0 +1,113 @@
+/// What Apple says of devices, and what limits and signals say.
+enum DeviceCauses {
+    private typealias Row = CauseExplanation
+
+    /// A device token is judged on a route, or its bits are noted at an enrolment, which goes on.
+    private static let refused: [Reason] = [.deviceTokenInvalid, .ok]
+    private static let unjudged: [Reason] = [.storeUnavailable, .gatewayBusy, .ok]
+
+    static let deviceCheck: [CauseExplanation] = [
+        Row(
+            [.deviceTokenInvalid], ["token_missing"], .clientApp,
+            "The route takes only DeviceCheck tokens, and none came.",
+            "Let the app send a token of DCDevice, or add assertion to accept of the route."),
+        Row(
+            refused, ["device_token_missing"], .clientApp,
+            "The attestation came without a DeviceCheck token, and signals demand one.",
+            "Send a token of DCDevice with the attestation, or set the signal's token to optional."
+        ),
+        Row(
+            refused, ["device_token_repeated"], .clientApp,
+            "The header with the DeviceCheck token came more than once.",
+            "Send the token once."),
+        Row(
+            refused, ["device_token_malformed"], .clientApp,
+            "The DeviceCheck token is not base64, or is too long.",
+            "Send the bytes of generateToken in base64."),
+        Row(
+            refused, ["device_token_bad"], .clientApp,
+            "Apple does not accept the DeviceCheck token.",
+            "Use a token once, soon, and with the environment of device_check.environments. "
+                + "Simulators have no tokens; many are attempts to guess."),
+        Row(
+            refused, ["device_token_spent"], .clientApp,
+            "The DeviceCheck token was used before.",
+            "Generate a token for every request. Somebody who repeats a request ends here, too."),
+        Row(
+            [.rateLimited, .ok], ["device_check_rate"], .operator,
+            "device_check.rate is used up.",
+            "Raise device_check.rate, or limit the route by address: strangers cause this with "
+                + "junk."),
+        Row(
+            [.gatewayBusy, .ok], ["device_check_busy"], .operator,
+            "device_check.in_flight_max questions are under way to Apple.",
+            "Raise device_check.in_flight_max, or limit the route by address."),
+        Row(
+            [.gatewayBusy, .ok], ["device_check_queue"], .operator,
+            "The queue of questions to Apple is full.", "Limit the route by address."),
+        Row(
+            unjudged, ["device_check_unconfigured"], .operator,
+            "A reload has removed device_check while the request was under way.",
+            "Nothing, or configure device_check again."),
+        Row(
+            unjudged, ["device_check_too_many_in_flight"], .operator,
+            "apple.in_flight_max requests are under way to Apple.",
+            "Raise apple.in_flight_max, or limit the route by address."),
+        Row(
+            unjudged, ["device_check_throttled"], .apple, "Apple throttles the gateway.",
+            "Lower device_check.rate."),
+        Row(
+            unjudged, ["device_check_unauthorized", "device_check_forbidden"], .operator,
+            "Apple does not accept the gateway's key.",
+            "Check apple.keys with sallyport doctor: key, team, clock."),
+        Row(
+            unjudged, ["device_check_no_key"], .operator,
+            "apple.keys has no key of the team.", "Add a key of this team to apple.keys."),
+        Row(
+            unjudged, ["device_check_server_error"], .apple, "Apple's server failed.",
+            "Nothing, or look at Apple's status page."),
+        Row(
+            unjudged, ["device_check_timeout", "device_check_unreachable"], .operator,
+            "Apple's server did not answer, or cannot be reached.",
+            "Check proxy, firewall and name resolution with sallyport doctor."),
+        Row(
+            unjudged,
+            [
+                "device_check_bad_request", "device_check_unexpected", "device_check_malformed",
+                "device_check_<outcome>",
+            ], .apple, "Apple's answer about the device was not one that is expected.",
+            "See the event of the same moment. A proxy may answer in Apple's place; else report "
+                + "it."),
+        Row(
+            [.notFound], ["device_check"], .operator,
+            "The path for the two bits of a device is not configured.",
+            "Configure device_check.admin_secret_file, and call the admin listener."),
+    ]
+
+    static let limits: [CauseExplanation] = [
+        Row(
+            [.rateLimited], ["rate: <limit> (<reason>)"], .clientApp,
+            "A request that fell short, for the reason in brackets, was beyond the rate limit "
+                + "for such requests.",
+            "Look up the reason in brackets. The limit is one of rate_limits."),
+        Row(
+            [.rateLimited], ["rate: <limit>"], .clientApp,
+            "The rate limit of this name is used up for this address or key, or for all.",
+            "Raise the limit in rate_limits if these are your users. If all clients seem to have "
+                + "one address, name the proxy in trusted_proxies."),
+        Row(
+            [.rateLimited], ["requests_per_address"], .clientApp,
+            "One address has its share of the upstream's places in use.",
+            "Raise limits.requests_per_address if many users share the address; else somebody "
+                + "holds requests open."),
+        Row(
+            [.rateLimited], ["attest_rollout"], .nobody,
+            "The rollout of attestations has not reached this installation yet.",
+            "Nothing: it may attest later. endpoints.attest_rollout says how far it is."),
+        Row(
+            [.abuseSuspected], ["signal: <name>"], .stranger,
+            "A signal is raised for this user, address or device, and its action is deny.",
+            "Look at the signal's count in the line's neighbours. Raise its bound, or set its "
+                + "action to observe, if these are your users."),
+    ]
+}
