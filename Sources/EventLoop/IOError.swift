@@ -20,6 +20,8 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case addressInUse
         case addressNotAvailable
         case outOfDescriptors
+        /// Other users may look into what should be this one's alone.
+        case openToOthers
         /// Longer than the caller allowed.
         case tooLarge(byteCountMax: Int)
         /// Another process holds the lock.
@@ -78,6 +80,7 @@ extension IOError.Reason {
         case .addressInUse: "address already in use"
         case .addressNotAvailable: "cannot assign requested address"
         case .outOfDescriptors: "too many open files"
+        case .openToOthers: "open to other users: chmod 700"
         case .tooLarge(let byteCountMax): "larger than \(byteCountMax) bytes"
         case .locked: "held by another process"
         case .unresolved(let words): words

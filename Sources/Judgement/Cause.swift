@@ -2,7 +2,8 @@ package import AppAttest
 package import GatewayTokens
 package import HTTP
 
-/// What exactly became of a request: the member `detail` of its log line, never sent to the client.
+/// What exactly became of a request: the member `detail` of its log line. Clients are told it only
+/// where `problem_detail` is on.
 ///
 /// The list is closed, and policy decides by it; `docs/causes.md` explains each.
 package enum Cause: Equatable {

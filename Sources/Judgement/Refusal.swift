@@ -3,7 +3,7 @@ package import KeyStore
 /// Why an exchange ended without its upstream's answer.
 package struct Refusal: Error, Equatable {
     package let reason: Reason
-    /// Which check failed. Never sent to the client.
+    /// Which check failed. Sent to the client only where `problem_detail` is on.
     package let cause: Cause?
     /// Human-readable, sent as the problem's `detail` (RFC 9457 section 3.1.4).
     package let explanation: StaticString?

@@ -67,6 +67,8 @@ public struct Route: Hashable, Sendable {
     /// Whether a request's body goes to the upstream as it comes, and is not held: only if no proof
     /// is asked for.
     public var streamsBody = false
+    /// Whether its refusals tell clients the cause.
+    public var tellsCause = false
 
     public init(
         name: String, path: PathPattern, methods: [String], upstream: Int?, attest: RoutePolicy,

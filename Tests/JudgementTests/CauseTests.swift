@@ -27,6 +27,33 @@ struct CauseTests {
         #expect(cause.text == text)
     }
 
+    @Test("have codes of their own for clients where developers have taken the wrong build")
+    func exactCodes() {
+        let codes: [(Refusal, String?)] = [
+            (
+                Refusal(
+                    .attestationInvalid, .attestationFailed(.environmentNotAllowed(.development))),
+                "environment_not_allowed"
+            ),
+            (Refusal(.distributionNotAllowed, .environment), "environment_not_allowed"),
+            (Refusal(.attestationInvalid, .attestationFailed(.appMismatch)), "app_mismatch"),
+            (Refusal(.assertionInvalid, .assertionFailed(.appMismatch)), "app_mismatch"),
+            (Refusal.appMismatch, "app_mismatch"),
+            (Refusal(.attestationInvalid, .attestationFailed(.environmentUnknown)), nil),
+            (Refusal(.distributionNotAllowed, .category), nil), (Refusal(.keyUnknown), nil),
+            (Refusal(.assertionInvalid, .assertionFailed(.signatureInvalid)), nil),
+        ]
+        for (refusal, code) in codes { #expect(refusal.exactCode.map { "\($0)" } == code) }
+    }
+
+    @Test("tell clients no upstream's address")
+    func toldTexts() {
+        let failure = UpstreamFailure.connect(description: "10.0.0.1:80: connection refused")
+        #expect(Cause.upstreamFailed(failure).textForClients == "connect")
+        #expect(Cause.upstreamFailed(.readTimeout).textForClients == "read_timeout")
+        #expect(Cause.rate(limit: "few", shortfall: nil).textForClients == "rate: few")
+    }
+
     @Test("decide which of a route's policies has a say")
     func shortfalls() {
         #expect(Refusal(.assertionRequired).shortfall == .missing)

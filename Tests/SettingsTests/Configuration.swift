@@ -120,6 +120,7 @@ struct Configuration {
             trusted_proxies: [10.0.0.0/8, 192.0.2.1, 'FD00:0::/8']
             proxy_protocol: { from: [10.1.0.0/16, 'fd00::1'] }
             rate_limit: first_limit
+            problem_detail: true
             protocols: [h2, http/1.1]
           - bind: '[0::1]:0'
           - bind: unix:/run/s.sock
@@ -200,6 +201,7 @@ struct Configuration {
           jitter: 0s
           retry: { shortest: 2s, longest: 2m, unauthorized: 61s, failed: 3m, not_found: 2h }
           lease: 7s
+        capture: { directory: /captured, size_max: 1MiB }
         session_tokens: { ttl: 10s, bind_to: Authorization }
         developer_tokens: { max_ttl: 365d, revoked: [ci, 0123456789abcdef] }
         headers: { assertion: X-A, client_data: X-B, key_id: X-C, token: X-T, device_check: X-D }
@@ -247,6 +249,7 @@ struct Configuration {
             methods: [GET, M-SEARCH, PRI_2]
             upstream: first.one-1_
             body_max: 0B
+            problem_detail: true
             rate_limit: [first_limit, first.key]
             attest:
               mode: enforce

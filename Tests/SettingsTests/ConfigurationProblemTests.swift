@@ -183,6 +183,29 @@ struct WarningTests {
             ])
     }
 
+    @Test("tell where clients are told why they are refused, and where proofs are kept")
+    func staging() throws {
+        let text = """
+            listeners: [{ bind: '127.0.0.1:80', problem_detail: true }]
+            capture: { directory: kept }
+            upstreams: { api: { servers: ['a:1'] } }
+            routes:
+              - { name: a, path: /a, upstream: api, problem_detail: true, attest: { mode: off } }
+              - { name: b, path: /b, upstream: api, problem_detail: false,
+                  attest: { mode: enforce, apps: any } }
+            """
+        let told = "tells clients why they are refused, strangers too: for staging, not for "
+            + "production"
+        #expect(
+            try Configuration().warnings(text) == [
+                "1:53: listeners[0].problem_detail: " + told,
+                "2:23: capture.directory: keeps attestations, assertions and signed data of "
+                    + "refused requests on this disk: remove it once the cause is found",
+                "5:57: routes[0].problem_detail: " + told,
+            ])
+        #expect(try Configuration().warnings("limits: { fields: 100 }") == [])
+    }
+
     @Test("tell of plain HTTP where other machines send it, unless TLS ends before it")
     func plain() throws {
         func warns(_ bind: String, _ more: String = "") throws -> Bool {

@@ -28,7 +28,30 @@ extension GoldenCase {
                 3:1: unknown key "foo"; known: workers, rate_limits, forwarded, listeners, apps, \#
                 trust, apple, device_check, registry, counters, key_cache, challenge, \#
                 session_tokens, receipts, developer_tokens, secrets, signals, identity, \#
-                endpoints, headers, upstreams, routes, admin, log, otlp, limits, timeouts
+                endpoints, headers, upstreams, routes, admin, log, otlp, capture, \#
+                limits, timeouts
+                """#),
+        GoldenCase(
+            "capture without a directory, and too much of it",
+            #"""
+            capture: { size_max: 1KiB, files: 3 }
+            listeners: [{ bind: 'a:1', problem_detail: on }]
+            """#,
+            expects: #"""
+                1:10: capture: required key "directory" is missing
+                1:22: capture.size_max: "1KiB" is outside 1MiB to 16GiB: they share the disk with \#
+                the registry
+                1:28: unknown key "files" in capture; known: directory, size_max
+                2:44: listeners[0].problem_detail: "on" is not one of true, false
+                """#),
+        GoldenCase(
+            "a directory is what capture means",
+            #"""
+            capture: /var/lib/kept
+            """#,
+            expects: #"""
+                1:10: capture: expected a mapping, found the text "/var/lib/kept": write \#
+                capture: { directory: /var/lib/kept }
                 """#),
         GoldenCase(
             "duplicate keys",

@@ -114,6 +114,7 @@ extension Gateway {
             settings: settings, challengeKeys: prepared.configuration.challengeKeys,
             pseudonymKeys: prepared.configuration.pseudonymKeys,
             generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister)
+        try prepareCapture(settings)
         let appleChange = try apple?.change(to: settings.apple)
         let exportChange = try observation.exporter?.change(to: settings.otlp)
         try startNameRefresher(for: settings)
@@ -135,6 +136,7 @@ extension Gateway {
             receipts?.replace(next.renewal, exchange: AppleReceipts(apple, next.settings.apple))
         }
         supervision?.workersChange(status: servingText)
+        announceExceptions()
         examineDescriptors()
         examineCertificates()
         hub.reloads.taken()

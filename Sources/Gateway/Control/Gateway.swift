@@ -114,8 +114,12 @@ public final class Gateway {
     /// Throws what keeps it from starting: a thread or a loop that cannot be made. Nothing was
     /// served then.
     public func run() throws -> InheritedListeners? {
-        defer { hub.logs.close() }
+        defer {
+            closeCapture()
+            hub.logs.close()
+        }
         SignalWatch.ignoreBrokenPipes()
+        try prepareCapture(site.settings)
         let control = try Worker(
             index: workerCount, site: site, hub: hub, mailbox: mailboxes[workerCount])
         self.control = control
@@ -234,6 +238,7 @@ public final class Gateway {
                 "routes \(developed.joined(separator: ", ")) accept developer tokens, which "
                     + "prove nothing about an app or a device")
         }
+        announceExceptions()
         examineCounters()
         examineDescriptors()
         examineCertificates()

@@ -4,11 +4,23 @@ import HTTP
 import JSON
 import Judgement
 import Policy
+import Settings
+
+extension Exchange {
+    /// Whether a refusal tells the client its cause: listener or route say `problem_detail`.
+    var tellsCause: Bool {
+        client.listener.settings.tellsCause
+            || match.routeIndex.map { site.settings.routes[$0].tellsCause } ?? false
+    }
+}
 
 /// Refusals as clients see them: RFC 9457 problem documents.
 enum Problem {
     static func response(to exchange: Exchange, _ refusal: Refusal) -> LocalResponse {
         let reason = refusal.reason
+        let tellsCause = exchange.tellsCause
+        let exactCode = tellsCause ? refusal.exactCode : nil
+        let code = exactCode ?? reason.code
         var requestID = ByteBuffer(capacity: 64)
         exchange.appendRequestID(to: &requestID)
         var writer = JSONWriter()
@@ -18,10 +30,16 @@ enum Problem {
         writer.member("status", int: Int64(reason.status))
         if let explanation = refusal.explanation {
             writer.member("detail", constant: explanation)
+        } else if tellsCause {
+            let explanation = CauseExplanation.of(reason, refusal.cause)
+            writer.member("detail", string: explanation.meaning)
         }
-        writer.member("code", constant: reason.code)
-        writer.member(
-            "action", string: (refusal.action ?? exchange.action(for: reason)).rawValue)
+        writer.member("code", constant: code)
+        let action = exactCode == nil ? refusal.action ?? exchange.action(for: reason) : .none
+        writer.member("action", string: action.rawValue)
+        if tellsCause, let cause = refusal.cause {
+            writer.member("cause", string: cause.textForClients)
+        }
         if let outcome = exchange.assertionOutcome(after: refusal) {
             writer.member("assertion", string: outcome.rawValue)
         }
@@ -32,7 +50,7 @@ enum Problem {
             body: writer.finish().readable.array)
         response.fields.append(("Cache-Control", Array("no-store".utf8)))
         if reason.status == 401 {
-            let value = "AppAttest error=\"" + reason.code.description + "\""
+            let value = "AppAttest error=\"" + code.description + "\""
             response.fields.append(("WWW-Authenticate", Array(value.utf8)))
         }
         if reason.status == 503 || reason.status == 429 {

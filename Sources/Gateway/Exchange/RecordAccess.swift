@@ -33,6 +33,7 @@ extension Exchange {
         case .some(let verdict):
             worker.meter.count(self, verdict, nanoseconds: duration)
             worker.log.access(self, verdict, nanoseconds: duration)
+            captureRefusal()
         case nil: break
         }
     }

@@ -15,6 +15,8 @@ final class Hub: Sendable {
     let logs: LogWriters
     let health = Health()
     let reloads = ReloadRecord()
+    /// Keeps what was refused, once a configuration has asked for it.
+    let captureWriter = Locked<CaptureWriter?>(nil)
     let namedVersions = NamedVersions()
     /// The keys of the registry when they were counted last; none before.
     let keyCounts = Locked<[KeyCount]>([])

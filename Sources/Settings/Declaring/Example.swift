@@ -93,6 +93,7 @@ struct Example {
         "otlp.headers": possible("{ Authorization: \"${file:/etc/sallyport/otlp-token}\" }"),
         "otlp.ca": possible("/etc/sallyport/collector-ca.pem"),
         "admin": needed(),
+        "capture.directory": needed("/var/lib/sallyport/capture"),
         "admin.bind": needed("127.0.0.1:9464"),
         "admin.probes.bind": needed("127.0.0.1:9465"),
     ]

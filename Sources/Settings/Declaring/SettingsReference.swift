@@ -66,6 +66,7 @@ public enum SettingsReference {
             + "[the steps of a rollout](operations/roll-out.md)",
         "admin": "[The admin listener](operations/observe.md#the-admin-listener)",
         "otlp": "[OpenTelemetry](operations/observe.md#opentelemetry)",
+        "capture": "[Capture](operations/observe.md#capture)",
         "limits": "[What happens at each bound](operations/run.md#what-happens-at-each-bound)",
     ]
 

@@ -54,6 +54,11 @@ enum ListenerReader {
                     + "and Upgrade: h2c is ignored: name h2 there for a proxy in front that "
                     + "speaks it.")
             Setting(
+                "problem_detail", \.tellsCause, .tellsCause, standard: "false",
+                "Whether refusals here tell clients the cause: detail and cause in the problem "
+                    + "document, and environment_not_allowed or app_mismatch as code where they "
+                    + "apply. For staging: it helps attackers as much as developers.")
+            Setting(
                 "redirect", optional: \.redirect, RedirectReader.ofListener,
                 "Redirects everything that comes here, except some paths. See routes[].redirect.")
             Setting(
@@ -112,6 +117,19 @@ extension ListenerSettings {
     /// Whether clients themselves, as far as can be seen, send requests without TLS.
     fileprivate var isPlain: Bool {
         tls == nil && redirect == nil && trustedProxies.isEmpty && proxyProtocol.isEmpty
+    }
+}
+
+extension Kind where Value == Bool {
+    /// `problem_detail`, of listeners and of routes.
+    static var tellsCause: Kind {
+        trueFalse.printed { $0 }.checked { field, isOn in
+            if isOn {
+                field.warning(
+                    "tells clients why they are refused, strangers too: for staging, not for "
+                        + "production")
+            }
+        }
     }
 }
 

@@ -28,6 +28,10 @@ struct RouteReader {
             action.settings
             RouteOverrideReader.settings(start)
             Setting(
+                "problem_detail", \.tellsCause, .tellsCause, standard: "false",
+                "Whether refusals of this route tell clients the cause, as "
+                    + "listeners[].problem_detail does. For staging.")
+            Setting(
                 "allow_weaker", \.allowsWeaker, .trueFalse.printed { $0 }, standard: "false",
                 "Whether requests may use this route to get around a stricter one. With another "
                     + "host, header or rewritten path, a request must not reach the same place of "

@@ -147,6 +147,13 @@ extension SettingsReader {
             "The export of spans and metrics to an OpenTelemetry collector, by OTLP over HTTP in "
                 + "its JSON encoding. If left out, nothing is sent.")
         Setting(
+            "capture", optional: \.capture,
+            .section(CaptureSettings.form, meant: "directory"),
+            "What was refused for its cryptography or structure is kept in files, so that "
+                + "`sallyport explain request ID` can take it apart: attestation, assertion, "
+                + "client data, challenge, and the key that they were checked with. At most 10 a "
+                + "second, written by a thread of its own. If left out, nothing is kept.")
+        Setting(
             "limits", \.limits, .section(Limits.form, check: Limits.check),
             "Every limit. What is beyond one is refused or waits; nothing grows without a "
                 + "limit.")

@@ -35,6 +35,8 @@ public struct Settings: Hashable, Sendable {
     public var log = LogSettings()
     /// Where spans and metrics are sent, or nil if they are not.
     public var otlp: OTLPSettings?
+    /// Where refused objects are kept; nil for nowhere.
+    public var capture: CaptureSettings?
     public var limits = Limits()
     public var timeouts = Timeouts()
 
@@ -48,6 +50,13 @@ public struct Settings: Hashable, Sendable {
     /// Names of the routes that take developer tokens.
     public var developerRoutes: [String] {
         routes.filter { $0.attest.accept.contains(.developer) }.map(\.name)
+    }
+
+    /// The listeners and routes whose refusals tell clients the cause, as the configuration has
+    /// them.
+    public var detailedPlaces: [String] {
+        listeners.enumerated().filter(\.element.tellsCause).map { "listeners[\($0.offset)]" }
+            + routes.filter(\.tellsCause).map { "route \($0.name)" }
     }
 }
 
@@ -74,6 +83,8 @@ public struct ListenerSettings: Hashable, Sendable {
     /// without, HTTP/2 is recognized by its first bytes (prior knowledge).
     public var protocols: [HTTPProtocol]
     public var redirect: ListenerRedirect?
+    /// Whether refusals there tell clients the cause.
+    public var tellsCause = false
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = [],

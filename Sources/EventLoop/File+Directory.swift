@@ -1,0 +1,67 @@
+public import Bytes
+import CLibevent
+import CLinux
+
+extension File {
+    /// Makes the directory where it is missing, for this user alone (mode 0700).
+    ///
+    /// Throws if it is there and another user may look into it: ``IOError/Reason/openToOthers``.
+    public static func makePrivateDirectory(_ path: String) throws(IOError) {
+        if unsafe mkdir(path, 0o700) != 0 {
+            let code = sallyport_errno()
+            guard code == EEXIST else { throw IOError(path, errno: code) }
+        }
+        let directory = try open(path, O_RDONLY | O_DIRECTORY, mode: 0)
+        var status = stat()
+        guard unsafe fstat(directory.raw, &status) == 0 else {
+            throw IOError(path, errno: sallyport_errno())
+        }
+        guard status.st_mode & 0o077 == 0 else { throw IOError(path, .openToOthers) }
+    }
+
+    /// Whether users other than the owner may do anything with the file or directory.
+    public static func isOnlyOwners(_ path: String) -> Bool {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 && status.st_mode & 0o077 == 0
+    }
+
+    /// How many bytes the file holds; nil if there is none.
+    public static func byteCount(_ path: String) -> Int? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Int(status.st_size)
+    }
+
+    /// How many bytes the open file holds. Throws for what is no regular file, which has no end to
+    /// begin from.
+    public static func byteCount(
+        _ file: borrowing Descriptor, _ path: String
+    ) throws(IOError) -> Int {
+        var status = stat()
+        guard unsafe fstat(file.raw, &status) == 0 else {
+            throw IOError(path, errno: sallyport_errno())
+        }
+        guard status.st_mode & mode_t(S_IFMT) == mode_t(S_IFREG) else {
+            throw IOError(path, .notRegular)
+        }
+        return Int(status.st_size)
+    }
+
+    /// Appends to `buffer` up to `byteCountMax` bytes of a file from `offset` on; 0 at its end.
+    public static func read(
+        _ descriptor: Int32, at offset: Int, into buffer: inout ByteBuffer, atMost byteCountMax: Int
+    ) throws(IOError) -> Int {
+        precondition(offset >= 0 && byteCountMax > 0)
+        while true {
+            var code: Int32 = 0
+            let filled = unsafe buffer.withUnsafeWritable(minimumCount: byteCountMax) { target in
+                let count = unsafe pread(
+                    descriptor, target.baseAddress, byteCountMax, off_t(offset))
+                if count < 0 { code = sallyport_errno() }
+                return max(count, 0)
+            }
+            if code == 0 { return filled }
+            if code != EINTR { throw IOError("descriptor \(descriptor)", errno: code) }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import EventLoop
+import Settings
+
+/// Settings that are not for production, or not for long: each start and reload names them.
+extension Gateway {
+    func announceExceptions() {
+        let settings = site.settings
+        let places = settings.detailedPlaces
+        if !places.isEmpty {
+            hub.logs.event(
+                level: "warning", "problem_detail",
+                "\(places.joined(separator: ", ")): refusals tell clients the cause: for "
+                    + "staging, not for production")
+        }
+        if let capture = settings.capture {
+            hub.logs.event(
+                level: "warning", "capture",
+                "attestations, assertions and signed data of refused requests are kept in "
+                    + "\(capture.directory)")
+        }
+    }
+
+    /// Has a thread ready where `settings` keep what was refused. It stays until the gateway stops.
+    func prepareCapture(_ settings: Settings) throws {
+        guard settings.capture != nil, hub.captureWriter.withLock({ $0 == nil }) else { return }
+        let writer = try CaptureWriter(log: hub.logs)
+        hub.captureWriter.withLock { $0 = writer }
+    }
+
+    func closeCapture() { hub.captureWriter.withLock { $0.take() }?.close() }
+}
