@@ -7,10 +7,11 @@ import Judgement
 /// `sallyport explain`: what an object says and which checks it passes, offline.
 enum ExplainCommand {
     static let usage = """
-        usage: sallyport explain attestation|assertion|receipt [OPTION...] OBJECT_FILE
-               sallyport explain causes
+        usage: sallyport explain attestation|assertion|receipt|request|causes [OPTION...] [WHAT]
 
-          OBJECT_FILE holds base64 or raw bytes; - reads standard input
+        attestation, assertion and receipt decode and verify an object, offline. WHAT is a file
+        that holds base64 or raw bytes; - reads standard input.
+
           --at RFC3339                 judge certificates at this time (default: now)
           --challenge-file F           the challenge, as the app hashed it
           --client-data-file F         the client data, as the app hashed it
@@ -25,8 +26,16 @@ enum ExplainCommand {
         Valid (exit 0) means that no check failed and that everything needed was given: the
         challenge, client data or hash, and for an assertion the public key. Anything else exits 1.
 
-        causes prints what each reason and detail of the access log means, whose fault it is and
-        what to do, as a page in Markdown.
+        request says why a request was refused, whose fault that is and what to do. WHAT is its id,
+        which every answer has in X-Request-Id. It is looked up in the access log (and rotated
+        files beside it), among the last refusals that the gateway's admin listener tells, and in
+        capture.directory.
+
+          -c FILE                      the gateway's configuration
+          --log FILE                   search this access log instead; - reads standard input
+          --json                       print JSON
+
+        causes prints what each reason and detail of the access log means, as a page in Markdown.
         """
 
     private static let options = [
@@ -35,11 +44,15 @@ enum ExplainCommand {
     ]
 
     static func main(_ words: [String]) {
-        let arguments = Arguments(words, options: options, flags: ["--json"], usage: usage)
-        if arguments.operands == ["causes"] {
-            Console.write(CausePage.text, to: 1)
-            return
+        switch words.first {
+        case "causes" where words.count == 1: return Console.write(CausePage.text, to: 1)
+        case "request": return ExplainRequestCommand.main(Array(words.dropFirst()))
+        default: explainObject(words)
         }
+    }
+
+    private static func explainObject(_ words: [String]) {
+        let arguments = Arguments(words, options: options, flags: ["--json"], usage: usage)
         guard arguments.operands.count == 2,
             let kind = Explanation.Kind(rawValue: arguments.operands[0])
         else { Exit.usage(usage) }

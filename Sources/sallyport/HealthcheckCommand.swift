@@ -21,8 +21,9 @@ enum HealthcheckCommand {
         guard arguments.operands.isEmpty else { Exit.usage(usage) }
         let endpoint = endpoint(arguments)
         do {
-            let answer = try ReadinessQuestion.ask(
-                endpoint.socketAddress(), named: endpoint.description, timeout: timeout)
+            let answer = try AdminQuestion.ask(
+                endpoint.socketAddress(), for: "/readyz", named: endpoint.description,
+                timeout: timeout)
             guard answer.status == 200 else {
                 Exit.failed("\(endpoint): \(answer.status) \(answer.firstLine)")
             }

@@ -40,7 +40,7 @@ enum Help {
           healthcheck [-c FILE]       ask a running gateway whether it is ready
           rollout ACTION [-c FILE]    show, set, hold or resume rollouts that move by themselves
           keys ACTION [-c FILE]       import, export, list, show, renew, revoke or erase keys
-          explain KIND OBJECT_FILE    decode and verify an attestation, assertion or receipt
+          explain KIND WHAT           say why a request was refused, or what an object holds
           developer-token [-c FILE]   let a machine without App Attest in for a while
           version                     print the version
 

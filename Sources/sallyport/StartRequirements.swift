@@ -35,6 +35,7 @@ struct StartRequirements {
         ] {
             if case .file(let path) = destination { faults += self.faults(name, path) }
         }
+        if let path = settings.capture?.directory { faults += captureFaults(path) }
         let directory = settings.limits.temporaryDirectory
         do throws(IOError) {
             // Without a name, and gone with the value.
@@ -59,6 +60,23 @@ struct StartRequirements {
         }
         return File.canWrite(inDirectory: directory)
             ? [] : [Fault(setting: setting, text: "cannot create a file in \(directory)")]
+    }
+
+    /// The directory is made if it is missing.
+    private func captureFaults(_ path: String) -> [Fault] {
+        let problem: String
+        if !File.exists(path) {
+            let parent = File.directory(of: path)
+            if File.canWrite(inDirectory: parent) { return [] }
+            problem = "cannot create a directory in \(parent)"
+        } else if !File.canWrite(inDirectory: path) {
+            problem = "\(path) is no directory that can be written"
+        } else if !File.isOnlyOwners(path) {
+            problem = "\(path) is open to other users, so nothing is kept: chmod 700 \(path)"
+        } else {
+            return []
+        }
+        return [Fault(setting: "capture.directory", text: problem)]
     }
 
     private func registryFaults(_ path: String) -> [Fault] {

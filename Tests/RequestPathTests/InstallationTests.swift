@@ -88,7 +88,10 @@ struct InstallationTests {
         }
         #expect(try completions("doc") == ["doctor"])
         #expect(try completions("keys", "re") == ["renew", "revoke"])
-        #expect(try completions("explain", "") == ["assertion", "attestation", "receipt"])
+        #expect(
+            try completions("explain", "") == [
+                "assertion", "attestation", "causes", "receipt", "request",
+            ])
         #expect(try completions("check", "-c", "e") == ["etc"])
     }
 

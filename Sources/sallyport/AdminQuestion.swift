@@ -2,12 +2,18 @@ import Bytes
 import EventLoop
 import HTTP
 
-/// Asks an admin listener for `/readyz`, on a connection of its own.
-final class ReadinessQuestion: ReadinessHandler {
+/// Asks an admin listener for one of its pages, on a connection of its own.
+final class AdminQuestion: ReadinessHandler {
     struct Answer {
         let status: UInt16
+        let body: [UInt8]
         /// What a terminal can show of the body's first line, whoever has answered.
-        let firstLine: String
+        var firstLine: String {
+            let visible = body.prefix { $0 != 0x0A }.prefix(200).filter {
+                (0x20..<0x7F).contains($0)
+            }
+            return String(decoding: visible, as: UTF8.self)
+        }
     }
 
     private let loop: EventLoop
@@ -19,20 +25,24 @@ final class ReadinessQuestion: ReadinessHandler {
     private var isConnected = false
     private var outcome: Result<Void, IOError>
 
-    /// An answer of `/readyz` has a few hundred bytes, and its end is the connection's.
+    /// An answer of `/readyz`, or about one request, has a few hundred bytes. Its end is the
+    /// connection's.
     private static let byteCountMax = 16 * 1024
 
-    private init(loop: EventLoop, descriptor: Int32, name: String, timeout: Duration) {
+    private init(
+        loop: EventLoop, descriptor: Int32, target: String, name: String, timeout: Duration
+    ) {
         self.loop = loop
         self.descriptor = descriptor
         self.name = name
-        unsent = Array("GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+        unsent = Array(
+            "GET \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
         outcome = .failure(IOError(name, .unresolved("no answer within \(timeout)")))
     }
 
     /// `name`: what errors call the listener.
     static func ask(
-        _ address: SocketAddress, named name: String, timeout: Duration
+        _ address: SocketAddress, for target: String, named name: String, timeout: Duration
     ) throws -> Answer {
         let descriptor: Int32
         switch Socket.connect(to: address) {
@@ -41,8 +51,8 @@ final class ReadinessQuestion: ReadinessHandler {
         }
         defer { Socket.close(descriptor) }
         let loop = try EventLoop()
-        let question = ReadinessQuestion(
-            loop: loop, descriptor: descriptor, name: name, timeout: timeout)
+        let question = AdminQuestion(
+            loop: loop, descriptor: descriptor, target: target, name: name, timeout: timeout)
         let watch = Watch(loop: loop, descriptor: descriptor, handler: question)
         question.watch = watch
         watch.enableWriting()
@@ -95,9 +105,6 @@ final class ReadinessQuestion: ReadinessHandler {
         let bytes = received.readable.array
         guard case .complete = head.parse(bytes.span, limits: limits, requestMethodKind: .get)
         else { throw IOError(name, .unresolved("the answer is not one of an admin listener")) }
-        let line = bytes[head.byteCount...].prefix { $0 != 0x0A }
-        let visible = line.prefix(200).filter { (0x20..<0x7F).contains($0) }
-        return Answer(
-            status: head.status, firstLine: String(decoding: visible, as: UTF8.self))
+        return Answer(status: head.status, body: Array(bytes[head.byteCount...]))
     }
 }

@@ -1,0 +1,104 @@
+import Bytes
+import EventLoop
+import JSON
+
+/// An access log of any size, searched from its end: what is asked about is mostly recent.
+final class AccessLogFile {
+    private let path: String
+    private let descriptor: Int32
+    /// What was there when it was opened; lines that come meanwhile are not of interest.
+    private let byteCount: Int
+
+    /// How much of it is in memory at once.
+    static let blockByteCount = 1 << 20
+
+    init(_ path: String) throws(IOError) {
+        self.path = path
+        let opened = try File.openReading(path)
+        byteCount = try File.byteCount(opened, path)
+        descriptor = opened.release()
+    }
+
+    deinit { Socket.close(descriptor) }
+
+    /// The members of the newest line of this request; nil if there is none.
+    ///
+    /// Throws if the file does not begin as a log in JSON does.
+    func lastLine(of requestID: String) throws(IOError) -> JSONValue? {
+        guard byteCount > 0 else { return nil }
+        guard try bytes(0..<1) == [UInt8(ascii: "{")] else {
+            throw IOError(path, .unresolved("is not an access log in JSON (log.format)"))
+        }
+        let needle = Self.needle(requestID)
+        var end = byteCount
+        while end > 0 {
+            let start = max(0, end - Self.blockByteCount)
+            // An id may lie across the border between two blocks.
+            let block = try bytes(start..<min(byteCount, end + needle.count - 1))
+            var limit = block.count
+            while let offset = Self.lastOffset(of: needle, in: block.span, before: limit) {
+                if let line = try line(around: start + offset),
+                    let members = Self.members(line.span, of: requestID)
+                {
+                    return members
+                }
+                limit = offset + needle.count - 1
+            }
+            end = start
+        }
+        return nil
+    }
+
+    /// The members of a line, if it is this request's.
+    static func members(_ line: Span<UInt8>, of requestID: String) -> JSONValue? {
+        guard lastOffset(of: needle(requestID), in: line, before: line.count) != nil,
+            let members = try? JSONValue.parse(line, byteCountMax: line.count, depthMax: 8),
+            members["request_id"]?.stringValue == requestID
+        else { return nil }
+        return members
+    }
+
+    /// The id as it stands in a line, whatever a proxy has put into it.
+    private static func needle(_ requestID: String) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.element(string: requestID)
+        return writer.finish().readable.array
+    }
+
+    private static func lastOffset(
+        of needle: [UInt8], in bytes: Span<UInt8>, before end: Int
+    ) -> Int? {
+        var offset = end - needle.count
+        while offset >= 0 {
+            var index = 0
+            while index < needle.count, bytes[offset + index] == needle[index] { index += 1 }
+            if index == needle.count { return offset }
+            offset -= 1
+        }
+        return nil
+    }
+
+    /// The line in which this byte of the file stands; nil if it is longer than any of ours.
+    private func line(around offset: Int) throws(IOError) -> [UInt8]? {
+        let countMax = LineReader.lineByteCountMax
+        let before = try bytes(max(0, offset - countMax)..<offset)
+        let behind = try bytes(offset..<min(byteCount, offset + countMax))
+        let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? (offset > countMax ? nil : 0)
+        let end =
+            behind.firstIndex(of: 0x0A) ?? (offset + countMax < byteCount ? nil : behind.count)
+        guard let start, let end else { return nil }
+        return Array(before[start...]) + behind[..<end]
+    }
+
+    private func bytes(_ range: Range<Int>) throws(IOError) -> [UInt8] {
+        var buffer = ByteBuffer(capacity: range.count)
+        while buffer.count < range.count {
+            let rest = range.count - buffer.count
+            let count = try File.read(
+                descriptor, at: range.lowerBound + buffer.count, into: &buffer, atMost: rest)
+            // It was cut meanwhile.
+            if count == 0 { break }
+        }
+        return buffer.readable.array
+    }
+}

@@ -1,0 +1,70 @@
+import EventLoop
+import Gateway
+import JSON
+import Settings
+
+/// `sallyport explain request`: why a request was refused, whose fault that is, and what to do.
+enum ExplainRequestCommand {
+    static func main(_ words: [String]) {
+        let arguments = Arguments(
+            words, options: ["-c", "--config", "--log"], flags: ["--json"],
+            usage: ExplainCommand.usage)
+        guard arguments.operands.count == 1 else { Exit.usage(ExplainCommand.usage) }
+        let requestID = arguments.operands[0]
+        guard isRequestID(requestID) else {
+            Exit.usage("a request id is 1 to 128 visible ASCII characters without spaces")
+        }
+        let settings = settings(arguments)
+        var search = RequestSearch(requestID: requestID, settings: settings)
+        if let path = arguments.value("--log") {
+            search.lookInLog(path, isNamed: true)
+        } else if let settings {
+            search.lookInLogs(settings.log)
+            search.askGateway(settings.admin)
+        }
+        let capture = settings.flatMap { CaptureReading(requestID: requestID, $0) }
+        for note in search.notes { Console.complain("sallyport: \(note)") }
+        guard let found = search.found ?? capture?.foundRequest else {
+            let places = search.searched.joined(separator: ", ")
+            Exit.failed(
+                "request \(requestID) was not found"
+                    + (places.isEmpty ? ": there was nowhere to look" : " in \(places)"))
+        }
+        let account = RequestAccount(requestID: requestID, found, capture)
+        Console.print(arguments.flags.contains("--json") ? account.json : account.text)
+    }
+
+    /// As the gateway makes them, and as it takes them from trusted proxies.
+    private static func isRequestID(_ text: String) -> Bool {
+        (1...128).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    /// The gateway's settings. Only a log that is named can do without: then nil where nobody says
+    /// which configuration it is.
+    private static func settings(_ arguments: Arguments) -> Settings? {
+        let isNamed = arguments.value("-c") != nil || arguments.value("--config") != nil
+        if arguments.value("--log") != nil, !isNamed,
+            !File.exists(ConfigurationFile.defaultPath)
+        {
+            return nil
+        }
+        let path = ConfigurationFile.path(arguments, usage: ExplainCommand.usage)
+        switch ConfigurationFile.load(path) {
+        // Its warnings are for those who change it.
+        case .success(let loaded): return loaded.settings
+        case .failure(let problems):
+            for problem in problems.problems { Console.complain(problem.illustrated) }
+            Exit.with(.configuration)
+        }
+    }
+}
+
+/// What is known of a request: the members of its access line, and where they are from.
+struct FoundRequest {
+    let members: JSONValue
+    /// In words.
+    let source: String
+
+    func text(_ name: String) -> String? { members[name]?.stringValue }
+    func number(_ name: String) -> Int64? { members[name]?.integerValue }
+}

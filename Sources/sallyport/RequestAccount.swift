@@ -1,0 +1,136 @@
+import AppAttest
+import Bytes
+import JSON
+import Judgement
+
+/// What is told of a request: what was asked, what was decided, why, whose fault it is, what to do.
+struct RequestAccount {
+    private let requestID: String
+    private let request: FoundRequest
+    private let capture: CaptureReading?
+    private let explanation: CauseExplanation?
+
+    init(requestID: String, _ request: FoundRequest, _ capture: CaptureReading?) {
+        self.requestID = requestID
+        self.request = request
+        self.capture = capture
+        explanation = CauseExplanation.find(
+            reason: request.text("reason") ?? "", detail: request.text("detail"))
+    }
+
+    // MARK: for people
+
+    var text: String {
+        var rows: [(String, String)] = [
+            ("request", requestID), ("asked", asked), ("from", sender), ("app", app),
+            ("route", request.text("route") ?? ""), ("decided", decided), ("cause", cause),
+            ("meaning", explanation?.meaning ?? "This version does not know this cause."),
+            ("fault", explanation?.fault.words ?? "not known"),
+            ("remedy", explanation?.remedy ?? "See the documents of the gateway's version."),
+            ("upstream", upstream), ("found in", request.source),
+        ]
+        if let capture { rows.append(("captured", capture.path)) }
+        if let line = capture?.requestLine { rows.append(("compared", line)) }
+        var lines = rows.filter { !$0.1.isEmpty }.map { name, value in
+            name + String(repeating: " ", count: 10 - name.count) + Self.visible(value)
+        }
+        if let object = capture?.explanation {
+            lines.append("")
+            lines += object.text.split(separator: "\n", omittingEmptySubsequences: false)
+                .map { Self.visible(String($0)) }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private var asked: String {
+        joined([
+            request.text("time"), request.text("method"), request.text("path"),
+            request.text("host").map { "on \($0)" },
+        ])
+    }
+
+    private var sender: String {
+        joined([request.text("client"), request.text("user_agent").map { "with \($0)" }])
+    }
+
+    private var app: String {
+        joined([
+            request.text("app"), request.text("app_version"), request.text("environment"),
+            request.text("key").map { "key \($0)" },
+        ])
+    }
+
+    private var decided: String {
+        joined(
+            [
+                request.text("decision").map { Self.decisions[$0] ?? $0 },
+                request.number("status").map { "answered \($0)" },
+                request.text("bucket").map { "counted as \($0)" },
+                request.number("rollout").map {
+                    "rollout at \($0)%, cohort \(request.number("cohort") ?? 0)"
+                },
+            ], separator: "; ")
+    }
+
+    private var cause: String {
+        joined([request.text("reason"), request.text("detail").map { "(\($0))" }])
+    }
+
+    private var upstream: String { request.text("upstream") ?? "" }
+
+    private func joined(_ parts: [String?], separator: String = "  ") -> String {
+        parts.compactMap(\.self).joined(separator: separator)
+    }
+
+    /// As docs/operations/reference.md has them.
+    private static let decisions = [
+        "passed": "passed: its route asks for no proof",
+        "verified": "verified, and forwarded",
+        "observed": "observed: it would have been refused, and was forwarded",
+        "developer": "forwarded by a developer token",
+        "tolerated": "tolerated: it fell short, and its route lets such requests pass",
+        "limited": "limited: it fell short, and the limit for such requests had room",
+        "unjudged": "unjudged: a store did not answer, and its route lets such requests pass",
+        "refused": "refused",
+        "answered": "answered by the gateway itself",
+        "undecided": "undecided: the client left first",
+    ]
+
+    /// Whatever a stranger has sent is for a terminal to show, not to obey.
+    private static func visible(_ text: String) -> String {
+        text.unicodeScalars.map { scalar in
+            (0x20..<0x7F).contains(scalar.value)
+                ? String(scalar) : "\\u{\(String(scalar.value, radix: 16))}"
+        }.joined()
+    }
+
+    // MARK: for machines
+
+    var json: String {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("request_id", string: requestID)
+        writer.member("source", string: request.source)
+        writer.member(named: "request", value: request.members)
+        if let explanation {
+            writer.member("meaning", string: explanation.meaning)
+            writer.member("fault", string: explanation.fault.rawValue)
+            writer.member("fault_text", string: explanation.fault.words)
+            writer.member("remedy", string: explanation.remedy)
+        }
+        if let capture {
+            writer.beginObject("capture")
+            writer.member("file", string: capture.path)
+            if let line = capture.requestLine { writer.member("compared", string: line) }
+            if let object = capture.explanation?.json,
+                let value = try? JSONValue.parse(
+                    object.span, byteCountMax: object.count, depthMax: 8)
+            {
+                writer.member(named: "explanation", value: value)
+            }
+            writer.endObject()
+        }
+        writer.endObject()
+        return String(decoding: writer.finish().readable.array, as: UTF8.self)
+    }
+}

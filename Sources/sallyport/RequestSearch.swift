@@ -1,0 +1,128 @@
+import Bytes
+import EventLoop
+import Gateway
+import JSON
+import Settings
+
+/// Looks for a request in every place that may know it, until one does.
+struct RequestSearch {
+    let requestID: String
+    let settings: Settings?
+    private(set) var found: FoundRequest?
+    /// Where it was looked for.
+    private(set) var searched: [String] = []
+    /// What could not be searched, and what to do about it.
+    private(set) var notes: [String] = []
+
+    init(requestID: String, settings: Settings?) {
+        self.requestID = requestID
+        self.settings = settings
+    }
+
+    // MARK: the access log
+
+    /// The configured log, and the files beside it that a rotation has left.
+    mutating func lookInLogs(_ log: LogSettings) {
+        guard log.format == .json else {
+            notes.append(
+                "log.format is \(log.format.rawValue), whose lines do not tell causes: give a log "
+                    + "in JSON with --log FILE")
+            return
+        }
+        switch log.access {
+        case .file(let path):
+            lookInLog(path, isNamed: false)
+            for rotated in rotated(path) where found == nil {
+                lookInLog(rotated, isNamed: false)
+            }
+        case .off: notes.append("log.access is off")
+        case .standardOutput, .standardError:
+            notes.append(
+                "log.access is \(log.access == .standardOutput ? "stdout" : "stderr"): pipe what "
+                    + "keeps it, such as `journalctl -u sallyport -o cat`, to --log -")
+        }
+    }
+
+    /// The newest first. Compressed ones are named in a note.
+    private mutating func rotated(_ path: String) -> [String] {
+        let names = (try? File.namesBeginning(path + ".")) ?? []
+        let numbered = names.compactMap { name in
+            Int(name.dropFirst(path.utf8.count + 1)).map { (number: $0, name: name) }
+        }
+        if let other = names.first(where: { $0.hasSuffix(".gz") || $0.hasSuffix(".zst") }) {
+            notes.append("\(other) and others like it are not read: unpack them to --log -")
+        }
+        return numbered.sorted { $0.number < $1.number }.map(\.name)
+    }
+
+    /// `isNamed`: by the user, so that a file that cannot be read ends the command.
+    mutating func lookInLog(_ path: String, isNamed: Bool) {
+        do {
+            let line =
+                path == "-"
+                ? try lastLineOfInput() : try AccessLogFile(path).lastLine(of: requestID)
+            searched.append(path == "-" ? "standard input" : path)
+            found = line.map {
+                FoundRequest(members: $0, source: path == "-" ? "standard input" : path)
+            }
+        } catch {
+            if isNamed { Exit.failed("\(error)") }
+            notes.append("\(error)")
+        }
+    }
+
+    /// The request's line that comes last: the end of a pipe is not known before.
+    private func lastLineOfInput() throws(IOError) -> JSONValue? {
+        let reader = try LineReader("/dev/stdin")
+        var last: JSONValue?
+        while let line = try reader.next() {
+            if let members = AccessLogFile.members(line.span, of: requestID) { last = members }
+        }
+        return last
+    }
+
+    // MARK: the gateway
+
+    /// The last refusals, which the admin listener tells.
+    mutating func askGateway(_ admin: AdminSettings?) {
+        guard found == nil else { return }
+        guard let bind = admin?.bind else {
+            notes.append("admin is not configured, so the gateway's last refusals are not known")
+            return
+        }
+        do {
+            let answer = try AdminQuestion.ask(
+                bind.socketAddress(), for: "/refusals.json?id=" + Self.percentEncoded(requestID),
+                named: bind.description, timeout: Self.timeout)
+            // Also what a gateway without this page says.
+            if answer.status == 404 { return searched.append("the last refusals of \(bind)") }
+            guard answer.status == 200, let refusal = Self.refusal(answer.body, of: requestID)
+            else {
+                return notes.append("\(bind): \(answer.status) \(answer.firstLine)")
+            }
+            found = FoundRequest(members: refusal, source: "the last refusals of \(bind)")
+        } catch {
+            notes.append("\(error)")
+        }
+    }
+
+    /// The page is answered from memory, so that only a gateway that is stuck takes longer.
+    private static let timeout = Duration.seconds(5)
+
+    private static func refusal(_ body: [UInt8], of requestID: String) -> JSONValue? {
+        let document = try? JSONValue.parse(body.span, byteCountMax: body.count, depthMax: 8)
+        guard let refusal = document?["refusal"], refusal["request_id"]?.stringValue == requestID
+        else { return nil }
+        return refusal
+    }
+
+    private static func percentEncoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E:
+                String(Unicode.Scalar(byte))
+            default: (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }
+        }.joined()
+    }
+}
