@@ -32,15 +32,14 @@ extension File {
         return Int(status.st_size)
     }
 
-    /// How many bytes the open file holds. Throws for what is no regular file, which has no end to
-    /// begin from.
-    public static func byteCount(
-        _ file: borrowing Descriptor, _ path: String
-    ) throws(IOError) -> Int {
+    /// How many bytes the file holds. Throws for what is no regular file, which has no end to begin
+    /// from, without opening it: a pipe would make this wait for a writer.
+    public static func regularByteCount(_ path: String) throws(IOError) -> Int {
         var status = stat()
-        guard unsafe fstat(file.raw, &status) == 0 else {
+        guard unsafe stat(path, &status) == 0 else {
             throw IOError(path, errno: sallyport_errno())
         }
+        if isDirectory(status) { throw IOError(path, .isDirectory) }
         guard status.st_mode & mode_t(S_IFMT) == mode_t(S_IFREG) else {
             throw IOError(path, .notRegular)
         }

@@ -14,9 +14,8 @@ final class AccessLogFile {
 
     init(_ path: String) throws(IOError) {
         self.path = path
-        let opened = try File.openReading(path)
-        byteCount = try File.byteCount(opened, path)
-        descriptor = opened.release()
+        byteCount = try File.regularByteCount(path)
+        descriptor = try File.openReading(path).release()
     }
 
     deinit { Socket.close(descriptor) }
@@ -78,16 +77,20 @@ final class AccessLogFile {
         return nil
     }
 
-    /// The line in which this byte of the file stands; nil if it is longer than any of ours.
+    /// The line in which this byte of the file stands; nil if it is longer than any of ours. Reads
+    /// little at first, since another request may only mention the id, again and again.
     private func line(around offset: Int) throws(IOError) -> [UInt8]? {
-        let countMax = LineReader.lineByteCountMax
-        let before = try bytes(max(0, offset - countMax)..<offset)
-        let behind = try bytes(offset..<min(byteCount, offset + countMax))
-        let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? (offset > countMax ? nil : 0)
-        let end =
-            behind.firstIndex(of: 0x0A) ?? (offset + countMax < byteCount ? nil : behind.count)
-        guard let start, let end else { return nil }
-        return Array(before[start...]) + behind[..<end]
+        var countMax = 4096
+        while true {
+            let before = try bytes(max(0, offset - countMax)..<offset)
+            let behind = try bytes(offset..<min(byteCount, offset + countMax))
+            let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? (offset > countMax ? nil : 0)
+            let end =
+                behind.firstIndex(of: 0x0A) ?? (offset + countMax < byteCount ? nil : behind.count)
+            if let start, let end { return Array(before[start...]) + behind[..<end] }
+            guard countMax < LineReader.lineByteCountMax else { return nil }
+            countMax *= 16
+        }
     }
 
     private func bytes(_ range: Range<Int>) throws(IOError) -> [UInt8] {

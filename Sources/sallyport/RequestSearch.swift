@@ -29,6 +29,9 @@ struct RequestSearch {
                     + "in JSON with --log FILE")
             return
         }
+        if log.samplePercent < 100 {
+            notes.append("log.sample leaves out lines of requests that passed")
+        }
         switch log.access {
         case .file(let path):
             lookInLog(path, isNamed: false)
@@ -58,22 +61,30 @@ struct RequestSearch {
     /// `isNamed`: by the user, so that a file that cannot be read ends the command.
     mutating func lookInLog(_ path: String, isNamed: Bool) {
         do {
-            let line =
-                path == "-"
-                ? try lastLineOfInput() : try AccessLogFile(path).lastLine(of: requestID)
-            searched.append(path == "-" ? "standard input" : path)
-            found = line.map {
-                FoundRequest(members: $0, source: path == "-" ? "standard input" : path)
-            }
+            let source = path == "-" ? "standard input" : path
+            let line = try lastLine(path, mayBePipe: isNamed)
+            searched.append(source)
+            found = line.map { FoundRequest(members: $0, source: source) }
         } catch {
             if isNamed { Exit.failed("\(error)") }
             notes.append("\(error)")
         }
     }
 
+    /// A pipe that the gateway logs to is another program's to read.
+    private func lastLine(_ path: String, mayBePipe: Bool) throws(IOError) -> JSONValue? {
+        if path == "-" { return try lastLine(ofPipe: "/dev/stdin") }
+        do throws(IOError) {
+            return try AccessLogFile(path).lastLine(of: requestID)
+        } catch {
+            guard mayBePipe, error.reason == .notRegular else { throw error }
+            return try lastLine(ofPipe: path)
+        }
+    }
+
     /// The request's line that comes last: the end of a pipe is not known before.
-    private func lastLineOfInput() throws(IOError) -> JSONValue? {
-        let reader = try LineReader("/dev/stdin")
+    private func lastLine(ofPipe path: String) throws(IOError) -> JSONValue? {
+        let reader = try LineReader(path)
         var last: JSONValue?
         while let line = try reader.next() {
             if let members = AccessLogFile.members(line.span, of: requestID) { last = members }

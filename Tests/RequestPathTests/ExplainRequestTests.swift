@@ -133,6 +133,12 @@ struct ExplainRequestTests {
         let refused = try explain(id, "--log", other)
         #expect(refused.status == .exited(1))
         #expect(refused.standardError.contains("not an access log in JSON"))
+        // A pipe has no end to begin from, and is read as it comes.
+        let pipe = directory.path(of: "pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let writer = try ChildProcess("/bin/sh", ["-c", "cat '\(path)' > '\(pipe)'"])
+        #expect(try explain(id, "--log", pipe).status == .exited(0))
+        try writer.waitForExit()
         let empty = try directory.write("", to: "empty.log")
         #expect(try explain(id, "--log", empty).status == .exited(1))
     }

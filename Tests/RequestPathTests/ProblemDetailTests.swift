@@ -81,6 +81,45 @@ struct ProblemDetailTests {
         }
     }
 
+    @Test("a key of the other environment at a route: environment_not_allowed, where it is on")
+    func routeEnvironment() throws {
+        for isOn in [true, false] {
+            var configuration = GatewayConfiguration.enforcing(
+                upstreamPort: upstream.port, attest: "mode: enforce, environments: [production]")
+            configuration.routes[0].more = ["problem_detail: \(isOn)"]
+            let gateway = try GatewayProcess(configuration)
+            let device = try SimulatedDevice(
+                appID: GatewayConfiguration.appID, environment: .development)
+            let client = try SimulatedClient.enrolled(gateway, device: device)
+            let answer = try client.request("GET", "/api/x")
+            #expect(answer.status == 403)
+            #expect(answer.code == (isOn ? "environment_not_allowed" : "distribution_not_allowed"))
+            #expect(answer.action == "none")
+            try expectLine(gateway, "distribution_not_allowed", "environment")
+            // A reload changes what is told.
+            configuration.routes[0].more = ["problem_detail: \(!isOn)"]
+            #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
+            try client.connect()
+            let changed = try client.request("GET", "/api/x")
+            #expect(changed.code == (isOn ? "distribution_not_allowed" : "environment_not_allowed"))
+        }
+    }
+
+    @Test("an assertion of another app than its key: app_mismatch, where it is on")
+    func assertion() throws {
+        for isOn in [true, false] {
+            let gateway = try gateway(onListener: isOn)
+            let client = try SimulatedClient.enrolled(gateway)
+            let answer = try client.request("GET", "/api/x", fault: .otherApp)
+            #expect(answer.status == 401)
+            #expect(answer.code == (isOn ? "app_mismatch" : "assertion_invalid"))
+            #expect(answer.action == (isOn ? "none" : "sign_again"))
+            let code = isOn ? "app_mismatch" : "assertion_invalid"
+            #expect(answer["WWW-Authenticate"] == "AppAttest error=\"\(code)\"")
+            try expectLine(gateway, "assertion_invalid", "app_mismatch")
+        }
+    }
+
     @Test("any other refusal keeps its code, and tells cause and meaning")
     func others() throws {
         let gateway = try gateway(onListener: true)

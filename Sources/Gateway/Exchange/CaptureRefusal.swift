@@ -13,9 +13,10 @@ extension Exchange {
     /// Hands on what proves nothing for its cryptography or its structure. The one exception to
     /// the rule that no proof is written anywhere: off unless the operator asks for it.
     func captureRefusal() {
-        guard let settings = site.settings.capture,
-            outcome.decision == .refused || outcome.decision == .observed,
-            let kind = capturedKind, let writer = worker.hub.captureWriter.withLock({ $0 }),
+        // First what nearly every request ends with: it costs nothing more.
+        guard outcome.decision == .refused || outcome.decision == .observed,
+            let settings = site.settings.capture, let kind = capturedKind,
+            let writer = worker.hub.captureWriter.withLock({ $0 }),
             writer.admits(at: worker.loop.now)
         else { return }
         writer.keep(captured(kind), settings)
