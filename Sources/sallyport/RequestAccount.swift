@@ -31,9 +31,7 @@ struct RequestAccount {
         ]
         if let capture { rows.append(("captured", capture.path)) }
         if let line = capture?.requestLine { rows.append(("compared", line)) }
-        var lines = rows.filter { !$0.1.isEmpty }.map { name, value in
-            name + String(repeating: " ", count: 10 - name.count) + Self.visible(value)
-        }
+        var lines = rows.filter { !$0.1.isEmpty }.flatMap(Self.lines)
         if let object = capture?.explanation {
             lines.append("")
             lines += object.text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -41,6 +39,24 @@ struct RequestAccount {
         }
         return lines.joined(separator: "\n")
     }
+
+    /// A row, whose sentences go on below each other. What has no spaces is not broken.
+    private static func lines(_ name: String, _ value: String) -> [String] {
+        let margin = String(repeating: " ", count: nameColumnCount)
+        var lines = [name + margin.dropFirst(name.count)]
+        for word in visible(value).split(separator: " ", omittingEmptySubsequences: false) {
+            let isStart = lines[lines.count - 1].count == nameColumnCount
+            if !isStart, lines[lines.count - 1].count + 1 + word.count > columnCountMax {
+                lines.append(margin + word)
+            } else {
+                lines[lines.count - 1] += (isStart ? "" : " ") + word
+            }
+        }
+        return lines
+    }
+
+    private static let nameColumnCount = 10
+    private static let columnCountMax = 100
 
     private var asked: String {
         joined([

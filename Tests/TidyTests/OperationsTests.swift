@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// The pages in `docs/operations` say what the code does, all of it and nothing else.
@@ -88,6 +89,21 @@ struct OperationsTests {
             #expect(
                 rows.contains { $0[0].contains(code) && $0[1].contains(word) },
                 "docs/causes.md has no row for \(code) with \(word)")
+        }
+    }
+
+    @Test("docs/causes.md has every outcome of DeviceCheck that leaves a token unjudged")
+    func outcomes() throws {
+        let labels = try ["AppleFailure", "DeviceCheck"].flatMap { name in
+            try Self.required("Sources/AppleServices/\(name).swift").text
+                .components(separatedBy: "var label: String {").dropFirst()
+                .flatMap { $0.prefix(700).matches(of: /: "([a-z_]+)"\n/).map(\.output.1) }
+        }
+        #expect(labels.count > 10)
+        let named = Set(Self.spans(try Self.required("docs/causes.md").text))
+        // With these Apple has judged.
+        for label in Set(labels).subtracting(["ok", "never_set", "bad_token"]) {
+            #expect(named.contains("device_check_\(label)"), "\(label) has no row")
         }
     }
 
