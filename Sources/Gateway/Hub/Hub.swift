@@ -15,8 +15,6 @@ final class Hub: Sendable {
     let logs: LogWriters
     let health = Health()
     let reloads = ReloadRecord()
-    /// Keeps what was refused, once a configuration has asked for it.
-    let captureWriter = Locked<CaptureWriter?>(nil)
     let namedVersions = NamedVersions()
     /// The keys of the registry when they were counted last; none before.
     let keyCounts = Locked<[KeyCount]>([])
@@ -35,6 +33,8 @@ final class Hub: Sendable {
     let signals: SignalTallies
     /// The name of this process in `Via`.
     let viaName = Via.makeName()
+    /// Keeps what was refused, once a configuration has asked for it.
+    let captureWriter = Locked<CaptureWriter?>(nil)
     private let upstreams: UpstreamRegister
     private let unresolved = Locked(RepeatedEvents())
 
