@@ -26,9 +26,9 @@ extension Exchange {
         if arrival.trace == nil, outcome.decision == .refused,
             worker.log.spans.admitsRefused(tracing, at: worker.loop.now)
         {
-            let bytes = headBytes.span
             // What could not be read has no fields.
-            trace(below: head.byteCount > 0 ? head.traceParent(in: bytes) : nil)
+            let isRead = head.byteCount > 0 && headBytes.count >= head.byteCount
+            trace(below: isRead ? head.traceParent(in: headBytes.span) : nil)
         }
         if let trace = arrival.trace { worker.log.spans.append(self, trace, at: now) }
     }

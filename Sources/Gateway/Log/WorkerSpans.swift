@@ -65,7 +65,8 @@ final class WorkerSpans {
         _ exchange: Exchange, _ trace: RequestTrace, _ times: SpanTimes, _ method: HTTP.Method,
         _ request: LoggedRequest?, _ bytes: Span<UInt8>
     ) {
-        let status = exchange.loggedStatus
+        // Zero where the client left first.
+        let status = exchange.progress.status
         writer.begin(
             SpanHeader(
                 traceID: trace.traceID, spanID: trace.spanID, parentID: trace.parentID,
@@ -125,7 +126,7 @@ final class WorkerSpans {
         _ exchange: Exchange, _ trace: RequestTrace, _ times: SpanTimes, _ method: HTTP.Method
     ) {
         let attempts = exchange.attempts
-        let hasAnswer = attempts.headAt > attempts.startedAt
+        let hasAnswer = attempts.headAt >= attempts.startedAt
         let status = hasAnswer ? exchange.progress.status : 0
         let isBroken = exchange.outcome.decision == .refused
         writer.begin(
@@ -142,8 +143,9 @@ final class WorkerSpans {
             writer.attribute("server.address", bytes: text.span.extracting(place.host))
             if let port = place.port { writer.attribute("server.port", number: UInt64(port)) }
         }
-        if let upstream = exchange.pool?.settings.name {
-            writer.attribute("sallyport.upstream", string: upstream)
+        let settings = exchange.site.settings
+        if let index = exchange.match.routeIndex, let upstream = settings.routes[index].upstream {
+            writer.attribute("sallyport.upstream", string: settings.upstreams[upstream].name)
         }
         if status > 0 { writer.attribute("http.response.status_code", number: UInt64(status)) }
         if attempts.count > 1 {
