@@ -87,14 +87,15 @@ fi
 case " ${*:-all} " in
     *" test "* | *" all "*)
         python=$(cd "$(dirname "$0")/.." && pwd)/.build/python
-        for package in kubernetes-validate==1.37.0 opentelemetry-proto==1.45.2; do
-            "$python/bin/python" -m pip freeze 2>/dev/null | grep -qx "$package" && continue
-            echo "Installing $package into $python"
-            { [ -x "$python/bin/python" ] || python3 -m venv "$python"; } &&
-                "$python/bin/python" -m pip install -q --no-input \
-                    --disable-pip-version-check --retries 1 "$package" ||
-                echo "Without $package some tests are skipped." >&2
-        done
+        packages=(kubernetes-validate==1.37.0 opentelemetry-proto==1.45.2)
+        lines=$(printf '%s\n' "${packages[@]}")
+        count=$("$python/bin/python" -m pip freeze 2>/dev/null | grep -cxF "$lines") || true
+        if [ "$count" -ne "${#packages[@]}" ]; then
+            echo "Installing ${packages[*]} into $python"
+            { python3 -m venv "$python" && "$python/bin/python" -m pip install -q --no-input \
+                --disable-pip-version-check --retries 1 "${packages[@]}"; } ||
+                { rm -rf "$python"; echo "Without them some tests are skipped." >&2; }
+        fi
         ;;
 esac
 
