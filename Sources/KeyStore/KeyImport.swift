@@ -68,14 +68,18 @@ public final class KeyImport {
 
     private let administration: any RegistryAdministration
     private let onConflict: (KeyID, ImportConflict) -> Void
+    private let onWritten: (Int) -> Void
+    private var writtenCount = 0
     private var waiting: [KeyRecord] = []
     private var waitingByteCount = 0
     private var summary = ImportSummary()
 
     init(
         _ administration: any RegistryAdministration,
-        _ onConflict: @escaping (KeyID, ImportConflict) -> Void
+        _ onConflict: @escaping (KeyID, ImportConflict) -> Void,
+        _ onWritten: @escaping (Int) -> Void
     ) {
+        self.onWritten = onWritten
         self.administration = administration
         self.onConflict = onConflict
     }
@@ -107,6 +111,8 @@ public final class KeyImport {
             summary.unchangedCount += written.summary.unchangedCount
             summary.tightenedCount += written.summary.tightenedCount
             summary.conflictCount += written.conflicts.count
+            writtenCount += records.count
+            onWritten(writtenCount)
             start = end
         }
         waiting.removeAll(keepingCapacity: true)

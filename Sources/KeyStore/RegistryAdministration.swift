@@ -18,6 +18,15 @@ public enum AdministrationOutcome: Hashable, Sendable {
     /// The key was that already, or erased.
     case unchanged
     case unknownKey
+
+    /// The word in the audit log and in machine output.
+    public var word: String {
+        switch self {
+        case .done: "done"
+        case .unchanged: "unchanged"
+        case .unknownKey: "unknown_key"
+        }
+    }
 }
 
 /// The outcome of an order to renew a key's receipt.
@@ -30,6 +39,41 @@ public enum RenewalOrderOutcome: Hashable, Sendable {
     /// Revoked or erased.
     case notActive
     case unknownKey
+
+    /// The word in machine output.
+    public var word: String {
+        switch self {
+        case .due: "due"
+        case .wasDue: "was_due"
+        case .noReceipt: "no_receipt"
+        case .notActive: "not_active"
+        case .unknownKey: "unknown_key"
+        }
+    }
+}
+
+extension AuditNote {
+    /// The note of an order to renew receipts: which key, if it was one, and how many are due now.
+    package init(renewing keyIDs: [KeyID], _ outcomes: [RenewalOrderOutcome]) {
+        let dueCount = outcomes.count { if case .due = $0 { true } else { false } }
+        self.init(
+            .renewReceipts, keyIDs.count == 1 ? keyIDs[0].base64 : "",
+            outcome: dueCount > 0 ? "done" : "unchanged",
+            detail: "\(dueCount) of \(keyIDs.count) made due")
+    }
+
+    /// The note of one transaction of an import. Nil if it changed nothing.
+    package init?(_ summary: ImportSummary) {
+        guard summary.addedCount + summary.tightenedCount > 0 else { return nil }
+        self.init(
+            .importKeys, "", outcome: "done",
+            detail: "added \(summary.addedCount), made stricter \(summary.tightenedCount)")
+    }
+
+    /// The note of a user who was forgotten. It has no name: that would not be forgetting.
+    package init(forgettingUserOf keyCount: Int) {
+        self.init(.eraseUser, "", outcome: "done", detail: "forgotten with \(keyCount) keys")
+    }
 }
 
 /// A server of a registry that did not tell whether it is the primary by now.
@@ -67,6 +111,16 @@ public struct KeyCount: Hashable, Sendable {
 /// The registry by hand, for the `keys` command: synchronous, beside gateways that run, which hear
 /// of every change. One thread.
 public protocol RegistryAdministration: AnyObject {
+    /// Who makes the changes. Each leaves an entry in the audit log, in the transaction that makes
+    /// it. Nil leaves none.
+    var author: AuditAuthor? { get set }
+
+    /// Adds what was done elsewhere to the audit log. Durable when it returns.
+    func append(_ note: AuditNote) throws(StoreError)
+
+    /// One page of the audit log, the newest entry first.
+    func audit(_ filter: AuditFilter) throws(StoreError) -> [AuditEntry]
+
     /// The record with its receipt, nil if the key is not known.
     func find(_ keyID: KeyID) throws(StoreError) -> KeyRecord?
 
@@ -104,8 +158,11 @@ public protocol RegistryAdministration: AnyObject {
     /// Reads the value under a name that gateways share.
     func readShared(_ name: String) throws(StoreError) -> SharedReading
 
-    /// Durable when it returns, by the rules of ``SharedState``.
-    func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome
+    /// Durable when it returns, by the rules of ``SharedState``. `note` enters the audit log if the
+    /// value is written.
+    func writeShared(
+        _ write: SharedWrite, noting note: AuditNote?
+    ) throws(StoreError) -> SharedOutcome
 
     /// Records that ``write(_:)`` is given at once, at most.
     var transactionCountMax: Int { get }
@@ -115,14 +172,20 @@ public protocol RegistryAdministration: AnyObject {
 }
 
 extension RegistryAdministration {
+    /// Writes what is no operator's change.
+    public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
+        try writeShared(write, noting: nil)
+    }
+
     /// A registry in one place asks nobody.
     public var unaskedServers: [UnaskedServer] { [] }
 
     /// Begins an import; `onConflict` hears of each record that was not taken, once its neighbours
-    /// are committed.
+    /// are committed; `onWritten` hears after each transaction how many records are written.
     public func beginImport(
-        onConflict: @escaping (KeyID, ImportConflict) -> Void = { _, _ in }
-    ) -> KeyImport { KeyImport(self, onConflict) }
+        onConflict: @escaping (KeyID, ImportConflict) -> Void = { _, _ in },
+        onWritten: @escaping (Int) -> Void = { _ in }
+    ) -> KeyImport { KeyImport(self, onConflict, onWritten) }
 
     /// Hands over every key that fits, page by page, receipts included; `countMax` is ignored. Keys
     /// that change meanwhile appear as they were or as they are; none appears twice.

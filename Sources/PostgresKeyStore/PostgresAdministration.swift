@@ -8,6 +8,7 @@ import Postgres
 public final class PostgresAdministration: RegistryAdministration {
     let session: BlockingSession
     public let unaskedServers: [UnaskedServer]
+    public var author: AuditAuthor?
     var schema: PostgresSchema { session.schema }
 
     /// Connects. `createsIfMissing`: makes the tables where there are none.
@@ -70,13 +71,13 @@ public final class PostgresAdministration: RegistryAdministration {
     }
 
     public func revoke(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
-        try change(keyIDs) { status in
+        try change(keyIDs, .revokeKey) { status in
             status == .active ? schema.revoke : []
         }
     }
 
     public func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
-        try change(keyIDs) { status in
+        try change(keyIDs, .eraseKey) { status in
             status == .erased ? [] : schema.erase
         }
     }
@@ -105,7 +106,7 @@ public final class PostgresAdministration: RegistryAdministration {
     /// In one transaction: locks the rows in the order of their ids, then changes those for which
     /// `steps` has something to do: statements whose one value is the id.
     private func change(
-        _ keyIDs: [KeyID], _ steps: (KeyStatus) -> [String]
+        _ keyIDs: [KeyID], _ action: AuditAction, _ steps: (KeyStatus) -> [String]
     ) throws(StoreError) -> [AdministrationOutcome] {
         let ordered = Set(keyIDs).sorted { $0.digest < $1.digest }
         return try transaction { () throws(StoreError) in
@@ -124,13 +125,18 @@ public final class PostgresAdministration: RegistryAdministration {
                 changed.append(keyID)
                 requests += todo.map { .statement($0, RegistryRows.value(keyID)) }
             }
-            _ = try session.runAll(requests + noting(changed) + [.statement("COMMIT")])
             var first: Set<KeyID> = []
-            return keyIDs.map { keyID in
+            let told = keyIDs.map { keyID in
                 let outcome = outcomes[keyID] ?? .unknownKey
                 // The second mention of a key finds it changed.
                 return first.insert(keyID).inserted || outcome != .done ? outcome : .unchanged
             }
+            let notes = zip(keyIDs, told).map { keyID, outcome in
+                AuditNote(action, keyID.base64, outcome: outcome.word)
+            }
+            _ = try session.runAll(
+                requests + noting(changed) + auditing(notes) + [.statement("COMMIT")])
+            return told
         }
     }
 
@@ -179,13 +185,17 @@ public final class PostgresAdministration: RegistryAdministration {
         return try RegistryRows.shared(name, rows)
     }
 
-    public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
+    public func writeShared(
+        _ write: SharedWrite, noting note: AuditNote?
+    ) throws(StoreError) -> SharedOutcome {
         if let problem = write.problem { throw problem }
         return try transaction { () throws(StoreError) in
             let outcomes = try session.runAll(
-                [.statement(PostgresSchema.begin)] + RegistryRows.requests(write)
-                    + [.statement("COMMIT")])
-            return try RegistryRows.outcome(of: write, outcomes.dropFirst().dropLast())
+                [.statement(PostgresSchema.begin)] + RegistryRows.requests(write))
+            let outcome = try RegistryRows.outcome(of: write, outcomes.dropFirst())
+            let notes = outcome.isWritten ? [note].compactMap(\.self) : []
+            _ = try session.runAll(auditing(notes) + [.statement("COMMIT")])
+            return outcome
         }
     }
 
@@ -207,7 +217,7 @@ public final class PostgresAdministration: RegistryAdministration {
                         .statement(renewals.makeDue, value, .integer(now)),
                         .statement(renewals.isKnown, value),
                     ]
-                } + [.statement("COMMIT")])
+                })
             var outcomes: [KeyID: RenewalOrderOutcome] = [:]
             for (index, keyID) in active.enumerated() {
                 let isKnown = steps[index * 3 + 2].rows?.count == 1
@@ -217,9 +227,12 @@ public final class PostgresAdministration: RegistryAdministration {
                 outcomes[keyID] =
                     dueAt.map { .due(at: $0) } ?? (isKnown ? .wasDue : .noReceipt)
             }
-            return keyIDs.map { keyID in
+            let told = keyIDs.map { keyID in
                 outcomes[keyID] ?? (statuses[keyID] == nil ? .unknownKey : .notActive)
             }
+            _ = try session.runAll(
+                auditing([AuditNote(renewing: keyIDs, told)]) + [.statement("COMMIT")])
+            return told
         }
     }
 
@@ -240,8 +253,9 @@ public final class PostgresAdministration: RegistryAdministration {
             let rest = zip(records, inserted.dropFirst()).filter { $1.rows?.count == 0 }.map(\.0)
             written.summary.addedCount = records.count - rest.count
             let requests = try tighten(rest, &written)
+            let notes = [AuditNote(written.summary)].compactMap(\.self)
             _ = try session.runAll(
-                requests + noting(written.changed) + [.statement("COMMIT")])
+                requests + noting(written.changed) + auditing(notes) + [.statement("COMMIT")])
             return written
         }
     }

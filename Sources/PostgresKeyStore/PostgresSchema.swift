@@ -3,7 +3,8 @@ import Postgres
 
 /// The tables of a registry and their versions, in a schema of their own.
 ///
-/// - `registry`: one row: the version of the tables, and the number of the last change.
+/// - `registry`: one row: the version of the tables, the number of the last change and, from
+///   version 6, that of the last entry of `audit`.
 /// - `keys`: a row for each key. Erased ones keep their id and counter only.
 /// - `renewals`: what is known of each receipt, and when it is due to be renewed.
 /// - `challenges`: attestation challenges that enrolled a key.
@@ -12,13 +13,14 @@ import Postgres
 ///   a failover that lost some.
 /// - `shared_state`: small values that gateways share; from version 3.
 /// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
+/// - `audit`: what operators have changed; from version 6.
 ///
 /// From version 5 `keys` has `device_bits`: null where the bits of the device are not known.
 struct PostgresSchema {
     /// In lower case: needs no quotes, and gets them.
     let name: String
 
-    static let version: Int64 = 5
+    static let version: Int64 = 6
     /// The first with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
@@ -79,6 +81,7 @@ struct PostgresSchema {
             sharedMigration,
             userMigration,
             ["ALTER TABLE \(table("keys")) ADD COLUMN device_bits smallint"],
+            auditMigration,
         ]
     }
 
@@ -184,6 +187,7 @@ struct PostgresSchema {
         ("changes", ["SELECT", "INSERT", "DELETE"]),
         ("shared_state", ["SELECT", "INSERT", "UPDATE"]),
         ("key_users", ["SELECT", "INSERT", "UPDATE", "DELETE"]),
+        ("audit", ["SELECT", "INSERT", "DELETE"]),
     ]
 
     // MARK: statements of the keys command

@@ -50,13 +50,15 @@ extension PostgresAdministration {
 
     public func forget(_ user: UserPseudonym) throws(StoreError) {
         try transaction { () throws(StoreError) in
-            _ = try session.runAll([
+            let outcomes = try session.runAll([
                 .statement(PostgresSchema.begin),
                 .statement(schema.forgetUser, UserRows.value(user)),
                 // Written to the log also if nothing is left to forget: see `held_state`.
                 .statement("SELECT FROM \(schema.table("registry")) FOR UPDATE"),
-                .statement("COMMIT"),
             ])
+            let keyCount = outcomes[1].rowCount
+            let notes = keyCount > 0 ? [AuditNote(forgettingUserOf: keyCount)] : []
+            _ = try session.runAll(auditing(notes) + [.statement("COMMIT")])
         }
     }
 

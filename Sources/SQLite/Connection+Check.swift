@@ -20,14 +20,35 @@ extension Connection {
     }
 
     /// Copies the whole database, as it is at one moment, into `target`, whose content is lost.
-    /// Writers go on meanwhile.
-    public func copy(to target: Connection) throws(SQLiteError) {
+    /// Writers go on meanwhile. `onProgress` hears now and then how many pages of how many are
+    /// done.
+    public func copy(
+        to target: Connection, onProgress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
+    ) throws(SQLiteError) {
+        // The moment is that of this transaction: between two steps without one, each write of
+        // another process would make the copy begin again.
+        try begin(.deferred)
+        defer { rollback() }
+        _ = try integer("SELECT count(*) FROM sqlite_schema")
+        try copyPages(to: target, onProgress)
+    }
+
+    /// 4 MiB: often enough to be seen.
+    private static let copiedPageCount: Int32 = 1024
+
+    private func copyPages(
+        to target: Connection, _ onProgress: (_ done: Int, _ total: Int) -> Void
+    ) throws(SQLiteError) {
         guard let backup = unsafe sqlite3_backup_init(target.handle, "main", handle, "main") else {
             throw unsafe lastError(
                 of: target.handle, status: sqlite3_extended_errcode(target.handle))
         }
-        // All pages in one step: in several, each write of another process would restart it.
-        let status = unsafe sqlite3_backup_step(backup, -1)
+        var status = SQLITE_OK
+        while status == SQLITE_OK {
+            status = unsafe sqlite3_backup_step(backup, Self.copiedPageCount)
+            let total = Int(unsafe sqlite3_backup_pagecount(backup))
+            onProgress(total - Int(unsafe sqlite3_backup_remaining(backup)), total)
+        }
         let ending = unsafe sqlite3_backup_finish(backup)
         guard status == SQLITE_DONE else {
             throw unsafe lastError(of: target.handle, status: ending == SQLITE_OK ? status : ending)

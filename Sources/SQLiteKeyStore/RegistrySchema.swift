@@ -14,6 +14,7 @@ import SQLite
 /// - `embedded_state`: the embedded counters of a clean stop.
 /// - `shared_state`: small values that gateways share; from version 3.
 /// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
+/// - `audit`: what operators have changed; from version 6.
 ///
 /// From version 5 `keys` has `device_bits`: null where the bits of the device are not known.
 enum RegistrySchema {
@@ -94,6 +95,20 @@ enum RegistrySchema {
         CREATE INDEX key_users_last_seen ON key_users (last_seen);
         """,
         "ALTER TABLE keys ADD COLUMN device_bits INTEGER;",
+        """
+        CREATE TABLE audit (
+            number INTEGER PRIMARY KEY,
+            at INTEGER NOT NULL,
+            way TEXT NOT NULL,
+            who TEXT NOT NULL,
+            origin TEXT NOT NULL,
+            request TEXT NOT NULL,
+            action TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            outcome TEXT NOT NULL,
+            detail TEXT NOT NULL
+        ) STRICT;
+        """,
     ]
 
     /// Brings the tables from `found` to the current version; inside the caller's transaction.

@@ -1,4 +1,6 @@
 public import AppAttest
+import EventLoop
+public import KeyStore
 import SQLite
 
 extension SQLiteAdministration {
@@ -10,9 +12,10 @@ extension SQLiteAdministration {
     /// Writes a copy of the registry as it is at one moment, while gateways write to it. The copy
     /// is read back before it gets its name; nothing existing is written over. Returns the number
     /// of its keys. `floors`: accepted counters that gateways have yet to tell the registry; the
-    /// copy has them.
+    /// copy has them. `onProgress` hears now and then how many pages of how many are copied.
     public func backUp(
-        to path: String, floors: [(keyID: KeyID, counter: UInt32)] = []
+        to path: String, floors: [(keyID: KeyID, counter: UInt32)] = [],
+        onProgress: (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) throws(RegistryOpenError) -> Int {
         guard DatabaseFile.content(at: path) == .missing else {
             throw .other(path: path, reason: "exists already: name a new file for the backup")
@@ -20,8 +23,9 @@ extension SQLiteAdministration {
         var count = 0
         do throws(DatabaseFileError) {
             try DatabaseFile.create(path: path, mustBeNew: true) { draft throws(SQLiteError) in
-                try tables.connection.copy(to: draft)
+                try tables.connection.copy(to: draft, onProgress: onProgress)
                 try raise(floors, in: draft)
+                try mark(draft)
                 if let words = try draft.damage() {
                     throw SQLiteError(extendedCode: 11, message: "the copy is damaged: \(words)")
                 }
@@ -31,6 +35,40 @@ extension SQLiteAdministration {
             throw RegistryOpenError(error, path: path)
         }
         return count
+    }
+
+    /// Leaves in a copy when it was made, for ``noteRestore()``.
+    private func mark(_ copy: Connection) throws(SQLiteError) {
+        let statement = try copy.prepare(
+            """
+            INSERT OR REPLACE INTO shared_state (name, value, version, term) VALUES (?, ?, 1, 1)
+            """)
+        try statement.bind(1, text: Self.backupMark)
+        try statement.bind(
+            2, blob: Array(WallClock.timestamp(seconds: WallClock.now().seconds).utf8))
+        try statement.run()
+    }
+
+    private static let backupMark = "backup"
+
+    /// Enters in the audit log, the first time that a gateway starts with it, that this file is a
+    /// copy made by ``backUp(to:floors:onProgress:)``.
+    public func noteRestore() throws(StoreError) {
+        try attempt { () throws(SQLiteError) in
+            guard try tables.shared(Self.backupMark).entry != nil else { return }
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                // Another gateway may have been first.
+                guard let entry = try tables.shared(Self.backupMark).entry else { return }
+                let statement = try tables.connection.prepare(
+                    "DELETE FROM shared_state WHERE name = ?")
+                try statement.bind(1, text: Self.backupMark)
+                try statement.run()
+                let time = String(decoding: entry.value, as: UTF8.self)
+                try auditTable.append(
+                    [AuditNote(.restore, "", outcome: "done", detail: "the copy of \(time)")],
+                    by: author)
+            }
+        }
     }
 
     private func raise(

@@ -22,6 +22,8 @@ extension SQLiteAdministration {
             var written = ImportedRecords()
             for record in records { try insert(record, &written) }
             try noteChanges(written.changed)
+            try auditTable.append(
+                [AuditNote(written.summary)].compactMap(\.self), by: author)
             try tables.connection.commit()
             return written
         } catch {

@@ -7,6 +7,8 @@ import SQLite
 /// which hears of changes within a second.
 public final class SQLiteAdministration: RegistryAdministration {
     let tables: RegistryTables
+    let auditTable: AuditTable
+    public var author: AuditAuthor?
 
     public init(path: String, createsIfMissing: Bool = false) throws(RegistryOpenError) {
         var options = Connection.Options()
@@ -15,6 +17,11 @@ public final class SQLiteAdministration: RegistryAdministration {
         options.cacheByteCount = 64 * 1024 * 1024
         tables = try RegistryFile.open(
             path: path, createsIfMissing: createsIfMissing, options: options)
+        do throws(SQLiteError) {
+            auditTable = try AuditTable(tables.connection)
+        } catch {
+            throw RegistryOpenError(error, path: path)
+        }
     }
 
     public func find(_ keyID: KeyID) throws(StoreError) -> KeyRecord? {
@@ -37,7 +44,7 @@ public final class SQLiteAdministration: RegistryAdministration {
     }
 
     public func revoke(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
-        try change(keyIDs) { keyID throws(SQLiteError) in
+        try change(keyIDs, .revokeKey) { keyID throws(SQLiteError) in
             guard let known = try self.tables.find(keyID, withReceipt: false) else {
                 return .unknownKey
             }
@@ -47,7 +54,7 @@ public final class SQLiteAdministration: RegistryAdministration {
     }
 
     public func erase(_ keyIDs: [KeyID]) throws(StoreError) -> [AdministrationOutcome] {
-        let outcomes = try change(keyIDs) { keyID throws(SQLiteError) in
+        let outcomes = try change(keyIDs, .eraseKey) { keyID throws(SQLiteError) in
             guard let known = try self.tables.find(keyID, withReceipt: false) else {
                 return .unknownKey
             }
@@ -73,6 +80,7 @@ public final class SQLiteAdministration: RegistryAdministration {
                     case nil: outcomes.append(.unknownKey)
                     }
                 }
+                try auditTable.append([AuditNote(renewing: keyIDs, outcomes)], by: author)
                 return outcomes
             }
         }
@@ -87,7 +95,14 @@ public final class SQLiteAdministration: RegistryAdministration {
     }
 
     public func forget(_ user: UserPseudonym) throws(StoreError) {
-        try attempt { () throws(SQLiteError) in try tables.users.forget(user) }
+        try attempt { () throws(SQLiteError) in
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                try tables.users.forget(user)
+                let keyCount = tables.connection.changeCount
+                guard keyCount > 0 else { return }
+                try auditTable.append([AuditNote(forgettingUserOf: keyCount)], by: author)
+            }
+        }
         _ = try? tables.connection.text("PRAGMA wal_checkpoint(TRUNCATE)")
     }
 
@@ -118,19 +133,36 @@ public final class SQLiteAdministration: RegistryAdministration {
         try attempt { () throws(SQLiteError) in try tables.shared(name) }
     }
 
-    public func writeShared(_ write: SharedWrite) throws(StoreError) -> SharedOutcome {
+    public func writeShared(
+        _ write: SharedWrite, noting note: AuditNote?
+    ) throws(StoreError) -> SharedOutcome {
         if let problem = write.problem { throw problem }
         return try attempt { () throws(SQLiteError) in
             try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
-                try tables.write(write)
+                let outcome = try tables.write(write)
+                if let note, outcome.isWritten { try auditTable.append([note], by: author) }
+                return outcome
             }
         }
+    }
+
+    public func append(_ note: AuditNote) throws(StoreError) {
+        try attempt { () throws(SQLiteError) in
+            try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
+                try auditTable.append([note], by: author)
+            }
+        }
+    }
+
+    public func audit(_ filter: AuditFilter) throws(StoreError) -> [AuditEntry] {
+        try attempt { () throws(SQLiteError) in try auditTable.entries(filter) }
     }
 
     // MARK: parts
 
     private func change(
-        _ keyIDs: [KeyID], _ step: (KeyID) throws(SQLiteError) -> AdministrationOutcome
+        _ keyIDs: [KeyID], _ action: AuditAction,
+        _ step: (KeyID) throws(SQLiteError) -> AdministrationOutcome
     ) throws(StoreError) -> [AdministrationOutcome] {
         try attempt { () throws(SQLiteError) in
             try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
@@ -141,6 +173,10 @@ public final class SQLiteAdministration: RegistryAdministration {
                     if outcome == .done { try tables.note(changeOf: keyID) }
                 }
                 try tables.pruneOldChanges()
+                let notes = zip(keyIDs, outcomes).map { keyID, outcome in
+                    AuditNote(action, keyID.base64, outcome: outcome.word)
+                }
+                try auditTable.append(notes, by: author)
                 return outcomes
             }
         }

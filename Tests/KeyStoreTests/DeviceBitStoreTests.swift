@@ -140,7 +140,7 @@ final class DeviceBitStoreTests {
     }
 
     /// The version before has no such column.
-    private static let version4 = "ALTER TABLE keys DROP COLUMN device_bits"
+    private static let version4 = "ALTER TABLE keys DROP COLUMN device_bits; DROP TABLE audit"
 
     @Test("are unknown of the keys of an SQLite registry of version 4, and learned from then on")
     func migrateSQLite() throws {
@@ -156,7 +156,7 @@ final class DeviceBitStoreTests {
         defer { migrated.close() }
         #expect(try migrated.find(record.keyID) == record)
         #expect(try keep(DeviceBits(bit0: true, bit1: false), of: record.keyID, migrated))
-        #expect(try connection.integer("PRAGMA user_version") == 5)
+        #expect(try connection.integer("PRAGMA user_version") == 6)
         // What wrote rows before knows nothing of the column, and goes on.
         try connection.execute("UPDATE keys SET counter = counter + 1")
         #expect(try migrated.find(record.keyID)?.counterFloor == 1)
@@ -175,6 +175,7 @@ final class DeviceBitStoreTests {
         try fixture.query(
             """
             ALTER TABLE sallyport.keys DROP COLUMN device_bits;
+            DROP TABLE sallyport.audit; ALTER TABLE sallyport.registry DROP COLUMN audit;
             UPDATE sallyport.registry SET version = 4
             """)
         let migrated = try fixture.registry()
@@ -182,7 +183,7 @@ final class DeviceBitStoreTests {
         #expect(try migrated.find(record.keyID) == record)
         let bits = DeviceBits(bit0: true, bit1: false)
         #expect(try keep(bits, of: record.keyID, migrated))
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "5")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "6")
         // A gateway of the version before enrols with the columns that it knows.
         let older = generator.record()
         try fixture.query(

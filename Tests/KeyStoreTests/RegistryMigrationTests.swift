@@ -65,7 +65,7 @@ final class RegistryMigrationTests {
         let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try exported(administration) == migrated(records))
         let connection = try Connection(path: directory.registryPath)
-        #expect(try connection.integer("PRAGMA user_version") == 5)
+        #expect(try connection.integer("PRAGMA user_version") == 6)
     }
 
     @Test(
@@ -90,7 +90,7 @@ final class RegistryMigrationTests {
         }
         registry.close()
         #expect(try exported(fixture.administration()) == migrated(records))
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "5")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "6")
     }
 
     private static let sqliteVersion1 = """

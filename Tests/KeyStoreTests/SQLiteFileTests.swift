@@ -114,7 +114,7 @@ final class SQLiteFileTests {
             let connection = try Connection(path: path)
             try connection.execute("PRAGMA user_version = 7")
         }
-        #expect(refusal() == .newerSchema(path: path, found: 7, supported: 5))
+        #expect(refusal() == .newerSchema(path: path, found: 7, supported: 6))
         let connection = try Connection(path: path)
         #expect(try connection.integer("SELECT count(*) FROM keys") == Int64(records.count))
         #expect(try connection.integer("PRAGMA user_version") == 7)

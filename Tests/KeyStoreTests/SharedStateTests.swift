@@ -186,7 +186,7 @@ struct SharedStateTests {
         do {
             let connection = try Connection(path: directory.registryPath)
             // What later versions brought goes too.
-            for table in ["shared_state", "key_users"] {
+            for table in ["shared_state", "key_users", "audit"] {
                 try connection.execute("DROP TABLE \(table)")
             }
             try connection.execute("ALTER TABLE keys DROP COLUMN device_bits")
@@ -211,7 +211,8 @@ struct SharedStateTests {
         #expect(try before.enrol(record, challenge: generator.bytes16()) == .enrolled)
         before.close()
         try fixture.query(
-            "DROP TABLE sallyport.shared_state, sallyport.key_users;"
+            "DROP TABLE sallyport.shared_state, sallyport.key_users, sallyport.audit;"
+                + "ALTER TABLE sallyport.registry DROP COLUMN audit;"
                 + "ALTER TABLE sallyport.keys DROP COLUMN device_bits;"
                 + "UPDATE sallyport.registry SET version = 2")
         let registry = try fixture.registry()
