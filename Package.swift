@@ -95,6 +95,12 @@ let package = Package(
                 "JSON", "KeyStore", "OTLP", "Policy", "Settings", "Telemetry",
             ]),
         library(
+            "Administration",
+            [
+                "AppAttest", "Background", "Bytes", "Crypto", "EventLoop", "JSON", "KeyStore",
+                "Policy", "Settings",
+            ]),
+        library(
             "Gateway",
             [
                 "AppAttest", "AppleServices", "Background", "Bytes", "Crypto", "EventLoop",
@@ -106,10 +112,10 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "AppAttest", "AppleServices", "Background", "Bytes", "Crypto", "EventLoop",
-                "Gateway", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore", "Policy",
-                "Postgres", "PostgresKeyStore", "Redis", "RedisKeyStore", "SQLiteKeyStore",
-                "Settings", "TLS",
+                "Administration", "AppAttest", "AppleServices", "Background", "Bytes", "Crypto",
+                "EventLoop", "Gateway", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore",
+                "Policy", "Postgres", "PostgresKeyStore", "Redis", "RedisKeyStore",
+                "SQLiteKeyStore", "Settings", "TLS",
             ],
             swiftSettings: strict),
         .executableTarget(

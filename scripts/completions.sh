@@ -12,7 +12,6 @@ summaries() {
 
 # The options that a command's help names.
 options() {
-    if [ "$1" = version ]; then return; fi
     "$program" "$1" --help | grep -oE '(^|[][ (|])-(-[a-z][a-z-]*|[A-Za-z])\b' |
         sed -E 's/^[^-]*//' | sort -u
 }
@@ -20,7 +19,6 @@ options() {
 # The words that may stand behind a command: the actions that its help lists, or the kinds that its
 # usage names.
 words() {
-    if [ "$1" = version ]; then return; fi
     "$program" "$1" --help | sed -nE -e '1s/^.* ([a-z]+(\|[a-z]+)+) .*$/\1/p' \
         -e '1{/ ACTION /!q}' -e 's/^  ([a-z]+)( .*)?$/\1/p' | tr '|' '\n' | sort -u
 }

@@ -34,7 +34,6 @@ commands() { "$program" help | sed -nE 's/^  ([a-z][a-z-]*) .*/\1/p'; }
     "$program" help | sed -e 1,2d | as_it_stands
     echo .SH COMMANDS
     for command in $(commands); do
-        [ "$command" != version ] || continue
         echo ".SS $command"
         "$program" "$command" --help | as_it_stands
     done

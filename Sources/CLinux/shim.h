@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -70,6 +71,12 @@ static inline int sallyport_ignore_signal(int number) {
 static inline int sallyport_unread(int fd) {
     int count = 0;
     return ioctl(fd, FIONREAD, &count) == 0 ? count : 0;
+}
+
+// The width of a terminal in columns; 0 where unknown.
+static inline int sallyport_columns(int fd) {
+    struct winsize size = {0};
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 // What was written to a socket and the other end has not taken; 0 where unknown.

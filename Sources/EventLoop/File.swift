@@ -146,6 +146,15 @@ public enum File {
         status.st_mode & mode_t(S_IFMT) == mode_t(S_IFDIR)
     }
 
+    /// The length of a regular file; nil for anything else.
+    public static func byteCount(_ path: String) -> Int? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0,
+            status.st_mode & mode_t(S_IFMT) == mode_t(S_IFREG)
+        else { return nil }
+        return Int(status.st_size)
+    }
+
     /// Tells this very file from a copy that was put in its place, also over it: its inode, and
     /// when the system has last changed it, which nobody can set. Nil if there is none.
     public static func identity(_ path: String) -> [UInt64]? {

@@ -3,17 +3,19 @@ import Settings
 /// `sallyport check`: every error of a configuration at once, or what it amounts to.
 enum CheckCommand {
     static let usage = """
-        usage: sallyport check [-c FILE] [--print | --format json]
+        usage: sallyport check [-c FILE] [--print | --json]
 
           --print         print the configuration with every default
-          --format json   print one JSON object with every error and warning
+          --json          print one JSON object with every error and warning
+          --format json   the same
         """
 
     static func main(_ words: [String]) {
         let arguments = Arguments(
-            words, options: ["-c", "--config", "--format"], flags: ["--print"], usage: usage)
+            words, options: ["-c", "--config", "--format"], flags: ["--print", "--json"],
+            usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
-        let format = arguments.value("--format") ?? "text"
+        let format = arguments.value("--format") ?? (arguments.wantsJSON ? "json" : "text")
         let prints = arguments.flags.contains("--print")
         guard ["text", "json"].contains(format), !prints || format == "text" else {
             Exit.usage(usage)

@@ -1,6 +1,8 @@
 import AppAttest
 import EventLoop
 import GatewayTokens
+import JSON
+import KeyStore
 import Policy
 import Settings
 
@@ -14,8 +16,10 @@ enum DeveloperTokenCommand {
           --routes A,B    the routes that accept it (default: all that accept such tokens)
           --tier TIER     what it counts for: token (default) or none
           --app APP_ID    the app that it stands in for, if routes accept only some apps
+          --json          print one JSON object with the token, its id and its expiry
 
-        Prints the token on standard output, and its id and expiry on standard error. Send it in the
+        Prints the token on standard output, and its id and expiry on standard error. The audit log
+        has its name and id. Send it in the
         header of session tokens. Only routes whose attest.accept names developer accept it.
         """
 
@@ -24,7 +28,7 @@ enum DeveloperTokenCommand {
     ]
 
     static func main(_ words: [String]) {
-        let arguments = Arguments(words, options: options, flags: [], usage: usage)
+        let arguments = Arguments(words, options: options, flags: ["--json"], usage: usage)
         guard arguments.operands.isEmpty else { Exit.usage(usage) }
         let path = ConfigurationFile.path(arguments, usage: usage)
         let name = arguments.required("--name", usage: usage)
@@ -47,12 +51,36 @@ enum DeveloperTokenCommand {
             guard let sealer = DeveloperTokenSealer(keys: keys) else {
                 Exit.failed("the challenge keys are not 32 bytes each")
             }
+            try note(token, settings)
+            let text = String(decoding: sealer.token(of: token), as: UTF8.self)
+            guard !arguments.wantsJSON else {
+                return MachineOutput.print { writer in
+                    writer.member("token", string: text)
+                    writer.member("name", string: name)
+                    writer.member("id", string: "\(token.id)")
+                    writer.member("expires_at", string: RFC3339.text(token.expiresAt))
+                }
+            }
             Console.complain(
                 "developer token \(name), id \(token.id), until \(RFC3339.text(token.expiresAt))")
-            Console.print(String(decoding: sealer.token(of: token), as: UTF8.self))
+            Console.print(text)
         } catch {
             Exit.failed("\(error)")
         }
+    }
+
+    /// No token without an entry in the audit log, once there is a registry.
+    private static func note(_ token: DeveloperToken, _ settings: Settings) throws {
+        if case .sqlite(let path) = settings.registry, !File.exists(path) {
+            return Console.complain(
+                "warning: there is no registry yet, so no audit log has this token")
+        }
+        let registry = try Stores.administration(settings, by: .ofCommand())
+        let routes = token.audience.isEmpty ? "all" : token.audience.joined(separator: ",")
+        try registry.append(
+            AuditNote(
+                .makeDeveloperToken, token.name, outcome: "done",
+                detail: "id \(token.id), until \(RFC3339.text(token.expiresAt)), routes \(routes)"))
     }
 
     private static func life(_ text: String, _ settings: Settings) -> Int64 {

@@ -11,13 +11,18 @@ import TLS
 
 /// `sallyport doctor`: whether what the configuration needs is there and as it should be.
 enum DoctorCommand {
-    static let usage = "usage: sallyport doctor [-c FILE]"
+    static let usage = """
+        usage: sallyport doctor [-c FILE] [--json]
+
+          --json   print one JSON object for each check
+        """
 
     static func main(_ words: [String]) {
-        let arguments = Arguments(words, options: ["-c", "--config"], flags: [], usage: usage)
+        let arguments = Arguments(
+            words, options: ["-c", "--config"], flags: ["--json"], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let settings = ConfigurationFile.loadOrExit(path).settings
-        let report = DoctorReport()
+        let report = DoctorReport(asJSON: arguments.wantsJSON)
         report.tell(.ok, "configuration", path)
         let requirements = StartRequirements(settings: settings)
         // Whoever can read them on this machine can be the gateway, or whom it speaks to.

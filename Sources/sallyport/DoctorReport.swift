@@ -1,8 +1,12 @@
+import JSON
 import RedisKeyStore
 
 /// Prints the report of `doctor`, a line for each check as it ends.
 final class DoctorReport {
     private(set) var hasFailures = false
+    private let isJSON: Bool
+
+    init(asJSON isJSON: Bool) { self.isJSON = isJSON }
 
     func check(_ name: String, _ body: () throws -> String) {
         do {
@@ -13,13 +17,30 @@ final class DoctorReport {
     }
 
     func tell(_ verdict: RedisCheckupStep.Verdict, _ name: String, _ text: String) {
-        let word =
-            switch verdict {
-            case .ok: "ok   "
-            case .warning: "warn "
-            case .failure: "FAIL "
-            }
         if verdict == .failure { hasFailures = true }
-        Console.print("\(word) \(name): \(text)")
+        guard !isJSON else {
+            return MachineOutput.print { writer in
+                writer.member("check", string: name)
+                writer.member("verdict", string: verdict.machineWord)
+                writer.member("text", string: text)
+            }
+        }
+        let (word, colour): (String, TerminalText.Colour) =
+            switch verdict {
+            case .ok: ("ok   ", .green)
+            case .warning: ("warn ", .yellow)
+            case .failure: ("FAIL ", .red)
+            }
+        Console.print("\(TerminalText.coloured(word, colour, on: 1)) \(name): \(text)")
+    }
+}
+
+extension RedisCheckupStep.Verdict {
+    fileprivate var machineWord: String {
+        switch self {
+        case .ok: "ok"
+        case .warning: "warning"
+        case .failure: "failure"
+        }
     }
 }

@@ -1,15 +1,17 @@
 import EventLoop
 import Gateway
+import JSON
 import Settings
 
 /// `sallyport healthcheck`: whether the gateway is ready, for container engines and scripts.
 enum HealthcheckCommand {
     static let usage = """
-        usage: sallyport healthcheck [-c FILE | --address ADDRESS]
+        usage: sallyport healthcheck [-c FILE | --address ADDRESS] [--json]
 
           --address ADDRESS   host:port, [v6]:port or unix:/path of the admin listener; without it,
                               admin.probes.bind of the configuration, or admin.bind if there is
                               none
+          --json              print the answer as one JSON object
 
         Asks that listener for /readyz. Exit code 0: the gateway is ready. 1: it is not, or it
         does not answer within 5 seconds. 78: nobody knows where to ask.
@@ -17,13 +19,21 @@ enum HealthcheckCommand {
 
     static func main(_ words: [String]) {
         let arguments = Arguments(
-            words, options: ["-c", "--config", "--address"], flags: [], usage: usage)
+            words, options: ["-c", "--config", "--address"], flags: ["--json"], usage: usage)
         guard arguments.operands.isEmpty else { Exit.usage(usage) }
         let endpoint = endpoint(arguments)
         do {
             let answer = try AdminQuestion.ask(
                 endpoint.socketAddress(), for: "/readyz", named: endpoint.description,
                 timeout: timeout)
+            if arguments.wantsJSON {
+                MachineOutput.print { writer in
+                    writer.member("ready", bool: answer.status == 200)
+                    writer.member("status", int: Int64(answer.status))
+                    writer.member("text", string: answer.firstLine)
+                }
+                Exit.with(answer.status == 200 ? .ok : .failed)
+            }
             guard answer.status == 200 else {
                 Exit.failed("\(endpoint): \(answer.status) \(answer.firstLine)")
             }

@@ -1,4 +1,5 @@
 import Gateway
+import JSON
 import KeyStore
 import SQLiteKeyStore
 import Settings
@@ -13,12 +14,23 @@ enum KeyBackupAction {
             Exit.failed("a PostgreSQL registry is backed up by pg_dump or a base backup")
         }
         let registry = try SQLiteAdministration(path: path)
+        registry.author = .ofCommand()
+        let bar = ProgressBar("copying", "pages", isQuiet: arguments.isQuiet)
         // Before the registry is read: what leaves the files meanwhile is in it.
         let accepted = FloorInheritance.reading(beside: Stores.floorBase(besideRegistry: path))
         for loss in accepted.losses {
             Console.complain("sallyport: \(loss); the copy lacks counters that only it holds")
         }
-        let count = try registry.backUp(to: target, floors: accepted.floors)
-        Console.print("\(target): \(count) keys")
+        let count = try registry.backUp(to: target, floors: accepted.floors) { done, total in
+            bar.show(done, share: total > 0 ? Double(done) / Double(total) : nil)
+        }
+        bar.clear()
+        try registry.append(
+            AuditNote(.backUp, target, outcome: "done", detail: "\(count) keys"))
+        guard arguments.wantsJSON else { return Console.print("\(target): \(count) keys") }
+        MachineOutput.print { writer in
+            writer.member("file", string: target)
+            writer.member("keys", int: Int64(count))
+        }
     }
 }

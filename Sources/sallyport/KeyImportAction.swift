@@ -1,6 +1,8 @@
+import Administration
 import AppAttest
 import Bytes
 import EventLoop
+import JSON
 import KeyStore
 import RedisKeyStore
 import Settings
@@ -17,16 +19,28 @@ enum KeyImportAction {
         let apps = Set(settings.apps.map(\.id))
         var lineNumber = 0
         var faultCount = 0
+        let bar = ProgressBar("importing", "keys", isQuiet: arguments.isQuiet)
+        let byteCount = path == "-" ? nil : File.byteCount(path)
+        var (readCount, addedCount) = (0, 0)
         func complain(_ message: String) {
             faultCount += 1
+            bar.clear()
             Console.complain("\(path):\(lineNumber): \(message)")
         }
         let batch = registry.beginImport { keyID, conflict in
             faultCount += 1
+            bar.clear()
             Console.complain("\(keyID.base64): left as it was: \(words(conflict))")
+        } onWritten: { writtenCount in
+            // What was read is written much later, in the order of ids.
+            let share = Double(writtenCount) / Double(max(1, addedCount))
+            bar.show(
+                writtenCount,
+                share: byteCount.map { share * Double(readCount) / Double(max(1, $0)) })
         }
         while let line = try reader.next() {
             lineNumber += 1
+            readCount += line.count + 1
             if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
             do throws(KeyLine.Failure) {
                 let record = try KeyLine.parse(
@@ -35,17 +49,36 @@ enum KeyImportAction {
                     complain("app_id \(record.appID) is not configured")
                     continue
                 }
-                try? batch.add(record)
+                addedCount += 1
+                do {
+                    try batch.add(record)
+                } catch {
+                    Exit.failed("\(error)")
+                }
             } catch {
                 complain(error.description)
             }
         }
         let summary = try batch.finish()
+        bar.clear()
+        report(summary, faulty: faultCount - summary.conflictCount, asJSON: arguments.wantsJSON)
+        if faultCount > 0 { Exit.with(.failed) }
+    }
+
+    private static func report(_ summary: ImportSummary, faulty: Int, asJSON: Bool) {
+        guard !asJSON else {
+            return MachineOutput.print { writer in
+                writer.member("imported", int: Int64(summary.addedCount))
+                writer.member("unchanged", int: Int64(summary.unchangedCount))
+                writer.member("made_stricter", int: Int64(summary.tightenedCount))
+                writer.member("conflicts", int: Int64(summary.conflictCount))
+                writer.member("faulty_lines", int: Int64(faulty))
+            }
+        }
         Console.print(
             "imported \(summary.addedCount), unchanged \(summary.unchangedCount), made stricter"
                 + " \(summary.tightenedCount), conflicts \(summary.conflictCount),"
-                + " faulty lines \(faultCount - summary.conflictCount)")
-        if faultCount > 0 { Exit.with(.failed) }
+                + " faulty lines \(faulty)")
     }
 
     private static func words(_ conflict: ImportConflict) -> String {

@@ -1,14 +1,30 @@
+import Administration
 import AppAttest
+import JSON
 import KeyStore
 import Settings
 
 /// `sallyport keys pseudonym`, and `keys list --pseudonym`: from a key to what stands for it in the
 /// log, and back.
 enum KeyPseudonymAction {
-    static func tell(_ arguments: Arguments, _ settings: Settings) throws {
+    /// The audit log has it first: whoever knows a pseudonym can follow the key through the log.
+    static func tell(
+        _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
+    ) throws {
         let keyIDs = KeysCommand.keyIDs(arguments)
         let pseudonyms = try SecretKeyFiles.pseudonyms(for: settings)
-        for keyID in keyIDs { Console.print("\(keyID.base64): \(pseudonyms.pseudonym(of: keyID))") }
+        for keyID in keyIDs {
+            try registry.append(AuditNote(.identifyKey, keyID.base64, outcome: "done"))
+            let pseudonym = pseudonyms.pseudonym(of: keyID)
+            guard arguments.wantsJSON else {
+                Console.print("\(keyID.base64): \(pseudonym)")
+                continue
+            }
+            MachineOutput.print { writer in
+                writer.member("key_id", string: keyID.base64)
+                writer.member("pseudonym", string: "\(pseudonym)")
+            }
+        }
     }
 
     /// Looks at every key that fits: nothing leads back from a pseudonym but to try.
@@ -29,6 +45,10 @@ enum KeyPseudonymAction {
             let page = try registry.list(filter, withReceipts: false)
             for record in page where pseudonyms.isPseudonym(pseudonym, of: record.keyID) {
                 isFound = true
+                try registry.append(
+                    AuditNote(
+                        .identifyKey, record.keyID.base64, outcome: "done",
+                        detail: "by pseudonym \(pseudonym)"))
                 output.add(KeyLine.text(record, bitNames: settings.deviceBitNames))
             }
             guard let last = page.last else { break }

@@ -1,5 +1,6 @@
 import AppAttest
 import EventLoop
+import JSON
 import KeyStore
 import Settings
 
@@ -42,9 +43,9 @@ enum KeyRenewalAction {
                 let known = ["any", "never"] + RenewalOutcome.allCases.map(\.rawValue)
                 Exit.usage("--outcome: \(text) is none of \(known.joined(separator: ", "))")
             }
-            try renew(selection, filter, registry)
+            try renew(selection, filter, registry, asJSON: arguments.wantsJSON)
         } else {
-            try renew(KeysCommand.keyIDs(arguments), registry)
+            try renew(KeysCommand.keyIDs(arguments), registry, asJSON: arguments.wantsJSON)
         }
         if !settings.receipts.renews || settings.apple == nil {
             Console.complain(
@@ -55,11 +56,16 @@ enum KeyRenewalAction {
     }
 
     private static func renew(
-        _ keyIDs: [KeyID], _ registry: any RegistryAdministration
+        _ keyIDs: [KeyID], _ registry: any RegistryAdministration, asJSON: Bool
     ) throws {
         let now = WallClock.now().seconds
         var isComplete = true
         for (keyID, outcome) in zip(keyIDs, try registry.renewReceipts(of: keyIDs, at: now)) {
+            if asJSON {
+                tell(keyID, outcome)
+                isComplete = isComplete && outcome.isSuccess
+                continue
+            }
             let problem: String
             switch outcome {
             case .due(let dueAt):
@@ -79,9 +85,19 @@ enum KeyRenewalAction {
         if !isComplete { Exit.with(.failed) }
     }
 
+    private static func tell(_ keyID: KeyID, _ outcome: RenewalOrderOutcome) {
+        MachineOutput.print { writer in
+            writer.member("key_id", string: keyID.base64)
+            writer.member("outcome", string: outcome.word)
+            guard case .due(let dueAt) = outcome else { return }
+            writer.member("due_at", string: WallClock.timestamp(seconds: dueAt))
+        }
+    }
+
     /// Page by page: gateways write in between.
     private static func renew(
-        _ selection: Selection, _ filter: KeyFilter, _ registry: any RegistryAdministration
+        _ selection: Selection, _ filter: KeyFilter, _ registry: any RegistryAdministration,
+        asJSON: Bool
     ) throws {
         let now = WallClock.now().seconds
         var filter = filter
@@ -96,6 +112,16 @@ enum KeyRenewalAction {
             guard let last = page.last else { break }
             filter.after = last.keyID
         }
-        Console.print("\(dueCount) receipts made due")
+        guard asJSON else { return Console.print("\(dueCount) receipts made due") }
+        MachineOutput.print { $0.member("due", int: Int64(dueCount)) }
+    }
+}
+
+extension RenewalOrderOutcome {
+    fileprivate var isSuccess: Bool {
+        switch self {
+        case .due, .wasDue: true
+        case .noReceipt, .notActive, .unknownKey: false
+        }
     }
 }

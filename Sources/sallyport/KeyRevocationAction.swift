@@ -1,5 +1,6 @@
 import AppAttest
 import Gateway
+import JSON
 import KeyStore
 import RedisKeyStore
 import Settings
@@ -8,31 +9,54 @@ import Settings
 /// which takes effect at once in every gateway.
 enum KeyRevocationAction {
     static func revoke(
-        _ registry: any RegistryAdministration, _ keyIDs: [KeyID], _ settings: Settings
+        _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
     ) throws {
+        let keyIDs = KeysCommand.keyIDs(arguments)
         let outcomes = try registry.revoke(keyIDs)
         try mark(keyIDs, settings)
-        report(keyIDs, outcomes, done: "revoked", unchanged: "was not active")
+        report(
+            keyIDs, outcomes, done: "revoked", unchanged: "was not active",
+            asJSON: arguments.wantsJSON)
     }
 
     static func erase(
-        _ registry: any RegistryAdministration, _ keyIDs: [KeyID], _ settings: Settings
+        _ registry: any RegistryAdministration, _ arguments: Arguments, _ settings: Settings
+    ) throws {
+        try erase(registry, KeysCommand.keyIDs(arguments), arguments, settings)
+    }
+
+    static func erase(
+        _ registry: any RegistryAdministration, _ keyIDs: [KeyID], _ arguments: Arguments,
+        _ settings: Settings
     ) throws {
         let outcomes = try registry.erase(keyIDs)
         try mark(keyIDs, settings)
-        report(keyIDs, outcomes, done: "erased", unchanged: "was erased")
+        report(
+            keyIDs, outcomes, done: "erased", unchanged: "was erased",
+            asJSON: arguments.wantsJSON)
     }
 
-    private static func mark(_ keyIDs: [KeyID], _ settings: Settings) throws {
+    /// Leaves marks in a Redis that gateways share, if there is one. Blocks.
+    @Sendable
+    static func mark(_ keyIDs: [KeyID], _ settings: Settings) throws {
         guard case .redis(let redis) = settings.counters else { return }
         try RedisRevocations.mark(keyIDs, configuration: RedisCounterConfiguration(redis))
     }
 
     private static func report(
-        _ keyIDs: [KeyID], _ outcomes: [AdministrationOutcome], done: String, unchanged: String
+        _ keyIDs: [KeyID], _ outcomes: [AdministrationOutcome], done: String, unchanged: String,
+        asJSON: Bool
     ) {
         var isComplete = true
         for (keyID, outcome) in zip(keyIDs, outcomes) {
+            if asJSON {
+                MachineOutput.print { writer in
+                    writer.member("key_id", string: keyID.base64)
+                    writer.member("outcome", string: outcome == .done ? done : outcome.word)
+                }
+                if outcome == .unknownKey { isComplete = false }
+                continue
+            }
             switch outcome {
             case .done: Console.print("\(keyID.base64): \(done)")
             case .unchanged: Console.print("\(keyID.base64): \(unchanged)")

@@ -1,4 +1,6 @@
+import Administration
 import AppAttest
+import JSON
 import KeyStore
 import Settings
 
@@ -11,20 +13,24 @@ enum KeyUserAction {
     ) throws {
         let users = try pseudonyms(of: name, settings)
         var output = OutputBatch()
-        var isFound = false
+        var count = 0
         for found in try keys(of: users, registry) {
             guard let record = try registry.find(found.keyID) else { continue }
-            isFound = true
+            count += 1
             output.add(
                 KeyLine.text(record, users: [found], bitNames: settings.deviceBitNames))
         }
         output.flush()
-        if !isFound { Exit.failed("nothing is kept about this user") }
+        if count == 0 { Exit.failed("nothing is kept about this user") }
+        // Without the name, which is not to be kept.
+        try registry.append(
+            AuditNote(.exportUser, "", outcome: "done", detail: "\(count) keys"))
     }
 
     /// Keys that were used for nobody else go with him; of the others only what leads to him.
     static func erase(
-        _ registry: any RegistryAdministration, _ name: String, _ settings: Settings
+        _ registry: any RegistryAdministration, _ name: String, _ arguments: Arguments,
+        _ settings: Settings
     ) throws {
         let users = try pseudonyms(of: name, settings)
         let found = try keys(of: users, registry)
@@ -34,12 +40,23 @@ enum KeyUserAction {
             if try registry.users(of: keyID).allSatisfy({ users.contains($0.user) }) {
                 own.append(keyID)
             } else {
-                Console.print("\(keyID.base64): used for others too, kept without this user")
+                tell(kept: keyID, asJSON: arguments.wantsJSON)
             }
         }
         // Keys first: an erasure that was interrupted finds the rest of them again.
-        if !own.isEmpty { try KeyRevocationAction.erase(registry, own, settings) }
+        if !own.isEmpty { try KeyRevocationAction.erase(registry, own, arguments, settings) }
         for user in users { try registry.forget(user) }
+    }
+
+    private static func tell(kept keyID: KeyID, asJSON: Bool) {
+        guard asJSON else {
+            return Console.print(
+                "\(keyID.base64): used for others too, kept without this user")
+        }
+        MachineOutput.print { writer in
+            writer.member("key_id", string: keyID.base64)
+            writer.member("outcome", string: "kept")
+        }
     }
 
     private static func pseudonyms(

@@ -1,3 +1,4 @@
+import Administration
 import AppAttest
 import KeyStore
 import Settings
@@ -6,6 +7,9 @@ import Settings
 enum KeysCommand {
     static let usage = """
         usage: sallyport keys ACTION [-c FILE] [OPTION...]
+
+          --json   print JSON objects, one on each line; list, show and export always do
+          --quiet  show no progress; it is shown on a terminal only
 
           import [FILE]       read JSON lines (default: standard input); never makes a key looser
           export              write every key as JSON lines, for another registry too
@@ -44,7 +48,7 @@ enum KeysCommand {
             options: [
                 "-c", "--config", "--app", "--environment", "--status", "--limit", "--after",
                 "--outcome", "--pseudonym", "--user",
-            ], flags: [], usage: usage)
+            ], flags: ["--json", "--quiet"], usage: usage)
         if ["--help", "-h"].contains(action) { return Console.print(usage) }
         guard actions.contains(action) else {
             Exit.usage("unknown action \(action)\n\n\(usage)")
@@ -53,9 +57,8 @@ enum KeysCommand {
         let settings = ConfigurationFile.loadOrExit(path).settings
         do {
             if action == "backup" { return try KeyBackupAction.run(arguments, settings) }
-            if action == "pseudonym" { return try KeyPseudonymAction.tell(arguments, settings) }
             let registry = try Stores.administration(
-                settings, createsIfMissing: action == "import")
+                settings, createsIfMissing: action == "import", by: .ofCommand())
             let isChange = ["import", "renew", "revoke", "erase"].contains(action)
             registry.warn(ofChange: isChange)
             try run(action, registry, arguments, settings)
@@ -75,14 +78,15 @@ enum KeysCommand {
         switch action {
         case "import": try KeyImportAction.run(registry, arguments, settings)
         case "export": try export(registry, arguments)
+        case "pseudonym": try KeyPseudonymAction.tell(registry, arguments, settings)
         case "list" where arguments.value("--pseudonym") != nil:
             try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
         case "list": try list(registry, arguments, settings)
         case "show": try show(registry, arguments, settings)
         case "renew":
             try KeyRenewalAction.run(registry, arguments, filter(arguments), settings)
-        case "revoke": try KeyRevocationAction.revoke(registry, keyIDs(arguments), settings)
-        default: try KeyRevocationAction.erase(registry, keyIDs(arguments), settings)
+        case "revoke": try KeyRevocationAction.revoke(registry, arguments, settings)
+        default: try KeyRevocationAction.erase(registry, arguments, settings)
         }
     }
 
@@ -93,7 +97,7 @@ enum KeysCommand {
         guard arguments.operands.isEmpty else { Exit.usage("--user goes without KEY_ID") }
         switch action {
         case "export": try KeyUserAction.export(registry, name, settings)
-        case "erase": try KeyUserAction.erase(registry, name, settings)
+        case "erase": try KeyUserAction.erase(registry, name, arguments, settings)
         default: Exit.usage("--user is for export and erase\n\n\(usage)")
         }
     }
@@ -140,9 +144,19 @@ enum KeysCommand {
         _ registry: any RegistryAdministration, _ arguments: Arguments
     ) throws {
         var output = OutputBatch()
+        let filter = filter(arguments)
+        let bar = ProgressBar("exporting", "keys", isQuiet: arguments.isQuiet)
+        // To count them takes as long as to read them, so it is done for somebody only.
+        let total = bar.isShown ? try registry.counts().total(filter) : 0
+        var count = 0
         // Erased keys too: another registry must not take them again either.
-        try registry.export(filter(arguments)) { output.add(KeyLine.text($0)) }
+        try registry.export(filter) { record in
+            output.add(KeyLine.text(record))
+            count += 1
+            bar.show(count, share: total > 0 ? Double(count) / Double(total) : nil)
+        }
         output.flush()
+        bar.clear()
     }
 
     private static func list(
@@ -167,6 +181,21 @@ enum KeysCommand {
                     record, users: try registry.users(of: keyID),
                     bitNames: settings.deviceBitNames))
         }
+    }
+}
+
+extension Arguments {
+    var isQuiet: Bool { flags.contains("--quiet") }
+}
+
+extension [KeyCount] {
+    /// How many keys `filter` selects.
+    fileprivate func total(_ filter: KeyFilter) -> Int {
+        self.filter { count in
+            filter.appID.map { $0 == count.appID } ?? true
+                && filter.environment.map { $0 == count.environment } ?? true
+                && filter.status.map { $0 == count.status } ?? true
+        }.reduce(0) { $0 + $1.count }
     }
 }
 

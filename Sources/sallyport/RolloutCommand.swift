@@ -1,3 +1,4 @@
+import Administration
 import Background
 import EventLoop
 import Gateway
@@ -16,6 +17,8 @@ enum RolloutCommand {
           hold ROUTE           keep the share where it is, whatever guard and schedule say
           resume ROUTE         let guard and schedule act again, from here
 
+          --json   print one JSON object for each rollout
+
         ROUTE is the name of a route whose attest.rollout is a mapping, or attest_rollout.
         Exit code 3: as for `sallyport keys`, the change was made and may be lost.
         """
@@ -25,12 +28,21 @@ enum RolloutCommand {
         case set
         case hold
         case resume
+
+        /// Its name in the audit log.
+        var audited: AuditAction {
+            switch self {
+            case .set, .show: .setRollout
+            case .hold: .holdRollout
+            case .resume: .resumeRollout
+            }
+        }
     }
 
     static func main(_ words: [String]) {
         guard let word = words.first else { Exit.usage(usage) }
         let arguments = Arguments(
-            Array(words.dropFirst()), options: ["-c", "--config"], flags: [], usage: usage)
+            Array(words.dropFirst()), options: ["-c", "--config"], flags: ["--json"], usage: usage)
         if ["--help", "-h"].contains(word) { return Console.print(usage) }
         guard let action = Action(rawValue: word) else {
             Exit.usage("unknown action \(word)\n\n\(usage)")
@@ -41,10 +53,17 @@ enum RolloutCommand {
         do {
             switch action {
             case .show:
-                try show(rollouts(arguments.operands.first, settings), settings)
+                try show(
+                    rollouts(arguments.operands.first, settings), settings,
+                    asJSON: arguments.wantsJSON)
             case .set, .hold, .resume:
                 let rollout = rollouts(arguments.operands.first, settings)[0]
-                try change(rollout, settings) { state, now in
+                let write = { (state: RolloutState) in
+                    Console.print(
+                        arguments.wantsJSON
+                            ? RolloutLine.text(rollout, state) : RolloutText.text(rollout, state))
+                }
+                try change(rollout, settings, action.audited, write) { state, now in
                     switch action {
                     case .set: if let percent { state.set(percent, at: now) }
                     case .hold: state.hold(at: now)
@@ -96,37 +115,45 @@ enum RolloutCommand {
 
     // MARK: actions
 
-    private static func show(_ rollouts: [PlannedRollout], _ settings: Settings) throws {
+    private static func show(
+        _ rollouts: [PlannedRollout], _ settings: Settings, asJSON: Bool
+    ) throws {
         guard !rollouts.isEmpty else {
-            return Console.print("no rollout moves by itself")
+            // No rollout, no object.
+            return asJSON ? () : Console.print("no rollout moves by itself")
         }
         let registry = try Stores.administration(settings)
         registry.warn(ofChange: false)
         for rollout in rollouts {
             let reading = try registry.readShared(rollout.entryName)
-            Console.print(RolloutText.text(rollout, try state(reading, rollout)))
+            let state = try RolloutLine.state(reading, rollout)
+            Console.print(
+                asJSON ? RolloutLine.text(rollout, state) : RolloutText.text(rollout, state))
         }
     }
 
     /// Gateways write there too: what one of them has written meanwhile is changed instead.
     private static func change(
-        _ rollout: PlannedRollout, _ settings: Settings,
-        _ body: (inout RolloutState, Int64) -> Void
+        _ rollout: PlannedRollout, _ settings: Settings, _ action: AuditAction,
+        _ tell: (RolloutState) -> Void, _ body: (inout RolloutState, Int64) -> Void
     ) throws {
-        let registry = try Stores.administration(settings)
+        let registry = try Stores.administration(settings, by: .ofCommand())
         registry.warn(ofChange: true)
         var reading = try registry.readShared(rollout.entryName)
         for _ in 0..<attemptCountMax {
             var state =
-                try state(reading, rollout)
+                try RolloutLine.state(reading, rollout)
                 ?? RolloutState(beginning: rollout.plan, at: reading.now)
             body(&state, reading.now)
             let write = SharedWrite(
                 name: rollout.entryName, value: RolloutRecord.encode(state),
                 expected: reading.entry)
-            let outcome = try registry.writeShared(write)
+            let note = AuditNote(
+                action, rollout.subject.name, outcome: "done",
+                detail: "\(state.percent)%, \(state.status.rawValue)")
+            let outcome = try registry.writeShared(write, noting: note)
             if outcome.isWritten {
-                Console.print(RolloutText.text(rollout, state))
+                tell(state)
                 return registry.exitIfUnconfirmed()
             }
             reading = outcome.reading
@@ -135,17 +162,6 @@ enum RolloutCommand {
     }
 
     private static let attemptCountMax = 50
-
-    private static func state(
-        _ reading: SharedReading, _ rollout: PlannedRollout
-    ) throws -> RolloutState? {
-        guard let entry = reading.entry else { return nil }
-        guard let state = RolloutRecord.decode(entry.value) else {
-            throw StoreError(
-                "\(rollout.subject.name): written by a version that this one does not know")
-        }
-        return state
-    }
 }
 
 /// A rollout in words.

@@ -1,22 +1,28 @@
 import HTTP
+import JSON
 import Settings
 
 /// `sallyport route`: which route a request takes, and why.
 enum RouteCommand {
-    static let usage = "usage: sallyport route [-c FILE] METHOD URL [-H 'Name: value']..."
+    static let usage = """
+        usage: sallyport route [-c FILE] METHOD URL [-H 'Name: value']... [--json]
+
+          -H 'Name: value'   a header of the request; may be repeated
+          --json             print one JSON object for each listener
+        """
 
     static func main(_ words: [String]) {
         let arguments = Arguments(
-            words, options: ["-c", "--config", "-H", "--header"], flags: [], usage: usage)
+            words, options: ["-c", "--config", "-H", "--header"], flags: ["--json"], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         guard arguments.operands.count == 2 else { Exit.usage(usage) }
         let settings = ConfigurationFile.loadOrExit(path).settings
         let lines = (arguments.options["-H"] ?? []) + (arguments.options["--header"] ?? [])
         let request = AskedRequest(
-            method: arguments.operands[0], url: arguments.operands[1], headerLines: lines)
+            method: arguments.operands[0], url: arguments.operands[1], headerLines: lines,
+            asJSON: arguments.wantsJSON)
         for listener in settings.listeners {
-            Console.print("\(listener.bind):")
-            RouteReport(request, listener, settings).print()
+            RouteReport(request, listener, settings).print(asJSON: arguments.wantsJSON)
         }
     }
 }
@@ -30,7 +36,7 @@ struct AskedRequest {
     let head: RequestHead
 
     /// Ends the process where no client could send it.
-    init(method: String, url: String, headerLines: [String]) {
+    init(method: String, url: String, headerLines: [String], asJSON: Bool) {
         self.method = method
         let (authority, target) = Self.split(url)
         self.target = target
@@ -47,7 +53,15 @@ struct AskedRequest {
         switch head.parse(message.span, limits: limits) {
         case .complete: break
         case .refused(let refusal):
-            Console.print("refused with \(refusal.status): \(refusal.reason.code)")
+            if asJSON {
+                MachineOutput.print { writer in
+                    writer.member("result", string: "refused")
+                    writer.member("status", int: Int64(refusal.status))
+                    writer.member("code", string: "\(refusal.reason.code)")
+                }
+            } else {
+                Console.print("refused with \(refusal.status): \(refusal.reason.code)")
+            }
             Exit.with(.ok)
         case .incomplete: Exit.usage(RouteCommand.usage)
         }

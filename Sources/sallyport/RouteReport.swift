@@ -1,12 +1,27 @@
 import HTTP
+import JSON
 import Policy
 import Settings
 
 /// The result of a request at one listener.
-struct RouteReport {
+final class RouteReport {
+    /// What becomes of the request, in a word for programs.
+    private enum Result: String {
+        case own = "answered_by_gateway"
+        case redirect
+        case route
+        case noRoute = "no_route"
+        case refused
+    }
+
     private let request: AskedRequest
     private let listener: ListenerSettings
     private let settings: Settings
+    private var lines: [String] = []
+    private var result = Result.noRoute
+    private var route: Route?
+    private var status: Int?
+    private var candidates: [(route: String, verdict: String)] = []
 
     init(_ request: AskedRequest, _ listener: ListenerSettings, _ settings: Settings) {
         self.request = request
@@ -14,11 +29,48 @@ struct RouteReport {
         self.settings = settings
     }
 
-    func print() {
+    func print(asJSON isJSON: Bool) {
+        examine()
+        guard isJSON else {
+            return Console.print((["\(listener.bind):"] + lines).joined(separator: "\n"))
+        }
+        MachineOutput.print { writer in
+            writer.member("listener", string: "\(listener.bind)")
+            writer.member("result", string: result.rawValue)
+            if let status { writer.member("status", int: Int64(status)) }
+            if let route {
+                writer.member("route", string: route.name)
+                if let upstream = route.upstream {
+                    writer.member("upstream", string: settings.upstreams[upstream].name)
+                }
+                writer.member("attest_mode", string: route.attest.mode.rawValue)
+            }
+            writer.beginArray("candidates")
+            for candidate in candidates {
+                writer.beginObject()
+                writer.member("route", string: candidate.route)
+                writer.member("verdict", string: candidate.verdict)
+                writer.endObject()
+            }
+            writer.endArray()
+            writer.beginArray("lines")
+            for line in lines { writer.element(string: String(line.drop { $0 == " " })) }
+            writer.endArray()
+        }
+    }
+
+    private func add(_ line: String) { lines.append(line) }
+
+    private func refuse(_ code: String) {
+        (result, status) = (.refused, 400)
+        add("  refused with 400: \(code)")
+    }
+
+    private func examine() {
         // About the gateway itself, not about a path (RFC 9110 section 9.3.7).
         if request.head.targetForm == .asterisk {
-            Console.print("  answered by the gateway itself: OPTIONS *")
-            return
+            result = .own
+            return add("  answered by the gateway itself: OPTIONS *")
         }
         var scratch: [UInt8] = []
         let target = Array(request.target.utf8)
@@ -27,24 +79,28 @@ struct RouteReport {
         case .asReceived(let pathCount): path = Array(target.prefix(pathCount))
         case .normalized: path = scratch
         case .refused(let fault):
-            Console.print("  refused with 400: \(fault.code)")
-            return
+            return refuse("\(fault.code)")
         }
         if let redirect = listener.redirect, !excepts(redirect, path) {
-            describe(redirect.redirect)
-            return
+            result = .redirect
+            return describe(redirect.redirect)
         }
         if let endpoint = settings.ownEndpoints.first(where: {
             path == Array((settings.endpoints.base + $0).utf8)
         }) {
-            Console.print("  answered by the gateway itself: \(endpoint)")
-            return
+            result = .own
+            return add("  answered by the gateway itself: \(endpoint)")
         }
         let match = match(target)
         switch match {
-        case .route(let index): describe(settings.routes[index])
-        case .none: Console.print("  no route: 404")
-        case .refused(let fault): Console.print("  refused with 400: \(fault.code)")
+        case .route(let index):
+            result = .route
+            route = settings.routes[index]
+            describe(settings.routes[index])
+        case .none:
+            status = 404
+            add("  no route: 404")
+        case .refused(let fault): refuse("\(fault.code)")
         }
         explain(path, match)
     }
@@ -58,7 +114,8 @@ struct RouteReport {
         let table = RouteTable(settings.routes)
         var scratch: [UInt8] = []
         let method = Array(request.method.utf8)
-        let bytes = request.bytes.span
+        let message = request.bytes
+        let bytes = message.span
         let traits = table.traits(
             authority: bytes.extracting(request.head.host ?? .empty), fields: request.head.fields,
             bytes: bytes, trustsForwarding: trustsForwarding)
@@ -71,18 +128,18 @@ struct RouteReport {
     private var trustsForwarding: Bool { !listener.trustedProxies.isEmpty }
 
     private func describe(_ route: Route) {
-        Console.print("  route \(route.name)")
+        add("  route \(route.name)")
         describeAction(of: route)
         let attest = route.attest
-        Console.print("  attest mode \(attest.mode.rawValue)")
+        add("  attest mode \(attest.mode.rawValue)")
         guard attest.mode != .off else { return }
-        Console.print(
+        add(
             "  client data \(attest.clientData.rawValue), challenge \(attest.challenge.rawValue),"
                 + " replay \(attest.replay),"
                 + " rollout \(route.rollout?.summary ?? "\(attest.rolloutPercent)%"),"
                 + " accepts \(Self.proofs(attest.accept)),"
                 + " on store failure \(attest.onStoreFailure.rawValue)")
-        for line in RestrictionLines.lines(of: route) { Console.print("  " + line) }
+        for line in RestrictionLines.lines(of: route) { add("  " + line) }
     }
 
     private static func proofs(_ accept: AcceptedProofs) -> String {
@@ -95,46 +152,46 @@ struct RouteReport {
 
     private func describeAction(of route: Route) {
         if let upstream = route.upstream {
-            Console.print("  upstream \(settings.upstreams[upstream].name)")
+            add("  upstream \(settings.upstreams[upstream].name)")
         }
         switch route.answer {
         case .redirect(let redirect)?: describe(redirect)
-        case .respond(let response)?: Console.print("  respond \(response.status)")
+        case .respond(let response)?:
+            status = Int(response.status)
+            add("  respond \(response.status)")
         case nil: break
         }
         switch route.rewrite {
-        case .prefix(let path)?, .path(let path)?: Console.print("  path rewritten to \(path)")
+        case .prefix(let path)?, .path(let path)?: add("  path rewritten to \(path)")
         case nil: break
         }
     }
 
     private func describe(_ redirect: Redirect) {
-        Console.print("  redirect \(redirect.status) to \(redirect.location.description)")
+        status = Int(redirect.status)
+        add("  redirect \(redirect.status) to \(redirect.location.description)")
     }
 
     private func explain(_ path: [UInt8], _ match: TargetMatch) {
-        let bytes = request.bytes.span
+        let message = request.bytes
+        let bytes = message.span
         let explanation = RouteExplanation(
             routes: settings.routes, method: request.method, path: path,
             authority: bytes.extracting(request.head.host ?? .empty), fields: request.head.fields,
             bytes: bytes, trustsForwarding: trustsForwarding)
         if explanation.readPath != path {
             let read = String(decoding: explanation.readPath, as: UTF8.self)
-            Console.print("  the upstream reads the path as \(read) (upstreams.*.paths)")
+            add("  the upstream reads the path as \(read) (upstreams.*.paths)")
         }
-        var lines: [String] = []
         for (route, verdict) in zip(settings.routes, explanation.verdicts)
         where verdict != .otherPath {
-            lines.append("    \(route.name): \(words(verdict, route))")
+            candidates.append((route.name, words(verdict, route)))
         }
-        guard !lines.isEmpty else {
-            Console.print("  no route covers the path")
-            return
-        }
-        Console.print("  routes that cover the path:")
-        for line in lines { Console.print(line) }
+        guard !candidates.isEmpty else { return add("  no route covers the path") }
+        add("  routes that cover the path:")
+        for candidate in candidates { add("    \(candidate.route): \(candidate.verdict)") }
         if let taken = explanation.verdicts.firstIndex(of: .taken), match != .route(taken) {
-            Console.print("  another reading of the path decided: see listeners[].allow")
+            add("  another reading of the path decided: see listeners[].allow")
         }
     }
 

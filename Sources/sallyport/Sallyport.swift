@@ -10,13 +10,14 @@ enum Sallyport {
         case "check": CheckCommand.main(rest)
         case "schema": SchemaCommand.main(rest)
         case "keys": KeysCommand.main(rest)
+        case "audit": AuditCommand.main(rest)
         case "explain": ExplainCommand.main(rest)
         case "route": RouteCommand.main(rest)
         case "rollout": RolloutCommand.main(rest)
         case "doctor": DoctorCommand.main(rest)
         case "healthcheck": HealthcheckCommand.main(rest)
         case "developer-token": DeveloperTokenCommand.main(rest)
-        case "version", "--version": Console.print("sallyport " + Version.text)
+        case "version", "--version": VersionCommand.main(rest)
         case "help", "--help", "-h": Console.print(Help.text)
         default: Exit.usage("unknown command \(name)\n\n" + Help.text)
         }
@@ -40,6 +41,7 @@ enum Help {
           healthcheck [-c FILE]       ask a running gateway whether it is ready
           rollout ACTION [-c FILE]    show, set, hold or resume rollouts that move by themselves
           keys ACTION [-c FILE]       import, export, list, show, renew, revoke or erase keys
+          audit [-c FILE]             show who changed keys, rollouts and tokens, and when
           explain KIND WHAT           say why a request was refused, or what an object holds
           developer-token [-c FILE]   let a machine without App Attest in for a while
           version                     print the version

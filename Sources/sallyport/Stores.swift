@@ -27,6 +27,7 @@ final class Stores {
     init(_ settings: Settings) throws {
         let registry = try Self.registry(settings)
         self.registry = registry
+        Self.noteRestore(settings)
         if case .redis(let redis) = settings.counters {
             counters = .redis(redis)
             embeddedCounters = nil
@@ -77,9 +78,18 @@ final class Stores {
         }
     }
 
-    /// The registry by hand. `createsIfMissing`: makes it where there is none.
+    /// The registry by hand. `createsIfMissing`: makes it where there is none. `author`: who
+    /// changes something; nil where it is only read.
     static func administration(
-        _ settings: Settings, createsIfMissing: Bool = false
+        _ settings: Settings, createsIfMissing: Bool = false, by author: AuditAuthor? = nil
+    ) throws -> any RegistryAdministration {
+        let registry = try administration(settings, createsIfMissing)
+        registry.author = author
+        return registry
+    }
+
+    private static func administration(
+        _ settings: Settings, _ createsIfMissing: Bool
     ) throws -> any RegistryAdministration {
         switch settings.registry {
         case .sqlite(let path):
@@ -88,6 +98,19 @@ final class Stores {
             return try PostgresAdministration(
                 PostgresRegistryConfiguration(postgres, queueCountMax: 1),
                 createsIfMissing: createsIfMissing)
+        }
+    }
+
+    /// Enters in the audit log that the registry is a copy that `keys backup` made, once.
+    private static func noteRestore(_ settings: Settings) {
+        guard case .sqlite(let path) = settings.registry else { return }
+        do {
+            let registry = try SQLiteAdministration(path: path)
+            registry.author = .ofGateway()
+            try registry.noteRestore()
+        } catch {
+            // The keys are there: no reason not to serve.
+            Console.complain("sallyport: audit log: \(error)")
         }
     }
 

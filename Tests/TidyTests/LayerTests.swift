@@ -24,7 +24,8 @@ struct LayerTests {
         "PostgresKeyStore": ["KeyStore", "AppAttest"],
         "GatewayTokens": ["AppAttest", "KeyStore"],
         "AppleServices": ["AppAttest", "JWT"],
-        "Gateway": ["Background"],
+        "Administration": ["Background"],
+        "Gateway": ["Administration", "Background"],
         "Settings": ["AppAttest", "AppleServices", "GatewayTokens", "Policy"],
     ]
 

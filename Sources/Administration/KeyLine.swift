@@ -2,19 +2,29 @@ import AppAttest
 import Bytes
 import Crypto
 import EventLoop
-import JSON
-import KeyStore
+package import JSON
+package import KeyStore
 import Settings
 
 /// A key record as one line of JSON: what operators are promised, and what else is known.
-enum KeyLine {
+package enum KeyLine {
     /// `bitNames`: what the bits of the device are called; by Apple's names another configuration
     /// reads them, too.
-    static func text(
+    package static func text(
         _ record: KeyRecord, users: [KeyUser] = [],
         bitNames: [String] = DeviceCheckSettings.appleBitNames
     ) -> String {
         var writer = JSONWriter()
+        write(record, users: users, bitNames: bitNames, to: &writer)
+        let buffer = writer.finish()
+        return String(decoding: buffer.readable.array, as: UTF8.self)
+    }
+
+    /// Writes a record as an object.
+    package static func write(
+        _ record: KeyRecord, users: [KeyUser] = [], bitNames: [String],
+        to writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.member("key_id", string: record.keyID.base64)
         if record.status != .erased {
@@ -49,8 +59,6 @@ enum KeyLine {
         }
         write(users, to: &writer)
         writer.endObject()
-        let buffer = writer.finish()
-        return String(decoding: buffer.readable.array, as: UTF8.self)
     }
 
     /// Writes the users for whom the key was used; they are not read back.
@@ -68,15 +76,15 @@ enum KeyLine {
     }
 
     /// Why a line is not a key record.
-    struct Failure: Error {
-        let description: String
+    package struct Failure: Error {
+        package let description: String
 
         init(_ description: String) { self.description = description }
     }
 
     /// The record of one line. `now` stands for a missing `enrolled_at`, `bitNames` for the bits of
     /// devices, as Apple's names do.
-    static func parse(
+    package static func parse(
         _ line: Span<UInt8>, now: Int64, bitNames: [String]
     ) throws(Failure) -> KeyRecord {
         let value: JSONValue

@@ -1,0 +1,17 @@
+import JSON
+
+/// `sallyport version`: which program this is.
+enum VersionCommand {
+    static let usage = """
+        usage: sallyport version [--json]
+
+          --json   print one JSON object
+        """
+
+    static func main(_ words: [String]) {
+        let arguments = Arguments(words, options: [], flags: ["--json"], usage: usage)
+        guard arguments.operands.isEmpty else { Exit.usage(usage) }
+        guard arguments.wantsJSON else { return Console.print("sallyport " + Version.text) }
+        MachineOutput.print { $0.member("version", string: Version.text) }
+    }
+}
