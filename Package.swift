@@ -103,7 +103,8 @@ let package = Package(
         library(
             "Gateway",
             [
-                "AppAttest", "AppleServices", "Background", "Bytes", "Crypto", "EventLoop",
+                "Administration", "AppAttest", "AppleServices", "Background", "Bytes", "Crypto",
+                "EventLoop",
                 "GatewayTokens", "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
                 "KeyStore", "OTLP", "Policy", "ProxyProtocol", "Settings", "TLS", "Telemetry",
             ]),

@@ -46,7 +46,7 @@ enum DoctorCommand {
                 "accepted by \(developed.joined(separator: ", ")); they prove nothing about an app "
                     + "or a device")
         }
-        for listener in settings.listeners {
+        for listener in settings.tlsListeners {
             guard let tls = listener.tls else { continue }
             report.check("TLS at \(listener.bind)") { try certificates(tls) }
             revocations(

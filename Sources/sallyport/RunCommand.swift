@@ -53,7 +53,10 @@ enum RunCommand {
             supervisor: supervisor, reload: { reload(path, files) },
             watching: watch ? files : nil,
             checkUpgrade: { Replacement.problem(configurationPath: path) },
-            countKeys: { try? Stores.administration(settings).counts() })
+            countKeys: { try? Stores.administration(settings).counts() },
+            administration: AdministrationAccess(
+                open: { try Stores.administration($0) },
+                markRevoked: KeyRevocationAction.mark))
         return try gateway.run()
     }
 

@@ -16,6 +16,7 @@ enum AdminPage: String {
     /// Whether it is told to those for whom a listener is.
     func isShown(to audience: ListenerContext.Audience) -> Bool {
         switch (self, audience) {
+        case (_, .administrators): false
         case (.liveness, _), (.readiness, _): true
         default: audience == .operators
         }
@@ -26,6 +27,7 @@ enum AdminPage: String {
 extension Exchange {
     func answerAdmin(path: Span<UInt8>) throws(Refusal) -> Step {
         let audience = client.listener.audience
+        if audience == .administrators { return try beginAdministration(path: path) }
         if audience == .operators, let action = DeviceAction(path: path) {
             return try begin(action)
         }

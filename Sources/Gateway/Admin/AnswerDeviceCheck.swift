@@ -90,6 +90,7 @@ extension Exchange {
     func deviceReplied(_ reply: DeviceReply) {
         if case .judged(let verdict) = reply { return deviceWasJudged(verdict) }
         worker.meter.resumed(phase)
+        if case .changed = reply { noteDeviceUpdate() }
         guard let keyID = own.inquiry?.order?.keyID, let bits = reply.bits else {
             return end(reply)
         }
@@ -99,6 +100,25 @@ extension Exchange {
         } catch {
             registryFailed()
         }
+    }
+
+    /// Apple has changed what it keeps: the audit log is to have it, whatever becomes of the rest.
+    private func noteDeviceUpdate() {
+        guard let order = own.inquiry?.order, case .change(let bit0, let bit1, _) = order.kind,
+            let names = site.settings.deviceCheck?.bitNames,
+            let access = worker.hub.administration
+        else { return }
+        let changes = zip(names, [bit0, bit1]).compactMap { name, bit in
+            bit.map { "\(name): \($0)" }
+        }
+        let note = AuditNote(
+            .updateDeviceBits, order.keyID?.base64 ?? "", outcome: "done",
+            detail: changes.joined(separator: ", "))
+        let author = AuditAuthor(
+            way: .api, name: "device_check.admin_secret_file", origin: peerText,
+            requestID: requestIDText)
+        worker.note(
+            AdministrationJob(call: .note(note), author: author, site: site, access: access).run)
     }
 
     /// The registry's, after its commit.

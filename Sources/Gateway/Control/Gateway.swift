@@ -64,7 +64,8 @@ public final class Gateway {
     /// `version` is for the log. `reload` reads the configuration again, and blocks.
     /// `watching`: the files that a reload is for whenever they change. `checkUpgrade` blocks, and
     /// says why the program that would replace this one cannot; nil where it can. `countKeys`
-    /// blocks, and counts the keys of the registry; nil if it does not answer.
+    /// blocks, and counts the keys of the registry; nil if it does not answer. `administration`:
+    /// for the admin API.
     public init(
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
         counters: CounterAccess, floors: FloorTable, version: String,
@@ -72,7 +73,8 @@ public final class Gateway {
         reload: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
         watching watchedFiles: ConfigurationFiles? = nil,
         checkUpgrade: (@Sendable () -> String?)? = nil,
-        countKeys: (@Sendable () -> [KeyCount]?)? = nil
+        countKeys: (@Sendable () -> [KeyCount]?)? = nil,
+        administration: AdministrationAccess? = nil
     ) throws {
         self.reload = Reload(watchedFiles: watchedFiles)
         observation = Observation(countKeys: countKeys)
@@ -88,7 +90,7 @@ public final class Gateway {
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log),
             signals: SignalTallies(subjectCountMax: settings.signals.subjectCountMax),
-            version: version)
+            version: version, administration: administration)
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys,
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,

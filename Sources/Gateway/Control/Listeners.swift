@@ -99,9 +99,9 @@ public final class Listeners {
                     ListenerContext(listener, rateLimits: settings.rateLimits),
                     workers: 0..<workerCount)
             }
-            for (bind, audience) in settings.admin?.places ?? [] {
+            for (listener, audience) in settings.admin?.places ?? [] {
                 try open(
-                    ListenerContext(ListenerSettings(bind: bind), for: audience),
+                    ListenerContext(listener, for: audience),
                     workers: workerCount..<workerCount + 1)
             }
         } catch {
@@ -151,8 +151,11 @@ public final class Listeners {
 
 extension AdminSettings {
     /// What the control thread listens on, and for whom.
-    fileprivate var places: [(Endpoint, ListenerContext.Audience)] {
-        [(bind, .operators)] + (probes.map { [($0.bind, .probes)] } ?? [])
+    fileprivate var places: [(ListenerSettings, ListenerContext.Audience)] {
+        var places = [(ListenerSettings(bind: bind), ListenerContext.Audience.operators)]
+        if let probes { places.append((ListenerSettings(bind: probes.bind), .probes)) }
+        if let api { places.append((api.listener, .administrators)) }
+        return places
     }
 }
 

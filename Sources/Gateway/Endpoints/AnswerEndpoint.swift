@@ -26,7 +26,9 @@ extension Exchange {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
         case .identityKeys: "GET, HEAD"
-        case nil: own.inquiry == nil ? "GET, HEAD" : "POST"
+        case nil:
+            own.inquiry == nil
+                ? own.administration?.resource.allowedMethods ?? "GET, HEAD" : "POST"
         }
     }
 

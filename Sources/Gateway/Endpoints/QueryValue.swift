@@ -48,7 +48,7 @@ enum QueryValue {
         byte == UInt8(ascii: "&") || isName && byte == UInt8(ascii: "=")
     }
 
-    private static func percentDecoded(
+    static func percentDecoded(
         _ text: Span<UInt8>
     ) throws(QueryFault) -> [UInt8] {
         var decoded: [UInt8] = []

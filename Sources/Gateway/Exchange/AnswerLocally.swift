@@ -13,12 +13,13 @@ enum ExchangeKind {
 
 extension Exchange {
     var kind: ExchangeKind {
-        if own.inquiry != nil { return .admin }
+        if own.isAdmin { return .admin }
         return match.endpoint == nil || match.endpoint == .assertToken ? .route : .endpoint
     }
 
     /// Does what an endpoint or the admin listener was asked for. Nothing of it goes further.
     func answerLocally() throws(Refusal) -> Step {
-        try own.inquiry == nil ? answerEndpoint() : readInquiry()
+        if own.administration != nil { return try administer() }
+        return try own.inquiry == nil ? answerEndpoint() : readInquiry()
     }
 }

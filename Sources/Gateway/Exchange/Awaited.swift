@@ -19,13 +19,15 @@ enum Awaited {
     case tokenSpending
     /// Apple's.
     case device
+    /// What the admin API was asked for, which other threads do.
+    case administration
 
     /// Whether what is awaited may be done though no answer comes.
     var isWrite: Bool {
         switch self {
         case .durableCounter, .enrolment, .keptBits: true
         case .nothing, .key, .newerFloor, .inquiredKey, .user, .counter, .tokenLookup,
-            .tokenSpending, .device:
+            .tokenSpending, .device, .administration:
             false
         }
     }

@@ -57,6 +57,7 @@ extension Exchange {
     var bodyByteCountMax: Int {
         if match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
         if own.inquiry != nil { return Self.deviceActionByteCountMax }
+        if own.administration != nil { return Self.administrationByteCountMax }
         guard let routeIndex = match.routeIndex else {
             return site.settings.limits.bodyByteCountMax
         }

@@ -122,7 +122,7 @@ final class Exchange {
         intake = BodyIntake()
         normalPath.removeAll(keepingCapacity: true)
         // Most requests have none of these, and to look is cheaper than to assign.
-        if match.endpoint != nil || own.inquiry != nil { own = OwnWork() }
+        if match.endpoint != nil || own.isAdmin { own = OwnWork() }
         if proof.kind != nil { proof = .none }
         if case .some = known.key { known = KnownKey() }
         match = Match()

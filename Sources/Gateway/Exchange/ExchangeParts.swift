@@ -86,9 +86,14 @@ struct KnownKey {
 struct OwnWork {
     /// What the operator asks about a device, on the admin listener.
     var inquiry: DeviceInquiry?
+    /// What an operator's program asks of the admin API.
+    var administration: AdministrationRequest?
     /// The routes that the token asked for shall be good for.
     var tokenAudience: [String] = []
     var enrolment: PendingEnrolment?
+
+    /// Whether it is an operator's request.
+    var isAdmin: Bool { inquiry != nil || administration != nil }
 }
 
 /// What has been answered so far.

@@ -30,6 +30,8 @@ final class Hub: Sendable {
     let renewalMeter = RenewalMeter()
     let unknownKeys = UnknownKeys()
     let descriptors: DescriptorReserve
+    /// Nil where nothing can be done by hand.
+    let administration: AdministrationAccess?
     let signals: SignalTallies
     /// The name of this process in `Via`.
     let viaName = Via.makeName()
@@ -43,8 +45,10 @@ final class Hub: Sendable {
         floors: FloorTable = FloorTable(), meters: [WorkerMeter],
         logs: LogWriters, signals: SignalTallies = SignalTallies(),
         descriptors: DescriptorReserve = DescriptorReserve(limit: HostSystem.descriptorLimit),
-        resolver: @escaping NameResolver = Endpoint.allAddresses, version: String = ""
+        resolver: @escaping NameResolver = Endpoint.allAddresses, version: String = "",
+        administration: AdministrationAccess? = nil
     ) {
+        self.administration = administration
         self.version = version
         exports = ExportMeter()
         spans = SpanQueue(meter: exports)

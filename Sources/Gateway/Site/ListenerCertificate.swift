@@ -13,7 +13,7 @@ struct ListenerCertificate: Equatable {
 
     /// In the order of the configuration.
     static func all(_ site: Site) -> [ListenerCertificate] {
-        site.settings.listeners.flatMap { listener in
+        site.settings.tlsListeners.flatMap { listener in
             of(
                 listener.tls?.configuration.certificates.map(\.identity) ?? [],
                 listener: "\(listener.bind)")

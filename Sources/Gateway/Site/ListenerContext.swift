@@ -20,6 +20,8 @@ final class ListenerContext: Sendable {
     enum Audience {
         case apps
         case operators
+        /// Operators' programs, which show a token.
+        case administrators
         /// Whoever watches over the process, such as the kubelet.
         case probes
     }

@@ -11,7 +11,7 @@ struct TLSContexts: Sendable {
     init(_ settings: Settings, ticketKeys: TicketKeyRings) throws(ConfigurationFailure) {
         var servers: [Endpoint: TLSServerContext] = [:]
         var clients: [TLSClientConfiguration: TLSClientContext] = [:]
-        for listener in settings.listeners {
+        for listener in settings.tlsListeners {
             guard let tls = listener.tls else { continue }
             var configuration = tls.configuration
             configuration.protocols = listener.protocols.map(\.rawValue)

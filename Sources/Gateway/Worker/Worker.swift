@@ -49,8 +49,7 @@ final class Worker {
     private var freeExchanges: [Exchange] = []
     private var lastExchangeNumber: UInt64 = 0
     private var ending = WorkerEnding()
-    /// The control thread's alone.
-    private var healthChecker: HealthChecker?
+    private var duties = ControlDuties()
 
     /// `clock`: for a worker that is stepped instead of run.
     init(
@@ -91,7 +90,7 @@ final class Worker {
     func end() {
         acceptors = []
         connections = ConnectionTable()
-        healthChecker = nil
+        duties = ControlDuties()
         waiting.removeAll()
         freeExchanges = []
         builtPools?.closeIdle()
@@ -114,7 +113,15 @@ final class Worker {
     }
 
     /// Checks upstream servers from now on, for all workers.
-    func startHealthChecks() { healthChecker = HealthChecker(worker: self) }
+    func startHealthChecks() { duties.healthChecker = HealthChecker(worker: self) }
+
+    /// Where what the admin API is asked for is done.
+    var desk: AdministrationDesk {
+        if let desk = duties.desk { return desk }
+        let desk = AdministrationDesk(loop: loop)
+        duties.desk = desk
+        return desk
+    }
 
     func receive(_ message: WorkerMessage) {
         switch message {
@@ -255,7 +262,7 @@ final class Worker {
     /// Names have come to stand for other addresses.
     private func takeServers() {
         pools.takeServers()
-        healthChecker?.update()
+        duties.healthChecker?.update()
     }
 
     // MARK: reload and stop
@@ -268,7 +275,7 @@ final class Worker {
         if apps != keyCache.apps { keyCache.replaceApps(apps) }
         updateCounters(update.site.settings.counters)
         pools.reload()
-        healthChecker?.update()
+        duties.healthChecker?.update()
         take(update.listeners)
         _ = update.reports.post(.updated(worker: index, generation: update.site.generation))
     }
@@ -322,6 +329,12 @@ final class Worker {
     static let storageByteCount = 16 * 1024
     /// 4 MiB at most: more connections than this rarely work at once.
     static let storageKeptCountMax = 256
+}
+
+/// The parts that the control thread alone has.
+private struct ControlDuties {
+    var healthChecker: HealthChecker?
+    var desk: AdministrationDesk?
 }
 
 /// How far a worker is on its way to its end.

@@ -54,6 +54,7 @@ struct CrossChecks {
         if let probes = settings.admin?.probes {
             binds.append(("admin.probes.bind", probes.bind))
         }
+        if let api = settings.admin?.api { binds.append(("admin.api.bind", api.bind)) }
         var taken: [Endpoint: String] = [:]
         for (path, bind) in binds where !context.isFaulty(path) {
             // Port 0 is another port each time.

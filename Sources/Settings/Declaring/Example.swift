@@ -96,6 +96,8 @@ struct Example {
         "capture.directory": needed("/var/lib/sallyport/capture"),
         "admin.bind": needed("127.0.0.1:9464"),
         "admin.probes.bind": needed("127.0.0.1:9465"),
+        "admin.api.bind": needed("127.0.0.1:9466"),
+        "admin.api.token_file": needed("/etc/sallyport/admin-tokens"),
     ]
 
     private static let tokens: [String: Example] = [

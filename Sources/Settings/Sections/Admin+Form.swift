@@ -15,6 +15,11 @@ extension AdminSettings {
                 "probes", optional: \.probes, .section(ProbeSettings.form, meant: "bind"),
                 "A listener with /livez and /readyz alone, for those who watch over the process, "
                     + "such as the kubelet. If left out, only bind answers them.")
+            Setting(
+                "api", optional: \.api,
+                .section(AdminAPISettings.form, check: AdminAPISettings.check),
+                "An API on a listener of its own, by which programs list, revoke, erase and export "
+                    + "keys and read rollouts and the audit log. If left out, there is none.")
         }
     }
 }

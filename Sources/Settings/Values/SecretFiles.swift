@@ -43,6 +43,13 @@ extension Settings {
             for certificate in listener.tls?.files ?? [] { add(name, certificate.keyPath) }
             for path in listener.tls?.tickets.keyPaths ?? [] { add("\(name).tickets", path) }
         }
+        add("admin.api.token_file", admin?.api?.tokenPath)
+        for certificate in admin?.api?.tls?.files ?? [] {
+            add("admin.api.tls", certificate.keyPath)
+        }
+        for path in admin?.api?.tls?.tickets.keyPaths ?? [] {
+            add("admin.api.tls.session_tickets", path)
+        }
         for upstream in upstreams {
             add("upstreams.\(upstream.name).tls", upstream.tls?.files?.keyPath)
         }

@@ -44,7 +44,8 @@ public struct Settings: Hashable, Sendable {
 
     /// Every address that the gateway listens on.
     public var binds: [Endpoint] {
-        listeners.map(\.bind) + [admin?.bind, admin?.probes?.bind].compactMap(\.self)
+        listeners.map(\.bind)
+            + [admin?.bind, admin?.probes?.bind, admin?.api?.bind].compactMap(\.self)
     }
 
     /// Names of the routes that take developer tokens.
@@ -210,6 +211,7 @@ public struct AdminSettings: Hashable, Sendable {
     public var bind: Endpoint
     /// Where liveness and readiness are told, and nothing else; nil: at ``bind`` alone.
     public var probes: ProbeSettings?
+    public var api: AdminAPISettings?
 
     public init(bind: Endpoint) { self.bind = bind }
 }

@@ -47,6 +47,8 @@ public struct GatewayConfiguration: Sendable {
     public var binds: [String] = []
     /// Where `admin.probes` listens, if anywhere.
     public var probes: String?
+    /// The inside of `admin.api: { ... }`, if there is one.
+    public var api: String?
 
     /// Everything goes, unlooked at, to an upstream on `port`.
     public init(upstreamPort port: UInt16, routes: [Route] = [.init("all", path: "/*")]) {
@@ -91,7 +93,8 @@ public struct GatewayConfiguration: Sendable {
             lines += route.more.map { "    \($0)" }
         }
         let probes = probes.map { ", probes: { bind: \"\($0)\" }" } ?? ""
-        lines.append("admin: { bind: 127.0.0.1:\(adminPort)\(probes) }")
+        let api = api.map { ", api: { \($0) }" } ?? ""
+        lines.append("admin: { bind: 127.0.0.1:\(adminPort)\(probes)\(api) }")
         return (lines + more).joined(separator: "\n") + "\n"
     }
 }

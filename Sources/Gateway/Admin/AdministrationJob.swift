@@ -1,0 +1,257 @@
+import Administration
+import AppAttest
+import Background
+import Bytes
+import HTTP
+import JSON
+import KeyStore
+import Settings
+
+/// One call of the admin API, carried out. Blocks.
+struct AdministrationJob: Sendable {
+    let call: AdministrationCall
+    let author: AuditAuthor
+    let site: Site
+    let access: AdministrationAccess
+
+    func run() -> AdministrationAnswer {
+        do {
+            let registry = try access.open(site.settings)
+            registry.author = author
+            return try answer(registry)
+        } catch {
+            var answer = AdministrationProblem.answer(
+                503, "store_unavailable", "the registry did not do it: \(error)", author.requestID)
+            answer.failure = "\(error)"
+            return answer
+        }
+    }
+
+    private func answer(_ registry: any RegistryAdministration) throws -> AdministrationAnswer {
+        switch call {
+        case .list(let filter, let pseudonym): try list(filter, pseudonym, registry)
+        case .show(let keyID): try show(keyID, registry)
+        case .export(let filter): try export(filter, registry)
+        case .revoke(let keyIDs):
+            try change(keyIDs, .revokeKey, "revoked", registry, registry.revoke)
+        case .erase(let keyIDs): try change(keyIDs, .eraseKey, "erased", registry, registry.erase)
+        case .rollouts: try rollouts(registry)
+        case .audit(let filter): try audit(filter, registry)
+        case .note(let note): try self.note(note, registry)
+        }
+    }
+
+    // MARK: reading
+
+    private func list(
+        _ filter: KeyFilter, _ pseudonym: Pseudonym?, _ registry: any RegistryAdministration
+    ) throws -> AdministrationAnswer {
+        let page =
+            try pseudonym.map { try find($0, filter, registry) }
+            ?? registry.list(filter, withReceipts: false)
+        return json { writer in
+            writer.beginArray("keys")
+            for record in page {
+                KeyLine.write(record, bitNames: site.settings.deviceBitNames, to: &writer)
+            }
+            writer.endArray()
+            // A page that is not full is the last one.
+            guard pseudonym == nil, page.count == filter.countMax, let last = page.last else {
+                return
+            }
+            writer.member("next", string: last.keyID.base64)
+        }
+    }
+
+    /// Tries every key that fits: nothing leads back from a pseudonym.
+    private func find(
+        _ pseudonym: Pseudonym, _ filter: KeyFilter, _ registry: any RegistryAdministration
+    ) throws -> [KeyRecord] {
+        var filter = filter
+        filter.countMax = 10_000
+        var found: [KeyRecord] = []
+        while true {
+            let page = try registry.list(filter, withReceipts: false)
+            found += page.filter { site.pseudonyms.isPseudonym(pseudonym, of: $0.keyID) }
+            guard let last = page.last else { break }
+            filter.after = last.keyID
+        }
+        for record in found {
+            try registry.append(
+                AuditNote(
+                    .identifyKey, record.keyID.base64, outcome: "done",
+                    detail: "by pseudonym \(pseudonym)"))
+        }
+        return found
+    }
+
+    private func show(
+        _ keyID: KeyID, _ registry: any RegistryAdministration
+    ) throws -> AdministrationAnswer {
+        guard let record = try registry.find(keyID) else {
+            return AdministrationProblem.answer(
+                404, "key_unknown", "no key has this id", author.requestID)
+        }
+        let text = KeyLine.text(
+            record, users: try registry.users(of: keyID), bitNames: site.settings.deviceBitNames)
+        return AdministrationAnswer(status: 200, body: Array((text + "\n").utf8))
+    }
+
+    private func export(
+        _ filter: KeyFilter, _ registry: any RegistryAdministration
+    ) throws -> AdministrationAnswer {
+        let page = try registry.list(filter, withReceipts: true)
+        var body: [UInt8] = []
+        for record in page { body += (KeyLine.text(record) + "\n").utf8 }
+        var answer = AdministrationAnswer(
+            status: 200, contentType: "application/jsonl", body: body)
+        if page.count == filter.countMax, let last = page.last {
+            answer.link = link(after: last.keyID, filter)
+        }
+        return answer
+    }
+
+    /// The next page, by the same filters.
+    private func link(after keyID: KeyID, _ filter: KeyFilter) -> String {
+        var query = "after=\(Base64.encodeURL(keyID.digest.array))&limit=\(filter.countMax)"
+        // An app ID is of letters, digits, periods and hyphens.
+        if let app = filter.appID { query += "&app=\(app)" }
+        if let environment = filter.environment { query += "&environment=\(environment.rawValue)" }
+        if let status = filter.status { query += "&status=\(status.rawValue)" }
+        return "</keys/export?\(query)>; rel=\"next\""
+    }
+
+    private func rollouts(
+        _ registry: any RegistryAdministration
+    ) throws -> AdministrationAnswer {
+        let rollouts = try site.settings.plannedRollouts.map { rollout in
+            (rollout, try RolloutLine.state(registry.readShared(rollout.entryName), rollout))
+        }
+        return json { writer in
+            writer.beginArray("rollouts")
+            for (rollout, state) in rollouts {
+                writer.beginObject()
+                RolloutLine.write(rollout, state, to: &writer)
+                writer.endObject()
+            }
+            writer.endArray()
+        }
+    }
+
+    private func audit(
+        _ filter: AuditFilter, _ registry: any RegistryAdministration
+    ) throws -> AdministrationAnswer {
+        let entries = try registry.audit(filter)
+        return json { writer in
+            writer.beginArray("entries")
+            for entry in entries {
+                writer.beginObject()
+                AuditLine.write(entry, to: &writer)
+                writer.endObject()
+            }
+            writer.endArray()
+            guard entries.count == filter.countMax, let last = entries.last else { return }
+            writer.member("next", int: last.number)
+        }
+    }
+
+    private func note(
+        _ note: AuditNote, _ registry: any RegistryAdministration
+    ) throws -> AdministrationAnswer {
+        try registry.append(note)
+        return json { _ in }
+    }
+
+    // MARK: changing
+
+    /// The registry first, which lasts, then the counter store that gateways share.
+    private func change(
+        _ keyIDs: [KeyID], _ action: AuditAction, _ done: String,
+        _ registry: any RegistryAdministration,
+        _ body: ([KeyID]) throws(StoreError) -> [AdministrationOutcome]
+    ) throws -> AdministrationAnswer {
+        let outcomes = try body(keyIDs)
+        let event = event(action, keyIDs, outcomes)
+        do {
+            try access.markRevoked(keyIDs, site.settings)
+        } catch {
+            var answer = AdministrationProblem.answer(
+                503, "counters_unavailable",
+                "the registry has the change, and gateways follow it, but the counter store did "
+                    + "not take it: send the request again", author.requestID)
+            answer.event = event
+            answer.failure = "\(error)"
+            return answer
+        }
+        guard outcomes.contains(where: { $0 != .unknownKey }) else {
+            var answer = AdministrationProblem.answer(
+                404, "key_unknown", "no key has any of these ids", author.requestID)
+            answer.event = event
+            return answer
+        }
+        var answer = json { writer in
+            writer.beginArray("keys")
+            for (keyID, outcome) in zip(keyIDs, outcomes) {
+                writer.beginObject()
+                writer.member("key_id", string: keyID.base64)
+                writer.member("outcome", string: outcome == .done ? done : outcome.word)
+                writer.endObject()
+            }
+            writer.endArray()
+            writer.member("confirmed", bool: registry.unaskedServers.isEmpty)
+            guard !registry.unaskedServers.isEmpty else { return }
+            writer.beginArray("unasked")
+            for server in registry.unaskedServers {
+                writer.element(string: server.description)
+            }
+            writer.endArray()
+        }
+        // The change was made, and may be lost: it is to be sent again.
+        if !registry.unaskedServers.isEmpty { answer.status = 202 }
+        answer.event = event
+        return answer
+    }
+
+    /// Keys that an event names one by one; the audit log has all of them.
+    private static let namedKeyCountMax = 10
+
+    private func event(
+        _ action: AuditAction, _ keyIDs: [KeyID], _ outcomes: [AdministrationOutcome]
+    ) -> String {
+        var keys = zip(keyIDs, outcomes).prefix(Self.namedKeyCountMax).map {
+            "\(site.logName(of: $0)) \($1.word)"
+        }
+        if keyIDs.count > keys.count { keys.append("\(keyIDs.count - keys.count) more") }
+        return "\(author.name) from \(author.origin): \(action.rawValue): "
+            + keys.joined(separator: ", ") + "; request \(author.requestID)"
+    }
+
+    private func json(_ write: (inout JSONWriter) -> Void) -> AdministrationAnswer {
+        var writer = JSONWriter()
+        writer.beginObject()
+        write(&writer)
+        writer.endObject()
+        return AdministrationAnswer(
+            status: 200, body: writer.finish().readable.array + [UInt8(ascii: "\n")])
+    }
+}
+
+/// Errors of the admin API: RFC 9457 problem documents.
+enum AdministrationProblem {
+    static func answer(
+        _ status: UInt16, _ code: String, _ detail: String, _ requestID: String
+    ) -> AdministrationAnswer {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("type", constant: "about:blank")
+        writer.member("title", constant: StatusPhrase.text(for: status))
+        writer.member("status", int: Int64(status))
+        writer.member("detail", string: detail)
+        writer.member("code", string: code)
+        writer.member("request_id", string: requestID)
+        writer.endObject()
+        return AdministrationAnswer(
+            status: status, contentType: "application/problem+json",
+            body: writer.finish().readable.array)
+    }
+}

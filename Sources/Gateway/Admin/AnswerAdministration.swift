@@ -1,0 +1,191 @@
+import AppAttest
+import Bytes
+import Crypto
+import EventLoop
+import HTTP
+import JSON
+import Judgement
+import KeyStore
+import Policy
+import Settings
+
+/// The admin API: keys, rollouts and the audit log for operators' programs, which show a token.
+extension Exchange {
+    /// A thousand key ids, with room.
+    static let administrationByteCountMax = 64 * 1024
+    /// Keys of one request. They are changed in one transaction, for which gateways wait.
+    static let administeredKeyCountMax = 1000
+
+    /// Wrong tokens from one address that are answered one by one; more are told to wait. A good
+    /// token is taken all the same, so that nobody can lock operators out.
+    private static let failedTokens = RateLimit(
+        RateLimitSettings(
+            name: "(admin.api)", subject: .address,
+            rate: RateLimitSettings.Rate(count: 1, period: .second), burst: 10))
+
+    /// Compares the token before anything else is looked at, and before any body is read.
+    func beginAdministration(path: Span<UInt8>) throws(Refusal) -> Step {
+        guard let token = shownAdminToken() else { return refuseAdministration() }
+        let path = String(decoding: path.array, as: UTF8.self)
+        guard let resource = AdministrationResource(path: path) else {
+            throw Refusal(
+                .notFound, .admin, explanation: "The admin API has nothing under this path.")
+        }
+        own.administration = AdministrationRequest(
+            resource: resource,
+            author: AuditAuthor(
+                way: .api, name: token.name, origin: peerText, requestID: requestIDText))
+        let isRead = head.methodKind == .get || head.methodKind == .head
+        guard resource.isChange ? head.methodKind == .post : isRead else {
+            throw Refusal(.methodNotAllowed, .admin)
+        }
+        return .next
+    }
+
+    /// The token that `Authorization` shows. Every one is compared, in the same time.
+    private func shownAdminToken() -> AdminToken? {
+        let bytes = headBytes.span
+        let name = Array("authorization".utf8)
+        var value: Range32?
+        for field in head.fields
+        where ASCII.equalsIgnoringCase(bytes.extracting(field.name), lowercase: name) {
+            guard value == nil else { return nil }
+            value = field.value
+        }
+        guard let value else { return nil }
+        let shown = bytes.extracting(value)
+        let scheme = Array("bearer ".utf8)
+        guard shown.count > scheme.count,
+            ASCII.equalsIgnoringCase(shown.extracting(0..<scheme.count), lowercase: scheme)
+        else { return nil }
+        let digest = SHA256.hash(shown.extracting(scheme.count...))
+        var found: AdminToken?
+        for token in site.settings.admin?.api?.tokens ?? []
+        where ConstantTime.equals(token.digest, digest) {
+            found = token
+        }
+        return found
+    }
+
+    private func refuseAdministration() -> Step {
+        worker.log.repeatedEvent("admin_api_denied", "from \(peerText): no token, or a wrong one")
+        let network = client.peer?.ipv6Form?.limitedNetwork
+        let wait = network.flatMap {
+            worker.hub.rateLimiter.take(Self.failedTokens, $0, now: worker.loop.now)
+        }
+        guard let wait else {
+            var response = administrationProblem(
+                401, "unauthorized", "the request shows no token of admin.api.token_file")
+            response.fields.append(("WWW-Authenticate", Array("Bearer".utf8)))
+            return answer(response)
+        }
+        var response = administrationProblem(
+            429, "rate_limited", "too many wrong tokens came from this address")
+        let seconds = "\(wait / 1_000_000_000 + 1)"
+        response.fields.append(("Retry-After", Array(seconds.utf8)))
+        return answer(response)
+    }
+
+    /// The body has come: reads what is asked, and has it done.
+    func administer() throws(Refusal) -> Step {
+        judgement.answer()
+        guard let request = own.administration, let access = worker.hub.administration else {
+            throw Refusal(.notFound, .admin)
+        }
+        let call: AdministrationCall
+        do throws(AdministrationFault) {
+            call = try administrationCall(request.resource)
+        } catch {
+            return answer(administrationProblem(400, "bad_request", error.text))
+        }
+        let job = AdministrationJob(
+            call: call, author: request.author, site: site, access: access)
+        guard worker.administer(job.run, for: self) else {
+            var response = administrationProblem(
+                503, "gateway_busy", "as many requests are under way as may be")
+            response.fields.append(("Retry-After", Array("1".utf8)))
+            return answer(response)
+        }
+        return .wait
+    }
+
+    /// Another thread has done it, or has failed to.
+    func administrationEnded(_ result: AdministrationAnswer) {
+        worker.meter.resumed(phase)
+        _ = answer(response(result))
+        phase = .recordAccess
+        advance()
+    }
+
+    private func administrationCall(
+        _ resource: AdministrationResource
+    ) throws(AdministrationFault) -> AdministrationCall {
+        func query(_ names: [String]) throws(AdministrationFault) -> AdministrationQuery {
+            let target = headBytes.span.extracting(head.originTarget)
+            return try AdministrationQuery(of: target, allowing: names)
+        }
+        switch resource {
+        case .keys:
+            let query = try query(AdministrationQuery.filterNames + ["pseudonym"])
+            return .list(try query.keyFilter(), try query.pseudonym())
+        case .key(let keyID):
+            _ = try query([])
+            return .show(keyID)
+        case .export: return .export(try query(AdministrationQuery.filterNames).keyFilter())
+        case .revocation:
+            _ = try query([])
+            return .revoke(try administeredKeys())
+        case .erasure:
+            _ = try query([])
+            return .erase(try administeredKeys())
+        case .rollouts:
+            _ = try query([])
+            return .rollouts
+        case .audit: return .audit(try query(AdministrationQuery.auditNames).auditFilter())
+        }
+    }
+
+    /// `{"key_ids": [...]}`, and nothing else: a member that is not understood might have been
+    /// meant to leave keys out.
+    private func administeredKeys() throws(AdministrationFault) -> [KeyID] {
+        let limit = bodyByteCountMax
+        let body: JSONValue?
+        do throws(Refusal) {
+            body = try withWholeBody { json in
+                try? JSONValue.parse(json, byteCountMax: limit, depthMax: 4)
+            }
+        } catch {
+            throw AdministrationFault("the body could not be kept")
+        }
+        guard let members = body?.objectValue, members.count == 1,
+            let elements = members["key_ids"]?.arrayValue
+        else { throw AdministrationFault("the body is not {\"key_ids\": [...]}") }
+        guard (1...Self.administeredKeyCountMax).contains(elements.count) else {
+            throw AdministrationFault(
+                "key_ids holds \(elements.count) ids: 1 to \(Self.administeredKeyCountMax) are "
+                    + "taken at once")
+        }
+        var keyIDs: [KeyID] = []
+        for (index, element) in elements.enumerated() {
+            guard let keyID = element.stringValue.flatMap({ KeyID(base64: $0) }) else {
+                throw AdministrationFault("key_ids[\(index)] is not base64 of 32 bytes")
+            }
+            keyIDs.append(keyID)
+        }
+        return keyIDs
+    }
+
+    private func administrationProblem(
+        _ status: UInt16, _ code: String, _ detail: String
+    ) -> LocalResponse {
+        response(AdministrationProblem.answer(status, code, detail, requestIDText))
+    }
+
+    private func response(_ result: AdministrationAnswer) -> LocalResponse {
+        var response = LocalResponse(
+            status: result.status, contentType: result.contentType, body: result.body)
+        response.fields.append(("Cache-Control", Array("no-store".utf8)))
+        if let link = result.link { response.fields.append(("Link", Array(link.utf8))) }
+        return response
+    }
+}

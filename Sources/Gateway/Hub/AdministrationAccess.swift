@@ -1,0 +1,20 @@
+public import AppAttest
+public import KeyStore
+public import Settings
+
+/// How the admin API comes to the registry by hand. Which stores there are the command knows.
+public struct AdministrationAccess: Sendable {
+    let open: @Sendable (Settings) throws -> any RegistryAdministration
+    let markRevoked: @Sendable ([KeyID], Settings) throws -> Void
+
+    /// - Parameters:
+    ///   - open: connects to the registry that the settings name; blocks.
+    ///   - markRevoked: tells a counter store that gateways share, after the registry; blocks.
+    public init(
+        open: @escaping @Sendable (Settings) throws -> any RegistryAdministration,
+        markRevoked: @escaping @Sendable ([KeyID], Settings) throws -> Void
+    ) {
+        self.open = open
+        self.markRevoked = markRevoked
+    }
+}
