@@ -12,19 +12,18 @@ enum KeyUserAction {
         _ registry: any RegistryAdministration, _ name: String, _ settings: Settings
     ) throws {
         let users = try pseudonyms(of: name, settings)
+        let known = try keys(of: users, registry)
+        guard !known.isEmpty else { Exit.failed("nothing is kept about this user") }
+        // First, and without the name, which is not to be kept.
+        try registry.append(
+            AuditNote(.exportUser, "", outcome: "done", detail: "\(known.count) keys"))
         var output = OutputBatch()
-        var count = 0
-        for found in try keys(of: users, registry) {
+        for found in known {
             guard let record = try registry.find(found.keyID) else { continue }
-            count += 1
             output.add(
                 KeyLine.text(record, users: [found], bitNames: settings.deviceBitNames))
         }
         output.flush()
-        if count == 0 { Exit.failed("nothing is kept about this user") }
-        // Without the name, which is not to be kept.
-        try registry.append(
-            AuditNote(.exportUser, "", outcome: "done", detail: "\(count) keys"))
     }
 
     /// Keys that were used for nobody else go with him; of the others only what leads to him.
