@@ -271,6 +271,61 @@ struct AdminAPITests {
         #expect(try site.audit().map { $0["number"]?.integerValue } == [3, 2, 1])
     }
 
+    @Test(
+        "a Redis that gateways share hears of it; without it the registry has the change",
+        .enabled(if: RedisServer.isInstalled))
+    func redis() throws {
+        let redis = try RedisServer()
+        let site = try AdminAPISite(FaultSite(redis: redis))
+        let devices = try (0..<2).map { _ in try site.site.enrolledDevice(at: site.gateway) }
+        #expect(try site.revoke([devices[0].keyID.base64]).status == 200)
+        // At once: the mark is there before the answer.
+        let call = try devices[0].call("window", at: site.gateway)
+        #expect(try call.exchange(with: site.gateway).verdict == "403 key_revoked")
+        try redis.kill()
+        let id = devices[1].keyID.base64
+        let answer = try site.revoke([id])
+        #expect(answer.status == 503 && answer.problemCode == "counters_unavailable")
+        #expect(try site.json("/keys?status=revoked")["keys"]?.arrayValue?.count == 2)
+        try site.gateway.waitForEvent("admin_api_failed")
+        try redis.start()
+        #expect(try site.revoke([id]).status == 200)
+        #expect(
+            try site.audit().compactMap { $0["outcome"]?.stringValue } == [
+                "unchanged", "done", "done",
+            ])
+    }
+
+    @Test("a unix socket will do, and connections are bounded as those of clients")
+    func socket() throws {
+        let directory = try ScratchDirectory()
+        let tokens = try directory.write("ops:\(AdminAPISite.token)\n", to: "tokens")
+        let fault = try FaultSite()
+        fault.configuration.api =
+            "bind: \"unix:\(directory.path)/api\", token_file: \(tokens)"
+        let gateway = try fault.start()
+        let answer = try ChildProcess.run(
+            "curl",
+            [
+                "-fsS", "--unix-socket", "\(directory.path)/api", "-H",
+                "Authorization: Bearer \(AdminAPISite.token)", "http://api/keys",
+            ])
+        #expect(answer.standardOutput == "{\"keys\":[]}\n", "\(answer.standardError)")
+        fault.configuration.api = "bind: \"127.0.0.1:\(site.port)\", token_file: \(tokens)"
+        try site.gateway.terminate()
+        fault.configuration.more.append("limits: { connections_per_address: 2 }")
+        #expect(try gateway.reload(fault.configuration)["event"]?.stringValue == "reloaded")
+        // The control thread hears of it as the workers do, by a message.
+        let first = try gateway.poll { _ in try? RawClient(port: site.port) }
+        let held = [first, try RawClient(port: site.port)]
+        let token = [("Authorization", "Bearer \(AdminAPISite.token)")]
+        for client in held {
+            #expect(try client.exchange("GET", "/keys", fields: token).status == 200)
+        }
+        let third = try RawClient(port: site.port)
+        #expect(try third.receive().status == 429)
+    }
+
     @Test("speaks TLS, as listeners do")
     func tls() throws {
         let directory = try ScratchDirectory()
@@ -285,6 +340,15 @@ struct AdminAPITests {
                 + "Authorization: Bearer \(AdminAPISite.token)\r\n\r\n")
         let answer = try client.receive(until: "{\"keys\":[]}")
         #expect(answer.hasPrefix("HTTP/1.1 200 "))
+        let second = try ChildProcess.run(
+            "curl",
+            [
+                "-fsS", "--http2", "--cacert", authority.certificatePath, "--resolve",
+                "a.example:\(site.port):127.0.0.1", "-w", "%{http_version}", "-H",
+                "Authorization: Bearer \(AdminAPISite.token)",
+                "https://a.example:\(site.port)/audit",
+            ])
+        #expect(second.standardOutput == "{\"entries\":[]}\n2", "\(second.standardError)")
         let metrics = try site.gateway.admin("/metrics").bodyText
         #expect(
             metrics.contains(

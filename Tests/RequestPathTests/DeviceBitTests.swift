@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Foundation
 import GatewayTesting
 import JSON
 import Testing
@@ -65,6 +66,27 @@ struct DeviceBitTests {
         #expect(query.bodyText.contains(#""bits":{"trial_used":false,"banned":false}"#))
         #expect(query.bodyText.contains(#""last_update":"20"#))
         #expect(query["Cache-Control"] == "no-store")
+    }
+
+    @Test("a change of them enters the audit log, with who asked for it; a query does not")
+    func audited() throws {
+        let gateway = try start()
+        #expect(try post(gateway, "query", try body()).status == 200)
+        let answer = try post(gateway, "update", try body(#","bits":{"banned":true}"#))
+        #expect(answer.status == 200)
+        let limit = Date(timeIntervalSinceNow: 30)
+        var text = ""
+        // It is written after the answer.
+        while text.isEmpty, Date() < limit {
+            text = try BuiltProgram.run(["audit", "--json", "-c", gateway.configurationPath])
+                .standardOutput
+        }
+        let entry = try JSONValue.parse(text)
+        #expect(entry["action"]?.stringValue == "device_check.update")
+        #expect(entry["who"]?.stringValue == "device_check.admin_secret_file")
+        #expect(entry["from"]?.stringValue == "127.0.0.1")
+        #expect(entry["detail"]?.stringValue == "banned: true")
+        #expect(entry["request_id"]?.stringValue == answer["X-Request-Id"])
     }
 
     @Test("of each environment are apart, and a token is valid in its own")

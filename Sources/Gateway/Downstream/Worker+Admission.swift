@@ -65,7 +65,7 @@ extension Worker {
     private func admit(
         _ client: SocketAddress, _ listener: ListenerContext, _ quotaPlace: inout QuotaPlace?
     ) -> Bool {
-        guard let countMax = site.settings.limits.connectionsPerAddressMax, !listener.isAdmin,
+        guard let countMax = site.settings.limits.connectionsPerAddressMax, listener.isBounded,
             let address = client.ipv6Form
         else { return true }
         quotaPlace = hub.connectionQuota.take(address.limitedNetwork, atMost: countMax)

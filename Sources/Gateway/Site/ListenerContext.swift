@@ -29,6 +29,10 @@ final class ListenerContext: Sendable {
     /// Whether what comes here is answered by the gateway alone, on the control thread.
     var isAdmin: Bool { audience != .apps }
 
+    /// Whether connections here are bounded as those of clients: others than operators may reach
+    /// it, and must not take what the gateway holds back.
+    var isBounded: Bool { audience == .apps || audience == .administrators }
+
     convenience init(
         _ settings: ListenerSettings, for audience: Audience = .apps,
         rateLimits: [RateLimitSettings] = []

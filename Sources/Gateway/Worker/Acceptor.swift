@@ -44,7 +44,7 @@ final class Acceptor: ReadinessHandler {
     /// The number that clients' descriptors stay below. What is held back is not for clients;
     /// whoever looks after the gateway gets it all.
     private var descriptorMax: Int32 {
-        context.isAdmin ? .max : worker.hub.descriptors.clientMax
+        context.isBounded ? worker.hub.descriptors.clientMax : .max
     }
 
     private func awaitDescriptors() {
