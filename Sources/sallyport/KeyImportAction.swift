@@ -21,7 +21,14 @@ enum KeyImportAction {
         var faultCount = 0
         let bar = ProgressBar("importing", "keys", isQuiet: arguments.isQuiet)
         let byteCount = path == "-" ? nil : File.byteCount(path)
-        var (readCount, addedCount) = (0, 0)
+        var (readCount, addedCount, writtenCount) = (0, 0, 0)
+        func showProgress() {
+            // What was read is written much later, in the order of ids.
+            let share = Double(writtenCount) / Double(max(1, addedCount))
+            bar.show(
+                writtenCount,
+                share: byteCount.map { share * Double(readCount) / Double(max(1, $0)) })
+        }
         func complain(_ message: String) {
             faultCount += 1
             bar.clear()
@@ -31,16 +38,14 @@ enum KeyImportAction {
             faultCount += 1
             bar.clear()
             Console.complain("\(keyID.base64): left as it was: \(words(conflict))")
-        } onWritten: { writtenCount in
-            // What was read is written much later, in the order of ids.
-            let share = Double(writtenCount) / Double(max(1, addedCount))
-            bar.show(
-                writtenCount,
-                share: byteCount.map { share * Double(readCount) / Double(max(1, $0)) })
+        } onWritten: {
+            writtenCount = $0
+            showProgress()
         }
         while let line = try reader.next() {
             lineNumber += 1
             readCount += line.count + 1
+            showProgress()
             if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { continue }
             do throws(KeyLine.Failure) {
                 let record = try KeyLine.parse(

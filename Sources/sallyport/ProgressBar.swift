@@ -22,12 +22,13 @@ final class ProgressBar {
 
     deinit { clear() }
 
-    /// Draws the bar, ten times a second at most. `share`: of all, from 0 to 1; nil if it is not
+    /// Draws the bar, ten times a second at most and at the end. `share`: of all, from 0 to 1; nil if it is not
     /// known how much that is.
     func show(_ count: Int, share: Double?) {
         guard isOn else { return }
         let now = MonotonicInstant.now()
-        if let drawnAt, now.nanoseconds(since: drawnAt) < Self.restNanoseconds { return }
+        let isEnd = share.map { $0 >= 1 } ?? false
+        if let drawnAt, !isEnd, now.nanoseconds(since: drawnAt) < Self.restNanoseconds { return }
         drawnAt = now
         let seconds = Double(now.nanoseconds(since: startedAt)) / 1e9
         let columnCount = Terminal.columnCount(Self.descriptor) ?? 80

@@ -109,6 +109,31 @@ struct AdminAPIPostgresTests {
         throw FaultSiteError("never \(count) sessions: \(condition)")
     }
 
+    @Test("while a named server is away a change is answered with 202, as it may be lost")
+    func namedServerAway() throws {
+        let primary = try PostgresServer()
+        let standby = try PostgresServer(following: primary)
+        let database = try primary.makeDatabase()
+        let shared = sites[0].site
+        let url = primary.url(database)
+            .replacing(":\(primary.port)/", with: ":\(primary.port),127.0.0.1:\(standby.port)/")
+        shared.configuration.registry = "postgres: \"\(url)\", pool: 2"
+        let site = try AdminAPISite(shared)
+        let id = try site.site.enrolledDevice(at: site.gateway).keyID.base64
+        try standby.terminate()
+        let answer = try site.revoke([id])
+        #expect(answer.status == 202)
+        let body = try JSONValue.parse(answer.bodyText)
+        #expect(body["confirmed"]?.boolValue == false)
+        #expect(body["keys"]?.arrayValue?.first?["outcome"]?.stringValue == "revoked")
+        let unasked = body["unasked"]?.arrayValue?.first?.stringValue ?? ""
+        #expect(unasked.hasPrefix("127.0.0.1:\(standby.port) "))
+        try standby.start()
+        let again = try site.revoke([id])
+        #expect(again.status == 200 && again.bodyText.contains("\"confirmed\":true"))
+        #expect(again.bodyText.contains("\"unchanged\""))
+    }
+
     @Test("without PostgreSQL the API says so, and a change that was answered is there after it")
     func away() throws {
         let own = try PostgresServer()

@@ -107,6 +107,40 @@ struct AuditCommandTests {
         #expect(try site.audit("?limit=1").first?["way"]?.stringValue == "gateway")
     }
 
+    @Test("an import that is killed has an entry for what it did, and for nothing else")
+    func killedImport() throws {
+        // Three transactions.
+        var text = ""
+        for _ in 0..<21_000 {
+            let point = try P256PrivateKey.generate().publicKey
+            let id = KeyID(of: point).base64
+            text += "{\"key_id\":\"\(id)\",\"public_key\":\""
+            text += Data(point.x963).base64EncodedString()
+            text += "\",\"app_id\":\"\(GatewayConfiguration.appID)\","
+            text += "\"environment\":\"production\",\"counter\":1}\n"
+        }
+        let file = try site.site.directory.write(text, to: "many.jsonl")
+        let importing = try ChildProcess(
+            BuiltProgram.sallyport,
+            ["keys", "import", "-c", site.gateway.configurationPath, file])
+        while try site.audit().isEmpty, importing.exitStatus == nil {}
+        importing.kill()
+        try importing.waitForExit()
+        func importedCount() throws -> Int {
+            try site.audit("?limit=1000").reduce(0) { sum, entry in
+                let words = entry["detail"]?.stringValue?.split(whereSeparator: {
+                    " ,".contains($0)
+                })
+                return sum + (Int(words?.dropFirst().first ?? "") ?? 0)
+            }
+        }
+        let count = try run(["keys", "export"]).standardOutput.split(separator: "\n").count
+        #expect(count > 0 && count.isMultiple(of: 1000))
+        #expect(try importedCount() == count)
+        _ = try run(["keys", "import", file])
+        #expect(try importedCount() == 21_000)
+    }
+
     @Test("names that would move a terminal's cursor are escaped; since and limit select")
     func hostile() throws {
         let id = String(repeating: "A", count: 43) + "="
