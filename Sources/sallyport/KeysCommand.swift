@@ -1,5 +1,6 @@
 import Administration
 import AppAttest
+import EventLoop
 import KeyStore
 import Settings
 
@@ -7,9 +8,6 @@ import Settings
 enum KeysCommand {
     static let usage = """
         usage: sallyport keys ACTION [-c FILE] [OPTION...]
-
-          --json   print JSON objects, one on each line; list, show and export always do
-          --quiet  show no progress; it is shown on a terminal only
 
           import [FILE]       read JSON lines (default: standard input); never makes a key looser
           export              write every key as JSON lines, for another registry too
@@ -28,6 +26,8 @@ enum KeysCommand {
                               only the fact that this user used it
 
           --app ID --environment E --status active|revoked|erased   select, for export and list
+          --json   print JSON objects, one on each line; list, show and export always do
+          --quiet  show no progress; import, export and backup show it on a terminal only
 
         A line: {"key_id","public_key" (base64 X9.63 point),"app_id","environment","counter"}
         and whatever else is kept; for an erased key {"key_id","counter","status":"erased"}
@@ -145,7 +145,9 @@ enum KeysCommand {
     ) throws {
         var output = OutputBatch()
         let filter = filter(arguments)
-        let bar = ProgressBar("exporting", "keys", isQuiet: arguments.isQuiet)
+        // Among keys that scroll by it would be in the way.
+        let bar = ProgressBar(
+            "exporting", "keys", isQuiet: arguments.isQuiet || Terminal.isTerminal(1))
         // To count them takes as long as to read them, so it is done for somebody only.
         let total = bar.isShown ? try registry.counts().total(filter) : 0
         var count = 0

@@ -22,8 +22,8 @@ final class ProgressBar {
 
     deinit { clear() }
 
-    /// Draws the bar, ten times a second at most and at the end. `share`: of all, from 0 to 1; nil if it is not
-    /// known how much that is.
+    /// Draws the bar, ten times a second at most and at the end. `share`: of all, from 0 to 1; nil
+    /// if it is not known how much that is.
     func show(_ count: Int, share: Double?) {
         guard isOn else { return }
         let now = MonotonicInstant.now()

@@ -230,8 +230,10 @@ struct AuditCommandTests {
         }
         let backup = try onTerminal("keys backup -c FILE \(directory)/one.db")
         #expect(backup.contains("\rcopying 100% [####"), "\(backup)")
-        let export = try onTerminal("keys export -c FILE")
-        #expect(export.contains("\rexporting 100% [####") && export.contains("key_id"))
+        let export = try onTerminal("keys export -c FILE > \(directory)/exported")
+        #expect(export.contains("\rexporting 100% [####"), "\(export)")
+        let both = try onTerminal("keys export -c FILE")
+        #expect(both.contains("key_id") && !both.contains("exporting"))
         for quiet in [
             try onTerminal("keys import -c FILE \(keys) --quiet"),
             try onTerminal("keys import -c FILE \(keys)", term: "dumb"),
