@@ -76,6 +76,34 @@ public struct HistogramSnapshot: Sendable {
     /// How many durations were recorded.
     public var count: UInt64 { bucketCounts.reduce(0, &+) }
 
+    /// The counts of the buckets as they were, or their differences. Too few or too many are none.
+    public init?(_ bounds: HistogramBounds, bucketCounts: some Collection<UInt64>) {
+        guard bucketCounts.count == bounds.nanoseconds.count + 1 else { return nil }
+        self.bounds = bounds
+        self.bucketCounts = Array(bucketCounts)
+    }
+
+    /// The duration that `share` (0 to 1) of the recorded ones do not exceed, in nanoseconds; nil
+    /// if none was recorded. Inside a bucket they are taken to lie evenly. Beyond the last bound
+    /// nothing is known but that: it is what is returned.
+    public func quantile(_ share: Double) -> Double? {
+        let count = count
+        guard count > 0 else { return nil }
+        let rank = min(1, max(0, share)) * Double(count)
+        var below: UInt64 = 0
+        var edge = 0.0
+        for (bucketCount, bound) in zip(bucketCounts, bounds.nanoseconds) {
+            let next = below &+ bucketCount
+            if bucketCount > 0, Double(next) >= rank {
+                let part = max(0, rank - Double(below)) / Double(bucketCount)
+                return edge + (Double(bound) - edge) * part
+            }
+            below = next
+            edge = Double(bound)
+        }
+        return edge
+    }
+
     /// Adds a histogram of the same bounds.
     public mutating func add(_ histogram: Histogram) {
         precondition(histogram.bounds.nanoseconds == bounds.nanoseconds)

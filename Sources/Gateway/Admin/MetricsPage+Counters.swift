@@ -46,5 +46,9 @@ extension MetricsPage {
             .identitiesReused, "sallyport_identity_tokens_reused_total",
             "Identity tokens that were signed for an earlier request and sent again."
         ),
+        (
+            .firstAssertions, "sallyport_first_assertions_total",
+            "Accepted assertions that were the first of their key."
+        ),
     ]
 }

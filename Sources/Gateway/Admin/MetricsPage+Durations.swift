@@ -4,8 +4,14 @@ import KeyStore
 import Telemetry
 
 extension MetricsPage {
-    /// How long stores and upstreams take.
+    /// How long signatures, stores and upstreams take.
     static func writeDurations(_ hub: Hub, _ page: inout MetricFamilies) {
+        page.family(
+            "sallyport_verification_duration_seconds", .histogram,
+            help: "The time that the check of an assertion took, of every second one.")
+        var verifications = HistogramSnapshot(SignatureTimes.bounds)
+        for meter in hub.meters { verifications.add(meter.signatures.histogram) }
+        page.histogram([], verifications)
         page.family(
             "sallyport_store_duration_seconds", .histogram,
             help: "The time that an exchange waited for a store, by what it asked for.")

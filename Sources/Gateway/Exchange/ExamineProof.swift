@@ -1,3 +1,4 @@
+import AppAttest
 import HTTP
 import Judgement
 import KeyStore
@@ -111,6 +112,9 @@ extension Exchange {
     /// Every store has accepted what it was asked to.
     private func accept() {
         conclude()
+        if case .assertion(let assertion) = proof, assertion.claim?.assertion.counter == 1 {
+            worker.meter.add(.firstAssertions)
+        }
         if isLimitedHere { countKeyRate() }
         // A registry that does not know the key now would not take a note of it either.
         if known.key != nil { noteRequestUser() }

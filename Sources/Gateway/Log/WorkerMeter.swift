@@ -113,11 +113,15 @@ final class WorkerMeter: @unchecked Sendable {
         /// Identity tokens that were made, and those that were sent again.
         case identitiesSigned
         case identitiesReused
+        /// Accepted assertions with the counter 1, which no key has twice.
+        case firstAssertions
     }
 
     private let counts = CountBlock(count: Count.allCases.count)
     /// TLS handshakes that came to their end, by the group that was agreed on.
     let handshakes = NamedCounts()
+    /// How long signatures took to check.
+    let signatures = SignatureTimes()
     private let waits = CountBlock(count: Phase.allCases.count)
     /// One for each kind of failure, then the time-outs.
     private let handshakeFailures = CountBlock(count: TLSFailure.Kind.allCases.count + 1)

@@ -61,6 +61,8 @@ extension Exchange {
 
     private func verifySignature(_ evidence: Evidence) throws(Refusal) -> VerifiedAssertion {
         let (key, app) = try usableKey()
+        let startedAt = worker.meter.signatures.begin()
+        defer { worker.meter.signatures.end(startedAt) }
         do throws(AssertionFailure) {
             return try worker.verifier.verify(
                 evidence.assertion.span, clientDataHash: evidence.clientDataHash,
