@@ -12,9 +12,18 @@ let common: [SwiftSetting] = [
 /// For everything that runs: every unsafe step is marked.
 let strict = common + [.strictMemorySafety()]
 
-func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func library(
+    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
 }
+/// The status page's own files, which become a part of the program.
+let statusPage: [Resource] = [
+    .embedInCode("Admin/Page/charts.js"), .embedInCode("Admin/Page/refusals.js"),
+    .embedInCode("Admin/Page/status.css"), .embedInCode("Admin/Page/status.js"),
+    .embedInCode("Admin/Page/tables.js"),
+]
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: common)
 }
@@ -107,7 +116,7 @@ let package = Package(
                 "EventLoop",
                 "GatewayTokens", "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
                 "KeyStore", "OTLP", "Policy", "ProxyProtocol", "Settings", "TLS", "Telemetry",
-            ]),
+            ], resources: statusPage),
 
         // MARK: tier 5 - commands
         .executableTarget(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a task needs:
-# scripts/install.sh [build|demo|test|bench|models|deb|image|package-test]...
+# scripts/install.sh [build|demo|test|bench|models|screenshots|deb|image|package-test]...
 # Without a task: all of them. Asks nothing, and does nothing where every package is there.
 set -euo pipefail
 
@@ -11,6 +11,11 @@ models=(gcc libc6-dev spin)
 test=("${models[@]}" procps nginx-light redis-server postgresql curl haproxy logrotate
     nghttp2-client openssl prometheus python3 python3-cryptography python3-grpcio python3-h2
     python3-venv python3-websockets python3-yaml valgrind)
+browser=(chromium python3-websockets)
+screenshots=("${browser[@]}" "${demo[@]}" fonts-noto-core pngquant)
+test=("${models[@]}" "${browser[@]}" procps nginx-light redis-server postgresql curl
+    nghttp2-client openssl python3 python3-cryptography python3-grpcio python3-h2 python3-venv
+    python3-yaml valgrind)
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
@@ -23,16 +28,18 @@ for task in "${@:-all}"; do
         demo) wanted+=("${build[@]}" "${demo[@]}") ;;
         test) wanted+=("${build[@]}" "${test[@]}") ;;
         bench) wanted+=("${build[@]}" "${bench[@]}") ;;
+        screenshots) wanted+=("${build[@]}" "${screenshots[@]}") ;;
         models) wanted+=("${models[@]}") ;;
         deb) wanted+=("${build[@]}" "${deb[@]}") ;;
         image) wanted+=("${build[@]}" "${image[@]}") ;;
         package-test) wanted+=("${build[@]}" "${package_test[@]}") ;;
         all)
-            wanted+=("${build[@]}" "${demo[@]}" "${test[@]}" "${bench[@]}" "${package_test[@]}")
+            wanted+=("${build[@]}" "${demo[@]}" "${test[@]}" "${bench[@]}" "${package_test[@]}"
+                "${screenshots[@]}")
             ;;
         *)
             echo "usage: scripts/install.sh" \
-                "[build|demo|test|bench|models|deb|image|package-test]..." >&2
+                "[build|demo|test|bench|models|screenshots|deb|image|package-test]..." >&2
             exit 2
             ;;
     esac

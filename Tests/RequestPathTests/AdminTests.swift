@@ -47,7 +47,8 @@ struct AdminTests {
             let client = try RawClient(port: port)
             #expect(try client.exchange("GET", "/livez").bodyText == "ok\n")
             #expect(try client.exchange("GET", "/readyz").bodyText == "ready\n")
-            for path in ["/", "/metrics", "/identity/jwks.json", "/nothing", "/api/x"] {
+            let pages = ["/", "/status.json", "/status.js", "/status.css", "/refusals.json"]
+            for path in pages + ["/metrics", "/identity/jwks.json", "/nothing", "/api/x"] {
                 #expect(try client.exchange("GET", path).status == 404, "\(path)")
             }
             #expect(try client.exchange("POST", "/device-check/query").status == 404)

@@ -87,6 +87,12 @@ struct MetricsTests {
         #expect(events.count == 2)
         #expect(events.contains { $0.contains("the certificate for late expires in 13 days") })
         #expect(events.contains { $0.contains("for short2 expires in 24 hours") })
+        let status = try JSONValue.parse(try gateway.admin("/status.json").bodyText)
+        #expect(
+            status["certificates"]?.arrayValue?.map { $0["days_left"]?.integerValue }.suffix(2)
+                == [13, 1])
+        let problems = status["problems"]?.arrayValue ?? []
+        #expect(problems.count { $0["name"]?.stringValue == "certificate_ending" } == 2)
     }
 
     @Test("tell how long stores and upstreams take, and how many keys there are")

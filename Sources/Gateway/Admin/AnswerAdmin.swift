@@ -12,6 +12,10 @@ enum AdminPage: String {
     case metrics = "/metrics"
     case identityKeys = "/identity/jwks.json"
     case status = "/"
+    case statusStyle = "/status.css"
+    case statusScript = "/status.js"
+    case statusDocument = "/status.json"
+    case refusals = "/refusals.json"
 
     /// Whether it is told to those for whom a listener is.
     func isShown(to audience: ListenerContext.Audience) -> Bool {
@@ -50,7 +54,11 @@ extension Exchange {
                     status: 200, contentType: PrometheusText.contentType,
                     body: page.readable.array))
         case .identityKeys: return answer(try keySet())
-        case .status: return answer(StatusPage.response(worker.hub, site: site))
+        case .status: return answer(statusPage())
+        case .statusStyle: return answer(statusStyle())
+        case .statusScript: return answer(statusScript())
+        case .statusDocument: return answer(statusDocument())
+        case .refusals: return answer(refusalsDocument())
         }
     }
 

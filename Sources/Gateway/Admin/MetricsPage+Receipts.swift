@@ -43,17 +43,3 @@ extension MetricsPage {
         page.sample([], nanoseconds: meter.spacingNanoseconds)
     }
 }
-
-extension StatusPage {
-    /// One paragraph.
-    static func receipts(_ hub: Hub) -> String {
-        let meter = hub.renewalMeter
-        guard meter.isOn else { return "<p>receipts: not renewed here</p>\n" }
-        guard meter.holdsLease else { return "<p>receipts: another gateway renews them</p>\n" }
-        let overdue = meter.overdueSeconds(at: WallClock.now().seconds)
-        var text = "receipts: this gateway renews them, due \(meter.dueCount)"
-        if meter.dueCount > 0 { text += ", the oldest for \(overdue)s" }
-        if let pause = meter.pause { text += ", paused: \(pause.rawValue)" }
-        return "<p>\(text)</p>\n"
-    }
-}

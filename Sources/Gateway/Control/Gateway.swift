@@ -143,6 +143,7 @@ public final class Gateway {
         watchStores(control)
         forgetUsers(control)
         watchCertificates(on: control.loop)
+        keepHistory(on: control.loop)
         try startObservation(on: control.loop)
         receipts = try ReceiptRenewal(
             loop: control.loop, registry: hub.registry, meter: hub.renewalMeter, log: hub.logs,

@@ -13,9 +13,15 @@ final class Hub: Sendable {
     /// One for each worker, then the control thread's own.
     let meters: [WorkerMeter]
     let logs: LogWriters
+    /// One for each of ``meters``.
+    let refusals: [RefusalRing]
+    /// What the meters showed in the last day, for the status page.
+    let history = Locked(StatusHistory(startedAt: MonotonicInstant.now()))
     let health = Health()
     let reloads = ReloadRecord()
+    /// Those of metrics, and those of the history: each tells what has changed since its last look.
     let namedVersions = NamedVersions()
+    let historyVersions = NamedVersions()
     /// The keys of the registry when they were counted last; none before.
     let keyCounts = Locked<[KeyCount]>([])
     /// The version of this program.
@@ -58,6 +64,7 @@ final class Hub: Sendable {
         self.counters = counters
         self.floors = floors
         self.meters = meters
+        refusals = meters.map { _ in RefusalRing() }
         self.logs = logs
         upstreams = UpstreamRegister(resolver: resolver)
     }

@@ -10,15 +10,17 @@ import Settings
 final class WorkerLog {
     let spans: WorkerSpans
     private let writers: LogWriters
+    private let refusals: RefusalRing
     private var line = AccessLine()
     private var plainLine = PlainAccessLine()
     private var turnEnd: TurnEndHook?
     private var repeated = RepeatedEvents()
     private let loop: EventLoop
 
-    init(writers: LogWriters, spans: SpanQueue, loop: EventLoop) {
+    init(writers: LogWriters, spans: SpanQueue, refusals: RefusalRing, loop: EventLoop) {
         self.writers = writers
         self.spans = WorkerSpans(queue: spans, loop: loop)
+        self.refusals = refusals
         self.loop = loop
         turnEnd = TurnEndHook(loop: loop) { [unowned self] in flush() }
     }
@@ -43,8 +45,12 @@ final class WorkerLog {
         spans.flush()
     }
 
-    /// Notes an exchange that has ended, in the form that is configured.
+    /// Notes an exchange that has ended: a line in the form that is configured, and, if something
+    /// was wrong with it, what the status page shows.
     func access(_ exchange: Exchange, _ verdict: borrowing Verdict, nanoseconds: UInt64) {
+        if RefusalRecord.isOwed(exchange) {
+            refusals.add(RefusalRecord(exchange, verdict, nanoseconds: nanoseconds))
+        }
         guard writers.access != nil, !exchange.client.listener.isAdmin, !exchange.isLeftOut else {
             return
         }

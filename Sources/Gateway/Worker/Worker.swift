@@ -65,7 +65,8 @@ final class Worker {
         outbox = Outbox(loop: loop)
         waiting = WaitingExchanges(deadlines: deadlines)
         meter = hub.meters[index]
-        log = WorkerLog(writers: hub.logs, spans: hub.spans, loop: loop)
+        log = WorkerLog(
+            writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
         verifier = try AssertionVerifier()
         registry = hub.registry
         keyCache = KeyCache(

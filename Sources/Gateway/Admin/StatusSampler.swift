@@ -1,0 +1,150 @@
+import EventLoop
+import Judgement
+import Policy
+import Telemetry
+
+/// Carries what the meters have counted into the history.
+enum StatusSampler {
+    /// A look at every counter, much as a scrape takes; a tenth of a minute is accurate enough for
+    /// slots of one.
+    static let interval = Duration.seconds(6)
+
+    static func sample(_ hub: Hub, at now: MonotonicInstant) {
+        let gateway = gatewayCounters(hub)
+        let routes = MetricsPage.meters(hub).map { ($0.route, counters(of: $0.meters)) }
+        let versions = versionCounters(hub)
+        let upstreams = upstreamCounters(hub)
+        let stores = storeCounters(hub)
+        hub.history.withLock { history in
+            let minute = history.minute
+            history.gateway.take(StatusHistory.whole, gateway, at: minute)
+            for (name, counters) in routes { history.routes.take(name, counters, at: minute) }
+            for (name, counters) in versions { history.versions.take(name, counters, at: minute) }
+            for (name, counters) in upstreams {
+                history.upstreams.take(name, counters, at: minute)
+            }
+            for (name, counters) in stores { history.stores.take(name, counters, at: minute) }
+            history.advance(to: now)
+        }
+    }
+
+    private static func gatewayCounters(_ hub: Hub) -> [UInt64] {
+        func ended(_ endpoint: AppEndpoint) -> UInt64 {
+            hub.meters.reduce(0) {
+                $0 &+ ($1.routeMeters[endpoint.routeName]?.count(.answered, .ok) ?? 0)
+            }
+        }
+        func failed(_ reason: Reason) -> UInt64 {
+            hub.meters.reduce(0) { sum, meter in
+                sum &+ meter.routeMeters.values.reduce(0) { $0 &+ $1.count(.refused, reason) }
+            }
+        }
+        func sum(_ count: WorkerMeter.Count) -> UInt64 {
+            hub.meters.reduce(0) { $0 &+ $1.value(count) }
+        }
+        var signatures = HistogramSnapshot(SignatureTimes.bounds)
+        for meter in hub.meters { signatures.add(meter.signatures.histogram) }
+        let counters = StatusHistory.GatewayColumn.allCases.map { column -> UInt64 in
+            switch column {
+            case .attestChallenges: ended(.attestChallenge)
+            case .attested: ended(.attestVerify)
+            case .firstAssertions: sum(.firstAssertions)
+            case .verified:
+                hub.meters.reduce(0) { sum, meter in
+                    sum
+                        &+ meter.routeMeters.values.reduce(0) { sum, route in
+                            sum
+                                &+ RolloutSide.allCases.reduce(0) {
+                                    $0 &+ route.count(.verified, $1)
+                                }
+                        }
+                }
+            case .conflicts: sum(.counterConflicts)
+            case .linesLost: linesLost(hub)
+            case .internalFailures: failed(.internalFailure)
+            case .storeUnavailable: failed(.storeUnavailable)
+            case .busy: failed(.gatewayBusy)
+            }
+        }
+        return counters + signatures.bucketCounts
+    }
+
+    static func linesLost(_ hub: Hub) -> UInt64 {
+        let lost = hub.logs.access?.droppedLineCount ?? 0
+        guard hub.logs.events !== hub.logs.access else { return lost }
+        return lost &+ (hub.logs.events?.droppedLineCount ?? 0)
+    }
+
+    private static func counters(of meters: [RouteMeter]) -> [UInt64] {
+        func sum(_ value: (RouteMeter) -> UInt64) -> UInt64 {
+            meters.reduce(0) { $0 &+ value($1) }
+        }
+        let columns = StatusHistory.RouteColumn.allCases.map { column in
+            switch column {
+            case .ended:
+                sum { meter in (0..<10).reduce(0) { $0 &+ meter.count(statusClass: $1) } }
+            case .refused:
+                sum { meter in
+                    Reason.allCases.reduce(0) { $0 &+ meter.count(.refused, $1) }
+                }
+            case .wouldBeRefused: sum { $0.wouldBeRefusedCount }
+            case .serverErrors: sum { $0.count(statusClass: 5) }
+            }
+        }
+        let buckets = RequestBucket.allCases.map { bucket in
+            sum { $0.count(bucket, .enforced) &+ $0.count(bucket, .observed) }
+        }
+        var durations = HistogramSnapshot(.requestDuration)
+        for meter in meters { durations.add(meter.duration) }
+        return columns + buckets + durations.bucketCounts
+    }
+
+    private static func versionCounters(_ hub: Hub) -> [(StatusHistory.Version, [UInt64])] {
+        let ids = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.appIDs) }
+        return ids.flatMap { id in
+            var counts = AppCounts()
+            for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
+            return hub.historyVersions.rows(of: id, counts)
+                .map { (StatusHistory.Version(app: id, version: $0.version), $0.counts) }
+        }
+    }
+
+    private static func upstreamCounters(_ hub: Hub) -> [(String, [UInt64])] {
+        let servers = ServerFigures.all(hub)
+        let names = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.upstreams.keys) }
+        return names.map { name in
+            let own = servers.filter { $0.label.upstream == name }
+            var durations = HistogramSnapshot(.requestDuration)
+            for meter in hub.meters {
+                if let histogram = meter.upstreams[name] { durations.add(histogram) }
+            }
+            let columns = StatusHistory.UpstreamColumn.allCases.map { column in
+                own.reduce(0) {
+                    $0 &+ (column == .requests ? $1.requestCount : $1.failureCount)
+                }
+            }
+            return (name, columns + durations.bucketCounts)
+        }
+    }
+
+    private static func storeCounters(_ hub: Hub) -> [(String, [UInt64])] {
+        let operations = Dictionary(grouping: StoreOperation.allCases, by: \.store)
+        return operations.map { store, operations in
+            var durations = HistogramSnapshot(.storeDuration)
+            for operation in operations {
+                for meter in hub.meters { durations.add(meter.duration(of: operation)) }
+            }
+            return (store, durations.bucketCounts)
+        }
+    }
+}
+
+extension RouteMeter {
+    /// What the route found wrong and would refuse if it enforced for everybody.
+    var wouldBeRefusedCount: UInt64 {
+        RequestBucket.allCases.reduce(0) { sum, bucket in
+            guard bucket.isJudged, bucket != .verified else { return sum }
+            return sum &+ count(bucket, .observed)
+        }
+    }
+}

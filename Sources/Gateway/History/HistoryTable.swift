@@ -1,0 +1,73 @@
+/// The history of counters that have names: routes, versions of apps, upstreams.
+struct HistoryTable<Name: Hashable & Sendable>: Sendable {
+    let columnCount: Int
+    let countMax: Int
+    private var rings: [Name: HistoryRing] = [:]
+    /// What each counter stood at. Kept also without a ring, so that what comes back after a day
+    /// is not counted from 0; as many as the meters have.
+    private var totals: [Name: [UInt64]] = [:]
+    /// Names that found no room.
+    private(set) var leftOut: Set<Name> = []
+
+    init(columnCount: Int, countMax: Int) {
+        (self.columnCount, self.countMax) = (columnCount, countMax)
+    }
+
+    var names: some Collection<Name> { rings.keys }
+
+    /// What the rings hold at most.
+    var byteCountMax: Int { countMax * HistoryRing.byteCount(columnCount: columnCount) }
+    var byteCount: Int { rings.count * HistoryRing.byteCount(columnCount: columnCount) }
+
+    /// Takes the counters as they stand: what came to them since the last time goes into the slots
+    /// of `minute`.
+    mutating func take(_ name: Name, _ counters: [UInt64], at minute: Int) {
+        precondition(counters.count == columnCount)
+        let old = totals[name]
+        guard old != counters else { return }
+        totals[name] = counters
+        guard hasRing(name) else { return }
+        for (column, value) in counters.enumerated() {
+            let before = old?[column] ?? 0
+            // What others were summed into may fall when one of them is named again.
+            if value > before {
+                rings[name]?.add(value - before, column: column, at: minute)
+            }
+        }
+    }
+
+    /// Makes room where there is none, by forgetting what was silent for a day.
+    private mutating func hasRing(_ name: Name) -> Bool {
+        if rings[name] != nil { return true }
+        if rings.count >= countMax {
+            guard let silent = rings.first(where: { $0.value.isEmpty })?.key else {
+                if leftOut.count < countMax { leftOut.insert(name) }
+                return false
+            }
+            rings[silent] = nil
+        }
+        leftOut.remove(name)
+        rings[name] = HistoryRing(columnCount: columnCount)
+        return true
+    }
+
+    mutating func advance(from old: Int, to minute: Int) {
+        for name in rings.keys { rings[name]?.advance(from: old, to: minute) }
+    }
+
+    /// The counts of the slots up to that of `minute`, the oldest first, each by column.
+    func slots(_ name: Name, _ range: HistoryRange, at minute: Int) -> [ArraySlice<UInt32>] {
+        guard let ring = rings[name] else { return [] }
+        let last = minute / range.minutesPerSlot
+        return (last - range.slotCount(at: minute) + 1...last).map { ring.slot($0, range) }
+    }
+
+    /// The sums of the last hour, or day, by column.
+    func sums(_ name: Name, _ range: HistoryRange, at minute: Int) -> [UInt64] {
+        slots(name, range, at: minute).reduce(
+            into: Array(repeating: 0, count: columnCount)
+        ) { sums, slot in
+            for (column, value) in slot.enumerated() { sums[column] &+= UInt64(value) }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import EventLoop
+import Judgement
+import Telemetry
+
+/// What the meters counted in the last hour and day. Requests do nothing for it: whoever keeps it
+/// reads the meters now and then.
+///
+/// Time is counted in minutes since the start, by the clock that never steps.
+struct StatusHistory: Sendable {
+    /// What is counted of the gateway as a whole.
+    enum GatewayColumn: Int, CaseIterable {
+        case attestChallenges
+        case attested
+        case firstAssertions
+        case verified
+        case conflicts
+        case linesLost
+        case internalFailures
+        case storeUnavailable
+        case busy
+    }
+
+    /// What is counted of a route, besides buckets and durations.
+    enum RouteColumn: Int, CaseIterable {
+        case ended
+        case refused
+        /// What a route found wrong and let pass, because it only observes this cohort.
+        case wouldBeRefused
+        case serverErrors
+    }
+
+    enum UpstreamColumn: Int, CaseIterable {
+        case requests
+        case failures
+    }
+
+    /// A version of an app, as metrics name it.
+    struct Version: Hashable, Sendable {
+        let app: String
+        let version: String
+    }
+
+    private let startedAt: MonotonicInstant
+    private(set) var minute = 0
+    var gateway = HistoryTable<String>(
+        columnCount: GatewayColumn.allCases.count + bucketCount(SignatureTimes.bounds),
+        countMax: 1)
+    var routes = HistoryTable<String>(
+        columnCount: RouteColumn.allCases.count + RequestBucket.allCases.count
+            + bucketCount(.requestDuration), countMax: routeCountMax)
+    var versions = HistoryTable<Version>(
+        columnCount: RequestBucket.allCases.count, countMax: versionCountMax)
+    var upstreams = HistoryTable<String>(
+        columnCount: UpstreamColumn.allCases.count + bucketCount(.requestDuration),
+        countMax: upstreamCountMax)
+    var stores = HistoryTable<String>(
+        columnCount: bucketCount(.storeDuration), countMax: storeCountMax)
+
+    init(startedAt: MonotonicInstant) { self.startedAt = startedAt }
+
+    /// Begins the slots of `now`. What is taken before this call belongs to those before.
+    mutating func advance(to now: MonotonicInstant) {
+        let next = Int(clamping: now.nanoseconds(since: startedAt) / 60_000_000_000)
+        guard next > minute else { return }
+        gateway.advance(from: minute, to: next)
+        routes.advance(from: minute, to: next)
+        versions.advance(from: minute, to: next)
+        upstreams.advance(from: minute, to: next)
+        stores.advance(from: minute, to: next)
+        minute = next
+    }
+
+    /// How long ago the first slot of a range began, in milliseconds.
+    func age(of range: HistoryRange, at now: MonotonicInstant) -> Int64 {
+        let first =
+            minute / range.minutesPerSlot - range.slotCount(at: minute) + 1
+        let start = Int64(first) * Int64(range.minutesPerSlot) * 60_000
+        return Int64(clamping: now.nanoseconds(since: startedAt) / 1_000_000) - start
+    }
+
+    static func bucketCount(_ bounds: HistogramBounds) -> Int { bounds.nanoseconds.count + 1 }
+
+    var byteCount: Int {
+        gateway.byteCount + routes.byteCount + versions.byteCount + upstreams.byteCount
+            + stores.byteCount
+    }
+
+    /// How many names found no room.
+    var leftOutCount: Int {
+        routes.leftOut.count + versions.leftOut.count + upstreams.leftOut.count
+    }
+
+    /// The one name of ``gateway``.
+    static let whole = "gateway"
+    /// Some 18 KB each, so that with all of them the history stays below ``byteCountMax``. More
+    /// have metrics, which is where so many belong.
+    static let routeCountMax = 128
+    /// Apps have 20 named versions at most (``NamedVersions/countMax``): some 12 apps. 5 KB each.
+    static let versionCountMax = 256
+    /// Some 12 KB each.
+    static let upstreamCountMax = 64
+    /// Registry and counters.
+    static let storeCountMax = 2
+    /// What all rings hold together at most.
+    static let byteCountMax = 5 * 1024 * 1024
+}
