@@ -8,7 +8,7 @@ RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 idle soak \
-	deb image sbom dist package-test clean
+	screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
+	@echo 'make screenshots   the pictures of the status page, in docs/images'
 	@echo 'make deb           a Debian package, in dist'
 	@echo 'make image         an OCI image of that package, in dist'
 	@echo 'make sbom          what the program is made of, as CycloneDX, in dist'
@@ -50,6 +51,11 @@ test:
 	@docs/models/check.sh 2
 	@Fuzz/run.sh 1
 	@scripts/run-tests.sh --skip-build --parallel $(SWIFT_FLAGS)
+
+screenshots:
+	@scripts/install.sh screenshots
+	swift build $(SWIFT_FLAGS)
+	@scripts/screenshots.sh .build/debug
 
 fuzz:
 	@scripts/install.sh build

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Starts nginx and the gateway, lets a simulated device try them, and prints what came of it:
-# demo/run.sh BUILD_FOLDER [--keep]. With --keep both go on running until Ctrl-C.
+# demo/run.sh BUILD_FOLDER [--keep | --then COMMAND...]. With --keep both go on running until
+# Ctrl-C; with --then until COMMAND has ended, which gets the address of the admin listener.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -83,6 +84,8 @@ echo
     --challenge-seconds "$challenge_seconds"
 echo
 echo "Every row is as it should be."
+
+if [ "$keep" = --then ]; then "${@:3}" "http://127.0.0.1:${ports[2]}"; fi
 
 if [ "$keep" = --keep ]; then
     # By hand, a challenge should live as long as it does by default; embedded counters, which
