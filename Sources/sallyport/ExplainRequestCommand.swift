@@ -23,8 +23,8 @@ enum ExplainRequestCommand {
             search.askGateway(settings.admin)
         }
         let capture = settings.flatMap { CaptureReading(requestID: requestID, $0) }
-        for note in search.notes { Console.complain("sallyport: \(note)") }
         guard let found = search.found ?? capture?.foundRequest else {
+            for note in search.notes { Console.complain("sallyport: \(note)") }
             let places = search.searched.joined(separator: ", ")
             Exit.failed(
                 "request \(requestID) was not found"
