@@ -8,14 +8,11 @@ build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjans
     libnghttp2-dev libpq-dev libcurl4-openssl-dev pkg-config)
 demo=(nginx-light curl)
 models=(gcc libc6-dev spin)
-test=("${models[@]}" procps nginx-light redis-server postgresql curl haproxy logrotate
-    nghttp2-client openssl prometheus python3 python3-cryptography python3-grpcio python3-h2
-    python3-venv python3-websockets python3-yaml valgrind)
 browser=(chromium python3-websockets)
 screenshots=("${browser[@]}" "${demo[@]}" fonts-noto-core pngquant)
-test=("${models[@]}" "${browser[@]}" procps nginx-light redis-server postgresql curl
-    nghttp2-client openssl python3 python3-cryptography python3-grpcio python3-h2 python3-venv
-    python3-yaml valgrind)
+test=("${models[@]}" "${browser[@]}" procps nginx-light redis-server postgresql curl haproxy
+    logrotate nghttp2-client openssl prometheus python3 python3-cryptography python3-grpcio python3-h2
+    python3-venv python3-yaml valgrind)
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)

@@ -25,13 +25,6 @@ extension File {
         return unsafe stat(path, &status) == 0 && status.st_mode & 0o077 == 0
     }
 
-    /// How many bytes the file holds; nil if there is none.
-    public static func byteCount(_ path: String) -> Int? {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else { return nil }
-        return Int(status.st_size)
-    }
-
     /// How many bytes the file holds. Throws for what is no regular file, which has no end to begin
     /// from, without opening it: a pipe would make this wait for a writer.
     public static func regularByteCount(_ path: String) throws(IOError) -> Int {

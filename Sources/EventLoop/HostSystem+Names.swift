@@ -15,7 +15,7 @@ extension HostSystem {
         return unsafe String(cString: name)
     }
 
-    /// The name of this machine.
+    /// The name of this machine, or of the container.
     public static var hostName: String {
         var name = [CChar](repeating: 0, count: 256)
         guard unsafe gethostname(&name, name.count - 1) == 0 else { return "unknown" }

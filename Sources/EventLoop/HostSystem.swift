@@ -17,13 +17,6 @@ public enum HostSystem {
         return Hex.decode(String(decoding: digits, as: UTF8.self)).flatMap { Bytes16($0.span) }
     }
 
-    /// The name of this machine, or of the container; nil if the system does not tell.
-    public static var hostName: String? {
-        let path = "/proc/sys/kernel/hostname"
-        guard let bytes = try? File.read(path, byteCountMax: 256) else { return nil }
-        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
-    }
-
     public static func environment(_ name: String) -> String? {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }

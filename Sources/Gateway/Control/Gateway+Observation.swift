@@ -42,12 +42,11 @@ extension Gateway {
 
     /// This process, in the words of OpenTelemetry's semantic conventions.
     private var origin: OTLPExporter.Origin {
-        var attributes = [
+        let attributes = [
             ("service.name", "sallyport"), ("service.version", hub.version),
             ("service.instance.id", Self.uuid(RandomBytes.bytes(16))),
+            ("host.name", HostSystem.hostName), ("process.pid", "\(HostSystem.processID)"),
         ]
-        if let name = HostSystem.hostName { attributes.append(("host.name", name)) }
-        attributes.append(("process.pid", "\(HostSystem.processID)"))
         let now = WallClock.now()
         return OTLPExporter.Origin(
             resource: OTLPResource(attributes.map { (key: $0.0, value: $0.1) }),
