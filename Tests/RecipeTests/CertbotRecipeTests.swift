@@ -31,10 +31,11 @@ struct CertbotRecipeTests {
         let folder = directory.path(of: "bin")
         try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
+        let reload = refuses ? "false" : "kill -HUP \(gateway.process.processID)"
         let path = try directory.write(
             """
             #!/bin/sh
-            [ "$*" = "reload sallyport" ] && \(refuses ? "false" : "kill -HUP \(gateway.process.processID)")
+            [ "$*" = "reload sallyport" ] && \(reload)
 
             """, to: "bin/systemctl")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
