@@ -10,7 +10,10 @@ struct Document {
         var text: String { lines.joined(separator: "\n") + "\n" }
         var place: String { "\(path):\(lineNumber)" }
         /// A block that begins with a key of YAML.
-        var isConfiguration: Bool { lines[0].firstMatch(of: #/^[a-z_]+:(?:\s|$)/#) != nil }
+        var isYAML: Bool { lines[0].firstMatch(of: #/^[a-z_]+:(?:\s|$)/#) != nil }
+        /// The OpenTelemetry collector's, which nothing here runs.
+        var isOfCollector: Bool { lines[0] == "receivers:" }
+        var isConfiguration: Bool { isYAML && !isOfCollector }
     }
 
     let path: String
@@ -38,7 +41,7 @@ struct Document {
             if isIndented, isBlank || !open.isEmpty {
                 if open.isEmpty { begin = offset + 1 }
                 open.append(line)
-            } else if line.isEmpty, Self.block(path, begin, open)?.isConfiguration == true {
+            } else if line.isEmpty, Self.block(path, begin, open)?.isYAML == true {
                 open.append(line)
             } else {
                 if let block = Self.block(path, begin, open) { blocks.append(block) }

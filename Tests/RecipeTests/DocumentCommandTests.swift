@@ -33,6 +33,14 @@ struct DocumentCommandTests {
         ("make demo", "Tests/RequestPathTests/DemoTests.swift", "demo/run.sh"),
         ("make test", "Makefile", "\ntest:"),
         (
+            "curl -fsS -H \"Authorization", "Tests/RequestPathTests/AuditCommandTests.swift",
+            "docs/operations/admin-api.md"
+        ),
+        (
+            "curl -s http://127.0.0.1:9464/refusals.json",
+            "Tests/RequestPathTests/StatusPageTests.swift", "/refusals.json?id="
+        ),
+        (
             "curl -H \"Authorization", "Tests/RequestPathTests/DeviceBitSite.swift",
             "/device-check/"
         ),
@@ -44,6 +52,8 @@ struct DocumentCommandTests {
     private let keyID: String
     private let publicKey: String
     private let pseudonym: String
+    /// A request that the access log has.
+    private let requestID: String
 
     init() throws {
         directory = try ScratchDirectory()
@@ -67,6 +77,9 @@ struct DocumentCommandTests {
         _ = try BuiltProgram.run(
             ["keys", "import", "-c", gateway.configurationPath], standardInput: Array(line.utf8))
         try #require(try client.request("GET", "/api/x").status == 200)
+        let logged = try gateway.accessLine { $0["path"]?.stringValue == "/api/x" }
+        requestID = logged["request_id"]?.stringValue ?? ""
+        try directory.write(gateway.current.text(on: .standardOutput), to: "access.log")
         keyID = client.device.keyID.base64
         pseudonym =
             try BuiltProgram.run(
@@ -126,7 +139,10 @@ struct DocumentCommandTests {
         if text.hasPrefix("sallyport developer-token"), !text.contains("--name") {
             text += " --name ci --ttl 1h"
         }
-        if text.hasPrefix("sallyport explain") {
+        if text.hasPrefix("sallyport explain request ") {
+            text = text.replacing(#/request (ID|[0-9a-f]{32})/#, with: "request \(requestID)")
+            text += " --log '\(directory.path)/access.log'"
+        } else if text.hasPrefix("sallyport explain assertion ") {
             text += " --client-data-hash-file '\(directory.path)/hash' --public-key \(publicKey)"
         }
         return text.replacing("127.0.0.1:8080", with: "127.0.0.1:\(gateway.port)")
@@ -134,7 +150,7 @@ struct DocumentCommandTests {
 
     @Test("are all that the pages show, besides configurations and statements")
     func blocks() {
-        for block in Document.all.flatMap(\.blocks) where !block.isConfiguration {
+        for block in Document.all.flatMap(\.blocks) where !block.isYAML {
             let first = String(block.text.prefix { !" ;-".contains($0) })
             #expect(
                 Self.programs.contains(first) || ["CREATE", "GRANT", "ACL"].contains(first),
