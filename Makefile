@@ -5,7 +5,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
 	-Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
 RELEASE := .build/release
-SWIFT_SOURCES := Package.swift Sources Tests Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
+SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 idle soak \
 	screenshots deb image sbom dist package-test clean

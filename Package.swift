@@ -152,6 +152,19 @@ let package = Package(
             ],
             path: "Fuzz/Targets",
             swiftSettings: common),
+        // The app's side, beside stand-ins for Apple's frameworks; clients/swift is a package.
+        .target(name: "CryptoKit", path: "clients/swift/Stubs/CryptoKit"),
+        .target(name: "DeviceCheck", path: "clients/swift/Stubs/DeviceCheck"),
+        .target(name: "Security", path: "clients/swift/Stubs/Security"),
+        .target(
+            name: "SallyportClient", dependencies: ["CryptoKit", "DeviceCheck", "Security"],
+            path: "clients/swift/Sources/SallyportClient"),
+        tests(
+            "ClientTests",
+            [
+                "SallyportClient", "AppAttest", "AppAttestTesting", "Bytes", "Crypto",
+                "CryptoKit", "DeviceCheck", "GatewayTesting",
+            ]),
         tests("FuzzTests", ["FuzzTargets"]),
         tests("BytesTests", ["Bytes"]),
         tests("CBORTests", ["CBOR", "Bytes"]),

@@ -81,7 +81,9 @@ struct WordTests {
 
     @Test("neither Foundation nor async code is in Sources")
     func sources() {
-        let findings = Self.findings(Self.inSources, in: Self.swiftFiles.filter { !$0.isTest })
+        // What apps take in has Foundation anyway.
+        let files = Self.swiftFiles.filter { !$0.isTest && !$0.path.hasPrefix("clients/") }
+        let findings = Self.findings(Self.inSources, in: files)
         #expect(findings.isEmpty, "\(report(findings))")
     }
 

@@ -1,0 +1,41 @@
+import Foundation
+
+// URLSession has no such sequence elsewhere.
+#if canImport(Darwin)
+    extension AppAttestClient {
+        /// Sends a request with its proof and returns the API's answer as it comes.
+        ///
+        /// The next request of a client that signs in order goes when the head of this answer is
+        /// there: it shows that the counter was accepted.
+        ///
+        /// - Throws: As ``send(_:body:proof:)``.
+        public func bytes(
+            for request: URLRequest, proof: Proof = .assertion, on session: URLSession = .shared
+        ) async throws -> (URLSession.AsyncBytes, HTTPURLResponse) {
+            let body = try RequestBody.of(request, nil)
+            return try await deliver(request, body, proof) { request, body in
+                var request = request
+                if case .data(let data) = body { request.httpBody = data }
+                let (bytes, response) = try await session.bytes(for: request, delegate: Stay())
+                guard let response = response as? HTTPURLResponse else {
+                    throw URLError(.badServerResponse)
+                }
+                let refusal = try await Self.refusal(bytes, response)
+                return Answer(content: bytes, response: response, refusal: refusal)
+            }
+        }
+
+        /// Reads a refusal, and nothing of an answer that cannot be one.
+        private static func refusal(
+            _ bytes: URLSession.AsyncBytes, _ response: HTTPURLResponse
+        ) async throws -> Refusal? {
+            guard Refusal.mayBe(response) else { return nil }
+            var data = Data()
+            for try await byte in bytes {
+                data.append(byte)
+                guard data.count <= Refusal.byteCountMax else { return nil }
+            }
+            return Refusal(data, response)
+        }
+    }
+#endif

@@ -1,0 +1,202 @@
+import DeviceCheck
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+extension AppAttestClient {
+    /// The key that the gateway knows. All who ask at the same time share one enrolment, which goes
+    /// on when one of them gives up.
+    func enrolledKey() async throws -> String {
+        if let enrolment { return try await enrolment.value }
+        let state = try enrolmentState()
+        if state.isEnrolled, let keyID = state.keyID { return keyID }
+        let task = Task { try await self.enrolNow() }
+        enrolment = task
+        defer { enrolment = nil }
+        return try await task.value
+    }
+
+    func enrolmentState() throws -> EnrolmentState {
+        if let state { return state }
+        let loaded = try store.load() ?? EnrolmentState()
+        state = loaded
+        return loaded
+    }
+
+    /// Nothing is done on the strength of a state that was not saved.
+    private func keep(_ next: EnrolmentState) throws {
+        try store.save(next)
+        state = next
+    }
+
+    /// Gives up the key that the gateway or the device no longer takes. False where that was done a
+    /// short while ago: Apple counts keys, and something else is wrong.
+    func giveUpKey() throws -> Bool {
+        let now = clock.now()
+        var state = try enrolmentState()
+        if let last = state.renewedAt,
+            abs(now.timeIntervalSince(last)) < configuration.retries.newKeyInterval
+        {
+            return false
+        }
+        state = EnrolmentState()
+        state.renewedAt = now
+        try keep(state)
+        challenges.removeAll()
+        session = nil
+        return true
+    }
+
+    // MARK: steps
+
+    private func enrolNow() async throws -> String {
+        var state = try enrolmentState()
+        if let until = state.waitsUntil, until > clock.now() { throw ClientError.tryLater(until) }
+        var hasNewKey = false
+        while true {
+            do {
+                let next = try await step(from: state.stage)
+                state.stage = next
+                if case .enrolled(let keyID) = next {
+                    state.failureCount = 0
+                    state.waitsUntil = nil
+                    try keep(state)
+                    return keyID
+                }
+                try keep(state)
+            } catch {
+                let remedy = remedy(for: error, state)
+                if case .newKey = remedy, !hasNewKey {
+                    hasNewKey = true
+                    state.stage = .none
+                    try keep(state)
+                } else {
+                    throw try failed(&state, error, remedy)
+                }
+            }
+        }
+    }
+
+    private func step(from stage: EnrolmentState.Stage) async throws -> EnrolmentState.Stage {
+        switch stage {
+        case .none:
+            return .made(keyID: try await service.generateKey())
+        case .made(let keyID):
+            var query = [("key_id", keyID.urlSafe)]
+            if let name = configuration.installation { query.append(("installation", name)) }
+            let answer = try await challenge(at: "attest/challenge", query)
+            return .challenged(keyID: keyID, challenge: answer.challenge)
+        case .challenged(let keyID, let challenge):
+            let attestation = try await service.attestKey(
+                keyID, clientDataHash: ClientData.hash(Data(challenge.utf8)))
+            return .attested(keyID: keyID, challenge: challenge, attestation: attestation)
+        case .attested(let keyID, let challenge, let attestation):
+            try await verify(
+                [
+                    "key_id": keyID, "challenge": challenge,
+                    "attestation": attestation.base64EncodedString(),
+                ])
+            return .enrolled(keyID: keyID)
+        case .enrolled: return stage
+        }
+    }
+
+    private func verify(_ members: [String: String]) async throws {
+        var request = URLRequest(url: configuration.gateway.appendingPathComponent("attest/verify"))
+        request.httpMethod = "POST"
+        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        let body = RequestBody.data(try JSONEncoder().encode(members))
+        var attempt = 1
+        while true {
+            if configuration.sendsDeviceToken, deviceTokens.isSupported {
+                let token = try await deviceTokens.generateToken()
+                request.setValue(
+                    token.base64EncodedString(), forHTTPHeaderField: HeaderName.deviceToken)
+            }
+            let (data, response) = try await transport.send(request, body)
+            keepChallenge(of: response)
+            if response.statusCode == 200 { return }
+            guard let refusal = Refusal(data, response) else {
+                throw ClientError.unexpectedAnswer(status: response.statusCode)
+            }
+            // Only the token was refused: the attestation and its challenge are good still.
+            guard refusal.code == "device_token_invalid", attempt < 2 else {
+                throw ClientError.refused(refusal)
+            }
+            attempt += 1
+        }
+    }
+
+    // MARK: failures
+
+    private enum Remedy {
+        /// The key is of no use.
+        case newKey
+        /// Everything stays, and is tried again after a while.
+        case wait(retryAfter: TimeInterval?, limit: TimeInterval)
+        /// Nothing that the client does can change it.
+        case giveUp
+    }
+
+    /// How often an unknown failure of the device is waited out before its key is given up.
+    private static let unknownFailureMax = 3
+
+    private func remedy(for error: any Error, _ state: EnrolmentState) -> Remedy {
+        let retries = configuration.retries
+        let later = Remedy.wait(retryAfter: nil, limit: retries.enrolmentWaitMax)
+        switch error {
+        case let error as DCError:
+            switch error.code {
+            // Apple wants the same key and the same hash again.
+            case .serverUnavailable: return later
+            case .invalidKey, .invalidInput: return .newKey
+            case .featureUnsupported: return .giveUp
+            default:
+                return state.failureCount < Self.unknownFailureMax ? later : .newKey
+            }
+        case ClientError.refused(let refusal):
+            switch refusal.action {
+            case .retryLater:
+                return .wait(retryAfter: refusal.retryAfter, limit: retries.enrolmentWaitMax)
+            case .attestAgain, .fetchChallenge, .signAgain:
+                return refusal.code == "device_token_invalid" ? later : .newKey
+            case .updateApp, .none: return .giveUp
+            }
+        case ClientError.unexpectedAnswer: return later
+        case is ClientError, is CancellationError: return .giveUp
+        // Being offline is no reason to wait for long.
+        default: return .wait(retryAfter: nil, limit: retries.waitMax)
+        }
+    }
+
+    /// Notes a failure and until when to wait. Returns what to throw.
+    private func failed(
+        _ state: inout EnrolmentState, _ error: any Error, _ remedy: Remedy
+    ) throws -> any Error {
+        let retries = configuration.retries
+        let now = clock.now()
+        state.failureCount += 1
+        switch remedy {
+        case .wait(let retryAfter, let limit):
+            let wait = retries.wait(
+                afterFailures: state.failureCount, retryAfter: retryAfter, limit: limit,
+                chance: clock.chance())
+            state.waitsUntil = now.addingTimeInterval(wait)
+        case .newKey:
+            // A second new key at once would not fare better.
+            state.stage = .none
+            state.waitsUntil = now.addingTimeInterval(retries.newKeyInterval)
+        case .giveUp:
+            if case ClientError.refused = error {
+                state.waitsUntil = now.addingTimeInterval(retries.enrolmentWaitMax)
+            }
+        }
+        try keep(state)
+        if let dcError = error as? DCError, dcError.code == .featureUnsupported {
+            return ClientError.unsupported
+        }
+        return error
+    }
+}

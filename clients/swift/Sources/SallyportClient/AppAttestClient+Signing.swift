@@ -1,0 +1,146 @@
+import DeviceCheck
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A session token and what it is good for.
+struct SessionToken {
+    let text: String
+    let until: Date
+    /// The value of the header that it is bound to.
+    let binding: String?
+}
+
+extension AppAttestClient {
+    /// Adds an assertion. If the key is gone, because the app was installed anew or the device
+    /// restored, another is enrolled, once.
+    func signed(
+        _ request: URLRequest, _ body: RequestBody
+    ) async throws -> (URLRequest, RequestBody) {
+        do {
+            return try await signedOnce(request, body)
+        } catch let error as DCError where error.code == .invalidKey {
+            guard try giveUpKey() else { throw error }
+            return try await signedOnce(request, body)
+        }
+    }
+
+    private func signedOnce(
+        _ request: URLRequest, _ body: RequestBody
+    ) async throws -> (URLRequest, RequestBody) {
+        let keyID = try await enrolledKey()
+        let challenge = try await assertionChallenge(for: keyID)
+        let headers = configuration.headers
+        var request = request
+        var body = body
+        let clientData: Data
+        switch configuration.shape {
+        case .header:
+            clientData = try ClientData.header(request, challenge: challenge, body: body)
+            request.setValue(
+                clientData.base64EncodedString(), forHTTPHeaderField: headers.clientData)
+        case .body(let member):
+            clientData = try ClientData.body(body, challenge: challenge, member: member)
+            body = .data(clientData)
+        }
+        let assertion = try await service.generateAssertion(
+            keyID, clientDataHash: ClientData.hash(clientData))
+        request.setValue(assertion.base64EncodedString(), forHTTPHeaderField: headers.assertion)
+        request.setValue(keyID, forHTTPHeaderField: headers.keyID)
+        return (request, body)
+    }
+
+    /// The youngest challenge that an answer brought, or a fresh one.
+    private func assertionChallenge(for keyID: String) async throws -> String {
+        if let kept = challenges.take(at: clock.now()) { return kept }
+        let answer = try await challenge(at: "assert/challenge", [("key_id", keyID.urlSafe)])
+        if let lifetime = answer.expiresIn { challenges.learn(lifetime: lifetime) }
+        return answer.challenge
+    }
+
+    struct ChallengeAnswer: Decodable {
+        var challenge: String
+        var expiresIn: TimeInterval?
+    }
+
+    func challenge(
+        at path: String, _ query: [(String, String)]
+    ) async throws -> ChallengeAnswer {
+        var parts = URLComponents(
+            url: configuration.gateway.appendingPathComponent(path), resolvingAgainstBaseURL: true)
+        parts?.queryItems = query.map { URLQueryItem(name: $0, value: $1) }
+        guard let url = parts?.url else {
+            throw ClientError.invalidRequest("the gateway's URL is none")
+        }
+        var request = URLRequest(url: url)
+        request.setValue("application/json", forHTTPHeaderField: "Accept")
+        let (data, response) = try await transport.send(request, .none)
+        if let refusal = Refusal(data, response) { throw ClientError.refused(refusal) }
+        guard response.statusCode == 200,
+            let answer = try? JSONDecoder.snakeCase.decode(ChallengeAnswer.self, from: data)
+        else { throw ClientError.unexpectedAnswer(status: response.statusCode) }
+        return answer
+    }
+
+    // MARK: other proofs
+
+    /// A request of a device without App Attest.
+    func standIn(_ request: URLRequest) async throws -> URLRequest {
+        var request = request
+        if let token = configuration.developerToken {
+            request.setValue(token, forHTTPHeaderField: HeaderName.token)
+        } else if deviceTokens.isSupported {
+            let token = try await deviceTokens.generateToken()
+            request.setValue(
+                token.base64EncodedString(), forHTTPHeaderField: HeaderName.deviceToken)
+        } else {
+            throw ClientError.unsupported
+        }
+        return request
+    }
+
+    private struct TokenAnswer: Decodable {
+        var token: String
+        var expiresIn: TimeInterval
+    }
+
+    /// The kept session token, or one that an assertion has just paid for.
+    func sessionToken(for request: URLRequest) async throws -> String {
+        let header = configuration.sessionTokenHeader
+        let binding = header.flatMap { request.value(forHTTPHeaderField: $0) }
+        if let session, session.until > clock.now(), session.binding == binding {
+            return session.text
+        }
+        var question = URLRequest(url: configuration.gateway.appendingPathComponent("assert/token"))
+        question.httpMethod = "POST"
+        if let header, let binding { question.setValue(binding, forHTTPHeaderField: header) }
+        let (data, response) = try await send(question)
+        guard response.statusCode == 200,
+            let answer = try? JSONDecoder.snakeCase.decode(TokenAnswer.self, from: data)
+        else { throw ClientError.unexpectedAnswer(status: response.statusCode) }
+        // A tenth of its life is left for requests on their way.
+        session = SessionToken(
+            text: answer.token, until: clock.now().addingTimeInterval(answer.expiresIn * 0.9),
+            binding: binding)
+        return answer.token
+    }
+}
+
+extension String {
+    /// Base64 in the alphabet that a URL leaves alone.
+    var urlSafe: String {
+        replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
+            .replacingOccurrences(of: "=", with: "")
+    }
+}
+
+extension JSONDecoder {
+    /// A decoder for the gateway's documents, whose members are in snake case.
+    static var snakeCase: JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return decoder
+    }
+}

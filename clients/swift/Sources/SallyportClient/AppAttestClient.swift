@@ -1,0 +1,222 @@
+import DeviceCheck
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Signs requests with App Attest and sends them through a Sallyport gateway.
+///
+/// Use one client for each gateway and process. It enrols a key when the first request needs one,
+/// keeps the challenges that answers bring, puts requests into the order that the gateway demands,
+/// and does what a refusal asks for, within the bounds of ``RetryPolicy``.
+public actor AppAttestClient {
+    /// What a request brings as its proof.
+    public enum Proof: Sendable {
+        /// An assertion of its own.
+        case assertion
+        /// A session token, which one assertion pays for: for routes with `accept: [assertion,
+        /// token]`.
+        case sessionToken
+    }
+
+    let configuration: Configuration
+    let service: any AttestService
+    let deviceTokens: any DeviceTokenService
+    let store: any EnrolmentStore
+    let transport: any Transport
+    let clock: ClientClock
+    private let turnstile: Turnstile
+
+    /// Nil until it was loaded.
+    var state: EnrolmentState?
+    var enrolment: Task<String, any Error>?
+    var challenges = ChallengeCache()
+    var session: SessionToken?
+
+    /// A client that runs on the device's own services, with its state in the keychain.
+    public init(_ configuration: Configuration) {
+        self.init(configuration, store: KeychainStore(gateway: configuration.gateway))
+    }
+
+    /// A client with parts of the caller's choice.
+    public init(
+        _ configuration: Configuration, store: any EnrolmentStore,
+        service: any AttestService = DeviceAttestService(),
+        deviceTokens: any DeviceTokenService = DeviceCheckService(),
+        transport: any Transport = SessionTransport(), clock: ClientClock = ClientClock()
+    ) {
+        self.configuration = configuration
+        self.store = store
+        self.service = service
+        self.deviceTokens = deviceTokens
+        self.transport = transport
+        self.clock = clock
+        turnstile = Turnstile(places: configuration.signing.places)
+    }
+
+    /// The key ID, if the gateway has confirmed a key.
+    public var keyID: String? {
+        get throws { try enrolmentState().isEnrolled ? enrolmentState().keyID : nil }
+    }
+
+    /// Enrols now what the first request would enrol otherwise.
+    ///
+    /// - Throws: ``ClientError``, `DCError` or `URLError`. What was achieved is kept.
+    public func enrol() async throws {
+        guard service.isSupported else { throw ClientError.unsupported }
+        _ = try await enrolledKey()
+    }
+
+    /// Sends a request with its proof and returns the API's answer.
+    ///
+    /// - Parameter body: A file, or the bytes where they are not the request's own `httpBody`.
+    /// - Throws: ``ClientError/refused(_:)`` where the gateway refuses and nothing helps now; what
+    ///   the transport throws, if no answer came. The API may have seen such a request.
+    public func send(
+        _ request: URLRequest, body: RequestBody? = nil, proof: Proof = .assertion
+    ) async throws -> (Data, HTTPURLResponse) {
+        let body = try RequestBody.of(request, body)
+        let transport = transport
+        return try await deliver(request, body, proof) { request, body in
+            let (data, response) = try await transport.send(request, body)
+            return Answer(content: data, response: response, refusal: Refusal(data, response))
+        }
+    }
+
+    /// Returns the request with an assertion, to be sent once by somebody else, such as a
+    /// background session or an extension. Hand the answer to ``receive(_:_:)``.
+    ///
+    /// On a route with `replay: strict` nothing else may be signed until that answer is there.
+    public func sign(
+        _ request: URLRequest, body: RequestBody? = nil
+    ) async throws -> (URLRequest, RequestBody) {
+        guard service.isSupported else { throw ClientError.unsupported }
+        return try await signed(request, try RequestBody.of(request, body))
+    }
+
+    /// Keeps the challenge that an answer brought, and returns the refusal if it is one.
+    @discardableResult
+    public func receive(_ data: Data, _ response: HTTPURLResponse) -> Refusal? {
+        keepChallenge(of: response)
+        return Refusal(data, response)
+    }
+
+    // MARK: attempts
+
+    /// An answer, and what the gateway says of itself in it.
+    struct Answer<Content: Sendable>: Sendable {
+        let content: Content
+        let response: HTTPURLResponse
+        let refusal: Refusal?
+    }
+
+    typealias Exchange<Content: Sendable> =
+        @Sendable (URLRequest, RequestBody) async throws -> Answer<Content>
+
+    /// Sends until there is an answer of the API, or nothing left to do.
+    func deliver<Content: Sendable>(
+        _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
+        _ exchange: @escaping Exchange<Content>
+    ) async throws -> (Content, HTTPURLResponse) {
+        var proof = proof
+        var attempt = 1
+        while true {
+            let answer = try await self.attempt(request, body, proof, exchange)
+            keepChallenge(of: answer.response)
+            guard let refusal = answer.refusal else { return (answer.content, answer.response) }
+            if refusal.code == "assertion_required" { proof = .assertion }
+            if refusal.code == "token_invalid" { session = nil }
+            guard attempt < configuration.retries.attemptsMax,
+                try await resolve(refusal, of: request, attempt: attempt)
+            else { throw ClientError.refused(refusal) }
+            attempt += 1
+        }
+    }
+
+    private func attempt<Content: Sendable>(
+        _ request: URLRequest, _ body: RequestBody, _ proof: Proof,
+        _ exchange: @escaping Exchange<Content>
+    ) async throws -> Answer<Content> {
+        guard service.isSupported else {
+            return try await exchange(try await standIn(request), body)
+        }
+        if proof == .sessionToken {
+            let token = try await sessionToken(for: request)
+            var request = request
+            request.setValue(token, forHTTPHeaderField: HeaderName.token)
+            return try await exchange(request, body)
+        }
+        // From the signature to the answer: only the answer shows that the counter was accepted.
+        return try await turnstile.pass {
+            let (request, body) = try await self.signed(request, body)
+            return try await exchange(request, body)
+        }
+    }
+
+    /// Prepares another attempt, or returns false where none would help.
+    private func resolve(
+        _ refusal: Refusal, of request: URLRequest, attempt: Int
+    ) async throws -> Bool {
+        switch refusal.action {
+        case .signAgain, .fetchChallenge: return true
+        case .attestAgain: return try giveUpKey()
+        case .retryLater:
+            let retries = configuration.retries
+            let wait = retries.wait(
+                afterFailures: attempt, retryAfter: refusal.retryAfter, limit: retries.waitMax,
+                chance: clock.chance())
+            guard wait <= retries.waitMax * 1.25, refusal.allowsRepeating(request) else {
+                return false
+            }
+            try await clock.sleep(wait)
+            return true
+        case .updateApp, .none: return false
+        }
+    }
+
+    // MARK: challenges
+
+    func keepChallenge(of response: HTTPURLResponse) {
+        if let token = response.value(forHTTPHeaderField: HeaderName.challenge) {
+            challenges.keep(token, at: clock.now())
+        }
+    }
+}
+
+/// Time and chance, which tests hold in their hands.
+public struct ClientClock: Sendable {
+    public var now: @Sendable () -> Date = { Date() }
+    /// Waits so many seconds. Throws `CancellationError` if the task is cancelled.
+    public var sleep: @Sendable (TimeInterval) async throws -> Void = {
+        try await Task.sleep(nanoseconds: UInt64($0 * 1_000_000_000))
+    }
+    /// A number from 0 to 1.
+    public var chance: @Sendable () -> Double = { Double.random(in: 0...1) }
+
+    public init() {}
+}
+
+/// The headers whose names no gateway changes.
+enum HeaderName {
+    static let challenge = "X-App-Attest-Challenge"
+    static let token = "X-App-Attest-Token"
+    static let deviceToken = "X-Device-Check-Token"
+    static let action = "X-App-Attest-Action"
+}
+
+extension Refusal {
+    /// Whether the request may be sent again without happening twice.
+    func allowsRepeating(_ request: URLRequest) -> Bool {
+        guard ["upstream_failed", "upstream_timeout"].contains(code) else { return true }
+        let method = request.httpMethod?.uppercased() ?? "GET"
+        return ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(method)
+    }
+}
+
+extension HTTPURLResponse {
+    /// Whether the gateway advises to update the app, which still works for a while.
+    public var advisesUpdate: Bool {
+        value(forHTTPHeaderField: HeaderName.action) == Refusal.Action.updateApp.rawValue
+    }
+}

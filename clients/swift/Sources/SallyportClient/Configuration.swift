@@ -1,0 +1,86 @@
+import Foundation
+
+/// What a client has to know of its gateway. Ask the operator for whatever differs from the
+/// defaults.
+public struct Configuration: Sendable {
+    /// How requests are signed.
+    public enum Signing: Sendable, Equatable {
+        /// For routes with `replay: strict`: a request is signed when the one before it has been
+        /// answered, because the gateway accepts rising counters only.
+        case inOrder
+        /// For routes with `replay: { window: N }`: up to so many requests are on their way at
+        /// once.
+        case window(Int)
+
+        var places: Int {
+            switch self {
+            case .inOrder: 1
+            case .window(let size): max(1, size)
+            }
+        }
+    }
+
+    /// What is signed.
+    public enum Shape: Sendable, Equatable {
+        /// JSON in a header, which names method, path, query and the body's digest.
+        case header
+        /// The body itself, a JSON object; the challenge is its member of this name.
+        case body(challengeMember: String)
+    }
+
+    /// The names of the request headers: the gateway's setting `headers`.
+    public struct HeaderNames: Sendable, Equatable {
+        public var assertion = "X-App-Attest-Assertion"
+        public var clientData = "X-App-Attest-Client-Data"
+        public var keyID = "X-App-Attest-Key-Id"
+
+        public init() {}
+    }
+
+    /// Where the gateway's own endpoints begin: scheme, host, port and `endpoints.base`.
+    public var gateway: URL
+    public var signing = Signing.inOrder
+    public var shape = Shape.header
+    public var headers = HeaderNames()
+    public var retries = RetryPolicy()
+    /// A name of 1 to 128 bytes that this installation keeps when its key changes, so that it keeps
+    /// its place while the operator lets installations in step by step.
+    public var installation: String?
+    /// A token of `sallyport developer-token`, sent where App Attest is not supported: in
+    /// simulators and on build machines. Leave it out of what you ship.
+    public var developerToken: String?
+    /// The header that session tokens are bound to: the gateway's setting `session_tokens.bind_to`.
+    public var sessionTokenHeader: String?
+    /// Whether a DeviceCheck token is sent with an enrolment: for `signals.keys_per_device_bit`.
+    public var sendsDeviceToken = false
+
+    public init(gateway: URL) { self.gateway = gateway }
+}
+
+/// How often, and how soon, something that failed is tried again.
+public struct RetryPolicy: Sendable, Equatable {
+    /// How often one request is sent at most. The gateway expects no more than three.
+    public var attemptsMax = 3
+    /// The longest wait that a request sits through. A longer one is an error, which says until
+    /// when.
+    public var waitMax: TimeInterval = 10
+    /// The first wait where the gateway names none. Each failure after it doubles the wait.
+    public var initialWait: TimeInterval = 1
+    /// The longest wait between two attempts to enrol.
+    public var enrolmentWaitMax: TimeInterval = 6 * 3600
+    /// How soon a second new key may be made after the gateway asked for one. Apple counts keys.
+    public var newKeyInterval: TimeInterval = 3600
+
+    public init() {}
+
+    /// The wait after so many failures in a row: `retryAfter`, or twice as long as the last one. Up
+    /// to a quarter is added by chance, so that devices which failed together do not return
+    /// together.
+    func wait(
+        afterFailures count: Int, retryAfter: TimeInterval?, limit: TimeInterval, chance: Double
+    ) -> TimeInterval {
+        let doubled = initialWait * pow(2, Double(min(max(count - 1, 0), 30)))
+        let wait = max(retryAfter ?? 0, min(doubled, limit))
+        return wait * (1 + chance / 4)
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+
+/// What is kept of an enrolment between launches.
+public struct EnrolmentState: Codable, Sendable, Equatable {
+    /// How far a key has come.
+    enum Stage: Codable, Sendable, Equatable {
+        case none
+        /// The key is made.
+        case made(keyID: String)
+        /// Its challenge is here. Apple wants the same key and the same hash until it answers.
+        case challenged(keyID: String, challenge: String)
+        /// Apple has attested it, which it does once; the gateway has not confirmed it yet.
+        case attested(keyID: String, challenge: String, attestation: Data)
+        case enrolled(keyID: String)
+    }
+
+    var stage = Stage.none
+    /// Failures in a row, and until when nothing is tried.
+    var failureCount = 0
+    var waitsUntil: Date?
+    /// When a key was last given up at the gateway's word.
+    var renewedAt: Date?
+
+    /// The state of an installation that has no key yet.
+    public init() {}
+
+    /// The key ID, if there is a key.
+    public var keyID: String? {
+        switch stage {
+        case .none: nil
+        case .made(let keyID), .challenged(let keyID, _), .attested(let keyID, _, _),
+            .enrolled(let keyID):
+            keyID
+        }
+    }
+
+    /// Whether the gateway has confirmed the key.
+    public var isEnrolled: Bool { if case .enrolled = stage { true } else { false } }
+}
+
+/// Where the state of an enrolment is kept. It belongs to one installation on one device: neither a
+/// backup nor another device can use the key.
+public protocol EnrolmentStore: Sendable {
+    /// Returns what was saved last, or nil if there is nothing.
+    func load() throws -> EnrolmentState?
+    func save(_ state: EnrolmentState) throws
+}
+
+/// Keeps the state for as long as the process runs: for tests, and for command-line tools.
+public final class MemoryStore: EnrolmentStore, @unchecked Sendable {
+    private let lock = NSLock()
+    private var state: EnrolmentState?
+
+    public init(_ state: EnrolmentState? = nil) { self.state = state }
+
+    public func load() -> EnrolmentState? { lock.withLock { state } }
+
+    public func save(_ state: EnrolmentState) { lock.withLock { self.state = state } }
+}

@@ -1,0 +1,110 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// A refusal by the gateway: its problem document (RFC 9457) and the headers that belong to it.
+public struct Refusal: Sendable, Equatable {
+    /// What to do about it.
+    public enum Action: String, Sendable {
+        case signAgain = "sign_again"
+        case fetchChallenge = "fetch_challenge"
+        case attestAgain = "attest_again"
+        case updateApp = "update_app"
+        case retryLater = "retry_later"
+        case none
+    }
+
+    /// What became of the request's assertion.
+    public enum AssertionState: String, Sendable {
+        /// It was not accepted.
+        case unspent
+        /// It was accepted, now or before.
+        case spent
+        /// A store did not answer.
+        case unknown
+    }
+
+    public let status: Int
+    /// One of the codes in the client guide, such as `challenge_expired`.
+    public let code: String
+    public let action: Action
+    /// Nil if the request brought no assertion.
+    public let assertion: AssertionState?
+    /// An explanation for developers, on gateways that give one. Do not parse it.
+    public let detail: String?
+    /// Tell it to the operator, who finds the request by it.
+    public let requestID: String?
+    /// Seconds.
+    public let retryAfter: TimeInterval?
+
+    private struct Document: Decodable {
+        var code: String
+        var action: String
+        var assertion: String?
+        var detail: String?
+        var requestID: String?
+
+        enum CodingKeys: String, CodingKey {
+            case code, action, assertion, detail
+            case requestID = "request_id"
+        }
+    }
+
+    /// More than any problem document of a gateway has.
+    static let byteCountMax = 64 * 1024
+
+    /// Whether the head is one of a problem document. The API's own have the same type.
+    static func mayBe(_ response: HTTPURLResponse) -> Bool {
+        let type = response.value(forHTTPHeaderField: "Content-Type") ?? ""
+        return response.statusCode >= 400
+            && type.lowercased().hasPrefix("application/problem+json")
+    }
+
+    /// Reads a refusal, or returns nil if the answer is the API's.
+    init?(_ data: Data, _ response: HTTPURLResponse) {
+        guard Self.mayBe(response), data.count <= Self.byteCountMax,
+            let document = try? JSONDecoder().decode(Document.self, from: data),
+            // An action that this version does not know asks for nothing that it could do.
+            let action = Action(rawValue: document.action)
+        else { return nil }
+        status = response.statusCode
+        code = document.code
+        self.action = action
+        assertion = document.assertion.flatMap(AssertionState.init(rawValue:))
+        detail = document.detail
+        requestID = document.requestID
+        retryAfter = response.retryAfter
+    }
+}
+
+extension HTTPURLResponse {
+    /// The seconds in `Retry-After`, if it holds a number of them.
+    var retryAfter: TimeInterval? {
+        guard let text = value(forHTTPHeaderField: "Retry-After"), let seconds = UInt32(text) else {
+            return nil
+        }
+        return TimeInterval(seconds)
+    }
+}
+
+/// A failure of the client or of the gateway. What `URLSession` and DeviceCheck throw is not
+/// wrapped.
+public enum ClientError: Error, Sendable {
+    /// Neither App Attest nor what may stand in for it is to be had on this device.
+    case unsupported
+    /// The gateway refuses, and nothing that the client may do changes that now.
+    case refused(Refusal)
+    /// An enrolment has to wait. What is there of it is kept, also over launches of the app.
+    case tryLater(Date)
+    /// A gateway's endpoint gave an answer that is not the gateway's.
+    case unexpectedAnswer(status: Int)
+    /// A request without a URL, with one of another scheme than HTTP, or a body that is no JSON
+    /// object where the body is what is signed.
+    case invalidRequest(String)
+    /// The keychain's own code.
+    case keychain(OSStatusCode)
+
+    public typealias OSStatusCode = Int32
+}

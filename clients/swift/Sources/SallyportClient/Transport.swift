@@ -1,0 +1,57 @@
+import Foundation
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// Carries requests: `URLSession` in an app, a double in tests.
+public protocol Transport: Sendable {
+    /// Sends one request once, and follows no redirection: an assertion is for one target only.
+    func send(_ request: URLRequest, _ body: RequestBody) async throws -> (Data, HTTPURLResponse)
+}
+
+/// A `URLSession` as a transport.
+public struct SessionTransport: Transport {
+    public let session: URLSession
+
+    /// Sends through a session without cookies and caches.
+    public init() {
+        session = URLSession(configuration: .ephemeral, delegate: Stay(), delegateQueue: nil)
+    }
+
+    /// Sends through a session of the caller's.
+    public init(session: URLSession) { self.session = session }
+
+    public func send(
+        _ request: URLRequest, _ body: RequestBody
+    ) async throws -> (Data, HTTPURLResponse) {
+        var request = request
+        let answer: (Data, URLResponse)
+        switch body {
+        case .none:
+            request.httpBody = nil
+            answer = try await session.data(for: request, delegate: Stay())
+        case .data(let data):
+            request.httpBody = data
+            answer = try await session.data(for: request, delegate: Stay())
+        case .file(let url):
+            request.httpBody = nil
+            answer = try await session.upload(for: request, fromFile: url, delegate: Stay())
+        }
+        guard let response = answer.1 as? HTTPURLResponse else {
+            throw URLError(.badServerResponse)
+        }
+        return (answer.0, response)
+    }
+}
+
+/// Follows no redirection.
+final class Stay: NSObject, URLSessionTaskDelegate {
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse, newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+}
