@@ -44,7 +44,17 @@ public struct StandInReply: Hashable, Sendable {
         case endless
     }
 
+    /// A header field.
+    public struct Field: Hashable, Sendable {
+        public let name: String
+        public let value: String
+
+        public init(_ name: String, _ value: String) { (self.name, self.value) = (name, value) }
+    }
+
     public var status: Int
+    /// Header fields beside those that frame the body.
+    public var fields: [Field] = []
     public var body: [UInt8]
     public var retryAfter: String?
     public var conduct = Conduct.whole

@@ -87,12 +87,14 @@ enum AppleCommand {
         let clock = StandInClock()
         let production = try StandInListener(
             loop, port: ports[0], tls: context,
-            role: .apple(.production), standIn: standIn, clock: clock)
+            answer: { standIn.reply(to: $0, .production, at: clock.seconds) })
         let development = try StandInListener(
             loop, port: ports[1], tls: context,
-            role: .apple(.development), standIn: standIn, clock: clock)
+            answer: { standIn.reply(to: $0, .development, at: clock.seconds) })
+        let orders = StandInControl(standIn: standIn, clock: clock)
         let control = try StandInListener(
-            loop, port: ports[2], tls: nil, role: .control, standIn: standIn, clock: clock)
+            loop, port: ports[2], tls: nil,
+            answer: { orders.reply($0.method, $0.target, $0.body) })
         try directory.writeSettings(
             keys: keys, production: production.port, development: development.port,
             authorization: standIn.authorization)
@@ -119,4 +121,16 @@ final class StandInClock {
     var offset: Int64 = 0
 
     var seconds: Int64 { WallClock.now().seconds + offset }
+}
+
+extension AppleStandIn {
+    fileprivate func reply(
+        to request: HTTPRequest, _ environment: AttestEnvironment, at time: Int64
+    ) -> StandInReply {
+        reply(
+            to: StandInRequest(
+                environment: environment, method: request.method, path: request.target,
+                authorization: request["Authorization"], body: request.body),
+            at: time)
+    }
 }

@@ -14,6 +14,7 @@ enum Lab {
             case "load": try LoadCommand.run(rest)
             case "demo": try DemoCommand.run(rest)
             case "apple": try AppleCommand.run(rest)
+            case "trial": try TrialCommand.run(rest)
             case "ports": try PortsCommand.run(rest)
             case "help", "--help", "-h": print(help)
             default: LabExit.usage("unknown command \(name)\n\n\(help)")
@@ -33,6 +34,7 @@ enum Lab {
           load     requests in a closed loop, plain or asserted; prints one JSON line
           apple    a stand-in for Apple's services: receipts, DeviceCheck, and all their errors
           demo     the device's side of `make demo`
+          trial    a gateway that misbehaves on purpose: scores a client
           ports    print free ports of 127.0.0.1
 
         `sallyport-lab COMMAND --help` prints a command's options.

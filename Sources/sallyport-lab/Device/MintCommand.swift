@@ -8,14 +8,17 @@ import EventLoop
 enum MintCommand {
     private static let usage = """
         usage: sallyport-lab mint attestation --apple FILE --device FILE --out FILE [--at SECONDS]
-                                  [--challenge-file FILE] [--fault NAME] [--receipt FORM] [--base64]
+                                  [--challenge-file FILE | --client-data-hash HEX] [--fault NAME]
+                                  [--receipt FORM] [--base64]
                sallyport-lab mint assertion --device FILE --out FILE
-                                  [--client-data-file FILE] [--fault NAME] [--base64]
+                                  [--client-data-file FILE | --client-data-hash HEX]
+                                  [--fault NAME] [--base64]
                sallyport-lab mint receipt --apple FILE --device FILE --out FILE [--at SECONDS]
                                   [--risk-metric N] [--base64]
                sallyport-lab mint --list
 
         --challenge-file, --client-data-file  the bytes whose SHA-256 the object covers
+        --client-data-hash                    that SHA-256 itself, as an app hands it to Apple
         --list                                every fault, system and receipt form
         """
 
@@ -24,7 +27,7 @@ enum MintCommand {
             words,
             names: [
                 "--apple", "--device", "--out", "--at", "--challenge-file", "--client-data-file",
-                "--fault", "--receipt", "--risk-metric",
+                "--client-data-hash", "--fault", "--receipt", "--risk-metric",
             ], flags: ["--base64", "--list"], operandCounts: 0...1, usage: usage)
         if options.has("--list") { return list() }
         guard let kind = options.operands.first else { LabExit.usage(usage) }
@@ -53,9 +56,15 @@ enum MintCommand {
         Int64(options.count("--at", or: Int(WallClock.now().seconds)))
     }
 
-    /// SHA-256 of a file's bytes, of nothing if none is named.
+    /// SHA-256 of a file's bytes, of nothing if none is named; or the hash that is given itself.
     private static func hash(_ options: LabOptions, _ name: String) throws -> [UInt8] {
-        SHA256.hash(try options.value(name).map { try LabFile.read($0) } ?? []).array
+        if let hex = options.value("--client-data-hash") {
+            guard let hash = Hex.decode(hex), hash.count == 32 else {
+                LabExit.usage("--client-data-hash: not 64 hexadecimal digits")
+            }
+            return hash
+        }
+        return SHA256.hash(try options.value(name).map { try LabFile.read($0) } ?? []).array
     }
 
     private static func attestation(_ options: LabOptions) throws -> [UInt8] {

@@ -43,6 +43,11 @@ struct HTTPRequest {
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
 
+    /// The value of the first field of that name, whatever its case.
+    subscript(name: String) -> String? {
+        fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+
     /// The request's bytes with `Host`, and `Content-Length` where there is a body or the method
     /// usually has one.
     func bytes(host: String) -> [UInt8] {

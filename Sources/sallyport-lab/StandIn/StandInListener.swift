@@ -1,19 +1,13 @@
-import AppAttest
 import AppAttestTesting
 import EventLoop
 import TLS
 
-/// One port of a stand-in for Apple's services.
+/// One port of something that stands in for a server: Apple's, or a gateway.
 final class StandInListener: ReadinessHandler {
-    enum Role {
-        case apple(AttestEnvironment)
-        case control
-    }
+    typealias Answer = (HTTPRequest) -> StandInReply
 
     let port: UInt16
-    let role: Role
-    let standIn: AppleStandIn
-    let clock: StandInClock
+    let answer: Answer
     let loop: EventLoop
     private let listener: Int32
     private let watch: Watch
@@ -22,8 +16,7 @@ final class StandInListener: ReadinessHandler {
     private var connections: [ObjectIdentifier: StandInConnection] = [:]
 
     init(
-        _ loop: EventLoop, port: UInt16, tls: TLSServerContext?, role: Role,
-        standIn: AppleStandIn, clock: StandInClock
+        _ loop: EventLoop, port: UInt16, tls: TLSServerContext?, answer: @escaping Answer
     ) throws {
         guard let address = SocketAddress.numeric(host: "127.0.0.1", port: port) else {
             throw LabError("127.0.0.1:\(port) is no address")
@@ -35,9 +28,7 @@ final class StandInListener: ReadinessHandler {
         self.port = bound
         self.loop = loop
         self.tls = tls
-        self.role = role
-        self.standIn = standIn
-        self.clock = clock
+        self.answer = answer
         watch = Watch(loop: loop, descriptor: listener)
         watch.handler = self
         watch.enableReading()

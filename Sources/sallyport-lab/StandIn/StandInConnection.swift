@@ -1,4 +1,3 @@
-import AppAttest
 import AppAttestTesting
 import Bytes
 import EventLoop
@@ -96,23 +95,18 @@ final class StandInConnection: ReadinessHandler {
             case .incomplete: return
             case .refused: return end(.cut)
             case .complete:
-                guard let request = takeRequest() else { return }
+                let request = takeRequest()
+                // Where the body is not there yet, the head is read once more with it.
                 head.reset()
+                guard let request else { return }
                 answer(request)
             }
         }
     }
 
-    private struct Request {
-        var method: String
-        var path: String
-        var authorization: String?
-        var body: [UInt8]
-    }
-
-    /// Takes a request. Nil if its body is not there yet, or is none that a client of Apple's would
-    /// send.
-    private func takeRequest() -> Request? {
+    /// Takes a request. Nil if its body is not there yet, or is none that a client would send
+    /// here.
+    private func takeRequest() -> HTTPRequest? {
         let bodyByteCount: Int
         switch head.framing {
         case .none: bodyByteCount = 0
@@ -127,30 +121,18 @@ final class StandInConnection: ReadinessHandler {
         func text(_ range: Range32) -> String {
             String(decoding: bytes[Int(range.start)..<Int(range.end)], as: UTF8.self)
         }
-        let field = head.fields.first { text($0.name).lowercased() == "authorization" }
         let bodyEnd = head.byteCount + bodyByteCount
-        let request = Request(
-            method: text(head.method), path: text(head.originTarget),
-            authorization: field.map { text($0.value) },
+        let request = HTTPRequest(
+            method: text(head.method), target: text(head.originTarget),
+            fields: head.fields.map { (text($0.name), text($0.value)) },
             body: Array(bytes[head.byteCount..<bodyEnd]))
         received.consume(bodyEnd)
         return request
     }
 
-    private func answer(_ request: Request) {
+    private func answer(_ request: HTTPRequest) {
         isAnswering = true
-        let reply: StandInReply
-        switch listener.role {
-        case .apple(let environment):
-            reply = listener.standIn.reply(
-                to: StandInRequest(
-                    environment: environment, method: request.method, path: request.path,
-                    authorization: request.authorization, body: request.body),
-                at: listener.clock.seconds)
-        case .control:
-            reply = StandInControl(standIn: listener.standIn, clock: listener.clock).reply(
-                request.method, request.path, request.body)
-        }
+        let reply = listener.answer(request)
         guard reply.delay > .zero else { return send(reply) }
         let timer = Timer(loop: listener.loop) { [unowned self] in send(reply) }
         self.timer = timer
@@ -183,6 +165,7 @@ final class StandInConnection: ReadinessHandler {
     private func append(_ reply: StandInReply, _ body: [UInt8], count: Int?) {
         var head = "HTTP/1.1 \(reply.status) \(reply.status)\r\nServer: stand-in\r\n"
         if let retryAfter = reply.retryAfter { head += "Retry-After: \(retryAfter)\r\n" }
+        for field in reply.fields { head += "\(field.name): \(field.value)\r\n" }
         // 304 has neither body nor a length of one (RFC 9110 section 15.4.5).
         let isBodiless = reply.status == 304
         if let count, !isBodiless { head += "Content-Length: \(count)\r\n" }

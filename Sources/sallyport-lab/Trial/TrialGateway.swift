@@ -1,0 +1,76 @@
+import AppAttestTesting
+import EventLoop
+
+/// The real gateway behind a trial.
+final class TrialGateway {
+    private let address: SocketAddress
+    /// `endpoints.base`.
+    let base: String
+    private var connection: HTTPConnection?
+
+    init(_ address: SocketAddress, base: String) {
+        self.address = address
+        self.base = base
+    }
+
+    /// The gateway's answer; 502 where it gives none.
+    func reply(to request: HTTPRequest) -> StandInReply {
+        var request = request
+        request.fields.removeAll { Self.framing.contains($0.name.lowercased()) }
+        guard let answer = try? exchange(request) else {
+            return StandInReply(status: 502, text: "the gateway does not answer\n")
+        }
+        var reply = StandInReply(status: answer.status, body: answer.body)
+        reply.fields = answer.fields.filter { !Self.framing.contains($0.name.lowercased()) }
+            .map { StandInReply.Field($0.name, $0.value) }
+        return reply
+    }
+
+    /// A fresh challenge for an assertion of that key, or of any.
+    func challenge(for keyID: String?) -> String? {
+        let query =
+            keyID.map {
+                "?key_id=" + String($0.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
+            } ?? ""
+        let request = HTTPRequest(method: "GET", target: base + "assert/challenge" + query)
+        guard let answer = try? exchange(request), answer.status == 200 else { return nil }
+        return answer.text
+    }
+
+    /// Once more over a new connection: the gateway may have closed the old one meanwhile.
+    private func exchange(_ request: HTTPRequest) throws -> HTTPAnswer {
+        if let connection, let answer = try? connection.exchange(request) { return answer }
+        let fresh = try HTTPConnection(address)
+        connection = fresh
+        return try fresh.exchange(request)
+    }
+
+    /// What belongs to one connection, and is written anew for the other.
+    private static let framing: Set<String> = [
+        "connection", "content-length", "expect", "host", "keep-alive", "te", "trailer",
+        "transfer-encoding", "upgrade",
+    ]
+
+    /// A refusal as the gateway writes it.
+    static func refusal(
+        _ status: Int, code: String, action: String, retryAfter: Int?, challenge: String?
+    ) -> StandInReply {
+        // The gateway says so of what it has passed on.
+        let assertion = code == "upstream_failed" ? "spent" : "unspent"
+        var reply = StandInReply(
+            status: status,
+            text: """
+                {"type":"about:blank","title":"\(status)","status":\(status),"code":"\(code)",\
+                "action":"\(action)","assertion":"\(assertion)","request_id":"trial"}
+                """)
+        reply.retryAfter = retryAfter.map { "\($0)" }
+        reply.fields = [
+            .init("Content-Type", "application/problem+json"), .init("Cache-Control", "no-store"),
+        ]
+        if status == 401 {
+            reply.fields.append(.init("WWW-Authenticate", "AppAttest error=\"\(code)\""))
+        }
+        if let challenge { reply.fields.append(.init("X-App-Attest-Challenge", challenge)) }
+        return reply
+    }
+}

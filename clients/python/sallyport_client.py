@@ -1,0 +1,294 @@
+"""A client of a Sallyport gateway: enrols, signs, and follows refusals. Standard library only.
+
+It is for tests, for machines without Apple's frameworks, and to be read: what it does, every client
+does. The device is the caller's: an object with generate_key(), attest_key(key_id, hash) and
+generate_assertion(key_id, hash), which raise DeviceError.
+"""
+
+import base64
+import hashlib
+import http.client
+import json
+import random
+import threading
+import time
+import urllib.parse
+
+
+class DeviceError(Exception):
+    """A failure of the device. code: invalid_key, server_unavailable or any other word."""
+
+    def __init__(self, code):
+        super().__init__(code)
+        self.code = code
+
+
+class Refused(Exception):
+    """The gateway refuses, and nothing that the client may do changes that now."""
+
+    def __init__(self, status, code, action, assertion, retry_after, request_id):
+        super().__init__(f"{status} {code}")
+        self.status = status
+        self.code = code
+        self.action = action
+        self.assertion = assertion
+        self.retry_after = retry_after
+        self.request_id = request_id
+
+
+class TryLater(Exception):
+    """An enrolment has to wait. until: by the client's clock, in seconds."""
+
+    def __init__(self, until):
+        super().__init__(f"wait until {until}")
+        self.until = until
+
+
+ACTIONS = {"sign_again", "fetch_challenge", "attest_again", "update_app", "retry_later", "none"}
+
+
+class Answer:
+    """status, headers (names in lower case) and body of an answer."""
+
+    def __init__(self, status, headers, body):
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+    def refusal(self):
+        """The gateway's refusal, or None if the answer is the API's."""
+        kind = self.headers.get("content-type", "")
+        if self.status < 400 or not kind.startswith("application/problem+json"):
+            return None
+        try:
+            document = json.loads(self.body)
+            code, action = document["code"], document["action"]
+        except (ValueError, KeyError, TypeError):
+            return None
+        if action not in ACTIONS:
+            return None
+        retry_after = self.headers.get("retry-after", "")
+        return Refused(
+            self.status, code, action, document.get("assertion"),
+            int(retry_after) if retry_after.isdecimal() else None, document.get("request_id"))
+
+
+def http_transport(base, context=None, timeout=30):
+    """Sends each request once over a connection of its own, and follows no redirection."""
+    parts = urllib.parse.urlsplit(base)
+
+    def send(method, target, headers, body):
+        if parts.scheme == "https":
+            connection = http.client.HTTPSConnection(parts.netloc, context=context, timeout=timeout)
+        else:
+            connection = http.client.HTTPConnection(parts.netloc, timeout=timeout)
+        try:
+            connection.request(method, target, body or None, headers)
+            response = connection.getresponse()
+            fields = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, fields, response.read())
+        except http.client.HTTPException as error:
+            raise OSError(f"no whole answer: {error!r}") from error
+        finally:
+            connection.close()
+
+    return send
+
+
+class Client:
+    """Signs requests one after the other, as routes with `replay: strict` want them.
+
+    state: a dictionary that the caller keeps between runs (JSON takes it); save: called after each
+    change of it.
+    """
+
+    ATTEMPTS_MAX = 3
+    WAIT_MAX = 10
+    ENROLMENT_WAIT_MAX = 6 * 3600
+    NEW_KEY_INTERVAL = 3600
+
+    def __init__(
+            self, transport, device, state=None, save=lambda state: None, base="/",
+            now=time.time, sleep=time.sleep):
+        self._transport = transport
+        self._device = device
+        self._state = state if state is not None else {}
+        self._save = save
+        self._base = base
+        self._now = now
+        self._sleep = sleep
+        self._challenge = None
+        self._turn = threading.RLock()
+
+    def send(self, method, target, body=b"", headers=None):
+        """Returns the API's Answer. Raises Refused, TryLater, DeviceError or OSError."""
+        attempt = 1
+        while True:
+            with self._turn:
+                signed = {**(headers or {}), **self._signed(method, target, body)}
+                answer = self._exchange(method, target, signed, body)
+            refusal = answer.refusal()
+            if refusal is None:
+                return answer
+            if attempt >= self.ATTEMPTS_MAX or not self._resolve(refusal, method, attempt):
+                raise refusal
+            attempt += 1
+
+    def enrol(self):
+        """Enrols a key unless there is one. Returns the key ID."""
+        with self._turn:
+            return self._enrolled_key()
+
+    # The request
+
+    def _signed(self, method, target, body):
+        try:
+            return self._signed_once(method, target, body)
+        except DeviceError as error:
+            if error.code != "invalid_key" or not self._give_up_key():
+                raise
+            return self._signed_once(method, target, body)
+
+    def _signed_once(self, method, target, body):
+        key_id = self._enrolled_key()
+        path, _, query = target.partition("?")
+        client_data = json.dumps({
+            "challenge": self._take_challenge(key_id), "method": method, "path": path,
+            "query": query,
+            "bodySHA256": base64.b64encode(hashlib.sha256(body).digest()).decode(),
+        }).encode()
+        assertion = self._device.generate_assertion(key_id, hashlib.sha256(client_data).digest())
+        return {
+            "X-App-Attest-Client-Data": base64.b64encode(client_data).decode(),
+            "X-App-Attest-Assertion": base64.b64encode(assertion).decode(),
+            "X-App-Attest-Key-Id": key_id,
+        }
+
+    def _take_challenge(self, key_id):
+        kept, self._challenge = self._challenge, None
+        return kept or self._fetch_challenge("assert/challenge", key_id)
+
+    def _fetch_challenge(self, path, key_id):
+        # The other alphabet of base64 needs no escapes in a query.
+        name = key_id.translate(str.maketrans("+/", "-_")).rstrip("=")
+        answer = self._transport("GET", f"{self._base}{path}?key_id={name}", {}, b"")
+        refusal = answer.refusal()
+        if refusal:
+            raise refusal
+        if answer.status != 200:
+            raise OSError(f"{path}: {answer.status}")
+        return answer.body.decode("ascii")
+
+    def _exchange(self, method, target, headers, body):
+        answer = self._transport(method, target, headers, body)
+        self._challenge = answer.headers.get("x-app-attest-challenge") or self._challenge
+        return answer
+
+    def _resolve(self, refusal, method, attempt):
+        if refusal.action in ("sign_again", "fetch_challenge"):
+            return True
+        if refusal.action == "attest_again":
+            return self._give_up_key()
+        if refusal.action != "retry_later":
+            return False
+        may_have_run = refusal.code in ("upstream_failed", "upstream_timeout")
+        if may_have_run and method not in ("GET", "HEAD", "OPTIONS", "PUT", "DELETE"):
+            return False
+        wait = self._wait(attempt, refusal.retry_after, self.WAIT_MAX)
+        if wait > self.WAIT_MAX * 1.25:
+            return False
+        self._sleep(wait)
+        return True
+
+    @staticmethod
+    def _wait(failures, retry_after, limit):
+        doubled = min(2 ** min(failures - 1, 30), limit)
+        return max(retry_after or 0, doubled) * random.uniform(1, 1.25)
+
+    # The enrolment
+
+    def _enrolled_key(self):
+        state = self._state
+        if state.get("stage") == "enrolled":
+            return state["key_id"]
+        if state.get("waits_until", 0) > self._now():
+            raise TryLater(state["waits_until"])
+        has_new_key = False
+        while True:
+            try:
+                self._step(state)
+            except (DeviceError, Refused, OSError) as error:
+                remedy, retry_after, limit = self._remedy(error)
+                if remedy == "new_key" and not has_new_key:
+                    has_new_key = True
+                    self._restart(state)
+                    continue
+                self._note_failure(state, remedy, retry_after, limit)
+                raise
+            self._save(state)
+            if state["stage"] == "enrolled":
+                return state["key_id"]
+
+    def _step(self, state):
+        stage = state.get("stage")
+        if stage is None:
+            state.update(key_id=self._device.generate_key(), stage="made")
+        elif stage == "made":
+            challenge = self._fetch_challenge("attest/challenge", state["key_id"])
+            state.update(challenge=challenge, stage="challenged")
+        elif stage == "challenged":
+            digest = hashlib.sha256(state["challenge"].encode()).digest()
+            attestation = self._device.attest_key(state["key_id"], digest)
+            state.update(attestation=base64.b64encode(attestation).decode(), stage="attested")
+        else:
+            members = {name: state[name] for name in ("key_id", "attestation", "challenge")}
+            answer = self._exchange(
+                "POST", f"{self._base}attest/verify", {"Content-Type": "application/json"},
+                json.dumps(members).encode())
+            refusal = answer.refusal()
+            if refusal:
+                raise refusal
+            if answer.status != 200:
+                raise OSError(f"attest/verify: {answer.status}")
+            for name in ("attestation", "challenge", "failures", "waits_until"):
+                state.pop(name, None)
+            state["stage"] = "enrolled"
+
+    def _remedy(self, error):
+        if isinstance(error, DeviceError):
+            if error.code in ("invalid_key", "invalid_input"):
+                return "new_key", None, 0
+            return "wait", None, self.ENROLMENT_WAIT_MAX
+        if isinstance(error, Refused):
+            if error.action == "retry_later":
+                return "wait", error.retry_after, self.ENROLMENT_WAIT_MAX
+            if error.action in ("attest_again", "fetch_challenge", "sign_again"):
+                return "new_key", None, 0
+            return "wait", self.ENROLMENT_WAIT_MAX, self.ENROLMENT_WAIT_MAX
+        return "wait", None, self.WAIT_MAX
+
+    def _note_failure(self, state, remedy, retry_after, limit):
+        state["failures"] = state.get("failures", 0) + 1
+        if remedy == "new_key":
+            self._restart(state)
+            wait = self.NEW_KEY_INTERVAL
+        else:
+            wait = self._wait(state["failures"], retry_after, limit)
+        state["waits_until"] = self._now() + wait
+        self._save(state)
+
+    def _give_up_key(self):
+        """Forgets the key. False if that was done within the hour: Apple counts keys."""
+        now = self._now()
+        if abs(now - self._state.get("renewed_at", float("-inf"))) < self.NEW_KEY_INTERVAL:
+            return False
+        self._restart(self._state)
+        self._state["renewed_at"] = now
+        self._challenge = None
+        self._save(self._state)
+        return True
+
+    @staticmethod
+    def _restart(state):
+        for name in ("stage", "key_id", "challenge", "attestation"):
+            state.pop(name, None)
