@@ -9,6 +9,13 @@ extension Cause {
         case maxForwardsInvalid = "max_forwards_invalid"
         case undecided
 
+        // MARK: questions of a proxy
+        case checkPeer = "check_peer"
+        case checkPath = "check_path"
+        case checkHeader = "check_header"
+        case checkBody = "check_body"
+        case bodyHidden = "body_hidden"
+
         // MARK: what it brings
         case assertionRepeated = "assertion_repeated"
         case assertionBase64 = "assertion_base64"

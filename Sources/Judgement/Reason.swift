@@ -31,6 +31,8 @@ public enum Reason: UInt8, CaseIterable, Sendable {
     case abuseSuspected
     /// Nor this: of routes that take tokens of DeviceCheck.
     case deviceTokenInvalid
+    /// The proxy that asks about the request has not shown its body.
+    case bodyUnavailable
 
     case badRequest
     case requestTimeout
@@ -68,7 +70,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
             .tokenInvalid, .deviceTokenInvalid:
             401
         case .keyRevoked, .appOutdated, .distributionNotAllowed, .attestationInvalid,
-            .riskTooHigh, .abuseSuspected:
+            .riskTooHigh, .abuseSuspected, .bodyUnavailable:
             403
         case .bodyTooLarge: 413
         case .rateLimited: 429
@@ -115,6 +117,7 @@ public enum Reason: UInt8, CaseIterable, Sendable {
         case .riskTooHigh: "risk_too_high"
         case .abuseSuspected: "abuse_suspected"
         case .deviceTokenInvalid: "device_token_invalid"
+        case .bodyUnavailable: "body_unavailable"
         case .badRequest: "bad_request"
         case .requestTimeout: "request_timeout"
         case .notFound: "not_found"

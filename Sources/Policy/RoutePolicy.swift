@@ -31,6 +31,14 @@ public enum ReplayPolicy: Hashable, Sendable {
     public static let windowSizeMax = 1024
 }
 
+/// The part of a request that a check listener must have seen.
+public enum BodyRequirement: String, Sendable, CaseIterable {
+    /// The body: its digest is compared.
+    case required
+    /// None of the body: the upstream compares the digest that was signed.
+    case claimed
+}
+
 public enum ChallengeRequirement: String, Sendable, CaseIterable {
     case required
     case off
@@ -78,6 +86,7 @@ public struct AcceptedProofs: OptionSet, Hashable, Sendable {
 public struct RoutePolicy: Hashable, Sendable {
     public var mode = AttestMode.off
     public var clientData = ClientDataShape.header
+    public var body = BodyRequirement.required
     public var challenge = ChallengeRequirement.required
     public var replay = ReplayPolicy.strict
     /// The share of keys, 0 to 100, for which `enforce` refuses; the others are observed.

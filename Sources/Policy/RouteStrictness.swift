@@ -31,6 +31,10 @@ struct RouteStrictness: Hashable, Sendable {
         let comparisons = [
             ("client_data", !isSigned(as: other) || coversClientData(of: other)),
             (
+                "body",
+                !isSigned(as: other) || policy.body == .required || other.policy.body == .claimed
+            ),
+            (
                 "challenge",
                 !isSigned(as: other) || policy.challenge == .required
                     || other.policy.challenge == .off

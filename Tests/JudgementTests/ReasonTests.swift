@@ -32,7 +32,7 @@ struct ReasonTests {
             .loopDetected: 508,
             // Of this gateway's own, for proofs that came later.
             .tokenInvalid: 401, .deviceTokenInvalid: 401, .riskTooHigh: 403,
-            .abuseSuspected: 403, .gatewayBusy: 503,
+            .abuseSuspected: 403, .gatewayBusy: 503, .bodyUnavailable: 403,
         ]
         for (reason, status) in expected { #expect(reason.status == status) }
         #expect(expected.count + Self.contract.count == Reason.allCases.count)

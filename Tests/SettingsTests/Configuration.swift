@@ -291,6 +291,7 @@ struct Configuration {
             attest:
               mode: enforce
               apps: [ABCDE12345.com.example.b, ABCDE12345.com.example.app]
+              body: claimed
               replay: { window: 1024 }
               accept: [assertion, developer]
               on_missing: { limit: challenge }

@@ -114,7 +114,10 @@ struct SettingsLoaderTests {
         expectDifferent(settings.log, defaults.log)
         expectDifferent(settings.trust, defaults.trust)
         expectDifferent(settings.upstreams[0], UpstreamSettings(name: "", servers: []))
-        expectDifferent(settings.routes[0].attest, RoutePolicy())
+        var policy = settings.routes[0].attest
+        // In the body shape there is nothing to claim.
+        policy.body = settings.routes[2].attest.body
+        expectDifferent(policy, RoutePolicy())
         expectDifferent(settings, defaults)
         guard case .redis(let redis) = settings.counters else {
             Issue.record("no Redis")

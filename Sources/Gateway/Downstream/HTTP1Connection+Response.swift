@@ -36,9 +36,7 @@ extension HTTP1Connection: ResponseSink {
             output.append(contentType)
             output.append("\r\n")
         }
-        for field in response.fields {
-            output.append(field: field.name, field.value)
-        }
+        response.appendFields(to: &output)
         exchange.appendRequestIDLine(isOfRoute: response.isOfRoute, to: &output)
         if response.isOfRoute, let edits = exchange.match.handling?.responseEdits {
             exchange.append(edits, to: &output)
@@ -50,7 +48,7 @@ extension HTTP1Connection: ResponseSink {
         }
         appendConnection(exchange)
         output.append("\r\n")
-        if exchange.head.methodKind != .head { output.append(response.body) }
+        if !exchange.isAnswerBodiless { output.append(response.body) }
     }
 
     /// An answer given before the body was read ends the connection, unless what is left is small:

@@ -201,6 +201,10 @@ extension HTTP2Stream: ResponseSink {
         for field in response.fields {
             session.fields.append(field.name, field.value.span)
         }
+        for field in response.verdict {
+            let name = field.name.map { ASCII.lowercased($0) }
+            session.fields.append(name.span, field.value.span)
+        }
         if exchange.tellsRequestID(isOfRoute: response.isOfRoute) { appendRequestID(exchange) }
         if response.isOfRoute { append(exchange.match.handling?.responseEdits, exchange) }
         appendAttestation(exchange, exchange.personalFields(in: response))
@@ -208,7 +212,7 @@ extension HTTP2Stream: ResponseSink {
         if response.status != 204 {
             session.fields.append("content-length", decimal: UInt64(response.body.count))
         }
-        let hasContent = exchange.head.methodKind != .head && !response.body.isEmpty
+        let hasContent = !exchange.isAnswerBodiless && !response.body.isEmpty
         session.submitHead(stream: id, hasContent: hasContent)
         answerBegan()
         if hasContent {

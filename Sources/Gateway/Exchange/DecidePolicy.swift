@@ -11,7 +11,7 @@ extension Exchange {
     func decidePolicy() throws(Refusal) -> Step {
         try limitRate()
         // A route that answers whatever comes need not read the body.
-        if policy.mode == .off, let step = answerRoute() { return step }
+        if policy.mode == .off, arrival.question == nil, let step = answerRoute() { return step }
         if case .length(let byteCount) = head.framing, byteCount > UInt64(bodyByteCountMax) {
             throw Refusal(.bodyTooLarge, explanation: "The body is longer than this route allows.")
         }

@@ -16,6 +16,7 @@ extension Exchange {
             return .wait
         }
         if var hash = intake.hash.take() { intake.digest = hash.finish() }
+        if arrival.question?.body == .hidden { try expectNoBody() }
         return .next
     }
 

@@ -37,6 +37,8 @@ struct Arrival {
     var isHTTP2 = false
     /// The place of the request's spans; nil if it gets none.
     var trace: RequestTrace?
+    /// A proxy asks about the request, which came to it; nil where the request came here itself.
+    var question: CheckQuestion?
 }
 
 /// The trace that a request belongs to, and the spans that are made of it there.

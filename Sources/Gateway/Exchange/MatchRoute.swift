@@ -57,7 +57,15 @@ extension Exchange {
         {
             return answer(redirecting(redirect.redirect))
         }
-        guard let endpoint = site.endpointPaths.endpoint(at: path) else { return nil }
+        guard let endpoint = site.endpointPaths.endpoint(at: path) else {
+            // Here a proxy asks about requests; they do not come themselves.
+            guard client.listener.settings.check == nil || arrival.question != nil else {
+                throw Refusal(.notFound, .checkPath)
+            }
+            return nil
+        }
+        // An endpoint is asked itself, not about.
+        guard arrival.question == nil else { throw Refusal(.notFound, .checkPath) }
         self.match.endpoint = endpoint
         if endpoint == .assertToken { judgement.begin(Self.tokenExchangeDemand) }
         return .next
@@ -73,7 +81,10 @@ extension Exchange {
 
     private func use(route index: Int, spellings: TargetAllowances) throws(Refusal) {
         match.routeIndex = index
-        if site.settings.routes[index].allowsWebSocket { tunnel.isAsked = asksForWebSocket }
+        let isQuestion = arrival.question != nil
+        if site.settings.routes[index].allowsWebSocket, !isQuestion {
+            tunnel.isAsked = asksForWebSocket
+        }
         let demand = site.demands[index]
         let percent =
             if let share = site.rollouts[index] { share.percent } else {
@@ -86,7 +97,8 @@ extension Exchange {
         // Of a body that is announced as empty only its end can come, and it is awaited: in HTTP/2
         // more may come, and then the upstream must not have the request.
         intake.isStreaming =
-            handling.streamsBody && head.framing != .none && head.framing != .length(0)
+            handling.streamsBody && !isQuestion && head.framing != .none
+            && head.framing != .length(0)
         guard handling.cutsTarget else { return }
         // Where a slash may be spelled in other ways nobody can tell how much of it is the prefix.
         guard spellings.isSubset(of: [.pathParameters, .encodedControl]) else {

@@ -48,6 +48,12 @@ enum Problem {
         var response = LocalResponse(
             status: reason.status, contentType: "application/problem+json",
             body: writer.finish().readable.array)
+        // nginx hands on headers of an answer, and never its body.
+        if exchange.arrival.question != nil,
+            exchange.client.listener.settings.check?.dialect == .nginx
+        {
+            response.fields.append(("X-App-Attest-Problem", response.body))
+        }
         response.fields.append(("Cache-Control", Array("no-store".utf8)))
         if reason.status == 401 {
             let value = "AppAttest error=\"" + code.description + "\""

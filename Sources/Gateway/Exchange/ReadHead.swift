@@ -1,6 +1,7 @@
 import Bytes
 import HTTP
 import Judgement
+import Settings
 
 extension Exchange {
     /// The head is complete and well-formed: the connection's codec saw to that. What is left is
@@ -10,6 +11,7 @@ extension Exchange {
         if let tracing = site.tracing { beginTrace(tracing) }
         try limitListenerRate()
         try refuseLoop()
+        if let check = client.listener.settings.check { try readQuestion(check.dialect) }
         return .next
     }
 
@@ -25,7 +27,7 @@ extension Exchange {
     }
 
     /// The one `X-Request-Id` of a trusted peer, where logs, headers and JSON can hold it as it is.
-    private func usableRequestID() -> Range32? {
+    func usableRequestID() -> Range32? {
         var found: Range32?
         for field in head.fields where field.known == .xRequestID {
             guard found == nil else { return nil }

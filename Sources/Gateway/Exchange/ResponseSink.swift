@@ -38,6 +38,8 @@ struct LocalResponse {
     var body: [UInt8] = []
     /// Written as they are: names and values are the gateway's own.
     var fields: [(name: StaticString, value: [UInt8])] = []
+    /// What an upstream would be told of a request that a proxy asks about.
+    var verdict: [(name: [UInt8], value: [UInt8])] = []
     /// A route's own answer, which its `response_headers` change.
     var isOfRoute = false
 
@@ -45,5 +47,16 @@ struct LocalResponse {
         self.status = status
         self.contentType = contentType
         self.body = body
+    }
+
+    /// Appends the lines of ``fields`` and ``verdict``.
+    func appendFields(to output: inout ByteBuffer) {
+        for field in fields { output.append(field: field.name, field.value) }
+        for field in verdict {
+            output.append(field.name)
+            output.append(": ")
+            output.append(field.value)
+            output.append("\r\n")
+        }
     }
 }

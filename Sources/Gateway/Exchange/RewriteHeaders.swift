@@ -13,7 +13,9 @@ extension Exchange {
     func rewriteHeaders() throws(Refusal) -> Step {
         verdict = try reachVerdict()
         switch verdict {
-        case .some(let verdict): return try writeHead(verdict)
+        case .some(let verdict):
+            guard let question = arrival.question else { return try writeHead(verdict) }
+            return try allow(question, verdict)
         case nil: throw Refusal(.internalFailure, .undecided)
         }
     }

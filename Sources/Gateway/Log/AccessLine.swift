@@ -141,6 +141,11 @@ struct AccessLine: ~Copyable {
         if let agent = request.userAgent {
             writer.member("user_agent", bytes: bytes.extracting(agent))
         }
+        if exchange.arrival.question != nil,
+            let check = exchange.client.listener.settings.check
+        {
+            writer.member("check", string: check.dialect.rawValue)
+        }
         if let trace = exchange.arrival.trace {
             writer.member("trace_id", digitsOf: trace.traceID)
         } else if let trace = request.traceID {

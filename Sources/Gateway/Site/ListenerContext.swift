@@ -60,6 +60,9 @@ final class ListenerContext: Sendable {
     /// Whether `peer` is a proxy whose word about the client is taken.
     func trusts(_ peer: SocketAddress) -> Bool { trustedProxies.contain(peer) }
 
+    /// Whether `peer` may ask about requests that it forwards itself.
+    func answers(_ peer: SocketAddress) -> Bool { settings.check?.from.contain(peer) == true }
+
     /// Whether connections of `peer` begin with a PROXY header.
     func expectsProxyHeader(from peer: SocketAddress) -> Bool { proxyProtocol.contain(peer) }
 }

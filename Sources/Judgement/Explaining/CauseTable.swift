@@ -21,6 +21,7 @@ package enum CauseTable {
         Section("Stores", StoreCauses.stores),
         Section("Upstreams", StoreCauses.upstreams),
         Section("Requests and connections", RequestCauses.requests),
+        Section("Questions of a proxy", QuestionCauses.questions),
         Section("HTTP messages", MessageCauses.messages),
         Section("Paths", MessageCauses.paths),
         Section("Reasons without a detail", RequestCauses.reasons),

@@ -133,6 +133,9 @@ enum RequestCauses {
             "Apple counts more keys on this device than the route allows.",
             "Ask whether the user reinstalls often. The route's risk says from how many keys on."),
         Row(
+            [.bodyUnavailable], [], .operator, "A proxy does not show the body of the request.",
+            "Let the gateway itself proxy the route, or set attest.body: claimed."),
+        Row(
             [.abuseSuspected], [], .stranger, "Too much activity of one user, address or device.",
             "See the signals of the line."),
         Row(

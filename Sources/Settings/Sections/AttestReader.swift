@@ -18,6 +18,18 @@ enum AttestReader {
                     + "bodySHA256} in headers.client_data. body: the request body itself; the "
                     + "method and the path are then not signed.")
             Setting(
+                "body", \.attest.body, .word,
+                "What a listener with check must have seen of a body. required: all of it. "
+                    + "claimed: nothing; the digest that the app has signed goes to the upstream "
+                    + "in X-Attest-Body-SHA256, and the upstream must compare it. For "
+                    + "client_data: header only."
+            ) { field, route in
+                guard route.attest.body == .claimed else { return }
+                field.warning(
+                    "claimed lets a body pass that nobody has compared with its signature: the "
+                        + "upstream must compare X-Attest-Body-SHA256")
+            }
+            Setting(
                 "challenge", \.attest.challenge, .word,
                 "Whether the signed data must hold a challenge. off needs replay: durable.")
             Setting(
@@ -66,6 +78,9 @@ enum AttestReader {
         if policy.clientData != .body {
             section.refuse(
                 ["challenge_member", "key_id_member"], "is used with client_data: body only")
+        } else if policy.body == .claimed {
+            section.field("body")?.error(
+                "claimed needs client_data: header: in the body shape the body is what is signed")
         }
         if policy.mode != .off, policy.challenge == .off, !section.isFaulty("replay"),
             policy.replay != .durable

@@ -62,6 +62,10 @@ enum ListenerReader {
                 "redirect", optional: \.redirect, RedirectReader.ofListener,
                 "Redirects everything that comes here, except some paths. See routes[].redirect.")
             Setting(
+                "check", optional: \.check, .section(checkForm),
+                "Answers a proxy that asks about requests and forwards them itself, in place of "
+                    + "proxying. The gateway's endpoints answer here, too; nothing else does.")
+            Setting(
                 "tls", optional: \.tls, ListenerTLSReader.kind,
                 "TLS 1.2 and 1.3. If left out, the listener speaks HTTP without TLS. Its files "
                     + "are read at the start and at SIGHUP."
@@ -72,7 +76,27 @@ enum ListenerReader {
         }
     }
 
+    private static var checkForm: Form<CheckSettings> {
+        Form(CheckSettings()) {
+            Setting(
+                "dialect", \.dialect, .word, required: true,
+                "How the proxy asks. nginx: auth_request, with X-Original-Method, "
+                    + "X-Original-URI, and X-Original-Host or Host. forward: Traefik, Caddy and "
+                    + "HAProxy, with X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host. "
+                    + "envoy: ext_authz over HTTP, with the path prefix /check.")
+            Setting(
+                "from", \.from, .list(peer, empty: "is empty: nobody could ask"), required: true,
+                "The peers that may ask; unix means anyone who may connect to a unix socket. What "
+                    + "they say in those headers is believed, so their proxies must set each of "
+                    + "them.")
+        }
+    }
+
     private static func check(_ section: inout Section, _ listener: inout ListenerSettings) {
+        if listener.check != nil, listener.redirect != nil {
+            section.field("redirect")?.error(
+                "a listener with check answers questions, and redirects nobody")
+        }
         guard !section.isFaulty("bind") else { return }
         if listener.bind.isPublic, listener.isPlain {
             section.field("bind")?.warning(
@@ -82,6 +106,7 @@ enum ListenerReader {
         for (key, proxies) in [
             ("trusted_proxies", listener.trustedProxies),
             ("proxy_protocol.from", listener.proxyProtocol),
+            ("check.from", listener.check?.from ?? []),
         ] {
             for (index, proxy) in proxies.enumerated()
             where listener.bind.isUnix != (proxy == .unix) {
@@ -116,7 +141,8 @@ enum ListenerReader {
 extension ListenerSettings {
     /// Whether clients themselves, as far as can be seen, send requests without TLS.
     fileprivate var isPlain: Bool {
-        tls == nil && redirect == nil && trustedProxies.isEmpty && proxyProtocol.isEmpty
+        tls == nil && redirect == nil && check == nil && trustedProxies.isEmpty
+            && proxyProtocol.isEmpty
     }
 }
 

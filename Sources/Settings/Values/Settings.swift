@@ -86,6 +86,8 @@ public struct ListenerSettings: Hashable, Sendable {
     public var redirect: ListenerRedirect?
     /// Whether refusals there tell clients the cause.
     public var tellsCause = false
+    /// Who asks about requests here, and how; nil where requests themselves come.
+    public var check: CheckSettings?
 
     public init(
         bind: Endpoint, allow: TargetAllowances = [], trustedProxies: [TrustedProxy] = [],
@@ -96,6 +98,25 @@ public struct ListenerSettings: Hashable, Sendable {
         self.trustedProxies = trustedProxies
         self.protocols = protocols
     }
+}
+
+/// A listener that answers questions of a proxy about requests, which the proxy forwards itself.
+public struct CheckSettings: Hashable, Sendable {
+    public var dialect = CheckDialect.nginx
+    /// The peers that may ask.
+    public var from: [TrustedProxy] = []
+
+    public init() {}
+}
+
+/// The way in which a proxy asks about a request.
+public enum CheckDialect: String, Hashable, Sendable, CaseIterable {
+    /// `auth_request`: `X-Original-Method`, `X-Original-URI`, and `X-Original-Host` or `Host`.
+    case nginx
+    /// Traefik, Caddy, HAProxy: `X-Forwarded-Method`, `X-Forwarded-Uri`, `X-Forwarded-Host`.
+    case forward
+    /// Envoy's `ext_authz` over HTTP: the call itself, behind the prefix `/check`.
+    case envoy
 }
 
 /// Named as in ALPN (RFC 7301).

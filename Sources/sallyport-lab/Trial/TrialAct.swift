@@ -13,7 +13,7 @@ struct TrialAct {
         case refuse(Int, code: String, action: String, retryAfter: Int? = nil)
         /// The gateway gets the request; the connection ends in place of its answer.
         case lose
-        /// The same, in the middle of the answer's body.
+        /// The gateway gets the request; the connection ends in the middle of its answer's body.
         case cut
         /// A page of somebody else's, as of a proxy in front.
         case page(Int)

@@ -51,9 +51,12 @@ extension Exchange {
     /// The client data must speak of this very request.
     private func check(_ clientData: RequestClientData) throws(Refusal) {
         let bytes = headBytes.span
+        let isClaimed = arrival.question?.body == .claimed
+        if isClaimed { arrival.question?.signedDigest = clientData.bodyDigest }
         let mismatch = clientData.check(
             method: bytes.extracting(head.method),
-            target: bytes.extracting(head.originTarget), bodyDigest: intake.digest)
+            target: bytes.extracting(head.originTarget),
+            bodyDigest: isClaimed ? clientData.bodyDigest : intake.digest)
         guard let mismatch else { return }
         throw Refusal(
             mismatch == .body ? .bodyMismatch : .requestMismatch, .clientDataMismatch(mismatch))

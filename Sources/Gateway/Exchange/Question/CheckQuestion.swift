@@ -1,0 +1,76 @@
+import Bytes
+import HTTP
+import Judgement
+import Policy
+
+/// What a proxy has shown of the request that it asks about.
+struct CheckQuestion {
+    enum Body {
+        /// There is none, or all of it is here.
+        case shown
+        /// There is one, or there may be, and none or only a part of it is here.
+        case hidden
+        /// It is hidden, and its route leaves the comparison to the upstream.
+        case claimed
+    }
+
+    var body: Body
+    /// The proxy's own call was a HEAD.
+    let isHead: Bool
+    /// The digest of the body that the app has signed and nobody here has compared.
+    var signedDigest: Bytes32?
+}
+
+extension Exchange {
+    /// Whether the answer must not have a body: by the method of whoever called, which is a proxy
+    /// where one asks about a request.
+    var isAnswerBodiless: Bool { arrival.question?.isHead ?? (head.methodKind == .head) }
+
+    /// The body is hidden. No assertion can be checked without it, unless the route leaves that to
+    /// the upstream; other proofs do not cover it.
+    func expectNoBody() throws(Refusal) {
+        guard proof.kind == .assertion else { return }
+        if policy.body == .claimed, policy.clientData == .header {
+            arrival.question?.body = .claimed
+            return
+        }
+        try refuseOrObserve(
+            Refusal(
+                .bodyUnavailable, .bodyHidden,
+                explanation: "The proxy in front does not show the body that was signed."))
+    }
+
+    /// Answers that the request may pass, with what its upstream is to be told.
+    func allow(
+        _ question: CheckQuestion, _ verdict: borrowing Verdict
+    ) throws(Refusal) -> Step {
+        try append(verdict)
+        if judgement.tier == .attested {
+            switch question.body {
+            case .shown: upstreamHead.append("X-Attest-Body: verified\r\n")
+            case .claimed:
+                upstreamHead.append("X-Attest-Body: claimed\r\n")
+                if let digest = question.signedDigest {
+                    upstreamHead.append("X-Attest-Body-SHA256: ")
+                    upstreamHead.append(Base64.encodeBytes(digest.array))
+                    upstreamHead.append("\r\n")
+                }
+            // Only observed: nothing is said of what was not looked at.
+            case .hidden: break
+            }
+        }
+        var response = LocalResponse(status: 200)
+        response.verdict = Self.fields(upstreamHead.readable)
+        return answer(response)
+    }
+
+    private static func fields(
+        _ lines: Span<UInt8>
+    ) -> [(name: [UInt8], value: [UInt8])] {
+        lines.array.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+            let value = line[line.index(after: colon)...].drop { $0 == 0x20 }
+            return (Array(line[..<colon]), Array(value.dropLast()))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import Bytes
+import HTTP
+import Judgement
+import Settings
+
+extension Exchange {
+    /// Puts the request that a proxy asks about in the place of its call, read as strictly as if it
+    /// had come itself. A call that is no question stays as it is.
+    func readQuestion(_ dialect: CheckDialect) throws(Refusal) {
+        let form = CheckForm.of(dialect)
+        let bytes = headBytes.span
+        guard head.targetForm == .origin else { return }
+        let call = bytes.extracting(head.originTarget)
+        guard let rest = form.rest(of: call) else { return }
+        guard let peer = client.peer, client.listener.answers(peer) else {
+            throw Refusal(.notFound, .checkPeer)
+        }
+        let method = try said(form.method, else: head.method)
+        let target: Range32
+        if let names = form.target {
+            target = try said(names)
+        } else {
+            target = Range32(
+                start: head.originTarget.start + UInt32(rest.lowerBound),
+                count: UInt32(rest.count))
+        }
+        let host =
+            form.isHostOptional
+            ? try said(form.host, orElse: head.host) : try said(form.host, else: .empty)
+        let body = try shownBody(form, of: bytes.extracting(method))
+        var text = ByteBuffer(capacity: bytes.count + 64)
+        text.append(bytes.extracting(method))
+        text.append(" ")
+        text.append(bytes.extracting(target))
+        text.append(head.version == .http10 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n")
+        if let host {
+            text.append("Host: ")
+            text.append(bytes.extracting(host))
+            text.append("\r\n")
+        }
+        let showsBody = form.partial != nil && body == .shown
+        for field in head.fields
+        where !form.leavesOut(field, in: bytes, showsBody: showsBody) {
+            text.append(line: field, of: bytes)
+        }
+        text.append("\r\n")
+        try become(
+            text.readable.array, CheckQuestion(body: body, isHead: head.methodKind == .head))
+    }
+
+    private func become(_ bytes: [UInt8], _ question: CheckQuestion) throws(Refusal) {
+        headStorage = bytes
+        head.reset()
+        // Whatever goes wrong from here on is answered as the call was sent.
+        arrival.question = question
+        switch head.parse(bytes.span, limits: site.headLimits) {
+        case .complete where head.byteCount == bytes.count: break
+        case .refused(let refusal):
+            throw Refusal(refusal.gatewayReason, .httpFault(refusal.reason))
+        case .complete, .incomplete: throw Self.badQuestion
+        }
+        head.completeTarget(in: &headStorage)
+        // What was found in the call's head lies elsewhere now.
+        client.knownOrigin = .none
+        arrival.trustedRequestID = client.isPeerTrusted ? usableRequestID() : nil
+    }
+
+    // MARK: what the proxy says
+
+    private static var badQuestion: Refusal {
+        Refusal(
+            .badRequest, .checkHeader,
+            explanation: "A header that says what is asked about is missing, repeated or wrong.")
+    }
+
+    /// The value of the one header with that name, which must be there, if the dialect has it.
+    private func said(_ names: FieldNameSet?, else fallback: Range32) throws(Refusal) -> Range32 {
+        guard let names else { return fallback }
+        return try said(names)
+    }
+
+    private func said(_ names: FieldNameSet) throws(Refusal) -> Range32 {
+        guard let found = try one(names), !found.isEmpty else { throw Self.badQuestion }
+        return found
+    }
+
+    private func said(
+        _ names: FieldNameSet?, orElse fallback: Range32?
+    ) throws(Refusal) -> Range32? {
+        guard let names, let found = try one(names) else { return fallback }
+        guard !found.isEmpty else { throw Self.badQuestion }
+        return found
+    }
+
+    /// Nil where there is none. Spellings that a proxy may have let through count as the same name.
+    private func one(_ names: FieldNameSet) throws(Refusal) -> Range32? {
+        let bytes = headBytes.span
+        var found: Range32?
+        for field in head.fields where names.contains(bytes.extracting(field.name)) {
+            guard found == nil else { throw Self.badQuestion }
+            found = field.value
+        }
+        return found
+    }
+
+    // MARK: the body
+
+    private func shownBody(
+        _ form: CheckForm, of method: Span<UInt8>
+    ) throws(Refusal) -> CheckQuestion.Body {
+        let bytes = headBytes.span
+        let isCallBodiless = head.framing == .none || head.framing == .length(0)
+        if let partial = form.partial {
+            // Envoy says so wherever it shows bodies at all.
+            if let word = try one(partial) {
+                let value = bytes.extracting(word)
+                if ASCII.equals(value, Self.words.no) { return .shown }
+                guard ASCII.equals(value, Self.words.yes) else { throw Self.badQuestion }
+                return .hidden
+            }
+            return isCallBodiless && Self.isUsuallyBodiless(method) ? .shown : .hidden
+        }
+        guard isCallBodiless else { throw Refusal(.badRequest, .checkBody) }
+        if let coding = form.coding, try one(coding) != nil { return .hidden }
+        if let length = form.length, let announced = try one(length) {
+            let digits = bytes.extracting(announced)
+            guard let count = ASCII.decimal(digits) else { throw Self.badQuestion }
+            return count == 0 ? .shown : .hidden
+        }
+        return Self.isUsuallyBodiless(method) ? .shown : .hidden
+    }
+
+    /// HTTP/2 needs no length, so nothing else tells of a body.
+    private static func isUsuallyBodiless(_ method: Span<UInt8>) -> Bool {
+        bodilessMethods.contains { ASCII.equals(method, $0) }
+    }
+
+    private static let bodilessMethods = ["GET", "HEAD", "OPTIONS"].map { Array($0.utf8) }
+    private static let words = (yes: Array("true".utf8), no: Array("false".utf8))
+}

@@ -1,0 +1,27 @@
+/// What became of questions that a proxy asks about requests.
+enum QuestionCauses {
+    static let questions: [CauseExplanation] = [
+        CauseExplanation(
+            [.notFound], ["check_peer"], .operator,
+            "A peer asks about a request that listeners[].check.from does not name.",
+            "Name the proxy there. Anybody else who reaches the listener ends here, too."),
+        CauseExplanation(
+            [.notFound], ["check_path"], .operator,
+            "A check listener takes questions at /check, and the gateway's own endpoints.",
+            "Let the proxy ask at /check, and pass requests for the endpoints on instead of "
+                + "asking about them."),
+        CauseExplanation(
+            [.badRequest], ["check_header"], .operator,
+            "A header that says what is asked about is missing, repeated or wrong.",
+            "Let the proxy set each header of its dialect, also where the client has sent one."),
+        CauseExplanation(
+            [.badRequest], ["check_body"], .operator,
+            "A question came with a body, which its dialect does not have.",
+            "Let the proxy send its question without the body of the request."),
+        CauseExplanation(
+            [.bodyUnavailable], ["body_hidden"], .operator,
+            "The proxy does not show the body that the app has signed.",
+            "Let the gateway itself proxy the route, or let the upstream compare the body "
+                + "(attest.body: claimed)."),
+    ]
+}

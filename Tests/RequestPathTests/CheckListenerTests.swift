@@ -1,0 +1,209 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import GatewayTesting
+import JSON
+import Testing
+
+/// Questions of a proxy, sent as each dialect has them.
+@Suite("A check listener", .enabled(if: BuiltProgram.isBuilt))
+struct CheckListenerTests {
+    typealias Fields = [(String, String)]
+
+    private let upstream: RecordingUpstream
+    private let gateway: GatewayProcess
+    private let port: UInt16
+
+    private init(_ dialect: String, attest: String = "mode: enforce", from: String = "127.0.0.1")
+        throws
+    {
+        upstream = try RecordingUpstream()
+        port = FreePort.find()
+        var configuration = GatewayConfiguration.enforcing(
+            upstreamPort: upstream.port, attest: attest)
+        configuration.binds = [
+            "127.0.0.1:\(port)\n    check: { dialect: \(dialect), from: [\(from)] }"
+        ]
+        gateway = try GatewayProcess(configuration)
+    }
+
+    init() throws { try self.init("nginx") }
+
+    /// What a proxy of that dialect sends about a request.
+    private func question(
+        _ dialect: String, _ method: String, _ target: String, _ fields: Fields,
+        length: Int? = nil
+    ) -> (method: String, target: String, fields: Fields) {
+        let announced = length.map { "\($0)" }
+        switch dialect {
+        case "nginx":
+            let own: Fields = [
+                ("X-Original-Method", method), ("X-Original-URI", target),
+                ("X-Original-Host", "api.example"),
+            ]
+            let body = announced.map { [("X-Original-Content-Length", $0)] } ?? []
+            return ("GET", "/check", fields + own + body)
+        case "forward":
+            let own: Fields = [
+                ("X-Forwarded-Method", method), ("X-Forwarded-Uri", target),
+                ("X-Forwarded-Host", "api.example"),
+            ]
+            let body = announced.map { [("X-Forwarded-Content-Length", $0)] } ?? []
+            return ("GET", "/check", fields + own + body)
+        default: return (method, "/check" + target, fields)
+        }
+    }
+
+    private func ask(
+        _ dialect: String, _ method: String, _ target: String, _ fields: Fields = [],
+        length: Int? = nil, body: [UInt8] = []
+    ) throws -> HTTPMessage {
+        let call = question(dialect, method, target, fields, length: length)
+        return try RawClient(port: port).exchange(
+            call.method, call.target, fields: call.fields, body: body)
+    }
+
+    @Test(
+        "allows what is proved, once, and says what an upstream would hear",
+        arguments: ["nginx", "forward", "envoy"])
+    func allowed(dialect: String) throws {
+        let site = try CheckListenerTests(dialect)
+        let app = try SimulatedClient.enrolled(site.gateway)
+        let fields = try app.signature("GET", "/api/x?to=7", query: "to=7")
+        let answer = try site.ask(dialect, "GET", "/api/x?to=7", fields)
+        #expect(answer.status == 200 && answer.body.isEmpty)
+        #expect(answer["X-Attest-Result"] == "verified")
+        #expect(answer["X-Attest-Key"] == app.device.keyID.base64)
+        #expect(answer["X-Attest-App"] == GatewayConfiguration.appID)
+        #expect(answer["X-Attest-Tier"] == "attested")
+        #expect(answer["X-Attest-Body"] == "verified")
+        #expect(answer.nextChallenge != nil)
+        // The same again, as a proxy does that asks twice.
+        #expect(
+            try site.ask(dialect, "GET", "/api/x?to=7", fields).outcome == "401 assertion_replayed")
+        let other = try app.signature("GET", "/api/x")
+        #expect(try site.ask(dialect, "GET", "/api/y", other).outcome == "401 request_mismatch")
+        #expect(try site.ask(dialect, "GET", "/api/x").outcome == "401 assertion_required")
+        #expect(try site.ask(dialect, "GET", "/open").outcome == "200")
+        #expect(site.upstream.requests.isEmpty)
+    }
+
+    @Test("refuses as a request itself would be, with what the proxy hands on")
+    func refused() throws {
+        let answer = try ask("nginx", "POST", "/api/x", length: 0)
+        #expect(answer.outcome == "401 assertion_required")
+        #expect(answer["WWW-Authenticate"] == "AppAttest error=\"assertion_required\"")
+        #expect(answer.nextChallenge != nil)
+        #expect(answer["X-App-Attest-Problem"] == answer.bodyText)
+        // A HEAD of the client's is no HEAD of the proxy's.
+        let head = try ask("nginx", "HEAD", "/api/x")
+        #expect(head.outcome == "401 assertion_required" && !head.body.isEmpty)
+    }
+
+    @Test(
+        "takes no request target for good that would be refused if it came itself",
+        arguments: ["/api/../open", "//api/x", "/api%2Fx", "api/x", "/api/x HTTP/1.1", "/api/x#y"])
+    func ambiguous(target: String) throws {
+        #expect(try ask("nginx", "GET", target).status == 400)
+    }
+
+    @Test(
+        "refuses a question of which a part is missing or doubled",
+        arguments: ["X-Original-Method", "X-Original-URI", "X-Original-Host", "X_Original_URI"])
+    func doubled(name: String) throws {
+        let call = question("nginx", "GET", "/api/x", [])
+        let doubled = try RawClient(port: port).exchange(
+            "GET", "/check", fields: call.fields + [(name, "/open")])
+        #expect(doubled.outcome == "400 bad_request")
+        guard name != "X-Original-Host", name != "X_Original_URI" else { return }
+        let missing = try RawClient(port: port).exchange(
+            "GET", "/check", fields: call.fields.filter { $0.0 != name })
+        #expect(missing.outcome == "400 bad_request")
+    }
+
+    @Test(
+        "never takes a body for good that it was not shown",
+        arguments: ["nginx", "forward", "envoy"])
+    func hidden(dialect: String) throws {
+        let site = try CheckListenerTests(dialect)
+        let app = try SimulatedClient.enrolled(site.gateway)
+        let body = Array("{}".utf8)
+        let fields = try app.signature("POST", "/api/x", body: body)
+        for length in [2, nil] {
+            let answer = try site.ask(dialect, "POST", "/api/x", fields, length: length)
+            #expect(answer.outcome == "403 body_unavailable")
+            #expect(answer.action == "none")
+        }
+        // What is announced as empty is judged as empty.
+        if dialect != "envoy" {
+            let empty = try site.ask(dialect, "POST", "/api/x", fields, length: 0)
+            #expect(empty.outcome == "401 body_mismatch")
+        }
+        // Nothing of the assertion was spent.
+        let raw = try app.raw.exchange("POST", "/api/x", fields: fields, body: body)
+        #expect(raw.status == 200)
+    }
+
+    @Test("leaves the comparison of a hidden body to the upstream where the route says so")
+    func claimed() throws {
+        let site = try CheckListenerTests("nginx", attest: "mode: enforce, body: claimed")
+        let app = try SimulatedClient.enrolled(site.gateway)
+        let body = Array("{\"amount\":1}".utf8)
+        let fields = try app.signature("POST", "/api/x", body: body)
+        let answer = try site.ask("nginx", "POST", "/api/x", fields, length: body.count)
+        #expect(answer.status == 200 && answer["X-Attest-Result"] == "verified")
+        #expect(answer["X-Attest-Body"] == "claimed")
+        #expect(answer["X-Attest-Body-SHA256"] == Base64.encode(SHA256.hash(body).array))
+        // A request that comes itself is compared all the same.
+        let other = try app.signature("POST", "/api/x", body: body)
+        let raw = try app.raw.exchange("POST", "/api/x", fields: other, body: Array("{}".utf8))
+        #expect(raw.outcome == "401 body_mismatch")
+    }
+
+    @Test("compares a body that Envoy shows, and takes no part of one for the whole")
+    func shown() throws {
+        let site = try CheckListenerTests("envoy")
+        let app = try SimulatedClient.enrolled(site.gateway)
+        let body = Array("{\"amount\":1}".utf8)
+        let fields = try app.signature("POST", "/api/x", body: body)
+        let whole = ("X-Envoy-Auth-Partial-Body", "false")
+        #expect(
+            try site.ask(
+                "envoy", "POST", "/api/x", fields + [("X-Envoy-Auth-Partial-Body", "true")],
+                body: Array(body.prefix(3))
+            ).outcome == "403 body_unavailable")
+        #expect(
+            try site.ask("envoy", "POST", "/api/x", fields + [whole], body: Array("{}".utf8))
+                .outcome == "401 body_mismatch")
+        let answer = try site.ask("envoy", "POST", "/api/x", fields + [whole], body: body)
+        #expect(answer.status == 200 && answer["X-Attest-Body"] == "verified")
+    }
+
+    @Test("answers nobody else, and nothing but questions and the gateway's endpoints")
+    func strangers() throws {
+        let closed = try CheckListenerTests("nginx", from: "10.0.0.0/8")
+        #expect(try closed.ask("nginx", "GET", "/open").outcome == "404 not_found")
+        let client = try RawClient(port: port)
+        #expect(try client.exchange("GET", "/assert/challenge").status == 200)
+        #expect(try client.exchange("GET", "/open").outcome == "404 not_found")
+        #expect(try client.exchange("GET", "/checked").outcome == "404 not_found")
+        // An endpoint is called, not asked about.
+        #expect(try ask("nginx", "GET", "/assert/challenge").outcome == "404 not_found")
+        let body = try client.exchange(
+            "POST", "/check", fields: question("nginx", "GET", "/open", []).fields,
+            body: Array("x".utf8))
+        #expect(body.outcome == "400 bad_request")
+        #expect(upstream.requests.isEmpty)
+    }
+
+    @Test("logs the request that was asked about, and that it was")
+    func logged() throws {
+        _ = try ask("nginx", "DELETE", "/api/x?secret=1", [("User-Agent", "app/1")])
+        let line = try gateway.accessLine { $0["path"]?.stringValue == "/api/x" }
+        #expect(line["method"]?.stringValue == "DELETE")
+        #expect(line["host"]?.stringValue == "api.example")
+        #expect(line["check"]?.stringValue == "nginx")
+        #expect(line["decision"]?.stringValue == "refused")
+    }
+}
