@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
     "Receipts of real devices, by the command",
-    .enabled(if: Vectors.arePresent && BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+    .enabled(if: Vectors.arePresent && BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct ReceiptCommandTests {
     @Test("get their recorded verdict from explain receipt", arguments: Vectors.receipts)
     func explained(vector: Vector) throws {

@@ -9,7 +9,7 @@ import TLS
 import Testing
 
 @Suite(
-    "A client of Apple's services", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(10)))
+    "A client of Apple's services", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(30)))
 struct AppleClientTests {
     private final class Observer: AppleObserver {
         var answers: [String] = []

@@ -12,7 +12,7 @@ import Testing
 
 @Suite(
     "Apple's services, as a stand-in has them", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct StandInTests {
     private static let appID = AppleServer.teamID + ".com.example.app"
     private let loop: EventLoop

@@ -11,7 +11,7 @@ import SQLiteKeyStore
 import Settings
 import Testing
 
-@Suite("A month of renewals", .timeLimit(.minutes(10)))
+@Suite("A month of renewals", .timeLimit(.minutes(30)))
 final class RenewalSimulationTests {
     private static let appID = "ABCDE12345.com.example.app"
     private static let day: Int64 = 86_400

@@ -5,7 +5,7 @@ import GatewayTesting
 import SallyportClient
 import Testing
 
-@Suite("A client's enrolment", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(2)))
+@Suite("A client's enrolment", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct ClientEnrolmentTests {
     private let site: ClientSite
 

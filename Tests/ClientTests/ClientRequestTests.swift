@@ -7,7 +7,7 @@ import GatewayTesting
 import SallyportClient
 import Testing
 
-@Suite("A client's requests", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(2)))
+@Suite("A client's requests", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct ClientRequestTests {
     @Test("share one enrolment and go one after the other where counters only rise")
     func inOrder() async throws {

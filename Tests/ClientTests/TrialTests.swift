@@ -9,7 +9,7 @@ import Testing
 
 @Suite(
     "A client on trial", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(3)))
+    .timeLimit(.minutes(30)))
 struct TrialTests {
     private static let root =
         URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -26,7 +26,7 @@ struct TrialTests {
     private func trial(_ words: [String] = []) throws -> (ChildProcess, port: Int) {
         let gateway = "127.0.0.1:\(site.gateway.port)"
         let process = try ChildProcess(
-            BuiltProgram.lab, ["trial", "--gateway", gateway, "--seconds", "90", "--json"] + words)
+            BuiltProgram.lab, ["trial", "--gateway", gateway, "--seconds", "900", "--json"] + words)
         let line = try process.waitForLine(on: .standardOutput) { $0.contains("port") }
         let port = try #require(try JSONValue.parse(line)["port"])
         guard case .integer(let number) = port else { throw URLError(.badURL) }
@@ -35,7 +35,7 @@ struct TrialTests {
 
     /// The names of acts with a mistake or not reached, and the mistakes of all.
     private func card(_ process: ChildProcess) throws -> (ended: Bool, wrong: [String]) {
-        let status = try process.waitForExit(within: .seconds(120))
+        let status = try process.waitForExit(within: .seconds(1000))
         let line = try #require(process.lines(on: .standardOutput).last)
         let card = try JSONValue.parse(line)
         guard case .array(let acts)? = card["acts"], case .array(let overall)? = card["mistakes"]
@@ -93,7 +93,7 @@ struct TrialTests {
                 Self.root + "clients/python/trial.py", "\(port)", BuiltProgram.lab,
                 directory.path(of: "device"), apple, GatewayConfiguration.appID,
                 certificate.certificatePath,
-            ])
+            ], within: .seconds(1000))
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
         let result = try card(process)
         #expect(result.ended)

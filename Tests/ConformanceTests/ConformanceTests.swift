@@ -19,7 +19,7 @@ struct ConformanceTests {
     ]
 
     @Test(
-        "no case of a suite fails", .timeLimit(.minutes(10)),
+        "no case of a suite fails", .timeLimit(.minutes(30)),
         .enabled(if: isInstalled, "python3-h2 or python3-websockets is not installed"),
         arguments: suites)
     func suite(name: String) throws {

@@ -17,7 +17,7 @@ import class EventLoop.Thread
 @testable import Gateway
 
 /// Bits of devices if a store or the service that asks Apple fails, and what signals make of them.
-@Suite("Bits of devices", .timeLimit(.minutes(10)))
+@Suite("Bits of devices", .timeLimit(.minutes(30)))
 struct DeviceInquiryTests {
     private static let secret = Array("0123456789abcdef".utf8)
 

@@ -15,7 +15,7 @@ import Testing
 
 /// Identity tokens, read as an upstream reads them: by Python's `cryptography` and the published
 /// keys, nothing of ours.
-@Suite("Identity tokens", .timeLimit(.minutes(10)))
+@Suite("Identity tokens", .timeLimit(.minutes(30)))
 struct IdentityTests {
     private static func key() throws -> IdentitySettings.KeyFile {
         IdentitySettings.KeyFile(path: "key.pem", pem: try P256PrivateKey.generate().pem())

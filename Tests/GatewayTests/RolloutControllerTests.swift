@@ -85,7 +85,7 @@ private final class ControllerUnderTest {
     }
 }
 
-@Suite("Rollouts that gateways share", .timeLimit(.minutes(10)))
+@Suite("Rollouts that gateways share", .timeLimit(.minutes(30)))
 struct RolloutControllerTests {
     private let registry = ScriptedRegistry()
     private let plan: RolloutPlan = {

@@ -4,7 +4,7 @@ import GatewayTesting
 import HTTPSClient
 import Testing
 
-@Suite("A client of HTTPS servers", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(10)))
+@Suite("A client of HTTPS servers", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(30)))
 struct HTTPSClientTests {
     private let bench: ClientBench
 

@@ -5,7 +5,7 @@ import HTTPSClient
 import Testing
 
 @Suite(
-    "A client whose server fails", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(10)))
+    "A client whose server fails", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(30)))
 struct HTTPSFailureTests {
     private let bench: ClientBench
 

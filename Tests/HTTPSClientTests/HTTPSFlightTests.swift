@@ -4,7 +4,7 @@ import GatewayTesting
 import HTTPSClient
 import Testing
 
-@Suite("Requests in flight", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(10)))
+@Suite("Requests in flight", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(30)))
 struct HTTPSFlightTests {
     private let bench: ClientBench
 

@@ -110,7 +110,7 @@ private struct TestProxy {
         """
 }
 
-@Suite("Proxies", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(10)))
+@Suite("Proxies", .enabled(if: NginxServer.isInstalled), .timeLimit(.minutes(30)))
 struct HTTPSProxyTests {
     private let bench: ClientBench
 

@@ -5,7 +5,7 @@ import JSON
 import JWT
 import Testing
 
-@Suite("Tokens signed by ES256", .timeLimit(.minutes(10)))
+@Suite("Tokens signed by ES256", .timeLimit(.minutes(30)))
 struct ES256SignerTests {
     private func parts(of token: [UInt8]) throws -> [[UInt8]] {
         try String(decoding: token, as: UTF8.self)

@@ -6,7 +6,7 @@ import SQLiteKeyStore
 import Testing
 
 /// Who changed what and when, in both registries.
-@Suite("The audit log", .timeLimit(.minutes(10)))
+@Suite("The audit log", .timeLimit(.minutes(30)))
 final class AuditLogTests {
     private var generator = SeededGenerator(seed: 47)
 

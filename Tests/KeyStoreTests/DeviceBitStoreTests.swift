@@ -8,7 +8,7 @@ import SQLiteKeyStore
 import Testing
 
 /// What Apple says of a key's device, in both registries.
-@Suite("Bits of devices in a registry", .timeLimit(.minutes(10)))
+@Suite("Bits of devices in a registry", .timeLimit(.minutes(30)))
 final class DeviceBitStoreTests {
     private struct Stores {
         /// Two gateways of one registry.

@@ -9,7 +9,7 @@ import SQLiteKeyStore
 import Testing
 
 /// For whom keys were used, in both registries.
-@Suite("Users of keys", .timeLimit(.minutes(10)))
+@Suite("Users of keys", .timeLimit(.minutes(30)))
 final class KeyUserTests {
     private let directory = Result { try TemporaryDirectory() }
     private var generator = SeededGenerator(seed: 29)

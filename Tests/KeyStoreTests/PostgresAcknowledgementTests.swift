@@ -13,7 +13,7 @@ import class EventLoop.Thread
 /// What is answered is on the standby too.
 @Suite(
     "Acknowledged writes of a PostgreSQL registry", .enabled(if: PostgresServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 final class PostgresAcknowledgementTests {
     private let fixture: PostgresFixture
     private var generator = SeededGenerator(seed: 82)

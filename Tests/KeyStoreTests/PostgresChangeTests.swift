@@ -11,7 +11,7 @@ import Testing
 /// How gateways hear of what others change.
 @Suite(
     "Changes in a PostgreSQL registry", .enabled(if: PostgresServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 final class PostgresChangeTests {
     let fixture: PostgresFixture
     var generator = SeededGenerator(seed: 13)

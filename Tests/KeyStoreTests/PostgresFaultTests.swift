@@ -11,7 +11,7 @@ import Testing
 /// A server that is killed, stands still, ends sessions, or is not the one that takes writes.
 @Suite(
     "A PostgreSQL registry in trouble", .enabled(if: PostgresServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 final class PostgresFaultTests {
     let fixture: PostgresFixture
     var generator = SeededGenerator(seed: 12)

@@ -11,7 +11,7 @@ import Testing
 /// primary lives on.
 @Suite(
     "A PostgreSQL registry with two primaries", .enabled(if: PostgresServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 final class PostgresLineageTests {
     private let old: PostgresServer
     private let fixture: PostgresFixture

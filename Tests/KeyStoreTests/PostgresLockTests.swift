@@ -11,7 +11,7 @@ import Testing
 /// Gateways and commands lock the same rows, in one order.
 @Suite(
     "Locks of a PostgreSQL registry", .enabled(if: PostgresServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 final class PostgresLockTests {
     private let fixture: PostgresFixture
     private var generator = SeededGenerator(seed: 84)

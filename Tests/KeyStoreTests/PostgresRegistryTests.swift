@@ -8,7 +8,7 @@ import PostgresKeyStore
 import Testing
 
 @Suite(
-    "The PostgreSQL registry", .enabled(if: PostgresServer.isInstalled), .timeLimit(.minutes(10)))
+    "The PostgreSQL registry", .enabled(if: PostgresServer.isInstalled), .timeLimit(.minutes(30)))
 final class PostgresRegistryTests {
     let fixture: PostgresFixture
     var generator = SeededGenerator(seed: 11)

@@ -10,7 +10,7 @@ import Testing
 /// Making tables, and servers and tables that will not do.
 @Suite(
     "The tables of a PostgreSQL registry", .enabled(if: PostgresServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 final class PostgresSchemaTests {
     let fixture: PostgresFixture
     var generator = SeededGenerator(seed: 14)

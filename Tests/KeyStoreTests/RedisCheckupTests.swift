@@ -8,7 +8,7 @@ import Testing
 
 @Suite(
     "A check-up of a Redis", .enabled(if: RedisServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct RedisCheckupTests {
     private static let recordName = "sallyport:incarnation"
     /// What `docs/operations/stores.md` grants.

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(
     "Counters in a cluster", .enabled(if: RedisServer.isInstalled), .serialized,
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct RedisClusterTests {
     /// Workers that reach every master.
     private func bench(

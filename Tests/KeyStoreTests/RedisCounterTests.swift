@@ -7,7 +7,7 @@ import RedisKeyStore
 import Testing
 
 @Suite(
-    "Counters in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "Counters in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisCounterTests {
     @Test("accept each counter once, and only a higher one, where the policy is strict")
     func strict() throws {

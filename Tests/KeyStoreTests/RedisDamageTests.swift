@@ -6,7 +6,7 @@ import Testing
 /// Device states that somebody else has written to, with a real server.
 @Suite(
     "Redis counters with damaged states", .enabled(if: RedisServer.isInstalled),
-    .timeLimit(.minutes(5)))
+    .timeLimit(.minutes(30)))
 struct RedisDamageTests {
     @Test("heal a damaged state at the counter that found it, and accept no counter up to there")
     func damagedState() throws {

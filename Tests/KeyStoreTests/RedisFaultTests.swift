@@ -8,7 +8,7 @@ import Testing
 
 @Suite(
     "Counters in a Redis that fails", .enabled(if: RedisServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct RedisFaultTests {
     @Test("refuse every challenge older than a loss of data", arguments: ["FLUSHALL", "FLUSHDB"])
     func flush(command: String) throws {

@@ -9,7 +9,7 @@ import Testing
 /// ``ServerLife``. `RedisFaultTests` has those of restarts, promotions and flushes.
 @Suite(
     "Counters in a Redis that forgets in silence", .enabled(if: RedisServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct RedisIdentityTests {
     private static let recordName = "sallyport:incarnation"
 

@@ -53,7 +53,7 @@ private struct CounterModel {
 
 @Suite(
     "The counter script and a naive model", .enabled(if: RedisServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct RedisModelTests {
     private struct SeededNumbers: RandomNumberGenerator {
         var state: UInt64

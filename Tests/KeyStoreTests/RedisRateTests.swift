@@ -5,7 +5,7 @@ import RedisKeyStore
 import Testing
 
 @Suite(
-    "Rates of a key in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "Rates of a key in Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisRateTests {
     /// `burst` tokens, of which none comes back while a test runs.
     private func rate(_ identity: UInt64, burst: Int) -> CounterRate {

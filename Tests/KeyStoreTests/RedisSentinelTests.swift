@@ -6,7 +6,7 @@ import RedisKeyStore
 import Testing
 
 @Suite(
-    "Counters behind Sentinels", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "Counters behind Sentinels", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisSentinelTests {
     /// Sends what was accepted again, and new requests, until a new one is accepted.
     private func resume(

@@ -4,7 +4,7 @@ import RedisKeyStore
 import Testing
 
 @Suite(
-    "Waiting for replicas", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "Waiting for replicas", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisWaitTests {
     private func bench(
         _ server: RedisServer, replicaCount: Int, timeout: Duration

@@ -8,7 +8,7 @@ import SQLiteKeyStore
 import Testing
 
 /// Registries of earlier versions, brought up to date with their keys.
-@Suite("Registries of earlier versions", .timeLimit(.minutes(10)))
+@Suite("Registries of earlier versions", .timeLimit(.minutes(30)))
 final class RegistryMigrationTests {
     var generator = SeededGenerator(seed: 31)
 

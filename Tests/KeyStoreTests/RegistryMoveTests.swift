@@ -7,7 +7,7 @@ import SQLiteKeyStore
 import Testing
 
 /// Keys that move from one registry into another one.
-@Suite("Registries by hand", .enabled(if: PostgresServer.isInstalled), .timeLimit(.minutes(10)))
+@Suite("Registries by hand", .enabled(if: PostgresServer.isInstalled), .timeLimit(.minutes(30)))
 final class RegistryMoveTests {
     let fixture: PostgresFixture
     let directory: TemporaryDirectory

@@ -10,7 +10,7 @@ import SQLiteKeyStore
 import Testing
 
 /// Receipts that are due, and what is written about them, in both registries.
-@Suite("Receipts in a registry", .timeLimit(.minutes(10)))
+@Suite("Receipts in a registry", .timeLimit(.minutes(30)))
 final class RenewalStoreTests {
     private static let now: Int64 = 1_790_000_000
     private static let group = ReceiptGroup(

@@ -5,7 +5,7 @@ import KeyStore
 import SQLiteKeyStore
 import Testing
 
-@Suite("A copy of a registry that is in use", .timeLimit(.minutes(10)))
+@Suite("A copy of a registry that is in use", .timeLimit(.minutes(30)))
 final class SQLiteBackupTests {
     let directory: TemporaryDirectory
     var generator = SeededGenerator(seed: 31)

@@ -33,7 +33,7 @@ extension SharedState {
     }
 }
 
-@Suite("Values that gateways share", .timeLimit(.minutes(10)))
+@Suite("Values that gateways share", .timeLimit(.minutes(30)))
 struct SharedStateTests {
     @Test(
         "a value is written once, replaced by who read it, and survives",

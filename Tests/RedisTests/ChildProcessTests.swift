@@ -2,7 +2,7 @@ import Foundation
 import GatewayTesting
 import Testing
 
-@Suite("A child process of a test", .timeLimit(.minutes(10)))
+@Suite("A child process of a test", .timeLimit(.minutes(30)))
 struct ChildProcessTests {
     @Test("is run to its end with its output and its status")
     func run() throws {

@@ -71,7 +71,7 @@ final class ConnectionBench: RedisConnectionOwner {
 }
 
 @Suite(
-    "A connection to Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "A connection to Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisConnectionTests {
     private func configuration(_ server: RedisServer) -> RedisConfiguration {
         var configuration = RedisConfiguration(

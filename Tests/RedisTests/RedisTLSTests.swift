@@ -3,7 +3,7 @@ import Redis
 import TLS
 import Testing
 
-@Suite("TLS to Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+@Suite("TLS to Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct RedisTLSTests {
     private let directory: ScratchDirectory
     private let authority: TestCertificate

@@ -8,7 +8,7 @@ import Testing
 /// The admin API of gateways that share a PostgreSQL.
 @Suite(
     "The admin API on PostgreSQL",
-    .enabled(if: BuiltProgram.isBuilt && PostgresServer.isInstalled), .timeLimit(.minutes(10)))
+    .enabled(if: BuiltProgram.isBuilt && PostgresServer.isInstalled), .timeLimit(.minutes(30)))
 struct AdminAPIPostgresTests {
     private let server: PostgresServer
     private let database: String

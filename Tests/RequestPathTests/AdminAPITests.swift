@@ -7,7 +7,7 @@ import JSON
 import Testing
 
 /// Keys without a shell: the admin API of the real program.
-@Suite("The admin API", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("The admin API", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct AdminAPITests {
     private let site: AdminAPISite
 

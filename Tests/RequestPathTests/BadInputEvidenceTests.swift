@@ -7,7 +7,7 @@ import GatewayTesting
 import Testing
 
 /// Attestations and assertions that are wrong in one place, or in many.
-@Suite("Garbage for evidence", .timeLimit(.minutes(10)))
+@Suite("Garbage for evidence", .timeLimit(.minutes(30)))
 struct BadInputEvidenceTests {
     private let site: FaultSite
     private let gateway: GatewayProcess

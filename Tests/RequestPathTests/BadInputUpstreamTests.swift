@@ -3,7 +3,7 @@ import GatewayTesting
 import Testing
 
 /// Upstreams that answer nonsense, too little, too much, too late or not at all.
-@Suite("Garbage from upstreams", .timeLimit(.minutes(10)))
+@Suite("Garbage from upstreams", .timeLimit(.minutes(30)))
 struct BadInputUpstreamTests {
     /// A gateway in front of an upstream that answers every request as `script` says.
     private func gateway(

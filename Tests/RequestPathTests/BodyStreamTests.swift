@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
     "A body that goes on as it comes", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct BodyStreamTests {
     private static let route = ["request_body: stream", "body_max: 16MiB"]
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(
     "The demo", .enabled(if: BuiltProgram.isBuilt && NginxServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct DemoTests {
     @Test("shows every row as it should be, and leaves all of it running where it shall")
     func keep() throws {

@@ -6,7 +6,7 @@ import JSON
 import Testing
 
 /// Bits that are set, or asked for, in the name of a key that is enrolled already.
-@Suite("Bits told of a key", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("Bits told of a key", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct DeviceBanTests {
     private let site: DeviceBitSite
     private var upstream: RecordingUpstream { site.upstream }

@@ -5,7 +5,7 @@ import GatewayTesting
 import JSON
 import Testing
 
-@Suite("The two bits of a device", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("The two bits of a device", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct DeviceBitTests {
     private static let secret = "0123456789abcdef-secret"
     private let apple: AppleServer

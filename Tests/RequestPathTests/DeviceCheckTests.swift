@@ -6,7 +6,7 @@ import JSON
 import Testing
 
 @Suite(
-    "Devices without App Attest", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+    "Devices without App Attest", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct DeviceCheckTests {
     private let upstream: RecordingUpstream
     private let apple: AppleServer

@@ -5,7 +5,7 @@ import GatewayTesting
 import JSON
 import Testing
 
-@Suite("Keys per device bit", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("Keys per device bit", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct DeviceSignalTests {
     private let site: DeviceBitSite
     private var upstream: RecordingUpstream { site.upstream }

@@ -4,7 +4,7 @@ import GatewayTesting
 import Testing
 
 @Suite(
-    "The doctor and secrets", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+    "The doctor and secrets", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct DoctorSecretTests {
     private let upstream: RecordingUpstream
     private let apple: AppleServer

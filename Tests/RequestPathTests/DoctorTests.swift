@@ -3,7 +3,7 @@ import Testing
 
 @Suite(
     "The doctor", .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct DoctorTests {
     private let upstream: RecordingUpstream
 

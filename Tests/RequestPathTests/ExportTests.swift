@@ -174,7 +174,7 @@ struct ExportTests {
 
     @Test(
         "a path of the endpoint stands before those of OTLP, and TLS is checked",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(30)))
     func tls() throws {
         let upstream = try RecordingUpstream()
         let collector = try RecordingCollector()

@@ -6,7 +6,7 @@ import GatewayTesting
 import Testing
 
 /// Configurations that are wrong at the start or at a reload.
-@Suite("A gateway with a wrong configuration", .timeLimit(.minutes(10)))
+@Suite("A gateway with a wrong configuration", .timeLimit(.minutes(30)))
 struct FaultConfigurationTests {
     private static let right = """
         listeners:

@@ -143,7 +143,7 @@ struct GRPCTests {
 
     @Test(
         "calls of one message each, errors in trailers, deadlines, large messages, 100 at once",
-        .timeLimit(.minutes(10)), arguments: ["hold", "stream"])
+        .timeLimit(.minutes(30)), arguments: ["hold", "stream"])
     func unary(handling: String) throws {
         let gateway = try GatewayProcess(
             .http2Upstream(
@@ -153,7 +153,7 @@ struct GRPCTests {
         server.kill()
     }
 
-    @Test("streams of the client's and of both", .timeLimit(.minutes(10)))
+    @Test("streams of the client's and of both", .timeLimit(.minutes(30)))
     func streams() throws {
         let gateway = try GatewayProcess(
             .http2Upstream(port: port, route: ["request_body: stream", "body_max: 64MiB"]))
@@ -161,7 +161,7 @@ struct GRPCTests {
         server.kill()
     }
 
-    @Test("a call with an assertion is verified, once", .timeLimit(.minutes(10)))
+    @Test("a call with an assertion is verified, once", .timeLimit(.minutes(30)))
     func verified() throws {
         var configuration = GatewayConfiguration.http2Upstream(port: port)
         configuration.routes = [.init("test", path: "/test.Test/*", attest: "mode: enforce")]

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(
     "An HTTP/2 upstream that refuses, ends or breaks", .enabled(if: BuiltProgram.isBuilt),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct HTTP2UpstreamFaultTests {
     private static let refused: UInt32 = 7
 

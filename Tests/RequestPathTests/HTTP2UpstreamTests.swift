@@ -16,7 +16,7 @@ extension GatewayConfiguration {
     }
 }
 
-@Suite("An upstream in HTTP/2", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("An upstream in HTTP/2", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct HTTP2UpstreamTests {
     @Test("gets the request's fields, and one head and body")
     func request() throws {

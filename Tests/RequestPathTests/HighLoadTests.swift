@@ -72,7 +72,7 @@ private final class RepeatedLoad: @unchecked Sendable {
     }
 }
 
-@Suite("Under load from h2load", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("Under load from h2load", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct HighLoadTests {
     private let site: TLSSite
 

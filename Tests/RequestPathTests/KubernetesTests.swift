@@ -3,7 +3,7 @@ import GatewayTesting
 import Testing
 
 /// The manifests of `deploy/kubernetes`, as its own check sees them: no cluster is needed.
-@Suite("deploy/kubernetes", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(5)))
+@Suite("deploy/kubernetes", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct KubernetesTests {
     private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()

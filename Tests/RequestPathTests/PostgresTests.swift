@@ -8,7 +8,7 @@ import Testing
 /// Gateways whose registry is a real PostgreSQL.
 @Suite(
     "Gateways on PostgreSQL", .enabled(if: BuiltProgram.isBuilt && PostgresServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct PostgresTests {
     /// A site whose gateways share a database.
     private static func site(

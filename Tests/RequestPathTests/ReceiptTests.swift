@@ -9,7 +9,7 @@ import Testing
 
 /// Gateways that renew receipts, with a stand-in for Apple's server.
 @Suite(
-    "Renewal of receipts", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+    "Renewal of receipts", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 final class ReceiptTests {
     let apple: AppleServer
     let site: FaultSite

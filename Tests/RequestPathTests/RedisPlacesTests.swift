@@ -8,7 +8,7 @@ import Testing
 /// The program with each kind of Redis that operators run.
 @Suite(
     "Places of Redis", .enabled(if: BuiltProgram.isBuilt && RedisServer.isInstalled),
-    .timeLimit(.minutes(10)))
+    .timeLimit(.minutes(30)))
 struct RedisPlacesTests {
     private let upstream: RecordingUpstream
     private let directory: ScratchDirectory

@@ -6,7 +6,7 @@ import GatewayTesting
 import Testing
 
 /// Routes whose counters are compared in the registry, and what was accepted elsewhere.
-@Suite("Durable counters", .timeLimit(.minutes(10)))
+@Suite("Durable counters", .timeLimit(.minutes(30)))
 struct ReplayDurableTests {
     /// A body that carries a challenge in `member`.
     private func call(

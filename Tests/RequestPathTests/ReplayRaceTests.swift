@@ -5,7 +5,7 @@ import Testing
 
 /// Two gateways, one store, the same assertions at once: exactly one of them wins each.
 @Suite(
-    "Two gateways on one store", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "Two gateways on one store", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct ReplayRaceTests {
     private let redis: RedisServer
     private let site: FaultSite

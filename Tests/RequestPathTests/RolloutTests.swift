@@ -5,7 +5,7 @@ import Testing
 
 /// Shares that move by themselves, in gateways that are killed meanwhile.
 @Suite(
-    "Rollouts of gateways", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+    "Rollouts of gateways", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct RolloutTests {
     /// Beginning with everybody, so that every request counts; a step back leaves nobody.
     private static let plan = """

@@ -8,7 +8,7 @@ import Testing
 /// A disk without room. It is a small tmpfs in a mount namespace of the gateway's own, so that it
 /// is a real one and goes away with the gateway.
 @Suite(
-    "A gateway whose disk is full", .enabled(if: SmallDisk.isAllowed), .timeLimit(.minutes(10)))
+    "A gateway whose disk is full", .enabled(if: SmallDisk.isAllowed), .timeLimit(.minutes(30)))
 struct StoreDiskTests {
     @Test("answers 503 to enrolments, loses nothing, and resumes when there is room")
     func registry() throws {

@@ -8,7 +8,7 @@ import JSON
 import Testing
 
 /// The `keys` command beside a gateway that runs.
-@Suite("Keys by hand, while the gateway runs", .timeLimit(.minutes(10)))
+@Suite("Keys by hand, while the gateway runs", .timeLimit(.minutes(30)))
 struct StoreKeysTests {
     @discardableResult
     private func keys(

@@ -5,7 +5,7 @@ import Testing
 
 /// What a gateway does while its Redis is away, and when it comes back.
 @Suite(
-    "A gateway without its Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(10)))
+    "A gateway without its Redis", .enabled(if: RedisServer.isInstalled), .timeLimit(.minutes(30)))
 struct StoreRedisTests {
     enum Absence: CaseIterable, Sendable {
         case terminated

@@ -4,7 +4,7 @@ import GatewayTesting
 import Testing
 
 /// A registry file that is damaged, foreign, not writable, in use or not there.
-@Suite("A gateway whose registry is unfit", .timeLimit(.minutes(10)))
+@Suite("A gateway whose registry is unfit", .timeLimit(.minutes(30)))
 struct StoreRegistryTests {
     /// The outcome of `sallyport run` on a registry at `path`.
     private static func run(

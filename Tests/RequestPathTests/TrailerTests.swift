@@ -2,7 +2,7 @@ import GatewayTesting
 import JSON
 import Testing
 
-@Suite("Trailers", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("Trailers", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct TrailerTests {
     private static let answerTrailers = [
         ("grpc-status", "0"), ("x-sum", "42"), ("x-private", "1"), ("date", "today"),

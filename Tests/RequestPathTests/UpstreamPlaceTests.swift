@@ -3,7 +3,7 @@ import JSON
 import Testing
 
 @Suite(
-    "The places of an upstream", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(5)))
+    "The places of an upstream", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct UpstreamPlaceTests {
     /// Who waits for a time-out waits longer than the test.
     private static let patience = "timeouts: { send: 10m, response_grace: 10m, request_body: 10m }"

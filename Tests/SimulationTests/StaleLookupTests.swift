@@ -6,7 +6,7 @@ import GatewayTesting
 import KeyStore
 import Testing
 
-@Suite("A look-up that a change overtakes", .timeLimit(.minutes(10)))
+@Suite("A look-up that a change overtakes", .timeLimit(.minutes(30)))
 struct StaleLookupTests {
     @Test("does not leave a revoked key in the cache")
     func revokedMeanwhile() throws {

@@ -43,10 +43,9 @@ enum TrialRule {
     case succeeds
     /// New keys, other than this many.
     case newKeys(Int)
-    /// An attempt sooner after the one before it than this many milliseconds.
-    case gap(atLeast: Int64)
-    /// A second pause that is not clearly longer than the first.
-    case growingGaps
+    /// An attempt sooner after the one before it than this many milliseconds; the last number holds
+    /// for all further ones. What delays a client only makes its pauses longer.
+    case gaps(atLeast: [Int64])
     /// The challenge of the refusal left unused.
     case usesChallenge
     /// A challenge fetched although the last answer brought one.
@@ -67,7 +66,7 @@ extension TrialAct {
                 .refuse(
                     503, code: "store_unavailable", action: "retry_later", retryAfter: 1)
             ],
-            rules: [.gap(atLeast: 1000), .sameAttestation]),
+            rules: [.gaps(atLeast: [1000]), .sameAttestation]),
         TrialAct(
             name: "enrolment_lost", story: "the answer to the enrolment is lost",
             place: .enrolment, misdeeds: [.lose], rules: [.sameAttestation]),
@@ -104,7 +103,7 @@ extension TrialAct {
         TrialAct(
             name: "rate_limited", story: "429, and a second to wait", place: .request,
             misdeeds: [.refuse(429, code: "rate_limited", action: "retry_later", retryAfter: 1)],
-            rules: [.attempts(atMost: 2), .gap(atLeast: 1000), .newKeys(0)]),
+            rules: [.attempts(atMost: 2), .gaps(atLeast: [1000]), .newKeys(0)]),
         TrialAct(
             name: "store_unavailable", story: "503 twice, and no word for how long",
             place: .request,
@@ -112,7 +111,7 @@ extension TrialAct {
                 repeating: .refuse(503, code: "store_unavailable", action: "retry_later"),
                 count: 2),
             rules: [
-                .attempts(atMost: 3), .gap(atLeast: 200), .growingGaps, .newKeys(0),
+                .attempts(atMost: 3), .gaps(atLeast: [200, 400]), .newKeys(0),
             ]),
         TrialAct(
             name: "update_advised", story: "served, and this version ends soon", place: .request,

@@ -3,7 +3,7 @@ import Testing
 
 /// Requests that servers read differently, each with a second one behind it on the connection. One
 /// server in front of another must make one message of them, or none.
-@Suite("Smuggling", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("Smuggling", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct SmugglingTests {
     private let upstream: RecordingUpstream
     private let gateway: GatewayProcess

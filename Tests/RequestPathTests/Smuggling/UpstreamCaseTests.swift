@@ -3,7 +3,7 @@ import Testing
 
 /// Answers that two readers would read differently: the client gets one whole answer, 502, or sees
 /// that it broke off; and what is left over is nobody else's answer.
-@Suite("Ambiguous answers", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(10)))
+@Suite("Ambiguous answers", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct UpstreamCaseTests {
     private let upstream: RecordingUpstream
     private let gateway: GatewayProcess
