@@ -146,6 +146,16 @@ final class IntegrationSite {
                 "127.0.0.1:9001": "127.0.0.1:\(upstream.port)",
                 "127.0.0.1:9464": "127.0.0.1:\(FreePort.find())",
                 "/var/lib/sallyport": directory.path,
+                "routes:\n": """
+                rate_limits: { tight: { by: address, rate: 1/h } }
+                routes:
+                  - name: limited
+                    path: /limited
+                    upstream: api
+                    rate_limit: tight
+                    attest: { mode: enforce }
+
+                """,
             ]), in: directory)
         relay = try CuttingRelay(to: gatewayPort)
         proxy = try integration.start(

@@ -41,7 +41,11 @@ struct SizeTests {
             [".swift", ".sh", ".yaml", ".h", ".lua"].contains { file.path.hasSuffix($0) }
         }
         let findings = measured.flatMap { file in
-            file.lines.enumerated().filter { $0.element.count > Self.columnCountMax }.map {
+            file.lines.enumerated().filter {
+                // A type's name in a configuration of Envoy cannot be broken.
+                $0.element.count > Self.columnCountMax
+                    && !$0.element.contains("\"@type\": type.googleapis.com/")
+            }.map {
                 file.finding(
                     line: $0.offset + 1,
                     "\($0.element.count) columns, at most \(Self.columnCountMax)")
