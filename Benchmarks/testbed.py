@@ -198,8 +198,9 @@ backend api
         return process
 
     def configure_gateway(self, name, port, admin, upstream, counters="embedded",
-                          workers="1", challenge_ttl="2m", key_cache=100_000, listeners=""):
-        """`listeners` are further entries of `listeners`, each a line."""
+                          workers="1", challenge_ttl="2m", key_cache=100_000, listeners="",
+                          body="required"):
+        """`listeners` are further entries of `listeners`, each a line; `body` is the setting."""
         return self.write(name + ".yaml", f"""
 workers: {workers}
 listeners:
@@ -220,7 +221,8 @@ routes:
   - name: verified
     path: /verified
     upstream: api
-    attest: {{ mode: enforce, client_data: header, challenge: required, replay: strict }}
+    attest:
+      {{ mode: enforce, client_data: header, challenge: required, replay: strict, body: {body} }}
   - name: plain
     path: /*
     upstream: api
