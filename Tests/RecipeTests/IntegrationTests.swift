@@ -125,12 +125,17 @@ struct IntegrationTests {
             [("Connection", "close, X-Forwarded-Uri, X-Original-URI, X-App-Attest-Assertion")],
         ]
         for spoof in spoofs {
-            for options in [["--http1.1"], ["--http2"]] {
+            // With a length, and without one.
+            for options in [
+                ["--http1.1"], ["--http2"], ["--http1.1", "-H", "Transfer-Encoding: chunked"],
+                ["--http2", "-H", "Content-Length:"],
+            ] {
                 for proof in [empty, other, []] {
                     let answer = try site.send(
                         "POST", "/api/x", proof + spoof, body: "{\"amount\":1}", options: options)
                     #expect((400...403).contains(answer.answer.status), "\(spoof)")
                 }
+                guard options.count == 1 else { continue }
                 let get = try site.send("GET", "/api/x", other + spoof, options: options)
                 #expect((400...401).contains(get.answer.status), "\(spoof)")
             }
@@ -250,6 +255,8 @@ struct IntegrationTests {
 
     @Test("the files that cannot be tried here are well-formed, and name what the others do")
     func forms() throws {
+        #expect(try Integration.file("envoy.yaml").contains("allow_partial_message: false"))
+        #expect(try Integration.file("istio.yaml").contains("allowPartialMessage: false"))
         for name in ["traefik.yaml", "istio.yaml", "gateway-api.yaml", "envoy.yaml"] {
             let program = "import sys, yaml; assert all(yaml.safe_load_all(sys.stdin))"
             let outcome = try ChildProcess.run(
