@@ -15,16 +15,19 @@ struct CheckListenerTests {
     private let gateway: GatewayProcess
     private let port: UInt16
 
-    private init(_ dialect: String, attest: String = "mode: enforce", from: String = "127.0.0.1")
-        throws
-    {
+    private init(
+        _ dialect: String, attest: String = "mode: enforce", from: String = "127.0.0.1",
+        trusted: Bool = false, routes: [GatewayConfiguration.Route] = []
+    ) throws {
         upstream = try RecordingUpstream()
         port = FreePort.find()
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: attest)
         configuration.binds = [
             "127.0.0.1:\(port)\n    check: { dialect: \(dialect), from: [\(from)] }"
+                + (trusted ? "\n    trusted_proxies: [127.0.0.1]" : "")
         ]
+        configuration.routes.insert(contentsOf: routes, at: 0)
         gateway = try GatewayProcess(configuration)
     }
 
@@ -221,6 +224,39 @@ struct CheckListenerTests {
             body: Array("x".utf8))
         #expect(body.outcome == "400 bad_request")
         #expect(upstream.requests.isEmpty)
+    }
+
+    @Test(
+        "answers by its own request id where the request that is asked about cannot be read",
+        arguments: ["/api/x#y", "/" + String(repeating: "a", count: 9000)])
+    func requestID(target: String) throws {
+        let site = try CheckListenerTests("nginx", trusted: true)
+        let fields: Fields = [
+            ("X-Request-Id", String(repeating: "r", count: 128)), ("X-One", "1"),
+            ("X-Attest-Result", "verified"), ("Set-Cookie", "evil=1"),
+        ]
+        let answer = try site.ask("nginx", "GET", target, fields)
+        #expect([400, 414].contains(answer.status))
+        #expect(answer["X-Request-Id"]?.count == 32)
+        #expect(answer["Set-Cookie"] == nil && answer["X-Attest-Result"] == nil)
+        #expect(try site.ask("nginx", "GET", "/open").status == 200)
+        #expect(site.gateway.isUnharmed)
+    }
+
+    @Test("allows nothing that the gateway itself would answer")
+    func ownAnswers() throws {
+        let site = try CheckListenerTests(
+            "nginx",
+            routes: [
+                .init(
+                    "denied", path: "/denied", upstream: "", more: ["respond: { status: 403 }"]),
+                .init("fine", path: "/fine", upstream: "", more: ["respond: { status: 200 }"]),
+                .init("moved", path: "/moved", upstream: "", more: ["redirect: { to: /x }"]),
+            ])
+        #expect(try site.ask("nginx", "GET", "/denied").status == 403)
+        #expect(try site.ask("nginx", "GET", "/fine").outcome == "404 not_found")
+        #expect(try site.ask("nginx", "GET", "/moved").status == 302)
+        #expect(try site.ask("nginx", "OPTIONS", "*").outcome == "404 not_found")
     }
 
     @Test("logs the request that was asked about, and that it was")

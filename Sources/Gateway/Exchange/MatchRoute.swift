@@ -11,6 +11,7 @@ extension Exchange {
         let bytes = headBytes.span
         switch head.targetForm {
         case .origin, .absolute: break
+        case .asterisk where arrival.question != nil: throw Refusal(.notFound, .checkPath)
         case .asterisk:
             // OPTIONS * is about the gateway itself (RFC 9110 section 9.3.7).
             return answer(LocalResponse(status: 200))

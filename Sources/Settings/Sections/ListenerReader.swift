@@ -81,9 +81,13 @@ enum ListenerReader {
             Setting(
                 "dialect", \.dialect, .word, required: true,
                 "How the proxy asks. nginx: auth_request, with X-Original-Method, "
-                    + "X-Original-URI, and X-Original-Host or Host. forward: Traefik, Caddy and "
-                    + "HAProxy, with X-Forwarded-Method, X-Forwarded-Uri and X-Forwarded-Host. "
-                    + "envoy: ext_authz over HTTP, with the path prefix /check.")
+                    + "X-Original-URI, and X-Original-Host or, if that is not there, Host; what "
+                    + "announced the body in X-Original-Content-Length and "
+                    + "X-Original-Transfer-Encoding. forward: Traefik, Caddy and HAProxy, with "
+                    + "X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host, and "
+                    + "X-Forwarded-Content-Length and X-Forwarded-Transfer-Encoding. envoy: "
+                    + "ext_authz over HTTP, with the path prefix /check, and "
+                    + "X-Envoy-Auth-Partial-Body. The proxy must set or remove each of them.")
             Setting(
                 "from", \.from, .list(peer, empty: "is empty: nobody could ask"), required: true,
                 "The peers that may ask; unix means anyone who may connect to a unix socket. What "

@@ -44,6 +44,7 @@ extension Exchange {
     func allow(
         _ question: CheckQuestion, _ verdict: borrowing Verdict
     ) throws(Refusal) -> Step {
+        if let step = try answerOfRoute() { return step }
         try append(verdict)
         if judgement.tier == .attested {
             switch question.body {
@@ -62,6 +63,16 @@ extension Exchange {
         var response = LocalResponse(status: 200)
         response.verdict = Self.fields(upstreamHead.readable)
         return answer(response)
+    }
+
+    /// The answer of a route that has no upstream: to allow would send the request to whatever the
+    /// proxy has in its place. Nobody can hand on a good answer, so that is refused.
+    private func answerOfRoute() throws(Refusal) -> Step? {
+        guard let answer = match.handling?.answer else { return nil }
+        if case .respond(let fixed) = answer, fixed.status < 300 {
+            throw Refusal(.notFound, .checkPath)
+        }
+        return answerRoute()
     }
 
     private static func fields(

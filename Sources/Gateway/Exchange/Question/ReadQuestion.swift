@@ -49,6 +49,10 @@ extension Exchange {
     }
 
     private func become(_ bytes: [UInt8], _ question: CheckQuestion) throws(Refusal) {
+        // What was found in the call's head lies elsewhere in the request's, or nowhere: a refusal
+        // of that head must not read it either.
+        arrival.trustedRequestID = nil
+        client.knownOrigin = .none
         headStorage = bytes
         head.reset()
         // Whatever goes wrong from here on is answered as the call was sent.
@@ -60,9 +64,7 @@ extension Exchange {
         case .complete, .incomplete: throw Self.badQuestion
         }
         head.completeTarget(in: &headStorage)
-        // What was found in the call's head lies elsewhere now.
-        client.knownOrigin = .none
-        arrival.trustedRequestID = client.isPeerTrusted ? usableRequestID() : nil
+        if client.isPeerTrusted { arrival.trustedRequestID = usableRequestID() }
     }
 
     // MARK: what the proxy says
