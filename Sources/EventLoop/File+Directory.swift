@@ -5,18 +5,21 @@ import CLinux
 extension File {
     /// Makes the directory where it is missing, for this user alone (mode 0700).
     ///
-    /// Throws if it is there and another user may look into it: ``IOError/Reason/openToOthers``.
+    /// Throws if it is there and another user may look into it, or owns it:
+    /// ``IOError/Reason/openToOthers``.
     public static func makePrivateDirectory(_ path: String) throws(IOError) {
         if unsafe mkdir(path, 0o700) != 0 {
             let code = sallyport_errno()
             guard code == EEXIST else { throw IOError(path, errno: code) }
         }
-        let directory = try open(path, O_RDONLY | O_DIRECTORY, mode: 0)
+        let directory = try open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, mode: 0)
         var status = stat()
         guard unsafe fstat(directory.raw, &status) == 0 else {
             throw IOError(path, errno: sallyport_errno())
         }
-        guard status.st_mode & 0o077 == 0 else { throw IOError(path, .openToOthers) }
+        guard status.st_mode & 0o077 == 0, status.st_uid == geteuid() else {
+            throw IOError(path, .openToOthers)
+        }
     }
 
     /// Whether users other than the owner may do anything with the file or directory.

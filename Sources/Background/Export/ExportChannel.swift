@@ -77,12 +77,19 @@ final class ExportChannel {
         failureCount = 0
     }
 
+    /// What a collector says that it threw away, within what any export holds.
+    private static func believable(_ answer: OTLPAnswer) -> Int {
+        min(Int(clamping: answer.rejectedCount), rejectedCountMax)
+    }
+
+    private static let rejectedCountMax = 1_000_000
+
     private func note(_ result: ExportResult) {
         switch result {
         case .accepted(let answer):
             meter.count(signal, .accepted)
             if answer.rejectedCount > 0 {
-                if signal == .traces { meter.drop(Int(clamping: answer.rejectedCount), .rejected) }
+                if signal == .traces { meter.drop(Self.believable(answer), .rejected) }
                 log.event(
                     level: "warning", "otlp_rejected",
                     "\(signal.rawValue): the collector threw \(answer.rejectedCount) away: "
