@@ -132,8 +132,33 @@ struct StatusVerdictTests {
         #expect(try problems(gateway).count == 1)
         take(invalid: 20, verified: 100)
         let found = try problems(gateway)
-        #expect(found.map(\.name.description) == ["extra_roots", "invalid_proofs"])
+        #expect(found.map(\.name.description) == ["invalid_proofs", "extra_roots"])
         #expect(found.contains { $0.text.contains("20 of 120 requests of the route attested") })
+    }
+
+    @Test("names what fails though its servers count as up, and nothing of few requests")
+    func failing() throws {
+        let gateway = try GatewayUnderTest()
+        func take(_ count: UInt64, failures: UInt64) {
+            gateway.hub.history.withLock { history in
+                var upstream = [UInt64](repeating: 0, count: history.upstreams.columnCount)
+                upstream[StatusHistory.UpstreamColumn.requests.rawValue] = count
+                upstream[StatusHistory.UpstreamColumn.failures.rawValue] = failures
+                history.upstreams.take("api", upstream, at: history.minute)
+                var route = [UInt64](repeating: 0, count: history.routes.columnCount)
+                route[StatusHistory.RouteColumn.ended.rawValue] = count
+                route[StatusHistory.RouteColumn.serverErrors.rawValue] = failures
+                history.routes.take("attested", route, at: history.minute)
+            }
+        }
+        take(10, failures: 10)
+        #expect(try problems(gateway).count == 1)
+        take(100, failures: 50)
+        let found = try problems(gateway)
+        #expect(
+            found.map(\.name.description) == ["upstream_failures", "server_errors", "extra_roots"])
+        #expect(found[0].text.contains("50 of 100 requests to the upstream api failed"))
+        #expect(found[1].text.contains("50 of 100 requests of the route attested"))
     }
 
     @Test("tells a server that is out from an upstream that is")
@@ -167,8 +192,8 @@ struct StatusVerdictTests {
         state.evidence = RolloutCounts(judged: 803, refused: 120)
         _ = gateway.rollouts.share(of: planned).follow(state)
         let found = try problems(gateway)
-        #expect(found.map(\.name.description) == ["extra_roots", "rollout_held"])
-        #expect(found[1].text.contains("at 10%: 120 of 803 requests were refused"))
+        #expect(found.map(\.name.description) == ["rollout_held", "extra_roots"])
+        #expect(found[0].text.contains("at 10%: 120 of 803 requests were refused"))
     }
 
     @Test(

@@ -13,8 +13,9 @@ struct StatusInspection {
     let history: StatusHistory
 
     var problems: [StatusProblem] {
-        life + stores + certificates + reload + upstreams + trust + rollouts + failures + proofs
-            + receipts + resources
+        // Of several of one level the first heads the page: what is always so comes last.
+        life + stores + certificates + reload + upstreams + upstreamFailures + serverErrors
+            + rollouts + failures + proofs + receipts + resources + trust
     }
 
     private var life: [StatusProblem] {
@@ -38,14 +39,15 @@ struct StatusInspection {
             return StatusProblem(
                 .error, "store_down",
                 "\(title) does not answer, so requests that need it cannot be judged.",
-                "Start it, or mend the way to it; the event store_down says what failed.")
+                "Start it, make it reachable, or bring its file back; the event store_down says "
+                    + "what failed.")
         }
             + (missing.contains("rollout")
                 ? [
                     StatusProblem(
                         .error, "rollout_unknown",
                         "The share of a rollout has not been read since the start.",
-                        "Mend the way to the registry, which keeps it.")
+                        "Make the registry reachable, which keeps it.")
                 ] : [])
     }
 
@@ -66,7 +68,9 @@ struct StatusInspection {
                 .warning, "reload_failed",
                 "The last reload failed and the configuration before it is in force: "
                     + Self.sentence(failure),
-                "Correct the file (sallyport check names every error) and send SIGHUP.")
+                failure.contains("without a restart")
+                    ? "Restart the gateway, or take the change back and send SIGHUP."
+                    : "Correct the file (sallyport check names every error) and send SIGHUP.")
         ]
     }
 
@@ -132,7 +136,7 @@ struct StatusInspection {
     /// A sentence of what may end without its full stop.
     private static func sentence(_ text: String) -> String {
         let line = text.split(separator: "\n").joined(separator: "; ")
-        return line.hasSuffix(".") ? line : line + "."
+        return line.hasSuffix(".") || line.hasSuffix("?") ? line : line + "."
     }
 }
 
@@ -150,21 +154,21 @@ extension StatusInspection {
                 StatusProblem(
                     .error, "internal_failures",
                     "A fault of the gateway refused requests in the last hour.",
-                    "Report it with the detail below.")
+                    "Report it, with the detail that the refusals name.")
             ),
             (
                 .storeUnavailable,
                 StatusProblem(
                     .warning, "store_unavailable",
                     "Requests of the last hour were refused because a store failed.",
-                    "The detail below names the store and what happened to it.")
+                    "The detail of the refusals names the store and what happened to it.")
             ),
             (
                 .busy,
                 StatusProblem(
                     .warning, "gateway_busy",
                     "A bound of the gateway was reached in the last hour.",
-                    "The detail below names the bound; it is load, or strangers.")
+                    "The detail of the refusals names the bound; it is load, or strangers.")
             ),
             (
                 .conflicts,
@@ -183,6 +187,40 @@ extension StatusInspection {
             ),
         ]
         return kinds.filter { lastHour($0.0) > 0 }.map(\.1)
+    }
+
+    /// Upstreams that fail more often than by accident, though their servers count as up.
+    fileprivate var upstreamFailures: [StatusProblem] {
+        history.upstreams.names.sorted().compactMap { name in
+            let sums = history.upstreams.sums(name, .hour, at: history.minute)
+            guard !sums.isEmpty else { return nil }
+            let requests = sums[StatusHistory.UpstreamColumn.requests.rawValue]
+            let failures = sums[StatusHistory.UpstreamColumn.failures.rawValue]
+            guard requests >= Self.requestCountMin, failures * 100 > requests * 5 else {
+                return nil
+            }
+            return StatusProblem(
+                .warning, "upstream_failures",
+                "\(failures) of \(requests) requests to the upstream \(name) failed in the last "
+                    + "hour.",
+                "Look at the API: the access log names the server of each.")
+        }
+    }
+
+    /// Routes whose answers are errors of a server, whoever's.
+    fileprivate var serverErrors: [StatusProblem] {
+        site.settings.routes.compactMap { route in
+            let sums = history.routes.sums(route.name, .hour, at: history.minute)
+            guard !sums.isEmpty else { return nil }
+            let ended = sums[StatusHistory.RouteColumn.ended.rawValue]
+            let errors = sums[StatusHistory.RouteColumn.serverErrors.rawValue]
+            guard ended >= Self.requestCountMin, errors * 100 > ended * 5 else { return nil }
+            return StatusProblem(
+                .warning, "server_errors",
+                "\(errors) of \(ended) requests of the route \(route.name) were answered with 5xx "
+                    + "in the last hour.",
+                "Look at the API, and at the refusals below for those that the gateway answered.")
+        }
     }
 
     /// Routes and versions with a share of bad proofs that is no accident.
@@ -244,7 +282,7 @@ extension StatusInspection {
             StatusProblem(
                 .warning, "receipts_overdue",
                 "The oldest receipt has been due for \(hours) hours.",
-                "Raise receipts.rate, or mend the way to Apple.")
+                "Raise receipts.rate, or make Apple's servers reachable.")
         ]
     }
 
