@@ -194,7 +194,8 @@ struct WarningTests {
               - { name: b, path: /b, upstream: api, problem_detail: false,
                   attest: { mode: enforce, apps: any } }
             """
-        let told = "tells clients why they are refused, strangers too: for staging, not for "
+        let told =
+            "tells clients why they are refused, strangers too: for staging, not for "
             + "production"
         #expect(
             try Configuration().warnings(text) == [
