@@ -44,15 +44,8 @@ extension Exchange {
 
     /// The token that `Authorization` shows. Every one is compared, in the same time.
     private func shownAdminToken() -> AdminToken? {
+        guard let value = soleAuthorization else { return nil }
         let bytes = headBytes.span
-        let name = Array("authorization".utf8)
-        var value: Range32?
-        for field in head.fields
-        where ASCII.equalsIgnoringCase(bytes.extracting(field.name), lowercase: name) {
-            guard value == nil else { return nil }
-            value = field.value
-        }
-        guard let value else { return nil }
         let shown = bytes.extracting(value)
         let scheme = Array("bearer ".utf8)
         guard shown.count > scheme.count,

@@ -34,16 +34,22 @@ extension Exchange {
         return .next
     }
 
-    private func isAuthorized(by secret: [UInt8]) -> Bool {
+    /// The value of the one `Authorization` field; nil where there is none, or more than one.
+    var soleAuthorization: Range32? {
         let bytes = headBytes.span
         let name = Array("authorization".utf8)
         var found: Range32?
         for field in head.fields
         where ASCII.equalsIgnoringCase(bytes.extracting(field.name), lowercase: name) {
-            guard found == nil else { return false }
+            guard found == nil else { return nil }
             found = field.value
         }
-        guard let found else { return false }
+        return found
+    }
+
+    private func isAuthorized(by secret: [UInt8]) -> Bool {
+        guard let found = soleAuthorization else { return false }
+        let bytes = headBytes.span
         let shown = SHA256.hash(bytes.extracting(found))
         return ConstantTime.equals(shown, SHA256.hash(Array("Bearer ".utf8) + secret))
     }

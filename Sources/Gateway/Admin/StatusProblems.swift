@@ -196,9 +196,7 @@ extension StatusInspection {
             guard !sums.isEmpty else { return nil }
             let requests = sums[StatusHistory.UpstreamColumn.requests.rawValue]
             let failures = sums[StatusHistory.UpstreamColumn.failures.rawValue]
-            guard requests >= Self.requestCountMin, failures * 100 > requests * 5 else {
-                return nil
-            }
+            guard Self.isMuch(failures, of: requests, percent: 5) else { return nil }
             return StatusProblem(
                 .warning, "upstream_failures",
                 "\(failures) of \(requests) requests to the upstream \(name) failed in the last "
@@ -214,7 +212,7 @@ extension StatusInspection {
             guard !sums.isEmpty else { return nil }
             let ended = sums[StatusHistory.RouteColumn.ended.rawValue]
             let errors = sums[StatusHistory.RouteColumn.serverErrors.rawValue]
-            guard ended >= Self.requestCountMin, errors * 100 > ended * 5 else { return nil }
+            guard Self.isMuch(errors, of: ended, percent: 5) else { return nil }
             return StatusProblem(
                 .warning, "server_errors",
                 "\(errors) of \(ended) requests of the route \(route.name) were answered with 5xx "
@@ -234,7 +232,7 @@ extension StatusInspection {
             let buckets = sums.dropFirst(StatusHistory.RouteColumn.allCases.count)
                 .prefix(RequestBucket.allCases.count)
             let (invalid, judged) = Self.bad(Array(buckets), [.invalid, .replayed])
-            guard judged >= Self.requestCountMin, invalid * 100 > judged * 5 else { return nil }
+            guard Self.isMuch(invalid, of: judged, percent: 5) else { return nil }
             return StatusProblem(
                 .warning, "invalid_proofs",
                 "\(invalid) of \(judged) requests of the route \(route.name) had a proof in the "
@@ -249,7 +247,7 @@ extension StatusInspection {
                 let sums = history.versions.sums(name, .hour, at: history.minute)
                 let (bad, judged) = Self.bad(
                     sums, [.invalid, .replayed, .outdatedClient, .unknownOrigin, .lowerTier])
-                guard judged >= Self.requestCountMin, bad * 100 > judged * 20 else { return nil }
+                guard Self.isMuch(bad, of: judged, percent: 20) else { return nil }
                 return StatusProblem(
                     .warning, "version_refused",
                     "\(bad) of \(judged) requests of version \(name.version) of \(name.app) had "
@@ -267,6 +265,11 @@ extension StatusInspection {
             RequestBucket.allCases.filter(isMeant).reduce(0) { $0 &+ counts[Int($1.rawValue)] }
         }
         return (sum { buckets.contains($0) }, sum { $0.isJudged })
+    }
+
+    /// Whether `part` is more than so many percent of enough requests to tell.
+    private static func isMuch(_ part: UInt64, of whole: UInt64, percent: UInt64) -> Bool {
+        whole >= requestCountMin && part * 100 > whole * percent
     }
 
     /// A share of fewer says nothing.
