@@ -1,3 +1,4 @@
+import Bytes
 public import CBOR
 
 /// A fault in the structure of an object, found before anything in it is compared or verified.
@@ -29,7 +30,7 @@ public enum Malformation: Error, Hashable, Sendable, CustomStringConvertible {
         case .truncated(let part): "authenticator data ends inside its \(part.rawValue)"
         case .coseKey: "the credential public key is not a P-256 key"
         case .extensions: "the bytes that follow are not one extension map"
-        case .certificateCount(let count): "x5c holds \(count) certificates"
+        case .certificateCount(let count): "x5c holds \(String(counting: count, "certificate"))"
         case .certificate(let index): "x5c[\(index)] is not a certificate"
         }
     }

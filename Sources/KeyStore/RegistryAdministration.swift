@@ -1,4 +1,5 @@
 public import AppAttest
+import Bytes
 
 /// Which keys an operator asks for.
 public struct KeyFilter: Hashable, Sendable {
@@ -72,7 +73,9 @@ extension AuditNote {
 
     /// The note of a user who was forgotten. It has no name: that would not be forgetting.
     package init(forgettingUserOf keyCount: Int) {
-        self.init(.eraseUser, "", outcome: "done", detail: "forgotten with \(keyCount) keys")
+        self.init(
+            .eraseUser, "", outcome: "done",
+            detail: "forgotten with \(String(counting: keyCount, "key"))")
     }
 }
 

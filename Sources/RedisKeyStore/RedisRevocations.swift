@@ -1,4 +1,5 @@
 public import AppAttest
+import Bytes
 import EventLoop
 import Redis
 
@@ -87,7 +88,7 @@ public enum RedisRevocationError: Error, Hashable, Sendable, CustomStringConvert
         switch self {
         case .notConnected(let reason): "redis: \(reason)"
         case .interrupted(let doneCount, let reason):
-            "redis: interrupted after \(doneCount) keys: \(reason)"
+            "redis: interrupted after \(String(counting: doneCount, "key")): \(reason)"
         }
     }
 }

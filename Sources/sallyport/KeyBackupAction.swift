@@ -1,3 +1,4 @@
+import Bytes
 import Gateway
 import JSON
 import KeyStore
@@ -26,8 +27,11 @@ enum KeyBackupAction {
         }
         bar.clear()
         try registry.append(
-            AuditNote(.backUp, target, outcome: "done", detail: "\(count) keys"))
-        guard arguments.wantsJSON else { return Console.print("\(target): \(count) keys") }
+            AuditNote(.backUp, target, outcome: "done", detail: String(counting: count, "key")))
+        guard arguments.wantsJSON else {
+            return
+                Console.print("\(target): \(String(counting: count, "key"))")
+        }
         MachineOutput.print { writer in
             writer.member("file", string: target)
             writer.member("keys", int: Int64(count))

@@ -1,4 +1,5 @@
 import AppAttest
+import Bytes
 import EventLoop
 import JSON
 import KeyStore
@@ -112,7 +113,10 @@ enum KeyRenewalAction {
             guard let last = page.last else { break }
             filter.after = last.keyID
         }
-        guard asJSON else { return Console.print("\(dueCount) receipts made due") }
+        guard asJSON else {
+            return
+                Console.print("\(String(counting: dueCount, "receipt")) made due")
+        }
         MachineOutput.print { $0.member("due", int: Int64(dueCount)) }
     }
 }

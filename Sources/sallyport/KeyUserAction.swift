@@ -1,5 +1,6 @@
 import Administration
 import AppAttest
+import Bytes
 import JSON
 import KeyStore
 import Settings
@@ -16,7 +17,8 @@ enum KeyUserAction {
         guard !known.isEmpty else { Exit.failed("nothing is kept about this user") }
         // First, and without the name, which is not to be kept.
         try registry.append(
-            AuditNote(.exportUser, "", outcome: "done", detail: "\(known.count) keys"))
+            AuditNote(
+                .exportUser, "", outcome: "done", detail: String(counting: known.count, "key")))
         var output = OutputBatch()
         for found in known {
             guard let record = try registry.find(found.keyID) else { continue }

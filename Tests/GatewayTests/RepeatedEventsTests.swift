@@ -21,6 +21,19 @@ struct RepeatedEventsTests {
         #expect(events.text("a", at: now) == "a")
     }
 
+    @Test("are of one kind whatever their words, if whoever tells them says so")
+    mutating func kinds() {
+        var events = RepeatedEvents()
+        var now = MonotonicInstant(nanoseconds: 1_000_000_000)
+        #expect(events.text("threw 1 away", of: "a", at: now) == "threw 1 away")
+        #expect(events.text("threw 2 away", of: "a", at: now) == nil)
+        #expect(events.text("threw 2 away", of: "b", at: now) == "threw 2 away")
+        now = now + .seconds(60)
+        #expect(
+            events.text("threw 3 away", of: "a", at: now)
+                == "threw 3 away; 1 more time since this was last reported")
+    }
+
     @Test("are bounded in number, whatever words strangers choose")
     mutating func bounded() {
         var events = RepeatedEvents()

@@ -1,3 +1,4 @@
+import Bytes
 package import EventLoop
 
 /// Keeps what happens to thousands from being told a thousand times: the same words once a minute,
@@ -16,11 +17,15 @@ package struct RepeatedEvents: Sendable {
 
     package init() {}
 
-    /// The text to log, or nil if it was logged just now.
-    package mutating func text(_ text: String, at now: MonotonicInstant) -> String? {
-        let silence = silences[text]
+    /// The text to log, or nil if it was logged just now. `kind`: what counts as the same where
+    /// the words differ each time.
+    package mutating func text(
+        _ text: String, of kind: String? = nil, at now: MonotonicInstant
+    ) -> String? {
+        let kind = kind ?? text
+        let silence = silences[kind]
         if let silence, now < silence.end {
-            silences[text]?.leftOutCount = silence.leftOutCount + 1
+            silences[kind]?.leftOutCount = silence.leftOutCount + 1
             return nil
         }
         // Few are ever known, and those that are over are forgotten.
@@ -30,9 +35,10 @@ package struct RepeatedEvents: Sendable {
             crowdedUntil = now + Self.interval
             return "\(text); more events of that kind are left out for a minute"
         }
-        silences[text] = Silence(end: now + Self.interval)
+        silences[kind] = Silence(end: now + Self.interval)
         let leftOutCount = silence?.leftOutCount ?? 0
         if leftOutCount == 0 { return text }
-        return "\(text); \(leftOutCount) more times since this was last reported"
+        let times = String(counting: leftOutCount, "more time")
+        return "\(text); \(times) since this was last reported"
     }
 }

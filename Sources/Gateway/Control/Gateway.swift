@@ -179,7 +179,7 @@ public final class Gateway {
     var logs: LogWriters { hub.logs }
 
     var servingText: String {
-        "serving with \(Self.count(workerCount, "worker")), generation \(site.generation)"
+        "serving with \(String(counting: workerCount, "worker")), generation \(site.generation)"
     }
 
     private func receive(_ report: WorkerReport) {
@@ -225,8 +225,8 @@ public final class Gateway {
         let listenerCount = site.settings.listeners.count
         control.log.event(
             level: "info", "started",
-            "sallyport \(hub.version): \(Self.count(workerCount, "worker")), "
-                + Self.count(listenerCount, "listener")
+            "sallyport \(hub.version): \(String(counting: workerCount, "worker")), "
+                + String(counting: listenerCount, "listener")
                 + (site.settings.admin == nil ? "" : ", admin listener"))
         if !site.settings.trust.extraRoots.isEmpty {
             control.log.event(
@@ -247,10 +247,6 @@ public final class Gateway {
         examineCertificates()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
-    }
-
-    private static func count(_ count: Int, _ noun: String) -> String {
-        "\(count) \(noun)\(count == 1 ? "" : "s")"
     }
 
     // MARK: signals

@@ -1,3 +1,4 @@
+import Bytes
 import Settings
 import TLS
 
@@ -51,7 +52,11 @@ struct ListenerCertificate: Equatable {
         let place = "listener \(listener): the certificate \(name.isEmpty ? "" : "for \(name) ")"
         let left = notAfter - now
         guard left >= 0 else { return place + "has expired" }
-        let rest = left >= 2 * 86_400 ? "\(left / 86_400) days" : "\(left / 3600) hours"
+        let rest =
+            left >= 2 * 86_400
+            ? String(counting: left / 86_400, "day")
+            : left >= 3600
+                ? String(counting: left / 3600, "hour") : String(counting: left / 60, "minute")
         return place + "expires in " + rest
     }
 }

@@ -1,0 +1,6 @@
+extension String {
+    /// A number with the noun that it counts: `1 key`, `2 keys`.
+    public init(counting number: some BinaryInteger, _ noun: String) {
+        self = "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}
