@@ -13,24 +13,12 @@ public enum OTLPMetrics {
         startedAt: UInt64, at now: UInt64
     ) -> [UInt8] {
         var writer = JSONWriter()
-        writer.beginObject()
-        writer.beginArray("resourceMetrics")
-        writer.beginObject()
-        resource.write(to: &writer)
-        writer.beginArray("scopeMetrics")
-        writer.beginObject()
-        writer.writeScope(version: version)
-        writer.beginArray("metrics")
+        OTLPEnvelope.metrics.begin(resource, version: version, &writer)
         let times = Times(startedAt: startedAt, now: now)
         for family in families.all where !family.samples.isEmpty {
             write(family, times, to: &writer)
         }
-        writer.endArray()
-        writer.endObject()
-        writer.endArray()
-        writer.endObject()
-        writer.endArray()
-        writer.endObject()
+        OTLPEnvelope.metrics.end(&writer)
         return writer.finish().readable.array
     }
 

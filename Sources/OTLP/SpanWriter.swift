@@ -126,31 +126,15 @@ public enum OTLPSpans {
         _ batches: [SpanBatch], of resource: OTLPResource, version: String
     ) -> [UInt8] {
         var writer = JSONWriter()
-        writer.beginObject()
-        writer.beginArray("resourceSpans")
-        writer.beginObject()
-        resource.write(to: &writer)
-        writer.beginArray("scopeSpans")
-        writer.beginObject()
-        writer.writeScope(version: version)
-        writer.beginArray("spans")
+        OTLPEnvelope.spans.begin(resource, version: version, &writer)
         var body = writer.buffer.readable.array
         for (index, batch) in batches.enumerated() {
             if index > 0 { body.append(UInt8(ascii: ",")) }
             body += batch.bytes
         }
-        let before = writer.byteCount
-        writer.endArray()
-        writer.endObject()
-        writer.endArray()
-        writer.endObject()
-        writer.endArray()
-        writer.endObject()
+        let before = writer.buffer.count
+        OTLPEnvelope.spans.end(&writer)
         body += writer.finish().readable.array[before...]
         return body
     }
-}
-
-extension JSONWriter {
-    fileprivate var byteCount: Int { buffer.count }
 }

@@ -314,6 +314,12 @@ struct ExportTests {
         #expect(
             event["message"]?.stringValue == "traces: the collector threw 2 away: too many")
         #expect(try gateway.metric("sallyport_otlp_dropped_total{reason=\"rejected\"}") == 2)
+        // Told once, and counted each time.
+        #expect(try gateway.exchange("GET", "/x").status == 200)
+        try gateway.waitForMetric("sallyport_events_total{event=\"otlp_rejected\"}", 2)
+        #expect(try gateway.metric("sallyport_otlp_dropped_total{reason=\"rejected\"}") == 4)
+        #expect(
+            gateway.current.lines(on: .standardError).count { $0.contains("otlp_rejected") } == 1)
     }
 
     @Test("a collector that is gone, dies, says rubbish or never answers disturbs no request")

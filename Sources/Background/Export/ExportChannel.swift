@@ -40,9 +40,14 @@ final class ExportChannel {
     private let log: any EventLog
     private(set) var isBusy = false
     private var failureCount = 0
+    private let loop: EventLoop
+    private var repeated = RepeatedEvents()
 
-    init(_ signal: ExportMeter.Signal, meter: ExportMeter, log: any EventLog) {
+    init(
+        _ signal: ExportMeter.Signal, loop: EventLoop, meter: ExportMeter, log: any EventLog
+    ) {
         self.signal = signal
+        self.loop = loop
         self.meter = meter
         self.log = log
     }
@@ -75,6 +80,7 @@ final class ExportChannel {
     func forget() {
         isBusy = false
         failureCount = 0
+        meter.succeeded(signal)
     }
 
     /// What a collector says that it threw away, within what any export holds.
@@ -88,13 +94,8 @@ final class ExportChannel {
         switch result {
         case .accepted(let answer):
             meter.count(signal, .accepted)
-            if answer.rejectedCount > 0 {
-                if signal == .traces { meter.drop(Self.believable(answer), .rejected) }
-                log.event(
-                    level: "warning", "otlp_rejected",
-                    "\(signal.rawValue): the collector threw \(answer.rejectedCount) away: "
-                        + answer.message)
-            }
+            meter.succeeded(signal)
+            if answer.rejectedCount > 0 { tellRejected(answer) }
             if failureCount > 0 {
                 log.event(
                     level: "info", "otlp_up", "\(signal.rawValue): the collector accepts them")
@@ -109,7 +110,20 @@ final class ExportChannel {
         }
     }
 
+    /// A collector that throws away something of every export is told of once a minute.
+    private func tellRejected(_ answer: OTLPAnswer) {
+        if signal == .traces { meter.drop(Self.believable(answer), .rejected) }
+        let text =
+            "\(signal.rawValue): the collector threw \(answer.rejectedCount) away: "
+            + answer.message
+        guard let text = repeated.text(text, of: signal.rawValue, at: loop.now) else {
+            return log.leftOut("otlp_rejected")
+        }
+        log.event(level: "warning", "otlp_rejected", text)
+    }
+
     private func fail(_ reason: String) {
+        meter.failed(signal, reason)
         failureCount += 1
         guard failureCount == 1 else { return }
         log.event(level: "warning", "otlp_down", "\(signal.rawValue) are not exported: \(reason)")

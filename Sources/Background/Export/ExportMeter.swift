@@ -32,6 +32,7 @@ package final class ExportMeter: Sendable {
     private struct Counts {
         var exports: [Signal: [Outcome: UInt64]] = [:]
         var losses: [Loss: UInt64] = [:]
+        var failures: [Signal: String] = [:]
         var isOn = false
     }
 
@@ -46,6 +47,17 @@ package final class ExportMeter: Sendable {
     func drop(_ spanCount: Int, _ loss: Loss) {
         guard spanCount > 0 else { return }
         counts.withLock { $0.losses[loss, default: 0] += UInt64(spanCount) }
+    }
+
+    package func failed(_ signal: Signal, _ reason: String) {
+        counts.withLock { $0.failures[signal] = reason }
+    }
+
+    package func succeeded(_ signal: Signal) { counts.withLock { $0.failures[signal] = nil } }
+
+    /// Why the last export of a signal failed; nil if it did not.
+    package func failure(of signal: Signal) -> String? {
+        counts.withLock { $0.failures[signal] }
     }
 
     func turnedOn() { counts.withLock { $0.isOn = true } }

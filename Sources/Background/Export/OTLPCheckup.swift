@@ -1,5 +1,6 @@
 import EventLoop
 import HTTPSClient
+import OTLP
 package import Settings
 
 /// Shows a collector an export of nothing, for `doctor`.
@@ -22,11 +23,11 @@ package enum OTLPCheckup {
         let target = try ExportTarget(settings, loop: loop)
         let empty =
             switch signal {
-            case .traces: #"{"resourceSpans":[]}"#
-            case .metrics: #"{"resourceMetrics":[]}"#
+            case .traces: OTLPEnvelope.spans.empty
+            case .metrics: OTLPEnvelope.metrics.empty
             }
         var failure: String?
-        target.client.send(target.request(signal, body: Array(empty.utf8))) { result in
+        target.client.send(target.request(signal, body: empty)) { result in
             switch ExportResult(result) {
             case .accepted: failure = nil
             case .later(_, _, let reason), .refused(let reason): failure = reason

@@ -62,8 +62,8 @@ package final class OTLPExporter {
         self.meter = meter
         self.origin = origin
         self.collect = collect
-        traces = ExportChannel(.traces, meter: meter, log: log)
-        metrics = ExportChannel(.metrics, meter: meter, log: log)
+        traces = ExportChannel(.traces, loop: loop, meter: meter, log: log)
+        metrics = ExportChannel(.metrics, loop: loop, meter: meter, log: log)
         spanTimer = Timer(loop: loop) { [unowned self] in sendSpans() }
         metricsTimer = Timer(loop: loop) { [unowned self] in sendMetrics() }
     }

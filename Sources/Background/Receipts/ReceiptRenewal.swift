@@ -1,4 +1,5 @@
 package import AppAttest
+import Bytes
 import Crypto
 package import EventLoop
 package import KeyStore
@@ -223,28 +224,30 @@ package final class ReceiptRenewal {
             guard count > 0 else { break }
             log.event(
                 level: "info", "receipts_adopted",
-                "\(count) receipts that an earlier version kept are renewed from now on")
+                "kept by an earlier version and renewed from now on: "
+                    + String(counting: count, "receipt"))
         }
         run()
     }
 
     // MARK: telling
 
+    private func tellOnce(_ level: StaticString, _ name: StaticString, _ text: String) {
+        guard let text = repeated.text(text, at: loop.now) else { return log.leftOut(name) }
+        log.event(level: level, name, text)
+    }
+
     private func tell(_ result: RenewalResult, _ group: ReceiptGroup, pause: Duration?) {
         let place = "\(group.appID), \(group.environment.rawValue)"
         switch result {
         case .invalid(let reason):
             let text = "\(place): Apple's new receipt is refused (\(reason))"
-            if let text = repeated.text(text, at: loop.now) {
-                log.event(level: "error", "receipt_invalid", text)
-            }
+            tellOnce("error", "receipt_invalid", text)
         case .wrongEnvironment, .badPayload:
             let text =
                 "\(place): Apple refuses a receipt (\(result.outcome.rawValue)); it is not sent"
                 + " again"
-            if let text = repeated.text(text, at: loop.now) {
-                log.event(level: "warning", "receipt_refused", text)
-            }
+            tellOnce("warning", "receipt_refused", text)
         case .unauthorized:
             guard let pause else { return }
             log.event(

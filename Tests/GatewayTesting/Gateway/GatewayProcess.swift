@@ -160,6 +160,16 @@ public final class GatewayProcess: @unchecked Sendable {
         return line.flatMap { Double($0.dropFirst(sample.count + 1)) }
     }
 
+    /// Asks until a sample of `/metrics` has this value.
+    public func waitForMetric(_ sample: String, _ value: Double) throws {
+        let limit = Date(timeIntervalSinceNow: 30)
+        while Date() < limit {
+            if try metric(sample) == value { return }
+            _ = Foundation.poll(nil, 0, 20)
+        }
+        throw RawSocketError("\(sample) did not become \(value)")
+    }
+
     /// Memory that the process has resident (`/proc/PID/statm`).
     public func residentByteCount() throws -> Int {
         let text = try String(

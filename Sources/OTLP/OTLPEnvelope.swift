@@ -1,0 +1,48 @@
+import Bytes
+import JSON
+
+/// What spans and metrics alike are wrapped in on their way to a collector: whom they are from.
+public struct OTLPEnvelope: Sendable {
+    private let resources: StaticString
+    private let scopes: StaticString
+    private let items: StaticString
+
+    /// `ExportTraceServiceRequest`.
+    public static let spans = OTLPEnvelope(
+        resources: "resourceSpans", scopes: "scopeSpans", items: "spans")
+    /// `ExportMetricsServiceRequest`.
+    public static let metrics = OTLPEnvelope(
+        resources: "resourceMetrics", scopes: "scopeMetrics", items: "metrics")
+
+    /// A request that holds nothing.
+    public var empty: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.beginArray(resources)
+        writer.endArray()
+        writer.endObject()
+        return writer.finish().readable.array
+    }
+
+    /// Writes everything before the spans or metrics.
+    func begin(_ resource: OTLPResource, version: String, _ writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.beginArray(resources)
+        writer.beginObject()
+        resource.write(to: &writer)
+        writer.beginArray(scopes)
+        writer.beginObject()
+        writer.writeScope(version: version)
+        writer.beginArray(items)
+    }
+
+    /// Writes everything after them.
+    func end(_ writer: inout JSONWriter) {
+        writer.endArray()
+        writer.endObject()
+        writer.endArray()
+        writer.endObject()
+        writer.endArray()
+        writer.endObject()
+    }
+}
