@@ -24,6 +24,13 @@ struct ProblemDetailTests {
         return try GatewayProcess(configuration)
     }
 
+    /// The status page shows what the client was told, not what its reason says of itself.
+    private func expectAction(_ gateway: GatewayProcess, _ answer: HTTPMessage) throws {
+        let id = try #require(answer["X-Request-Id"])
+        let kept = try JSONValue.parse(gateway.admin("/refusals.json?id=\(id)").bodyText)
+        #expect(kept["refusal"]?["action"]?.stringValue == answer.action)
+    }
+
     private func problem(_ answer: HTTPMessage) throws -> JSONValue {
         try JSONValue.parse(answer.bodyText)
     }
@@ -50,6 +57,7 @@ struct ProblemDetailTests {
             #expect(problem["cause"]?.stringValue == (isOn ? "environment_not_allowed" : nil))
             #expect(problem["detail"]?.stringValue?.contains("environment") == (isOn ? true : nil))
             try expectLine(gateway, "attestation_invalid", "environment_not_allowed")
+            try expectAction(gateway, answer)
         }
     }
 
@@ -117,6 +125,7 @@ struct ProblemDetailTests {
             let code = isOn ? "app_mismatch" : "assertion_invalid"
             #expect(answer["WWW-Authenticate"] == "AppAttest error=\"\(code)\"")
             try expectLine(gateway, "assertion_invalid", "app_mismatch")
+            try expectAction(gateway, answer)
         }
     }
 

@@ -73,7 +73,7 @@ enum RefusalsDocument {
         writer.member("decision", constant: record.decision.name)
         writer.member("reason", constant: record.reason.code)
         if let detail = record.detail { writer.member("detail", string: detail) }
-        writer.member("action", string: record.reason.action.rawValue)
+        if let action = record.action { writer.member("action", string: action.rawValue) }
         guard let explanation = record.explanation else { return }
         writer.member("fault", string: explanation.fault.rawValue)
         writer.member("fault_text", string: explanation.fault.words)

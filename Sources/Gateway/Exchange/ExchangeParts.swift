@@ -4,6 +4,7 @@ import Crypto
 import EventLoop
 import HTTP
 import JSON
+import Judgement
 import KeyStore
 import TLS
 
@@ -103,6 +104,8 @@ struct AnswerProgress {
     var isStarted = false
     var status: UInt16 = 0
     var byteCount = 0
+    /// What a refusal tells the client to do; nil where it was told nothing.
+    var toldAction: Reason.Action?
 }
 
 /// The way of a request to become a WebSocket.

@@ -16,6 +16,7 @@ extension Exchange {
 
 /// Refusals as clients see them: RFC 9457 problem documents.
 enum Problem {
+    /// Notes the action in the exchange as well, for the record of the refusal.
     static func response(to exchange: Exchange, _ refusal: Refusal) -> LocalResponse {
         let reason = refusal.reason
         let tellsCause = exchange.tellsCause
@@ -37,6 +38,7 @@ enum Problem {
         writer.member("code", constant: code)
         let action = exactCode == nil ? refusal.action ?? exchange.action(for: reason) : .none
         writer.member("action", string: action.rawValue)
+        exchange.progress.toldAction = action
         if tellsCause, let cause = refusal.cause {
             writer.member("cause", string: cause.textForClients)
         }

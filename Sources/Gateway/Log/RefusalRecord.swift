@@ -21,6 +21,8 @@ final class RefusalRecord: Sendable {
     /// The member `detail` of the access line.
     let detail: String?
     let status: UInt16
+    /// What the client was told to do; nil where it was told nothing.
+    let action: Reason.Action?
     let client: SocketAddress?
     let route: String?
     let app: String?
@@ -50,6 +52,7 @@ final class RefusalRecord: Sendable {
         (decision, reason) = (outcome.decision, outcome.reason)
         detail = outcome.cause?.text
         status = exchange.loggedStatus
+        action = exchange.progress.toldAction
         client = exchange.origin?.address
         route =
             exchange.match.routeIndex.map { exchange.site.settings.routes[$0].name }

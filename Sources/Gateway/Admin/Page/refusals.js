@@ -43,8 +43,9 @@ function searchNote(count) {
   if (!page.refusals.length) {
     return "Nothing was refused. Requests that fall short will be here with cause and remedy.";
   }
-  return page.search ? `${count} of ${page.refusals.length} match.`
-    : `The last ${count}, the newest first. No flood of one kind pushes out the others.`;
+  if (page.search) return `${count} of ${page.refusals.length} ${count === 1 ? "matches" : "match"}.`;
+  return `The last ${count === 1 ? "one" : count}, the newest first. `
+    + "No flood of one kind pushes out the others.";
 }
 
 function refusalElement(refusal) {
@@ -66,7 +67,8 @@ function refusalElement(refusal) {
     ["Host", refusal.host], ["Client", refusal.client], ["App", refusal.app],
     ["App version", refusal.app_version], ["Environment", refusal.environment],
     ["Key", refusal.key && make("code", {}, refusal.key)], ["User agent", refusal.user_agent],
-    ["The app should", refusal.action === "none" ? undefined : refusal.action.replaceAll("_", " ")],
+    ["The app was told to", refusal.action && refusal.action !== "none"
+      ? refusal.action.replaceAll("_", " ") : undefined],
     ["Took", milliseconds(refusal.duration_ms)]].filter(([, value]) => value);
   const more = make("div", { class: "more" });
   if (refusal.meaning) {
