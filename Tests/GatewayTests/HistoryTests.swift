@@ -109,6 +109,25 @@ struct HistoryTests {
         #expect(observed[Column.wouldBeRefused.rawValue] == 1)
         #expect(observed[Column.refused.rawValue] == 0)
     }
+
+    @Test("an API that fails is not refused by the gateway, and a proof that is invalid counts")
+    func refusals() throws {
+        let gateway = try GatewayUnderTest(upstream: { _ in .dies }) { _ in }
+        let client = try gateway.client()
+        #expect(try client.exchange("GET", "/x").status == 502)
+        #expect(
+            try client.exchange("POST", "/attest/verify", body: Array("{}".utf8)).status >= 400)
+        gateway.stop()
+        StatusSampler.sample(gateway.hub, at: MonotonicInstant.now())
+        let history = gateway.hub.history.withLock { $0 }
+        typealias Column = StatusHistory.RouteColumn
+        let open = history.routes.sums("open", .hour, at: history.minute)
+        #expect(open[Column.refused.rawValue] == 0 && open[Column.serverErrors.rawValue] == 1)
+        let verify = history.routes.sums("attest/verify", .hour, at: history.minute)
+        #expect(verify[Column.refused.rawValue] == 1)
+        let name = try #require(ServerFigures.all(gateway.hub).first?.remembered)
+        #expect(history.servers.askedAt(name) != nil)
+    }
 }
 
 @Suite("Quantiles")

@@ -26,6 +26,8 @@ struct StatusPageTests {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.routes.insert(
             .init("seen", path: "/seen/*", attest: "mode: observe"), at: 1)
+        configuration.routes.insert(
+            .init("quiet", path: "/quiet/*", attest: "mode: observe"), at: 1)
         gateway = try GatewayProcess(configuration)
         client = try SimulatedClient.enrolled(gateway)
     }
@@ -71,6 +73,14 @@ struct StatusPageTests {
         let seen = try entry(status["routes"], "name", "seen")
         #expect(seen["would_be_refused"]?.integerValue == 1)
         let history = try #require(status["history"])
+        // Null until they were counted, and not 0.
+        #expect(
+            status["keys_counted_at"]?.stringValue != nil
+                || status["keys"]?.arrayValue?.isEmpty == true)
+        let server = try #require(
+            status["upstreams"]?.arrayValue?.first?["servers"]?.arrayValue?.first)
+        #expect(server["checked"]?.boolValue == false && server["unasked"]?.boolValue == false)
+        #expect(server["asked"]?.stringValue != nil)
         let past = try entry(history["routes"], "name", "api")
         #expect(past["requests"]?.arrayValue?.compactMap(\.integerValue).reduce(0, +) == 2)
         #expect(past["refused"]?.arrayValue?.compactMap(\.integerValue).reduce(0, +) == 1)
@@ -98,6 +108,7 @@ struct StatusPageTests {
         _ = try gateway.accessLine { $0["path"]?.stringValue == "/seen/x" }
         let list = try #require(try document("/refusals.json")["refusals"]?.arrayValue)
         #expect(list.map { $0["decision"]?.stringValue } == ["observed", "refused"])
+        #expect(list.map { $0["action"]?.stringValue } == [nil, "sign_again"])
         #expect(list.first?["key"]?.stringValue?.isEmpty == false)
         #expect(list.first?["app"]?.stringValue == GatewayConfiguration.appID)
         let refusal = try #require(try document("/refusals.json?id=\(id)")["refusal"])
@@ -134,6 +145,15 @@ struct StatusPageTests {
         #expect(policy.hasPrefix("default-src 'none'") && !policy.contains("unsafe"))
         #expect(page.bodyText.contains(id))
         #expect(page.bodyText.contains("trust.extra_roots is set"))
+        let refusal = try #require(try document("/refusals.json?id=\(id)")["refusal"])
+        for name in ["meaning", "remedy", "fault_text", "action", "client", "decision"] {
+            let text = try #require(refusal[name]?.stringValue)
+            #expect(page.bodyText.contains(text), "\(name)")
+        }
+        for text in [
+            "From challenge to request in the last hour", "Latency in the last hour",
+            "Events since the start", "descriptors",
+        ] { #expect(page.bodyText.contains(text), "\(text)") }
         #expect(!page.bodyText.contains("<img"))
         #expect(try gateway.admin("/status.css")["Content-Type"]?.hasPrefix("text/css") == true)
         let script = try gateway.admin("/status.js")
@@ -157,10 +177,15 @@ struct StatusPageTests {
             #expect(text?.contains("trust.extra_roots is set") == true)
             #expect(text?.contains("assertion_required") == true)
         }
+        let text = try #require(seen["text"]?.stringValue)
+        #expect(text.contains("no requests to judge"))
+        #expect(text.contains("by the gateway in the last hour"))
+        #expect(text.contains(/\d (key|keys) enrolled at \d\d:|keys not counted yet/))
+        #expect(!text.contains(/\b1 (keys|requests|workers|WebSockets)\b/))
         #expect(seen["unreached"]?.arrayValue == [])
         #expect(seen["overflow"]?.arrayValue == [])
         #expect(seen["plain_overflow"]?.arrayValue == [])
-        #expect(seen["found"]?["note"]?.stringValue == "1 of 2 match.")
+        #expect(seen["found"]?["note"]?.stringValue == "1 of 2 matches.")
         let found = try #require(seen["found"]?["text"]?.stringValue)
         #expect(found.contains(id) && found.contains("What to do:"))
         #expect(seen["hostile"]?["text"]?.stringValue?.contains("<img src=x onerror=") == true)

@@ -26,6 +26,46 @@ struct AlarmTests {
         #expect(Set(Self.names(tests, /alertname: (\w+)/)) == Set(alarms))
     }
 
+    /// Alarms that no problem of the status page stands for.
+    private static let withoutProblem = [
+        "ReceiptLease": "it counts the leases of all gateways"
+    ]
+
+    /// Problems that no alarm stands for.
+    private static let withoutAlarm = [
+        "rollout_unknown": "the registry is down, or was at the start: StoreDown",
+        "rollout_held": "the guard did what it is for, and the event rollout_changed says so",
+        "draining": "somebody stops the gateway",
+        "problem_detail": "somebody has chosen it, and nothing is wrong",
+        "capture": "likewise",
+    ]
+
+    @Test("the status page has a problem for each alarm, and its document names both")
+    func problems() throws {
+        let code = try Self.text("Sources/Gateway/Admin/StatusProblem.swift")
+        let enumeration = try #require(
+            code.firstMatch(of: /enum Name: String, CaseIterable \{(?<cases>[^}]+)\}/))
+        let named = Self.names("\(enumeration.output.cases)", /case \w+ = "(\w+)"/)
+        let plain = Self.names("\(enumeration.output.cases)", /case (\w+)\n/)
+        let names = Set(named + plain)
+        #expect(names.count > 25)
+        let document = try Self.text("docs/operations/status.md")
+        let rows = document.matches(
+            of: /\n\| (?<name>`\w+`) \| (?:error|warning|note) \| (?<alarms>[^|]+) \|/)
+        #expect(Set(rows.map { String($0.output.name.dropFirst().dropLast()) }) == names)
+        #expect(rows.count == names.count)
+        var shown: Set<String> = []
+        for row in rows {
+            let alarms = Self.names("\(row.output.alarms)", /`(\w+)`/)
+            let name = String(row.output.name.dropFirst().dropLast())
+            #expect(alarms.isEmpty == (Self.withoutAlarm[name] != nil), "\(name)")
+            shown.formUnion(alarms)
+        }
+        let alarms = Self.names(try Self.rules(), /- alert: Sallyport(\w+)/)
+        #expect(shown == Set(alarms).subtracting(Self.withoutProblem.keys))
+        for alarm in Self.withoutProblem.keys { #expect(document.contains("`\(alarm)`")) }
+    }
+
     @Test("rules and board use no metric that the gateway does not have")
     func metrics() throws {
         let code = SourceTree.files

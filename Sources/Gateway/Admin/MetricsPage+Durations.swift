@@ -38,7 +38,7 @@ extension MetricsPage {
         page.family(
             "sallyport_registry_keys", .gauge,
             help: "Keys in the registry when they were counted last; absent until then.")
-        for keys in hub.keyCounts.withLock({ $0 }) {
+        for keys in hub.keyTally.withLock({ $0 })?.counts ?? [] {
             page.sample(
                 [
                     ("app", keys.appID), ("environment", keys.environment.rawValue),

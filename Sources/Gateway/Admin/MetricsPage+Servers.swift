@@ -1,3 +1,4 @@
+import EventLoop
 import Settings
 import Telemetry
 
@@ -6,12 +7,15 @@ struct ServerFigures {
     let label: ServerLabel
     /// `up`, `failing`, `ejected`, `down` or `unresolved`.
     let state: String
+    /// Whether health checks ask it. If not, its state is what the last request saw.
+    let isChecked: Bool
     var requestCount: UInt64 = 0
     var failureCount: UInt64 = 0
     var connectionCount: Int64 = 0
 
-    init(_ state: ServerState, upstream: String, hub: Hub) {
-        label = ServerLabel(upstream: upstream, server: state.text)
+    init(_ state: ServerState, of upstream: UpstreamSettings, hub: Hub) {
+        label = ServerLabel(upstream: upstream.name, server: state.text)
+        isChecked = upstream.healthCheck != nil
         self.state =
             state.isDown
             ? "down" : state.isEjected ? "ejected" : state.isFailing ? "failing" : "up"
@@ -23,18 +27,37 @@ struct ServerFigures {
         }
     }
 
+    /// Its name is asked for again and again.
     private init(unresolved endpoint: Endpoint, upstream: String) {
         label = ServerLabel(upstream: upstream, server: "\(endpoint)")
         state = "unresolved"
+        isChecked = true
     }
+
+    /// Its name in the history.
+    var remembered: StatusHistory.Server {
+        StatusHistory.Server(upstream: label.upstream, server: label.server)
+    }
+
+    /// That the state is as old as the last request; nil if it is not, or health checks ask it.
+    func unasked(_ history: StatusHistory, at now: Int64) -> String? {
+        guard !isChecked else { return nil }
+        guard let time = history.servers.askedAt(remembered) else { return "not asked yet" }
+        guard now - time >= Self.unaskedSeconds else { return nil }
+        return "not asked since \(WallClock.timestamp(seconds: time))"
+    }
+
+    /// A server that nothing asks for that long may have another state by now.
+    private static let unaskedSeconds: Int64 = 60
 
     /// The figures of all servers, in the order of the configuration. Names without an address come
     /// last.
     static func all(_ hub: Hub) -> [ServerFigures] {
         hub.currentGroups.flatMap { group in
-            let upstream = group.settings.name
-            return group.servers.map { ServerFigures($0, upstream: upstream, hub: hub) }
-                + group.unresolved.map { ServerFigures(unresolved: $0, upstream: upstream) }
+            group.servers.map { ServerFigures($0, of: group.settings, hub: hub) }
+                + group.unresolved.map {
+                    ServerFigures(unresolved: $0, upstream: group.settings.name)
+                }
         }
     }
 }

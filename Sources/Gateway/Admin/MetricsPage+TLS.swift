@@ -30,13 +30,22 @@ extension MetricsPage {
     }
 
     static func writeCertificates(_ site: Site, _ page: inout MetricFamilies) {
-        page.family(
-            "sallyport_tls_certificate_not_after_timestamp_seconds", .gauge,
-            help: "When the certificate of a listener ends, by the first of its names.")
-        for certificate in ListenerCertificate.all(site) {
-            page.sample(
-                [("listener", certificate.listener), ("name", certificate.name)],
-                certificate.notAfter)
+        let certificates = ListenerCertificate.all(site)
+        func family(_ name: String, help: String, _ time: (ListenerCertificate) -> Int64) {
+            page.family(name, .gauge, help: help)
+            for certificate in certificates {
+                page.sample(
+                    [("listener", certificate.listener), ("name", certificate.name)],
+                    time(certificate))
+            }
         }
+        family(
+            "sallyport_tls_certificate_not_before_timestamp_seconds",
+            help: "When the certificate of a listener began, by the first of its names."
+        ) { $0.notBefore }
+        family(
+            "sallyport_tls_certificate_not_after_timestamp_seconds",
+            help: "When the certificate of a listener ends, by the first of its names."
+        ) { $0.notAfter }
     }
 }

@@ -38,8 +38,15 @@ enum MetricsPage {
 
     /// The meters of all workers by route name, in a stable order.
     static func meters(_ hub: Hub) -> [(route: String, meters: [RouteMeter])] {
+        meters(hub.meters[...])
+    }
+
+    /// Those of some workers.
+    static func meters(
+        _ workers: ArraySlice<WorkerMeter>
+    ) -> [(route: String, meters: [RouteMeter])] {
         var byName: [String: [RouteMeter]] = [:]
-        for meter in hub.meters {
+        for meter in workers {
             for (name, routeMeter) in meter.routeMeters {
                 byName[name, default: []].append(routeMeter)
             }

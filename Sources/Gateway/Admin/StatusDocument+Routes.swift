@@ -90,8 +90,15 @@ extension StatusDocument {
     }
 
     func writeKeys(_ writer: inout JSONWriter) {
+        let tally = hub.keyTally.withLock { $0 }
+        if let tally {
+            writer.member(
+                "keys_counted_at", string: WallClock.timestamp(seconds: tally.countedAt))
+        } else {
+            writer.null("keys_counted_at")
+        }
         writer.beginArray("keys")
-        for keys in hub.keyCounts.withLock({ $0 }) {
+        for keys in tally?.counts ?? [] {
             writer.beginObject()
             writer.member("app", string: keys.appID)
             writer.member("environment", string: keys.environment.rawValue)

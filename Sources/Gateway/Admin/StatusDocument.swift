@@ -65,7 +65,7 @@ struct StatusDocument {
         for problem in verdict.problems {
             writer.beginObject()
             writer.member("level", constant: problem.level.name)
-            writer.member("name", constant: problem.name)
+            writer.member("name", string: problem.name.rawValue)
             writer.member("text", string: problem.text)
             writer.member("remedy", string: problem.remedy)
             writer.endObject()
@@ -147,6 +147,12 @@ struct StatusDocument {
                 writer.member("requests", unsigned: server.requestCount)
                 writer.member("failures", unsigned: server.failureCount)
                 writer.member("connections", int: server.connectionCount)
+                writer.member("checked", bool: server.isChecked)
+                if let time = history.servers.askedAt(server.remembered) {
+                    writer.member("asked", string: WallClock.timestamp(seconds: time))
+                }
+                writer.member(
+                    "unasked", bool: server.unasked(history, at: wall.seconds) != nil)
                 writer.endObject()
             }
             writer.endArray()

@@ -1,8 +1,4 @@
-import Background
 import EventLoop
-import Judgement
-import Policy
-import Settings
 
 /// `/` of the admin listener: the state of things as plain tables, which the script replaces by the
 /// live page. Without the script they are true when they are loaded.
@@ -38,8 +34,8 @@ enum StatusPage {
             """
         html += list(verdict)
         html += "</section>\n"
-        html += routes(document) + versions(document) + servers(document)
-        html += state(document) + refusals(document)
+        html += routes(document) + versions(document) + lastHour(document) + refusals(document)
+        html += servers(document) + state(document)
         html += """
             <footer class="dim"><a href="metrics">metrics</a> ·
             <a href="status.json">status.json</a> ·
@@ -52,116 +48,14 @@ enum StatusPage {
     }
 
     private static func list(_ verdict: StatusVerdict) -> String {
-        guard verdict.problems.count > 1 else { return "" }
+        guard !verdict.others.isEmpty else { return "" }
         return "<ul>"
-            + verdict.problems.dropFirst().map {
+            + verdict.others.map {
                 "<li class=\"\($0.level.name)\">\(escaped($0.text)) \(escaped($0.remedy))</li>"
             }.joined(separator: "\n") + "</ul>\n"
     }
 
-    private static func routes(_ document: StatusDocument) -> String {
-        let buckets = RequestBucket.allCases
-        let rows = MetricsPage.meters(document.hub).filter { $0.route != "none" }.map {
-            route, meters -> [String] in
-            let counts = buckets.map { bucket in
-                meters.reduce(0) {
-                    $0 &+ $1.count(bucket, .enforced) &+ $1.count(bucket, .observed)
-                }
-            }
-            let refused = meters.reduce(0) { sum, meter in
-                Reason.allCases.reduce(sum) { $0 &+ meter.count(.refused, $1) }
-            }
-            return [route, "\(refused)", "\(meters.reduce(0) { $0 &+ $1.wouldBeRefusedCount })"]
-                + counts.map { "\($0)" }
-        }
-        return table(
-            "Requests since the start",
-            ["route", "refused", "would be refused"] + bucketNames, rows)
-    }
-
-    private static func versions(_ document: StatusDocument) -> String {
-        let hub = document.hub
-        let ids = hub.meters.reduce(into: Set<String>()) { $0.formUnion($1.appIDs) }
-        let rows = ids.sorted().flatMap { id -> [[String]] in
-            var counts = AppCounts()
-            for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
-            return hub.historyVersions.rows(of: id, counts)
-                .filter { $0.counts.contains { $0 > 0 } }
-                .map { [id, $0.version] + $0.counts.map { "\($0)" } }
-        }
-        return table(
-            "Apps and versions since the start", ["app", "version"] + bucketNames, rows)
-    }
-
-    private static let bucketNames = RequestBucket.allCases.map {
-        $0.name.description.replacing("_", with: " ")
-    }
-
-    private static func servers(_ document: StatusDocument) -> String {
-        table(
-            "Upstream servers",
-            ["upstream", "server", "state", "requests", "failures", "connections"],
-            ServerFigures.all(document.hub).map {
-                [
-                    $0.label.upstream, $0.label.server, $0.state, "\($0.requestCount)",
-                    "\($0.failureCount)", "\($0.connectionCount)",
-                ]
-            })
-    }
-
-    private static func state(_ document: StatusDocument) -> String {
-        let (hub, site) = (document.hub, document.site)
-        let health = hub.health
-        return table(
-            "Gateway", ["part", "state"],
-            [
-                ["registry", health.isRegistryReady ? "up" : "down"],
-                ["counters", health.areCountersReady ? "up" : "down"],
-                ["configuration", "generation \(site.generation)"],
-                ["last reload", hub.reloads.failure.map { "failed: \($0)" } ?? "in order"],
-                ["receipts", receipts(document)],
-            ])
-            + table(
-                "Rollouts", ["rollout", "share", "status"],
-                RolloutFigures.all(site).map {
-                    [
-                        $0.name, $0.percent.map { "\($0)%" } ?? "unknown",
-                        $0.state?.changeText ?? ($0.isByPlan ? "unknown" : "configured"),
-                    ]
-                })
-            + table(
-                "Certificates", ["listener", "name", "ends"],
-                ListenerCertificate.all(site).map {
-                    [$0.listener, $0.name, WallClock.timestamp(seconds: $0.notAfter)]
-                })
-    }
-
-    private static func receipts(_ document: StatusDocument) -> String {
-        let meter = document.hub.renewalMeter
-        guard meter.isOn else { return "not renewed" }
-        guard meter.holdsLease else { return "another gateway renews them" }
-        var text = "this gateway renews them, due \(meter.dueCount)"
-        if meter.dueCount > 0 {
-            text += ", the oldest for \(meter.overdueSeconds(at: document.wall.seconds)) s"
-        }
-        if let pause = meter.pause { text += ", paused: \(pause.rawValue)" }
-        return text
-    }
-
-    private static func refusals(_ document: StatusDocument) -> String {
-        table(
-            "Refusals", ["time", "request", "route", "path", "reason", "detail", "cause"],
-            RefusalsDocument.records(document.hub).prefix(refusalCountMax).map {
-                [
-                    WallClock.timestamp(seconds: $0.seconds),
-                    String(decoding: $0.requestID, as: UTF8.self), $0.route ?? "",
-                    String(decoding: $0.path, as: UTF8.self), $0.reason.code.description,
-                    $0.detail ?? "", $0.explanation?.meaning ?? "",
-                ]
-            })
-    }
-
-    private static func table(
+    static func table(
         _ title: String, _ heads: [String], _ rows: [[String]]
     ) -> String {
         guard !rows.isEmpty else { return "" }
@@ -196,7 +90,4 @@ enum StatusPage {
         }
         return result
     }
-
-    /// Without a script there is no search either: the first screens of them.
-    private static let refusalCountMax = 50
 }

@@ -3,6 +3,8 @@ struct StatusProblem {
     /// How urgent it is, the worst last.
     enum Level: Int, Comparable {
         case ok
+        /// Nothing is wrong: somebody has chosen it, and should not forget it.
+        case note
         /// Requests are served; somebody should look.
         case warning
         /// Requests are refused, or pass that should not.
@@ -11,6 +13,7 @@ struct StatusProblem {
         var name: StaticString {
             switch self {
             case .ok: "ok"
+            case .note: "note"
             case .warning: "warning"
             case .error: "error"
             }
@@ -19,15 +22,49 @@ struct StatusProblem {
         static func < (left: Level, right: Level) -> Bool { left.rawValue < right.rawValue }
     }
 
+    /// A word for programs that does not change. docs/operations/status.md has all of them, with
+    /// the alarms that mean the same.
+    enum Name: String, CaseIterable {
+        case storeDown = "store_down"
+        case rolloutUnknown = "rollout_unknown"
+        case upstreamDown = "upstream_down"
+        case upstreamFailures = "upstream_failures"
+        case serverErrors = "server_errors"
+        case retriesDenied = "retries_denied"
+        case internalFailures = "internal_failures"
+        case certificateEnding = "certificate_ending"
+        case reloadFailed = "reload_failed"
+        case serverDown = "server_down"
+        case rolloutHeld = "rollout_held"
+        case extraRoots = "extra_roots"
+        case developerTokens = "developer_tokens"
+        case storeUnavailable = "store_unavailable"
+        case registryFailed = "registry_failed"
+        case floorsUnkept = "floors_unkept"
+        case gatewayBusy = "gateway_busy"
+        case keyConflicts = "key_conflicts"
+        case logLinesLost = "log_lines_lost"
+        case exportFailing = "export_failing"
+        case invalidProofs = "invalid_proofs"
+        case challengesExpired = "challenges_expired"
+        case versionRefused = "version_refused"
+        case receiptsOverdue = "receipts_overdue"
+        case receiptInvalid = "receipt_invalid"
+        case appleKeyRefused = "apple_key_refused"
+        case descriptors
+        case draining
+        case problemDetail = "problem_detail"
+        case capture
+    }
+
     let level: Level
-    /// A word for programs that does not change.
-    let name: StaticString
+    let name: Name
     /// A sentence: what is the matter.
     let text: String
     /// A sentence: what to do.
     let remedy: String
 
-    init(_ level: Level, _ name: StaticString, _ text: String, _ remedy: String) {
+    init(_ level: Level, _ name: Name, _ text: String, _ remedy: String) {
         (self.level, self.name, self.text, self.remedy) = (level, name, text, remedy)
     }
 }
@@ -44,11 +81,18 @@ struct StatusVerdict {
             .map(\.element)
     }
 
-    var level: StatusProblem.Level { problems.first?.level ?? .ok }
+    /// Never a note: with nothing but those, everything is in order.
+    var level: StatusProblem.Level { headline?.level ?? .ok }
+
+    /// What the sentence is about; nil if everything is in order.
+    var headline: StatusProblem? { problems.first { $0.level > .note } }
+
+    /// What stands below the sentence.
+    var others: ArraySlice<StatusProblem> { problems.dropFirst(headline == nil ? 0 : 1) }
 
     var sentence: String {
-        guard let first = problems.first else { return "Everything is in order." }
-        let others = problems.count - 1
+        guard let first = headline else { return "Everything is in order." }
+        let others = others.count { $0.level > .note }
         let rest =
             others == 0
             ? "" : " \(others) more \(others == 1 ? "thing needs" : "things need") attention."

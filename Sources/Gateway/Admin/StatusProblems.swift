@@ -4,7 +4,8 @@ import Judgement
 import Policy
 import Settings
 
-/// Finds what is the matter now. The same bounds hold as for the alarms in `deploy/prometheus`.
+/// Finds what is the matter now. The same bounds hold as for the alarms in `deploy/prometheus`, of
+/// which docs/operations/status.md names those that mean the same.
 struct StatusInspection {
     let hub: Hub
     let site: Site
@@ -15,14 +16,15 @@ struct StatusInspection {
     var problems: [StatusProblem] {
         // Of several of one level the first heads the page: what is always so comes last.
         life + stores + certificates + reload + upstreams + upstreamFailures + serverErrors
-            + rollouts + failures + proofs + receipts + resources + trust
+            + rollouts + failures + floors + proofs + receipts + exports + resources + trust
+            + exceptions
     }
 
     private var life: [StatusProblem] {
         guard hub.health.isDraining else { return [] }
         return [
             StatusProblem(
-                .warning, "draining",
+                .warning, .draining,
                 "The gateway is stopping: it serves what is open and takes no new connections.",
                 "Nothing is to be done if that was meant.")
         ]
@@ -37,15 +39,15 @@ struct StatusInspection {
             guard !isReady || missing.contains(name) else { return nil }
             let title = name == "registry" ? "The registry" : "The counter store"
             return StatusProblem(
-                .error, "store_down",
-                "\(title) does not answer, so requests that need it cannot be judged.",
-                "Start it, make it reachable, or bring its file back; the event store_down says "
-                    + "what failed.")
+                .error, .storeDown,
+                "\(title) does not answer, so requests that need it cannot be judged"
+                    + said("store_down", "\(name): not answering"),
+                "Start it, make it reachable, or bring its file back.")
         }
             + (missing.contains("rollout")
                 ? [
                     StatusProblem(
-                        .error, "rollout_unknown",
+                        .error, .rolloutUnknown,
                         "The share of a rollout has not been read since the start.",
                         "Make the registry reachable, which keeps it.")
                 ] : [])
@@ -55,7 +57,7 @@ struct StatusInspection {
         ListenerCertificate.all(site).filter { $0.isEnding(at: now) }.map { certificate in
             let text = certificate.text(at: now)
             return StatusProblem(
-                certificate.notAfter < now ? .error : .warning, "certificate_ending",
+                certificate.notAfter < now ? .error : .warning, .certificateEnding,
                 text.prefix(1).uppercased() + text.dropFirst() + ".",
                 "Renew it, put the files in place and send SIGHUP.")
         }
@@ -65,7 +67,7 @@ struct StatusInspection {
         guard let failure = hub.reloads.failure else { return [] }
         return [
             StatusProblem(
-                .warning, "reload_failed",
+                .warning, .reloadFailed,
                 "The last reload failed and the configuration before it is in force: "
                     + Self.sentence(failure),
                 failure.contains("without a restart")
@@ -80,23 +82,89 @@ struct StatusInspection {
             let servers = ServerFigures.all(hub).filter { $0.label.upstream == name }
             let bad = servers.filter { $0.state != "up" }
             guard !bad.isEmpty else { return [] }
-            let list = bad.map { "\($0.label.server) is \($0.state)" }.joined(separator: ", ")
+            let list = bad.map { "\($0.label.server) is \(state(of: $0))" }
+                .joined(separator: ", ")
+            // Whoever waits for a page to change that only a request changes waits for ever.
+            let isUnasked = bad.contains { $0.unasked(history, at: now) != nil }
+            let more =
+                isUnasked ? " Without a health check only a request tells that it is up." : ""
             guard bad.count < servers.count else {
                 return [
                     StatusProblem(
-                        .error, "upstream_down",
+                        .error, .upstreamDown,
                         "The upstream \(name) has no healthy server: \(list).",
-                        "Look at the API, not at the gateway.")
+                        "Look at the API, not at the gateway." + more)
                 ]
             }
             return [
                 StatusProblem(
-                    .warning, "server_down",
-                    "\(bad.count) of \(servers.count) servers of the upstream \(name) are out: "
-                        + "\(list).",
-                    "Look at these servers; the others do their work.")
+                    .warning, .serverDown,
+                    "\(bad.count) of \(servers.count) servers of the upstream \(name) "
+                        + "\(bad.count == 1 ? "is" : "are") out: \(list).",
+                    "Look there; the others do their work." + more)
             ]
         }
+    }
+
+    private func state(of server: ServerFigures) -> String {
+        server.unasked(history, at: now).map { "\(server.state) (\($0))" } ?? server.state
+    }
+
+    /// What the last event of a name said, if it begins with `start`, to end a sentence with.
+    func said(_ event: String, _ start: String = "") -> String {
+        let prefix = start.isEmpty ? "" : start + ": "
+        guard let message = hub.logs.lastMessage(of: event), message.hasPrefix(prefix) else {
+            return "."
+        }
+        return ": " + Self.sentence(String(message.dropFirst(prefix.count)))
+    }
+
+    /// Counters that are in memory alone.
+    private var floors: [StatusProblem] {
+        let counts = hub.logs.eventCounts
+        // The two take turns.
+        guard counts["floors_unkept"] ?? 0 > counts["floors_kept"] ?? 0 else { return [] }
+        return [
+            StatusProblem(
+                .warning, .floorsUnkept,
+                "The file of the counters' floors cannot be written" + said("floors_unkept"),
+                "Make room on the registry's disk and let the gateway write there.")
+        ]
+    }
+
+    private var exports: [StatusProblem] {
+        ExportMeter.Signal.allCases.compactMap { signal in
+            guard let reason = hub.exports.failure(of: signal) else { return nil }
+            return StatusProblem(
+                .warning, .exportFailing,
+                "No \(signal.rawValue) reach the OpenTelemetry collector: "
+                    + Self.sentence(reason),
+                "Make the collector of otlp.endpoint take them; sallyport doctor shows what it "
+                    + "says. Requests are served all the same.")
+        }
+    }
+
+    /// What is not for production, or not for long.
+    private var exceptions: [StatusProblem] {
+        var found: [StatusProblem] = []
+        let places = site.settings.detailedPlaces
+        if !places.isEmpty {
+            found.append(
+                StatusProblem(
+                    .note, .problemDetail,
+                    "problem_detail is on: refusals of \(places.joined(separator: ", ")) tell "
+                        + "clients the cause.",
+                    "Turn it off in production."))
+        }
+        if let capture = site.settings.capture {
+            found.append(
+                StatusProblem(
+                    .note, .capture,
+                    "capture is on: proofs of refused requests are kept in "
+                        + "\(capture.directory).",
+                    "Remove the setting and the files once you know the cause."))
+        }
+        return found
     }
 
     private var trust: [StatusProblem] {
@@ -104,7 +172,7 @@ struct StatusInspection {
         if !site.settings.trust.extraRoots.isEmpty {
             found.append(
                 StatusProblem(
-                    .warning, "extra_roots",
+                    .warning, .extraRoots,
                     "trust.extra_roots is set: keys that these roots vouch for pass as if Apple "
                         + "had vouched for them.",
                     "Remove the setting in production; it is for tests only."))
@@ -113,7 +181,7 @@ struct StatusInspection {
         if !developed.isEmpty {
             found.append(
                 StatusProblem(
-                    .warning, "developer_tokens",
+                    .warning, .developerTokens,
                     "Developer tokens open \(developed.joined(separator: ", ")), and prove "
                         + "nothing about an app.",
                     "Remove developer from accept in production."))
@@ -125,7 +193,7 @@ struct StatusInspection {
         RolloutFigures.all(site).compactMap { rollout in
             guard let state = rollout.state, state.status == .heldByGuard else { return nil }
             return StatusProblem(
-                .warning, "rollout_held",
+                .warning, .rolloutHeld,
                 "The guard holds the rollout \(rollout.name) at \(state.percent)%: "
                     + "\(state.evidence.refused) of \(state.evidence.judged) requests were "
                     + "refused.",
@@ -137,168 +205,5 @@ struct StatusInspection {
     private static func sentence(_ text: String) -> String {
         let line = text.split(separator: "\n").joined(separator: "; ")
         return line.hasSuffix(".") || line.hasSuffix("?") ? line : line + "."
-    }
-}
-
-// MARK: what was counted in the last hour
-
-extension StatusInspection {
-    private func lastHour(_ column: StatusHistory.GatewayColumn) -> UInt64 {
-        history.gateway.sums(StatusHistory.whole, .hour, at: history.minute)[column.rawValue]
-    }
-
-    fileprivate var failures: [StatusProblem] {
-        let kinds: [(StatusHistory.GatewayColumn, StatusProblem)] = [
-            (
-                .internalFailures,
-                StatusProblem(
-                    .error, "internal_failures",
-                    "A fault of the gateway refused requests in the last hour.",
-                    "Report it, with the detail that the refusals name.")
-            ),
-            (
-                .storeUnavailable,
-                StatusProblem(
-                    .warning, "store_unavailable",
-                    "Requests of the last hour were refused because a store failed.",
-                    "The detail of the refusals names the store and what happened to it.")
-            ),
-            (
-                .busy,
-                StatusProblem(
-                    .warning, "gateway_busy",
-                    "A bound of the gateway was reached in the last hour.",
-                    "The detail of the refusals names the bound; it is load, or strangers.")
-            ),
-            (
-                .conflicts,
-                StatusProblem(
-                    .warning, "key_conflicts",
-                    "A counter came again with another challenge in the last hour: two devices "
-                        + "may hold one key.",
-                    "The event counter_conflict names the key; revoke it if in doubt.")
-            ),
-            (
-                .linesLost,
-                StatusProblem(
-                    .warning, "log_lines_lost",
-                    "Lines of a log were lost in the last hour.",
-                    "Make room on its disk, or have its reader keep up.")
-            ),
-        ]
-        return kinds.filter { lastHour($0.0) > 0 }.map(\.1)
-    }
-
-    /// Upstreams that fail more often than by accident, though their servers count as up.
-    fileprivate var upstreamFailures: [StatusProblem] {
-        history.upstreams.names.sorted().compactMap { name in
-            let sums = history.upstreams.sums(name, .hour, at: history.minute)
-            guard !sums.isEmpty else { return nil }
-            let requests = sums[StatusHistory.UpstreamColumn.requests.rawValue]
-            let failures = sums[StatusHistory.UpstreamColumn.failures.rawValue]
-            guard Self.isMuch(failures, of: requests, percent: 5) else { return nil }
-            return StatusProblem(
-                .warning, "upstream_failures",
-                "\(failures) of \(requests) requests to the upstream \(name) failed in the last "
-                    + "hour.",
-                "Look at the API: the access log names the server of each.")
-        }
-    }
-
-    /// Routes whose answers are errors of a server, whoever's.
-    fileprivate var serverErrors: [StatusProblem] {
-        site.settings.routes.compactMap { route in
-            let sums = history.routes.sums(route.name, .hour, at: history.minute)
-            guard !sums.isEmpty else { return nil }
-            let ended = sums[StatusHistory.RouteColumn.ended.rawValue]
-            let errors = sums[StatusHistory.RouteColumn.serverErrors.rawValue]
-            guard Self.isMuch(errors, of: ended, percent: 5) else { return nil }
-            return StatusProblem(
-                .warning, "server_errors",
-                "\(errors) of \(ended) requests of the route \(route.name) were answered with 5xx "
-                    + "in the last hour.",
-                "Look at the API, and at the refusals below for those that the gateway answered.")
-        }
-    }
-
-    /// Routes and versions with a share of bad proofs that is no accident.
-    fileprivate var proofs: [StatusProblem] {
-        routeProofs + versionProofs
-    }
-
-    private var routeProofs: [StatusProblem] {
-        site.settings.routes.compactMap { route in
-            let sums = history.routes.sums(route.name, .hour, at: history.minute)
-            let buckets = sums.dropFirst(StatusHistory.RouteColumn.allCases.count)
-                .prefix(RequestBucket.allCases.count)
-            let (invalid, judged) = Self.bad(Array(buckets), [.invalid, .replayed])
-            guard Self.isMuch(invalid, of: judged, percent: 5) else { return nil }
-            return StatusProblem(
-                .warning, "invalid_proofs",
-                "\(invalid) of \(judged) requests of the route \(route.name) had a proof in the "
-                    + "last hour that does not hold.",
-                "The refusals below say why: an attack, or a bad release of the app.")
-        }
-    }
-
-    private var versionProofs: [StatusProblem] {
-        history.versions.names.sorted { ($0.app, $0.version) < ($1.app, $1.version) }
-            .compactMap { name in
-                let sums = history.versions.sums(name, .hour, at: history.minute)
-                let (bad, judged) = Self.bad(
-                    sums, [.invalid, .replayed, .outdatedClient, .unknownOrigin, .lowerTier])
-                guard Self.isMuch(bad, of: judged, percent: 20) else { return nil }
-                return StatusProblem(
-                    .warning, "version_refused",
-                    "\(bad) of \(judged) requests of version \(name.version) of \(name.app) had "
-                        + "no good proof in the last hour.",
-                    "It is a bad release if other versions do well: the refusals below say why.")
-            }
-    }
-
-    /// How many of those that say something are of `buckets`.
-    private static func bad(
-        _ counts: [UInt64], _ buckets: [RequestBucket]
-    ) -> (bad: UInt64, judged: UInt64) {
-        guard !counts.isEmpty else { return (0, 0) }
-        func sum(_ isMeant: (RequestBucket) -> Bool) -> UInt64 {
-            RequestBucket.allCases.filter(isMeant).reduce(0) { $0 &+ counts[Int($1.rawValue)] }
-        }
-        return (sum { buckets.contains($0) }, sum { $0.isJudged })
-    }
-
-    /// Whether `part` is more than so many percent of enough requests to tell.
-    private static func isMuch(_ part: UInt64, of whole: UInt64, percent: UInt64) -> Bool {
-        whole >= requestCountMin && part * 100 > whole * percent
-    }
-
-    /// A share of fewer says nothing.
-    private static let requestCountMin: UInt64 = 50
-
-    fileprivate var receipts: [StatusProblem] {
-        let meter = hub.renewalMeter
-        guard meter.isOn, meter.holdsLease, meter.overdueSeconds(at: now) > 86_400 else {
-            return []
-        }
-        let hours = meter.overdueSeconds(at: now) / 3600
-        return [
-            StatusProblem(
-                .warning, "receipts_overdue",
-                "The oldest receipt has been due for \(hours) hours.",
-                "Raise receipts.rate, or make Apple's servers reachable.")
-        ]
-    }
-
-    fileprivate var resources: [StatusProblem] {
-        let limit = hub.descriptors.limit
-        guard let count = ProcessUsage.descriptorCount, limit > 0, count * 10 > limit * 8 else {
-            return []
-        }
-        return [
-            StatusProblem(
-                .warning, "descriptors",
-                "\(count) of \(limit) file descriptors are in use: connections will have to wait.",
-                "Raise LimitNOFILE.")
-        ]
     }
 }

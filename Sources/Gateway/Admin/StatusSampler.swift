@@ -1,5 +1,7 @@
+import Background
 import EventLoop
 import Judgement
+import KeyStore
 import Policy
 import Telemetry
 
@@ -11,10 +13,15 @@ enum StatusSampler {
 
     static func sample(_ hub: Hub, at now: MonotonicInstant) {
         let gateway = gatewayCounters(hub)
-        let routes = MetricsPage.meters(hub).map { ($0.route, counters(of: $0.meters)) }
+        // The control thread serves operators, of whom the history does not tell.
+        let routes = MetricsPage.meters(hub.meters.dropLast()).map {
+            ($0.route, counters(of: $0.meters))
+        }
         let versions = versionCounters(hub)
         let upstreams = upstreamCounters(hub)
         let stores = storeCounters(hub)
+        let servers = ServerFigures.all(hub).map { (server: $0.remembered, count: $0.requestCount) }
+        let seconds = WallClock.now().seconds
         hub.history.withLock { history in
             let minute = history.minute
             history.gateway.take(StatusHistory.whole, gateway, at: minute)
@@ -24,6 +31,7 @@ enum StatusSampler {
                 history.upstreams.take(name, counters, at: minute)
             }
             for (name, counters) in stores { history.stores.take(name, counters, at: minute) }
+            history.servers.take(servers, at: seconds)
             history.advance(to: now)
         }
     }
@@ -42,6 +50,7 @@ enum StatusSampler {
         func sum(_ count: WorkerMeter.Count) -> UInt64 {
             hub.meters.reduce(0) { $0 &+ $1.value(count) }
         }
+        let events = hub.logs.eventCounts
         var signatures = HistogramSnapshot(SignatureTimes.bounds)
         for meter in hub.meters { signatures.add(meter.signatures.histogram) }
         let counters = StatusHistory.GatewayColumn.allCases.map { column -> UInt64 in
@@ -64,6 +73,10 @@ enum StatusSampler {
             case .internalFailures: failed(.internalFailure)
             case .storeUnavailable: failed(.storeUnavailable)
             case .busy: failed(.gatewayBusy)
+            case .retriesDenied: sum(.retriesDenied)
+            case .registryFailures: events["registry_failed"] ?? 0
+            case .receiptsInvalid: hub.renewalMeter.value(.receiptInvalid)
+            case .appleKeyRefusals: hub.apple.refusals.reduce(0) { $0 &+ $1.1 }
             }
         }
         return counters + signatures.bucketCounts
@@ -83,12 +96,12 @@ enum StatusSampler {
             switch column {
             case .ended:
                 sum { meter in (0..<10).reduce(0) { $0 &+ meter.count(statusClass: $1) } }
-            case .refused:
-                sum { meter in
-                    Reason.allCases.reduce(0) { $0 &+ meter.count(.refused, $1) }
-                }
+            case .refused: sum { $0.gatewayRefusalCount }
             case .wouldBeRefused: sum { $0.wouldBeRefusedCount }
             case .serverErrors: sum { $0.count(statusClass: 5) }
+            case .invalidProofs:
+                sum { meter in Reason.invalidProofs.reduce(0) { $0 &+ meter.count($1) } }
+            case .challengesExpired: sum { $0.count(.challengeExpired) }
             }
         }
         let buckets = RequestBucket.allCases.map { bucket in
@@ -139,7 +152,33 @@ enum StatusSampler {
     }
 }
 
+extension Reason {
+    /// As the alarm SallyportInvalidProofs has them.
+    fileprivate static let invalidProofs: [Reason] = [
+        .attestationInvalid, .assertionInvalid, .keyUnknown,
+    ]
+
+    /// Whether it is the gateway that refuses, rather than an upstream that fails or a client that
+    /// leaves.
+    fileprivate var isOfGateway: Bool {
+        switch self {
+        case .ok, .upstreamFailed, .upstreamBusy, .upstreamTimeout, .clientClosed: false
+        default: true
+        }
+    }
+}
+
 extension RouteMeter {
+    /// Whatever was decided for that reason.
+    fileprivate func count(_ reason: Reason) -> UInt64 {
+        Decision.allCases.reduce(0) { $0 &+ count($1, reason) }
+    }
+
+    /// What the gateway refused.
+    var gatewayRefusalCount: UInt64 {
+        Reason.allCases.filter(\.isOfGateway).reduce(0) { $0 &+ count(.refused, $1) }
+    }
+
     /// What the route found wrong and would refuse if it enforced for everybody.
     var wouldBeRefusedCount: UInt64 {
         RequestBucket.allCases.reduce(0) { sum, bucket in

@@ -33,7 +33,10 @@ final class KeyCountRefresher {
     private func end(_ counts: [KeyCount]?) {
         call = nil
         // While the registry does not answer, what it held is still the best that is known.
-        if let counts { hub.keyCounts.withLock { $0 = counts } }
+        if let counts {
+            let tally = KeyTally(counts: counts, countedAt: WallClock.now().seconds)
+            hub.keyTally.withLock { $0 = tally }
+        }
         let cost = MonotonicInstant.now().nanoseconds(since: startedAt)
         timer?.schedule(after: max(Self.intervalMin, .nanoseconds(cost) * Self.restPerWork))
     }

@@ -18,15 +18,22 @@ struct StatusHistory: Sendable {
         case internalFailures
         case storeUnavailable
         case busy
+        case retriesDenied
+        case registryFailures
+        case receiptsInvalid
+        case appleKeyRefusals
     }
 
     /// What is counted of a route, besides buckets and durations.
     enum RouteColumn: Int, CaseIterable {
         case ended
+        /// By the gateway: not what an upstream failed.
         case refused
         /// What a route found wrong and let pass, because it only observes this cohort.
         case wouldBeRefused
         case serverErrors
+        case invalidProofs
+        case challengesExpired
     }
 
     enum UpstreamColumn: Int, CaseIterable {
@@ -40,8 +47,15 @@ struct StatusHistory: Sendable {
         let version: String
     }
 
+    /// A server of an upstream, likewise.
+    struct Server: Hashable, Sendable {
+        let upstream: String
+        let server: String
+    }
+
     private let startedAt: MonotonicInstant
     private(set) var minute = 0
+    var servers = ServerTimes()
     var gateway = HistoryTable<String>(
         columnCount: GatewayColumn.allCases.count + bucketCount(SignatureTimes.bounds),
         countMax: 1)
@@ -92,7 +106,7 @@ struct StatusHistory: Sendable {
 
     /// The one name of ``gateway``.
     static let whole = "gateway"
-    /// Some 18 KB each, so that with all of them the history stays below ``byteCountMax``. More
+    /// Some 19 KB each, so that with all of them the history stays below ``byteCountMax``. More
     /// have metrics, which is where so many belong.
     static let routeCountMax = 128
     /// Apps have 20 named versions at most (``NamedVersions/countMax``): some 12 apps. 5 KB each.

@@ -22,8 +22,8 @@ final class Hub: Sendable {
     /// Those of metrics, and those of the history: each tells what has changed since its last look.
     let namedVersions = NamedVersions()
     let historyVersions = NamedVersions()
-    /// The keys of the registry when they were counted last; none before.
-    let keyCounts = Locked<[KeyCount]>([])
+    /// The keys of the registry when they were counted last; nil before.
+    let keyTally = Locked<KeyTally?>(nil)
     /// The version of this program.
     let version: String
     /// What became of exports by OTLP, and the spans that wait for one.

@@ -115,6 +115,8 @@ final class LogWriters: EventLog {
     let access: LogWriter?
     let events: LogWriter?
     private let throttle = Locked(EventThrottle())
+    /// What was said last of each event, of which the code has some dozens.
+    private let lastMessages = Locked<[String: String]>([:])
 
     init(_ settings: LogSettings) throws {
         access = try LogWriter(settings.access)
@@ -124,13 +126,16 @@ final class LogWriters: EventLog {
 
     /// Logs an event, unless too many of its kind were logged in the last minute.
     func event(level: StaticString, _ name: StaticString, _ message: String) {
+        lastMessages.withLock { $0[name.description] = message }
         let now = MonotonicInstant.now()
         guard throttle.withLock({ $0.admits(name.description, at: now) }) else { return }
         write(level: level, name, message)
     }
 
-    /// Counts an event that is not logged, because the same was a moment ago.
     func leftOut(_ name: StaticString) { throttle.withLock { $0.count(name.description) } }
+
+    /// What the last event of a name said; nil if there was none.
+    func lastMessage(of name: String) -> String? { lastMessages.withLock { $0[name] } }
 
     /// How often each event came, written or left out.
     var eventCounts: [String: UInt64] { throttle.withLock { $0.counts } }

@@ -30,7 +30,7 @@ final class NamedVersions: Sendable {
                 for index in other.indices { other[index] &+= counts[index] &- seen[index] }
             }
             return newest.map { ($0, counts.byVersion[$0] ?? AppCounts.none) }
-                + [("other", other), ("unknown", counts.unknown)]
+                + [("other", other), (Self.unknown, counts.unknown)]
         }
     }
 
@@ -43,6 +43,8 @@ final class NamedVersions: Sendable {
         }
     }
 
+    /// The value of the label for requests whose key is not known.
+    static let unknown = "unknown"
     /// The versions of each app that are named: with 8 buckets, 176 series at most.
     static let countMax = 20
 }

@@ -22,6 +22,8 @@ const sum = (values) => (values || []).reduce((left, right) => left + right, 0);
 const plain = new Intl.NumberFormat("en");
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const number = (value) => (Math.abs(value) < 10000 ? plain : compact).format(value);
+/** A number with what it counts: 1 key, 2 keys. */
+const counted = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
 
 /** 12.3, 1.23, 0.12: three digits, as many as mean anything. */
 function milliseconds(value) {

@@ -8,7 +8,7 @@ const buckets = [
   ["replayed", "replayed"], ["stale", "stale challenge"], ["unjudged", "not judged"],
 ];
 const judged = ["verified", "outdated_client", "unknown_origin", "lower_tier", "invalid", "replayed"];
-const marks = { warning: "!", error: "✕", ok: "✓" };
+const marks = { note: "i", warning: "!", error: "✕", ok: "✓" };
 const page = { range: "hour", subject: "", latency: "verification", status: null, before: null,
   refusals: [], search: "", open: new Map(), pollCount: 0 };
 
@@ -156,12 +156,15 @@ function showVerdict(status) {
   box.dataset.shown = wanted;
   document.title = status.level === "ok" ? "Sallyport" : `${marks[status.level]} Sallyport`;
   box.className = `verdict ${status.level}`;
-  const first = status.problems.length ? status.problems[0].text : status.sentence;
+  const { problems } = status;
+  const headline = problems.find((problem) => problem.level !== "note");
+  const first = headline ? headline.text : status.sentence;
   box.replaceChildren(make("p", { class: "sentence" },
     make("span", { class: "mark", "aria-hidden": "true" }, marks[status.level]),
     make("strong", {}, first), status.sentence.slice(first.length)));
-  if (status.problems.length < 2) return;
-  box.append(make("ul", {}, ...status.problems.slice(1).map((problem) => make("li",
+  const others = problems.filter((problem) => problem !== headline);
+  if (!others.length) return;
+  box.append(make("ul", {}, ...others.map((problem) => make("li",
     { class: problem.level }, `${problem.text} ${problem.remedy}`))));
 }
 
@@ -179,23 +182,26 @@ function showTiles(status) {
   const routes = history.routes.filter((route) => own.has(route.name));
   const counts = sums(routes.map((route) => route.buckets));
   const all = total(counts, judged);
-  const refused = sum(routes.map((route) => sum(route.refused)));
+  // What no route matched was refused as well.
+  const refused = sum(history.routes.map((route) => sum(route.refused)));
   const would = sum(routes.map((route) => sum(route.would_be_refused)));
   const requests = sum(routes.map((route) => sum(route.requests)));
   const last = [...history.verification.count.keys()].reverse()
     .find((slot) => history.verification.count[slot]);
   const keys = sum(status.keys.filter((each) => each.status === "active").map((each) => each.count));
+  const enrolled = status.keys_counted_at
+    ? `${counted(keys, "key")} enrolled at ${clock(status.keys_counted_at)}` : "keys not counted yet";
   const tile = (title, value, note) => make("div", { class: "tile" }, make("dt", {}, title),
     make("dd", {}, value, make("small", {}, note)));
   byId("tiles").replaceChildren(
     tile("Requests", rate(status), `${number(requests)} in the last ${page.range}`),
     tile("Verified", percent(sum(counts.verified), all), `of ${number(all)} that were judged`),
-    tile("Refused", number(refused), `in the last ${page.range}`),
+    tile("Refused", number(refused), `by the gateway in the last ${page.range}`),
     tile("Would be refused", number(would), "if every route enforced"),
     tile("Verification", milliseconds(last === undefined ? null : history.verification.p50_ms[last]),
       last === undefined ? "no signature checked yet"
         : `99% within ${milliseconds(history.verification.p99_ms[last])}`),
-    tile("Connections", number(status.gateway.connections), `${number(keys)} keys enrolled`));
+    tile("Connections", number(status.gateway.connections), enrolled));
 }
 
 /** Between the last two answers; the status page itself does not count. */

@@ -38,7 +38,7 @@ function showProofs(status) {
   const all = sum(series.map((each) => sum(each.values)));
   page.proofs.show({ ...slots(history), series,
     title: `What requests proved in the last ${page.range}`,
-    summary: all ? `${number(all)} requests to routes that ask for a proof`
+    summary: all ? `${counted(all, "request")} to routes that ask for a proof`
       : "No request to a route that asks for a proof yet." });
   byId("proof-legend").replaceChildren(legend(series,
     (each) => `${number(sum(each.values))} (${percent(sum(each.values), all)})`));
@@ -72,15 +72,25 @@ function refill(place, content) {
 
 function showRoutes(status) {
   const modes = new Map(status.routes.map((route) => [route.name, route]));
-  const rows = status.history.routes.filter((route) => isOwn(modes.get(route.name) || {})
-    && (sum(route.requests) || (modes.get(route.name) || {}).kind === "route")).map((route) => {
+  const isShown = (route) => {
+    const known = modes.get(route.name) || {};
+    if (known.kind === "none") return sum(route.refused) > 0;
+    return isOwn(known) && (sum(route.requests) > 0 || known.kind === "route");
+  };
+  const rows = status.history.routes.filter(isShown).map((route) => {
     const { mode, kind } = modes.get(route.name);
+    if (kind === "none") {
+      return ["no route matched", make("span", { class: "dim" }, "no proof asked"),
+        number(sum(route.requests)), "–", "–", number(sum(route.refused))];
+    }
     const all = total(route.buckets, judged);
+    const asks = mode === "observe" || mode === "enforce";
     const would = sum(route.would_be_refused);
     return [
       [all ? chooser(`route ${route.name}`, route.name) : route.name, " ",
         make("span", { class: "badge" }, mode || kind)],
-      shares(route.buckets) || make("span", { class: "dim" }, "no proof asked"),
+      shares(route.buckets)
+        || make("span", { class: "dim" }, asks ? "no requests to judge" : "no proof asked"),
       number(sum(route.requests)), all ? percent(sum(route.buckets.verified), all) : "–",
       would ? `${percent(would, all)}` : "–", number(sum(route.refused)),
     ];
@@ -100,7 +110,10 @@ function showVersions(status) {
     if (each.app !== app) rows.push({ group: (app = each.app) });
     const all = total(each.buckets, judged);
     const good = sum(each.buckets.verified);
-    const isFailing = all >= 50 && (all - good) / all > 0.2;
+    // As the problem version_refused and its alarm have it.
+    const every = total(each.buckets, Object.keys(each.buckets));
+    const bad = total(each.buckets, ["invalid", "replayed"]);
+    const isFailing = each.version !== "unknown" && every >= 50 && bad / every > 0.2;
     rows.push([
       [chooser(`version ${each.app} ${each.version}`, each.version), " ",
         isFailing ? make("span", { class: "badge error" }, "fails") : ""],
@@ -162,6 +175,14 @@ function showFunnel(status) {
 
 const badge = (level, text) => make("span", { class: `badge ${level}` }, text);
 
+/** A state that only a request changes is as old as the last one. */
+function stateOf(server) {
+  const shown = badge(server.state === "up" ? "ok" : "error", server.state);
+  if (!server.unasked) return shown;
+  const text = server.asked ? ` not asked since ${clock(server.asked)}` : " not asked yet";
+  return make("span", {}, shown, make("span", { class: "dim" }, text));
+}
+
 function showServers(status) {
   const rows = status.stores.map((store) => [store.name, "",
     badge(store.up ? "ok" : "error", store.up ? "up" : "down"), "", "",
@@ -169,7 +190,7 @@ function showServers(status) {
   for (const upstream of status.upstreams) {
     for (const [index, server] of upstream.servers.entries()) {
       rows.push([index ? "" : upstream.name, server.server,
-        badge(server.state === "up" ? "ok" : "error", server.state), number(server.requests),
+        stateOf(server), number(server.requests),
         number(server.failures), index ? "" : latencyOf(status.history.upstreams, upstream.name)]);
     }
   }
@@ -222,15 +243,14 @@ function showRest(status) {
   byId("keys").replaceChildren(table([{ title: "App" }, { title: "Environment" },
     { title: "Status" }, { title: "Keys", class: "n" }], status.keys.map((each) => [each.app,
     each.environment, each.status, number(each.count)]),
-  "No key is enrolled, or they have not been counted yet."),
+  status.keys_counted_at ? "No key is enrolled." : "Not counted yet."),
   make("p", { class: "note" }, `Receipts ${renewal}.`));
   byId("gateway").replaceChildren(pairs([
     ["Version", `${gateway.version} with OpenSSL ${gateway.openssl}`],
-    ["Running", `${duration(gateway.uptime_s || 0)}, with ${gateway.workers} `
-      + (gateway.workers === 1 ? "worker" : "workers")],
+    ["Running", `${duration(gateway.uptime_s || 0)}, with ${counted(gateway.workers, "worker")}`],
     ["Memory", `${number(Math.round((gateway.memory_bytes || 0) / 1048576))} MiB`],
     ["Descriptors", `${number(gateway.descriptors || 0)} of ${number(gateway.descriptors_max)}`],
-    ["Connections", `${number(gateway.connections)} open, ${number(gateway.tunnels)} WebSockets`],
+    ["Connections", `${number(gateway.connections)} open, ${counted(gateway.tunnels, "WebSocket")}`],
     ["Configuration", `generation ${gateway.generation}, taken `
       + new Date(status.reload.taken).toLocaleString("en-GB")],
     ["Last reload", status.reload.failure ? `failed: ${status.reload.failure}` : "in order"],

@@ -1,0 +1,26 @@
+/// When the servers of upstreams were asked last, as far as somebody can tell who looks at their
+/// counts now and then. Requests do nothing for it.
+struct ServerTimes: Sendable {
+    private struct Look {
+        let count: UInt64
+        /// Seconds since 1970; nil if it was not asked since the start.
+        let askedAt: Int64?
+    }
+
+    private var looks: [StatusHistory.Server: Look] = [:]
+
+    /// Takes the requests of all servers as they stand at `now`, in seconds since 1970.
+    mutating func take(
+        _ counts: [(server: StatusHistory.Server, count: UInt64)], at now: Int64
+    ) {
+        var next: [StatusHistory.Server: Look] = [:]
+        for (server, count) in counts {
+            let old = looks[server]
+            let isAsked = count > old?.count ?? 0
+            next[server] = Look(count: count, askedAt: isAsked ? now : old?.askedAt)
+        }
+        looks = next
+    }
+
+    func askedAt(_ server: StatusHistory.Server) -> Int64? { looks[server]?.askedAt }
+}
