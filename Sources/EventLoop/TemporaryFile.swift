@@ -46,17 +46,10 @@ public struct TemporaryFile: ~Copyable {
     public func read(
         at offset: Int, into buffer: inout ByteBuffer, atMost byteCountMax: Int
     ) throws(IOError) -> Int {
-        precondition(offset >= 0 && byteCountMax > 0)
-        while true {
-            var code: Int32 = 0
-            let filled = unsafe buffer.withUnsafeWritable(minimumCount: byteCountMax) { target in
-                let count = unsafe pread(
-                    descriptor, target.baseAddress, byteCountMax, off_t(offset))
-                if count < 0 { code = sallyport_errno() }
-                return max(count, 0)
-            }
-            if code == 0 { return filled }
-            if code != EINTR { throw IOError(directory, errno: code) }
+        do throws(IOError) {
+            return try File.read(descriptor, at: offset, into: &buffer, atMost: byteCountMax)
+        } catch {
+            throw IOError(directory, error.reason)
         }
     }
 

@@ -49,7 +49,7 @@ enum Integration: String, CaseIterable {
         let folder = places.directory.path
         switch self {
         case .nginx:
-            return try Proxy.nginx(
+            return try NginxServer.start(
                 try Self.file("nginx.conf").moved([
                     "listen 443": "listen 127.0.0.1:\(places.port)", "127.0.0.1:8080": gateway,
                     "127.0.0.1:9001": api, "/etc/nginx": folder,

@@ -43,7 +43,7 @@ struct NginxRecipeTests {
 
     @Test("apps prove themselves through it, and the API hears who the client is from nobody else")
     func passes() throws {
-        let nginx = try Proxy.nginx(try site(port: port), in: directory)
+        let nginx = try NginxServer.start(try site(port: port), in: directory)
         let app = try app(port: port)
         try app.enrol()
         let forged = [
@@ -76,7 +76,7 @@ struct NginxRecipeTests {
 
     @Test("bodies arrive whole in every framing, and WebSockets are opened")
     func bodies() throws {
-        let nginx = try Proxy.nginx(try site(port: port), in: directory)
+        let nginx = try NginxServer.start(try site(port: port), in: directory)
         let app = try app(port: port)
         try app.enrol()
         let large = (0..<3 << 19).map { UInt8(truncatingIfNeeded: $0) }
@@ -116,7 +116,7 @@ struct NginxRecipeTests {
                     return !line.hasPrefix(kind + " ")
                 }.joined(separator: "\n")
                 .replacing("location / {", with: "location / {\n\(directive)")
-            let nginx = try Proxy.nginx(changed, in: directory)
+            let nginx = try NginxServer.start(changed, in: directory)
             let (method, target) = (String(request[0]), String(request[1]))
             let body: [UInt8] = method == "POST" ? Array(repeating: 0x61, count: 2000) : []
             let answer = try app(port: port, device: direct.device).exchange(

@@ -5,31 +5,6 @@ import GatewayTesting
 enum Proxy {
     static let hasNginx = NginxServer.isInstalled
     static let hasHAProxy = (try? ChildProcess.run("haproxy", ["-v"]))?.status == .exited(0)
-
-    /// nginx with `site` as a file of its `conf.d`.
-    static func nginx(_ site: String, in directory: ScratchDirectory) throws -> ChildProcess {
-        let path = try directory.write(
-            """
-            daemon off;
-            master_process off;
-            pid nginx.pid;
-            error_log stderr notice;
-            events { worker_connections 256; }
-            http {
-                access_log off;
-                client_body_temp_path body;
-                proxy_temp_path proxy;
-                fastcgi_temp_path fastcgi;
-                uwsgi_temp_path uwsgi;
-                scgi_temp_path scgi;
-                \(site)
-            }
-
-            """, to: "nginx-\(UUID()).conf")
-        let process = try ChildProcess("nginx", ["-e", "stderr", "-p", directory.path, "-c", path])
-        try process.waitForLine(on: .standardError, containing: "getrlimit")
-        return process
-    }
 }
 
 /// A running HAProxy, with a page of its own that a test asks.

@@ -14,7 +14,21 @@ public final class NginxServer: Sendable {
     ) throws {
         directory = try ScratchDirectory()
         port = FreePort.find()
-        let configuration = """
+        process = try Self.start(
+            """
+            server {
+                listen 127.0.0.1:\(port) \(options);
+                \(locations)
+            }
+            """, in: directory)
+    }
+
+    /// Starts one whose `http` block has `site`, and waits until it serves.
+    public static func start(
+        _ site: String, in directory: ScratchDirectory
+    ) throws -> ChildProcess {
+        let path = try directory.write(
+            """
             daemon off;
             master_process off;
             pid nginx.pid;
@@ -27,15 +41,12 @@ public final class NginxServer: Sendable {
                 fastcgi_temp_path fastcgi;
                 uwsgi_temp_path uwsgi;
                 scgi_temp_path scgi;
-                server {
-                    listen 127.0.0.1:\(port) \(options);
-                    \(locations)
-                }
+                \(site)
             }
 
-            """
-        let path = try directory.write(configuration, to: "nginx.conf")
-        process = try ChildProcess("nginx", ["-e", "stderr", "-p", directory.path, "-c", path])
+            """, to: "nginx-\(UUID()).conf")
+        let process = try ChildProcess("nginx", ["-e", "stderr", "-p", directory.path, "-c", path])
         try process.waitForLine(on: .standardError, containing: "getrlimit")
+        return process
     }
 }

@@ -7,8 +7,6 @@ struct CheckForm: Sendable {
     let method: FieldNameSet?
     let target: FieldNameSet?
     let host: FieldNameSet?
-    /// The host may be left to the call's own.
-    let isHostOptional: Bool
     /// The headers with what announced the body.
     let length: FieldNameSet?
     let coding: FieldNameSet?
@@ -21,8 +19,7 @@ struct CheckForm: Sendable {
 
     private init(
         method: String? = nil, target: String? = nil, host: String? = nil,
-        isHostOptional: Bool = true, length: String? = nil, coding: String? = nil,
-        partial: String? = nil
+        length: String? = nil, coding: String? = nil, partial: String? = nil
     ) {
         func names(_ name: String?) -> FieldNameSet? {
             name.map { FieldNameSet(exact: [$0], prefixes: []) }
@@ -30,7 +27,6 @@ struct CheckForm: Sendable {
         self.method = names(method)
         self.target = names(target)
         self.host = names(host)
-        self.isHostOptional = isHostOptional
         self.length = names(length)
         self.coding = names(coding)
         self.partial = names(partial)
@@ -52,8 +48,7 @@ struct CheckForm: Sendable {
         length: "x-original-content-length", coding: "x-original-transfer-encoding")
     private static let forward = CheckForm(
         method: "x-forwarded-method", target: "x-forwarded-uri", host: "x-forwarded-host",
-        isHostOptional: false, length: "x-forwarded-content-length",
-        coding: "x-forwarded-transfer-encoding")
+        length: "x-forwarded-content-length", coding: "x-forwarded-transfer-encoding")
     private static let envoy = CheckForm(partial: "x-envoy-auth-partial-body")
 
     /// The part of the call's target that is the request's. Nil where the call is no question.

@@ -24,9 +24,10 @@ extension Exchange {
                 start: head.originTarget.start + UInt32(rest.lowerBound),
                 count: UInt32(rest.count))
         }
+        // Only nginx may leave it to the call's own, as its snippets do.
         let host =
-            form.isHostOptional
-            ? try said(form.host, orElse: head.host) : try said(form.host, else: .empty)
+            dialect == .forward
+            ? try said(form.host, else: .empty) : try said(form.host, orElse: head.host)
         let body = try shownBody(form, of: bytes.extracting(method))
         var text = ByteBuffer(capacity: bytes.count + 64)
         text.append(bytes.extracting(method))
