@@ -47,10 +47,10 @@ enum RunCommand {
         // Also after a start that failed: what the last clean stop left is kept for the next.
         defer { stores.close() }
         let gateway = try Gateway(
-            try LoadedConfiguration(readingSecretsFor: settings, noting: files),
+            try LoadedConfiguration(readingSecretsFor: settings, noting: files, makesMissing: true),
             listeners: listeners, registry: stores.registry,
             counters: stores.counters, floors: stores.floors, version: Version.text,
-            supervisor: supervisor, reload: { reload(path, files) },
+            supervisor: supervisor, reload: reader(path, files),
             watching: watch ? files : nil,
             checkUpgrade: { Replacement.problem(configurationPath: path) },
             countKeys: { try? Stores.administration(settings).counts() },
@@ -61,31 +61,34 @@ enum RunCommand {
     }
 
     /// Reads the configuration again.
-    private static func reload(
+    private static func reader(
         _ path: String, _ files: ConfigurationFiles
-    ) -> Result<LoadedConfiguration, ConfigurationFailure> {
-        switch ConfigurationFile.load(path, noting: files) {
-        case .failure(let problems):
-            let text = problems.problems.map(\.description).joined(separator: "; ")
-            return .failure(ConfigurationFailure(text))
-        case .success(let loaded):
-            do {
-                return .success(
-                    try LoadedConfiguration(readingSecretsFor: loaded.settings, noting: files))
-            } catch {
-                return .failure(ConfigurationFailure("\(error)"))
+    ) -> ConfigurationReader {
+        ConfigurationReader {
+            switch ConfigurationFile.load(path, noting: files) {
+            case .success(let loaded):
+                for file in loaded.settings.secretFiles { files.note(file.path) }
+                return loaded.settings
+            case .failure(let problems):
+                let text = problems.problems.map(\.description).joined(separator: "; ")
+                throw ConfigurationFailure(text)
             }
+        } secrets: {
+            try LoadedConfiguration(readingSecretsFor: $0, noting: files, makesMissing: false)
         }
     }
 }
 
 extension LoadedConfiguration {
     fileprivate init(
-        readingSecretsFor settings: Settings, noting files: ConfigurationFiles
+        readingSecretsFor settings: Settings, noting files: ConfigurationFiles, makesMissing: Bool
     ) throws {
         for file in settings.secretFiles { files.note(file.path) }
         self.init(
-            settings: settings, challengeKeys: try SecretKeyFiles.challengeKeys(for: settings),
-            pseudonymKeys: try SecretKeyFiles.pseudonymKeys(for: settings))
+            settings: settings,
+            challengeKeys: try SecretKeyFiles.challengeKeys(
+                for: settings, makesMissing: makesMissing),
+            pseudonymKeys: try SecretKeyFiles.pseudonymKeys(
+                for: settings, makesMissing: makesMissing))
     }
 }

@@ -8,20 +8,27 @@ import Settings
 /// A file of secret keys: read, or made beside the registry on the first start.
 enum SecretKeyFiles {
     /// The secret that seals challenges. 32 bytes each; the first seals, every one opens.
-    static func challengeKeys(for settings: Settings) throws -> [[UInt8]] {
+    ///
+    /// `makesMissing`: makes the file beside the registry where there is none. A reload does not:
+    /// if it were refused, the file would stay.
+    static func challengeKeys(
+        for settings: Settings, makesMissing: Bool = true
+    ) throws -> [[UInt8]] {
         if let path = settings.secrets.challengeKeyFile { return try read(path) }
         guard case .sqlite(let registryPath) = settings.registry else {
             throw ConfigurationFailure("secrets.challenge_key_file is needed with this registry")
         }
-        return try readOrMake(registryPath + ".challenge-key")
+        return try read(besideRegistry: registryPath + ".challenge-key", makesMissing)
     }
 
     /// The secret behind pseudonyms. 32 bytes each; the first makes them, those of every one are
     /// recognised. None if it is derived from the secret of challenges.
-    static func pseudonymKeys(for settings: Settings) throws -> [[UInt8]] {
+    static func pseudonymKeys(
+        for settings: Settings, makesMissing: Bool = true
+    ) throws -> [[UInt8]] {
         if let path = settings.secrets.pseudonymKeyFile { return try read(path) }
         guard let path = pseudonymPath(settings) else { return [] }
-        return try readOrMake(path)
+        return try read(besideRegistry: path, makesMissing)
     }
 
     /// Reads the secret that seals challenges, where it is there or has to be; makes nothing.
@@ -62,8 +69,15 @@ enum SecretKeyFiles {
         return registryPath + ".pseudonym-key"
     }
 
-    private static func readOrMake(_ path: String) throws -> [[UInt8]] {
+    private static func read(
+        besideRegistry path: String, _ makesMissing: Bool
+    ) throws -> [[UInt8]] {
         if !File.exists(path) {
+            guard makesMissing else {
+                throw ConfigurationFailure(
+                    "\(path) is missing, and only a start makes it: bring it back, or restart",
+                    needsRestart: true)
+            }
             let line = Base64.encode(RandomBytes.bytes(32)) + "\n"
             try File.write(path, Array(line.utf8), mode: 0o600)
         }

@@ -21,7 +21,9 @@ struct ChangeHearingTests {
             listeners: listeners, registry: registry,
             counters: .fresh, floors: FloorTable(),
             version: "test", supervisor: Supervisor(socket: nil, watchdog: nil),
-            reload: { .failure(ConfigurationFailure("not asked for")) })
+            reload: ConfigurationReader(
+                settings: { throw ConfigurationFailure("not asked for") },
+                secrets: { LoadedConfiguration(settings: $0, challengeKeys: []) }))
         // It does not run yet, so nothing can be cached.
         #expect(registry.isHeard)
         withExtendedLifetime(gateway) {}

@@ -33,12 +33,16 @@ struct StatusVerdictTests {
     func worst() throws {
         let gateway = try GatewayUnderTest()
         #expect(try problems(gateway).map(\.name.rawValue) == ["extra_roots"])
-        gateway.hub.reloads.failed("line 3: no such key\nline 4: nor this")
+        gateway.hub.reloads.failed(
+            ConfigurationFailure("line 3: no such key\nline 4: nor this"))
         _ = gateway.hub.health.registry(isReady: false)
         let found = try problems(gateway)
         #expect(
             found.map(\.name.rawValue) == ["store_down", "reload_failed", "extra_roots"])
         #expect(found[1].text.contains("line 3: no such key; line 4: nor this."))
+        #expect(found[1].remedy.hasPrefix("Correct the file"))
+        gateway.hub.reloads.failed(ConfigurationFailure("of a registry", needsRestart: true))
+        #expect(try problems(gateway)[1].remedy.hasPrefix("Restart the gateway"))
         let sentence = StatusVerdict(found).sentence
         #expect(sentence.hasPrefix("The registry does not answer"))
         #expect(sentence.hasSuffix("2 more things need attention."))
@@ -108,7 +112,7 @@ struct StatusVerdictTests {
         #expect(verdict.problems.map(\.name) == [.problemDetail, .capture])
         #expect(verdict.others.count == 2 && verdict.level == .ok)
         #expect(verdict.sentence == "Everything is in order.")
-        gateway.hub.reloads.failed("why")
+        gateway.hub.reloads.failed(ConfigurationFailure("why"))
         let worse = StatusVerdict(try problems(gateway))
         #expect(worse.headline?.name == .reloadFailed && worse.others.count == 2)
         #expect(!worse.sentence.contains("attention"))

@@ -231,6 +231,43 @@ struct LifecycleTests {
         }
     }
 
+    @Test("SIGHUP: a reload that is refused has made no file, neither secrets nor a registry")
+    func refusedReloadLeavesNothing() throws {
+        let directory = try ScratchDirectory()
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        let keys = directory.path(of: "keys")
+        try directory.write(Data(repeating: 7, count: 32).base64EncodedString(), to: "keys")
+        configuration.more = ["secrets: { challenge_key_file: \(keys) }"]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        func names() throws -> Set<String> {
+            Set(try FileManager.default.contentsOfDirectory(atPath: directory.path))
+        }
+        let before = try names()
+        var other = configuration
+        other.more = []
+        other.registryPath = directory.path(of: "other.db")
+        let fixed = try gateway.reload(other)
+        #expect(fixed["event"]?.stringValue == "reload_failed")
+        #expect(
+            fixed["message"]?.stringValue?.contains("registry cannot change without a restart")
+                == true)
+        #expect(try names() == before)
+        // The same registry, but a secret of its own that is not there.
+        other.registryPath = nil
+        let secret = try gateway.reload(other)
+        #expect(secret["event"]?.stringValue == "reload_failed")
+        #expect(
+            secret["message"]?.stringValue?.contains("registry.db.challenge-key is missing")
+                == true)
+        #expect(try names() == before)
+        let page = try JSONValue.parse(try gateway.admin("/status.json").bodyText)
+        let problem = page["problems"]?.arrayValue?.first {
+            $0["name"]?.stringValue == "reload_failed"
+        }
+        #expect("\(try #require(problem))".contains("Restart the gateway"))
+        #expect(try gateway.exchange("GET", "/").status == 200)
+    }
+
     @Test("a start tells the version and how much of it there is")
     func started() throws {
         var configuration = GatewayConfiguration(upstreamPort: upstream.port)

@@ -102,7 +102,7 @@ struct StatusDocument {
         writer.beginObject("reload")
         writer.member("taken", string: WallClock.timestamp(seconds: hub.reloads.takenAt))
         if let failure = hub.reloads.failure {
-            writer.member("failure", string: failure)
+            writer.member("failure", string: failure.description)
         } else {
             writer.null("failure")
         }

@@ -69,8 +69,8 @@ struct StatusInspection {
             StatusProblem(
                 .warning, .reloadFailed,
                 "The last reload failed and the configuration before it is in force: "
-                    + Self.sentence(failure),
-                failure.contains("without a restart")
+                    + Self.sentence(failure.description),
+                failure.needsRestart
                     ? "Restart the gateway, or take the change back and send SIGHUP."
                     : "Correct the file (sallyport check names every error) and send SIGHUP.")
         ]

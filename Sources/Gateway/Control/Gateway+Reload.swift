@@ -47,18 +47,16 @@ extension Gateway {
         do {
             try refuseUntimelyReload()
             supervision?.changeBegins("reloading")
-            let (read, hub) = (readConfiguration, hub)
+            let (reader, current, hub) = (configurationReader, site.settings, hub)
             reload.call = try BlockingCall(name: "reload", loop: control.loop) {
-                read().flatMap { configuration in
-                    Result { () throws(ConfigurationFailure) in
-                        try PreparedReload(configuration, hub: hub)
-                    }
+                Result { () throws(ConfigurationFailure) in
+                    try PreparedReload(reader.read(inPlaceOf: current), hub: hub)
                 }
             } handler: { [unowned self] in
                 endReload($0)
             }
         } catch {
-            tellFailedReload("\(error)")
+            tellFailedReload(ConfigurationFailure(of: error))
         }
     }
 
@@ -83,7 +81,7 @@ extension Gateway {
             try refuseUntimelyReload()
             try take(try prepared.get())
         } catch {
-            tellFailedReload("\(error)")
+            tellFailedReload(ConfigurationFailure(of: error))
         }
         guard reload.isDue else { return }
         reload.isDue = false
@@ -97,19 +95,18 @@ extension Gateway {
         }
     }
 
-    private func tellFailedReload(_ reason: String) {
-        hub.reloads.failed(reason)
+    private func tellFailedReload(_ failure: ConfigurationFailure) {
+        hub.reloads.failed(failure)
         if !isDraining, upgrade.step == .none {
-            supervision?.changeEnded("\(servingText); the last reload failed: \(reason)")
+            supervision?.changeEnded("\(servingText); the last reload failed: \(failure)")
         }
         control?.log.event(
-            level: "error", "reload_failed", "the old configuration stays: \(reason)")
+            level: "error", "reload_failed", "the old configuration stays: \(failure)")
     }
 
     /// Takes the new configuration whole, or throws why not and has changed nothing.
     private func take(_ prepared: PreparedReload) throws {
         let settings = prepared.configuration.settings
-        try refuseFixedChanges(settings)
         let next = try Site(
             settings: settings, challengeKeys: prepared.configuration.challengeKeys,
             pseudonymKeys: prepared.configuration.pseudonymKeys,
@@ -141,24 +138,5 @@ extension Gateway {
         examineCertificates()
         hub.reloads.taken()
         control?.log.event(level: "info", "reloaded", "generation \(next.generation)")
-    }
-
-    /// What a process cannot change under its feet.
-    private func refuseFixedChanges(_ next: Settings) throws(ConfigurationFailure) {
-        let current = site.settings
-        let fixed = [
-            ("workers", next.workerCount == current.workerCount),
-            ("registry", next.registry == current.registry),
-            ("counters", current.counters.mayBecome(next.counters)),
-            ("log", next.log == current.log),
-            ("key_cache", next.keyCache == current.keyCache),
-            (
-                "limits.registry_queue",
-                next.limits.registryQueueCountMax == current.limits.registryQueueCountMax
-            ),
-        ]
-        for (key, isSame) in fixed where !isSame {
-            throw ConfigurationFailure("\(key) cannot change without a restart")
-        }
     }
 }

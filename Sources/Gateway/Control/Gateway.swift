@@ -3,25 +3,8 @@ import Background
 import Bytes
 public import EventLoop
 public import KeyStore
-public import Settings
+import Settings
 import Telemetry
-
-/// What a configuration file says, read anew.
-public struct LoadedConfiguration: Sendable {
-    public let settings: Settings
-    /// 32 bytes each; the first seals.
-    public let challengeKeys: [[UInt8]]
-    /// 32 bytes each, of which the first makes pseudonyms; none: derived from those of challenges.
-    public let pseudonymKeys: [[UInt8]]
-
-    public init(
-        settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = []
-    ) {
-        self.settings = settings
-        self.challengeKeys = challengeKeys
-        self.pseudonymKeys = pseudonymKeys
-    }
-}
 
 /// The running gateway: worker threads, and the control thread that starts, reloads and stops them.
 public final class Gateway {
@@ -55,13 +38,12 @@ public final class Gateway {
     let ticketKeys = TicketKeyRings()
     let rolloutRegister = RolloutRegister()
     var controller: RolloutController?
-    /// Blocks.
-    let readConfiguration: @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>
+    let configurationReader: ConfigurationReader
     var reload: Reload
 
     /// `listeners`: those of `configuration`. `counters`: the store that its settings name.
     /// `floors`: what was accepted before and may not be in the registry yet.
-    /// `version` is for the log. `reload` reads the configuration again, and blocks.
+    /// `version` is for the log. `reload` reads the configuration again.
     /// `watching`: the files that a reload is for whenever they change. `checkUpgrade` blocks, and
     /// says why the program that would replace this one cannot; nil where it can. `countKeys`
     /// blocks, and counts the keys of the registry; nil if it does not answer. `administration`:
@@ -70,7 +52,7 @@ public final class Gateway {
         _ configuration: LoadedConfiguration, listeners: Listeners, registry: any Registry,
         counters: CounterAccess, floors: FloorTable, version: String,
         supervisor: Supervisor,
-        reload: @escaping @Sendable () -> Result<LoadedConfiguration, ConfigurationFailure>,
+        reload configurationReader: ConfigurationReader,
         watching watchedFiles: ConfigurationFiles? = nil,
         checkUpgrade: (@Sendable () -> String?)? = nil,
         countKeys: (@Sendable () -> [KeyCount]?)? = nil,
@@ -83,7 +65,7 @@ public final class Gateway {
         let settings = configuration.settings
         workerCount = settings.workerCount
         self.listeners = listeners
-        readConfiguration = reload
+        self.configurationReader = configurationReader
         generations = Array(repeating: 0, count: workerCount + 1)
         hub = Hub(
             registry: registry, counters: counters, floors: floors,

@@ -128,7 +128,8 @@ public final class Listeners {
         let isOwn = isMoving || closing[place.bind] != nil
         if isMoving, case .unix = place.bind {
             throw ConfigurationFailure(
-                "\(place.bind) cannot move between listeners and admin without a restart")
+                "\(place.bind) cannot move between listeners and admin without a restart",
+                needsRestart: true)
         }
         let open = try inherited.take(at: address, count: count)
         guard open.isEmpty else {

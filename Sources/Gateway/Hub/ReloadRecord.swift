@@ -1,10 +1,11 @@
 import EventLoop
+import Settings
 
 /// The outcome of the last reload, for metrics and pages. The control thread writes it.
 final class ReloadRecord: Sendable {
     private struct State {
         var takenAt = WallClock.now().seconds
-        var failure: String?
+        var failure: ConfigurationFailure?
     }
 
     private let state = Locked(State())
@@ -13,9 +14,9 @@ final class ReloadRecord: Sendable {
     var takenAt: Int64 { state.withLock { $0.takenAt } }
 
     /// Why the last reload was refused; nil if it was taken, or there was none.
-    var failure: String? { state.withLock { $0.failure } }
+    var failure: ConfigurationFailure? { state.withLock { $0.failure } }
 
     func taken() { state.withLock { $0 = State() } }
 
-    func failed(_ reason: String) { state.withLock { $0.failure = reason } }
+    func failed(_ failure: ConfigurationFailure) { state.withLock { $0.failure = failure } }
 }

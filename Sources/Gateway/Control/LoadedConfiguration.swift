@@ -1,0 +1,73 @@
+public import Settings
+
+/// What a configuration file says, read anew.
+public struct LoadedConfiguration: Sendable {
+    public let settings: Settings
+    /// 32 bytes each; the first seals.
+    public let challengeKeys: [[UInt8]]
+    /// 32 bytes each, of which the first makes pseudonyms; none: derived from those of challenges.
+    public let pseudonymKeys: [[UInt8]]
+
+    public init(
+        settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = []
+    ) {
+        self.settings = settings
+        self.challengeKeys = challengeKeys
+        self.pseudonymKeys = pseudonymKeys
+    }
+}
+
+/// How a reload reads the configuration: the settings first, so that nothing that they name is
+/// touched if the gateway cannot take them. Both steps block.
+public struct ConfigurationReader: Sendable {
+    let settings: @Sendable () throws -> Settings
+    /// Adds the secrets. It must make no file: a reload that fails leaves nothing behind.
+    let secrets: @Sendable (Settings) throws -> LoadedConfiguration
+
+    public init(
+        settings: @escaping @Sendable () throws -> Settings,
+        secrets: @escaping @Sendable (Settings) throws -> LoadedConfiguration
+    ) {
+        self.settings = settings
+        self.secrets = secrets
+    }
+
+    /// What takes the place of `current`.
+    func read(inPlaceOf current: Settings) throws(ConfigurationFailure) -> LoadedConfiguration {
+        do {
+            let next = try settings()
+            try current.refuseFixedChanges(to: next)
+            return try secrets(next)
+        } catch {
+            throw ConfigurationFailure(of: error)
+        }
+    }
+}
+
+extension ConfigurationFailure {
+    /// The failure that `error` is, or one with its words.
+    init(of error: any Error) {
+        self = error as? ConfigurationFailure ?? ConfigurationFailure("\(error)")
+    }
+}
+
+extension Settings {
+    /// Refuses what a process cannot change under its feet.
+    func refuseFixedChanges(to next: Settings) throws(ConfigurationFailure) {
+        let fixed = [
+            ("workers", next.workerCount == workerCount),
+            ("registry", next.registry == registry),
+            ("counters", counters.mayBecome(next.counters)),
+            ("log", next.log == log),
+            ("key_cache", next.keyCache == keyCache),
+            (
+                "limits.registry_queue",
+                next.limits.registryQueueCountMax == limits.registryQueueCountMax
+            ),
+        ]
+        for (key, isSame) in fixed where !isSame {
+            throw ConfigurationFailure(
+                "\(key) cannot change without a restart", needsRestart: true)
+        }
+    }
+}
