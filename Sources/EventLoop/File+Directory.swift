@@ -28,6 +28,25 @@ extension File {
         return unsafe stat(path, &status) == 0 && status.st_mode & 0o077 == 0
     }
 
+    /// Why this process may not make files in `directory`; nil if it may.
+    public static func obstacle(inDirectory directory: String) -> IOError.Reason? {
+        var status = stat()
+        guard unsafe stat(directory, &status) == 0 else { return .init(errno: sallyport_errno()) }
+        guard isDirectory(status) else { return .other(errno: ENOTDIR) }
+        return unsafe access(directory, W_OK | X_OK) == 0 ? nil : .init(errno: sallyport_errno())
+    }
+
+    /// How many bytes and files the file system of `path` still takes from users without
+    /// privileges. Nil if that is not known, and no count of files where there is no limit.
+    public static func room(at path: String) -> (byteCount: UInt64, fileCount: UInt64?)? {
+        var status = statvfs()
+        guard unsafe statvfs(path, &status) == 0 else { return nil }
+        return (
+            UInt64(status.f_bavail) * UInt64(status.f_frsize),
+            status.f_files == 0 ? nil : UInt64(status.f_favail)
+        )
+    }
+
     /// How many bytes the file holds. Throws for what is no regular file, which has no end to begin
     /// from, without opening it: a pipe would make this wait for a writer.
     public static func regularByteCount(_ path: String) throws(IOError) -> Int {

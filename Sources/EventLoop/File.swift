@@ -198,9 +198,7 @@ public enum File {
 
     /// Whether this process may make files in `directory`.
     public static func canWrite(inDirectory directory: String) -> Bool {
-        var status = stat()
-        guard unsafe stat(directory, &status) == 0, isDirectory(status) else { return false }
-        return unsafe access(directory, W_OK | X_OK) == 0
+        obstacle(inDirectory: directory) == nil
     }
 
     /// Whether this process may read and change the file.

@@ -5,6 +5,21 @@ public struct LoadedSettings: Sendable {
     public let settings: Settings
     /// The warnings that the operator should know before relying on the configuration.
     public let warnings: [ConfigurationProblem]
+    let file: String
+    /// Where the configuration has each value, by its path.
+    let marks: [String: YAMLMark]
+    let source: SourceExcerpt
+
+    /// What somebody has found out about the value of `path`, at its place. A value that the file
+    /// leaves out has none.
+    public func problem(_ message: String, at path: String) -> ConfigurationProblem {
+        let mark = marks[path]
+        var problem = ConfigurationProblem(
+            file: file, line: mark?.line ?? 0, column: mark?.column ?? 0,
+            message: "\(path): \(message)")
+        problem.excerpt = mark.flatMap { source.text(line: $0.line, column: $0.column) }
+        return problem
+    }
 }
 
 /// A file that could not be read, in words for the operator.
@@ -77,7 +92,10 @@ public struct SettingsLoader {
                 ConfigurationProblems(context.errors.inOrderOfText.withExcerpts(of: text)))
         }
         return .success(
-            LoadedSettings(settings: settings, warnings: context.warnings.inOrderOfText))
+            LoadedSettings(
+                settings: settings,
+                warnings: context.warnings.inOrderOfText.withExcerpts(of: text), file: fileName,
+                marks: context.places, source: SourceExcerpt(text)))
     }
 
     /// A hint for `${VAR}` without quotes inside `{ }`, which is hard to guess from the parser's

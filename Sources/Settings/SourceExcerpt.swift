@@ -1,5 +1,5 @@
 /// Shows where a problem is in the text of a configuration, without any secret that stands there.
-struct SourceExcerpt {
+struct SourceExcerpt: Sendable {
     private let lines: [Substring]
 
     init(_ text: [UInt8]) {

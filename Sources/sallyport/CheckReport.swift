@@ -20,29 +20,26 @@ struct CheckReport {
             errors = []
             settings = loaded.settings
             warnings = loaded.warnings
-            examine(loaded.settings)
+            examine(loaded)
         }
     }
 
     /// Looks at what the file names. The machine and the user may be others than those that the
     /// gateway runs on, so what depends on them is no error.
-    private mutating func examine(_ settings: Settings) {
-        let requirements = StartRequirements(settings: settings)
-        let faults = requirements.placeFaults() + requirements.openSecrets(configurationPath: path)
+    private mutating func examine(_ loaded: LoadedSettings) {
+        let requirements = StartRequirements(settings: loaded.settings)
+        let faults =
+            requirements.placeFaults() + requirements.losses()
+            + requirements.openSecrets(configurationPath: path)
+        func problem(_ fault: StartRequirements.Fault) -> ConfigurationProblem {
+            loaded.problem(fault.text, at: fault.setting)
+        }
         warnings += faults.map(problem)
         errors += requirements.keyFaults().map(problem)
     }
 
-    private func problem(_ fault: StartRequirements.Fault) -> ConfigurationProblem {
-        ConfigurationProblem(
-            file: path, line: 0, column: 0, message: "\(fault.setting): \(fault.text)")
-    }
-
     func complain() {
-        for warning in warnings {
-            // One without a place is of the machine, whose file names it has.
-            Console.complain("warning: \(warning.line == 0 ? warning.message : "\(warning)")")
-        }
+        for warning in warnings { Console.complain("warning: \(warning.illustrated)") }
         for error in errors { Console.complain(error.illustrated) }
     }
 

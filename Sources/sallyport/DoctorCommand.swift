@@ -32,6 +32,9 @@ enum DoctorCommand {
         for fault in requirements.placeFaults() {
             report.tell(.failure, fault.setting, fault.text)
         }
+        for fault in requirements.losses() {
+            report.tell(.warning, fault.setting, fault.text)
+        }
         addresses(settings, report)
         descriptors(settings, report)
         if !settings.trust.extraRoots.isEmpty {
@@ -53,7 +56,7 @@ enum DoctorCommand {
                 tls.clientRevocationsPath,
                 tls.configuration.clientCertificates?.authorities.revocations, report)
         }
-        registry(settings, report)
+        registry(settings, requirements, report)
         report.check("challenge keys") { try challengeKeys(settings) }
         report.check("pseudonym keys") { try pseudonymKeys(settings) }
         receipts(settings, report)
@@ -93,9 +96,14 @@ enum DoctorCommand {
         }
     }
 
-    private static func registry(_ settings: Settings, _ report: DoctorReport) {
+    private static func registry(
+        _ settings: Settings, _ requirements: StartRequirements, _ report: DoctorReport
+    ) {
         switch settings.registry {
-        case .sqlite(let path): report.check("registry") { try registry(at: path) }
+        case .sqlite(let path):
+            // Why none can be made, or should not, has been told.
+            guard File.exists(path) || requirements.isRegistryExpected else { return }
+            report.check("registry") { try registry(at: path) }
         case .postgres(let postgres):
             let configuration = PostgresRegistryConfiguration(postgres, queueCountMax: 1)
             PostgresCheckup.run(configuration) { step in

@@ -40,6 +40,7 @@ struct StartRequirements {
         do throws(IOError) {
             // Without a name, and gone with the value.
             _ = try TemporaryFile(directory: directory)
+            faults += roomFaults("limits.temporary_directory", directory)
         } catch {
             faults.append(
                 Fault(
@@ -56,25 +57,56 @@ struct StartRequirements {
         }
         if File.exists(path) {
             return File.canChange(path)
-                ? [] : [Fault(setting: setting, text: "\(path) cannot be written")]
+                ? roomFaults(setting, directory)
+                : [Fault(setting: setting, text: "\(path) cannot be written")]
         }
-        return File.canWrite(inDirectory: directory)
-            ? [] : [Fault(setting: setting, text: "cannot create a file in \(directory)")]
+        return directoryFaults(setting, directory)
     }
+
+    /// The faults of a directory in which files are to be made.
+    private func directoryFaults(_ setting: String, _ directory: String) -> [Fault] {
+        guard let obstacle = File.obstacle(inDirectory: directory) else {
+            return roomFaults(setting, directory)
+        }
+        return [
+            Fault(
+                setting: setting, text: "cannot create a file in \(directory): \(obstacle.text)")
+        ]
+    }
+
+    /// The fault of a disk that takes nothing more, or next to nothing.
+    private func roomFaults(_ setting: String, _ directory: String) -> [Fault] {
+        guard let room = File.room(at: directory) else { return [] }
+        let text: String
+        if room.byteCount < Self.roomByteCountMin {
+            text = "\(room.byteCount >> 10) KiB are free"
+        } else if room.fileCount == 0 {
+            text = "its file system takes no more files"
+        } else {
+            return []
+        }
+        return [Fault(setting: setting, text: "there is no room in \(directory): \(text)")]
+    }
+
+    /// The log of SQLite alone grows to 4 MiB: with less than a quarter of it the first enrolments
+    /// fail.
+    private static let roomByteCountMin = UInt64(1 << 20)
 
     /// The directory is made if it is missing.
     private func captureFaults(_ path: String) -> [Fault] {
         let problem: String
         if !File.exists(path) {
             let parent = File.directory(of: path)
-            if File.canWrite(inDirectory: parent) { return [] }
-            problem = "cannot create a directory in \(parent)"
+            guard let obstacle = File.obstacle(inDirectory: parent) else {
+                return roomFaults("capture.directory", parent)
+            }
+            problem = "cannot create a directory in \(parent): \(obstacle.text)"
         } else if !File.canWrite(inDirectory: path) {
             problem = "\(path) is no directory that can be written"
         } else if !File.isOnlyOwners(path) {
             problem = "\(path) is open to other users, so nothing is kept: chmod 700 \(path)"
         } else {
-            return []
+            return roomFaults("capture.directory", path)
         }
         return [Fault(setting: "capture.directory", text: problem)]
     }
@@ -84,9 +116,8 @@ struct StartRequirements {
         guard faults.isEmpty else { return faults }
         let directory = File.directory(of: path)
         // SQLite's log and the gateway's own files lie beside it.
-        guard File.canWrite(inDirectory: directory) else {
-            return [Fault(setting: "registry", text: "cannot create a file in \(directory)")]
-        }
+        let faultsBeside = directoryFaults("registry", directory)
+        guard faultsBeside.isEmpty else { return faultsBeside }
         // Left behind by another user, who ran the gateway or a command once.
         for suffix in ["-wal", "-shm", ".lock", ".owner"] where File.exists(path + suffix) {
             let faults = self.faults("registry", path + suffix)
@@ -98,6 +129,27 @@ struct StartRequirements {
                 setting: "registry",
                 text: "\(path)-wal is there without its database \(path): bring that back")
         ]
+    }
+
+    /// What is gone though it was there: a start would make an empty registry in its place, which
+    /// knows no key.
+    func losses() -> [Fault] {
+        guard case .sqlite(let path) = settings.registry, !File.exists(path),
+            registryFaults(path).isEmpty,
+            let left = ["-wal", "-shm", ".owner"].map({ path + $0 }).first(where: File.exists)
+        else { return [] }
+        return [
+            Fault(
+                setting: "registry",
+                text: "\(path) is gone, but \(left) is there: bring the registry back from a "
+                    + "backup; without it every app attests again")
+        ]
+    }
+
+    /// Whether a registry that is not there will be made by the start, as is usual.
+    var isRegistryExpected: Bool {
+        guard case .sqlite(let path) = settings.registry else { return true }
+        return registryFaults(path).isEmpty && losses().isEmpty
     }
 
     /// As SQLite sees it: to it a file of one byte is empty.

@@ -54,12 +54,17 @@ struct StartRequirementTests {
             ]
         }
         for setting in ["registry", "log.access", "limits.temporary_directory"] {
+            let words = "\(setting): cannot create a file"
+            // With its line, a mark below it, and the reason.
+            let lines = check.standardError.split(separator: "\n").map(String.init)
+            let warning = lines.firstIndex {
+                $0.hasPrefix("warning: \(directory.path)/start.yaml:")
+                    && $0.contains(words) && $0.hasSuffix(": no such file or directory")
+            }
             #expect(
-                check.standardError.contains("warning: \(setting): cannot create a file"),
+                warning.map { lines.dropFirst($0 + 2).first?.hasSuffix("^") == true } == true,
                 "\(check.standardError)")
-            #expect(
-                doctor.standardOutput.contains("FAIL  \(setting): cannot create a file"),
-                "\(doctor.standardOutput)")
+            #expect(doctor.standardOutput.contains("FAIL  \(words)"), "\(doctor.standardOutput)")
         }
         #expect(check.status == .exited(0))
         #expect(doctor.status == .exited(1))
@@ -99,7 +104,18 @@ struct StartRequirementTests {
         #expect(stray.check.standardError.contains("registry.db-wal is there without its database"))
         #expect(stray.doctor.standardOutput.contains("FAIL  registry: "))
         #expect(stray.doctor.status == .exited(1))
+        #expect(!stray.doctor.standardOutput.contains("will be created"))
+        // One that was empty when the database was lost says as much.
+        try directory.write("", to: "registry.db-wal")
+        let lost = try outcomes { _ in }
+        let loss = "registry.db is gone, but \(directory.path(of: "registry.db-wal")) is there"
+        #expect(lost.check.standardError.contains(loss), "\(lost.check.standardError)")
+        #expect(lost.check.status == .exited(0))
+        #expect(lost.doctor.standardOutput.contains("warn  registry: "))
+        #expect(lost.doctor.standardOutput.contains(loss))
+        #expect(!lost.doctor.standardOutput.contains("will be created"))
         try FileManager.default.removeItem(atPath: directory.path(of: "registry.db-wal"))
+        #expect(try outcomes { _ in }.doctor.standardOutput.contains("will be created"))
         let lock = directory.path(of: "registry.db.lock")
         try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
         #expect(
@@ -127,8 +143,34 @@ struct StartRequirementTests {
         let words = launcher + [BuiltProgram.sallyport, "check", "-c", file]
         let check = try ChildProcess.run(words[0], Array(words.dropFirst()))
         #expect(
-            check.standardError.contains("warning: registry: cannot create a file in \(path)/"),
+            check.standardError.contains(
+                "registry: cannot create a file in \(path)/: permission denied"),
             "\(check.standardError)")
+    }
+
+    @Test("check and doctor find a disk without room", .enabled(if: SmallDisk.isAllowed))
+    func room() throws {
+        let disk = try SmallDisk(kibibytes: 512, in: directory)
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.registryPath = disk.path + "/registry.db"
+        configuration.more = ["log: { access: \(disk.path)/access.log }"]
+        let path = try directory.write(
+            configuration.text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
+            to: "room.yaml")
+        for (command, status) in [("check", 0), ("doctor", 1)] {
+            let words = disk.launcher + [BuiltProgram.sallyport, command, "-c", path]
+            let outcome = try ChildProcess.run(words[0], Array(words.dropFirst()))
+            let text = outcome.standardOutput + outcome.standardError
+            for setting in ["registry", "log.access"] {
+                #expect(
+                    text.contains(
+                        "\(setting): there is no room in \(disk.path)/: 512 KiB are free"),
+                    "\(text)")
+            }
+            #expect(!text.contains("limits.temporary_directory"))
+            #expect(outcome.status == .exited(Int32(status)))
+        }
     }
 
     @Test("doctor finds an address that another program has, and one that this machine has not")

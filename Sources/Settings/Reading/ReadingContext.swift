@@ -14,7 +14,7 @@ final class ReadingContext {
     /// Paths of keys that are required and missing, or whose values are none of their kinds.
     private var faulty: Set<String> = []
     /// Where each key and element stands, by its path.
-    private var places: [String: YAMLMark] = [:]
+    private(set) var places: [String: YAMLMark] = [:]
     private(set) var errors: [ConfigurationProblem] = []
     private(set) var warnings: [ConfigurationProblem] = []
 
