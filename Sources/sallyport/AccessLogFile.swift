@@ -20,9 +20,13 @@ final class AccessLogFile {
 
     deinit { Socket.close(descriptor) }
 
+    /// The lines that mention the id and are longer than any of ours: they were skipped.
+    private(set) var overlongLineCount = 0
+
     /// The members of the newest line of this request; nil if there is none.
     ///
-    /// Throws if the file does not begin as a log in JSON does.
+    /// Each line is looked at once, however often it mentions the id. Throws if the file does not
+    /// begin as a log in JSON does.
     func lastLine(of requestID: String) throws(IOError) -> JSONValue? {
         guard byteCount > 0 else { return nil }
         guard try bytes(0..<1) == [UInt8(ascii: "{")] else {
@@ -35,15 +39,18 @@ final class AccessLogFile {
             // An id may lie across the border between two blocks.
             let block = try bytes(start..<min(byteCount, end + needle.count - 1))
             var limit = block.count
+            end = start
             while let offset = Self.lastOffset(of: needle, in: block.span, before: limit) {
-                if let line = try line(around: start + offset),
-                    let members = Self.members(line.span, of: requestID)
-                {
+                let line = try line(around: start + offset)
+                if let text = line.text, let members = Self.members(text.span, of: requestID) {
                     return members
                 }
-                limit = offset + needle.count - 1
+                guard line.start > start else {
+                    end = line.start
+                    break
+                }
+                limit = line.start - start
             }
-            end = start
         }
         return nil
     }
@@ -77,20 +84,35 @@ final class AccessLogFile {
         return nil
     }
 
-    /// The line in which this byte of the file stands; nil if it is longer than any of ours. Reads
-    /// little at first, since another request may only mention the id, again and again.
-    private func line(around offset: Int) throws(IOError) -> [UInt8]? {
+    /// The line in which this byte of the file stands, and where it begins; no text if it is longer
+    /// than any of ours. Reads little at first, since most lines are short.
+    private func line(
+        around offset: Int
+    ) throws(IOError) -> (start: Int, text: [UInt8]?) {
         var countMax = 4096
-        while true {
-            let before = try bytes(max(0, offset - countMax)..<offset)
+        while countMax <= LineReader.lineByteCountMax {
+            let low = max(0, offset - countMax)
+            let before = try bytes(low..<offset)
             let behind = try bytes(offset..<min(byteCount, offset + countMax))
-            let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? (offset > countMax ? nil : 0)
+            let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? (low > 0 ? nil : 0)
             let end =
                 behind.firstIndex(of: 0x0A) ?? (offset + countMax < byteCount ? nil : behind.count)
-            if let start, let end { return Array(before[start...]) + behind[..<end] }
-            guard countMax < LineReader.lineByteCountMax else { return nil }
+            if let start, let end { return (low + start, Array(before[start...]) + behind[..<end]) }
             countMax *= 16
         }
+        overlongLineCount += 1
+        return (try lineStart(before: offset), nil)
+    }
+
+    /// Where the line begins that this byte of the file stands in.
+    private func lineStart(before offset: Int) throws(IOError) -> Int {
+        var end = offset
+        while end > 0 {
+            let start = max(0, end - Self.blockByteCount)
+            if let last = try bytes(start..<end).lastIndex(of: 0x0A) { return start + last + 1 }
+            end = start
+        }
+        return 0
     }
 
     private func bytes(_ range: Range<Int>) throws(IOError) -> [UInt8] {

@@ -34,6 +34,21 @@ struct CaptureReading {
         }
     }
 
+    /// Whether `capture` keeps such requests, unless something is in its way.
+    static func isKept(_ request: FoundRequest) -> Bool {
+        let reasons = [
+            "attestation_invalid", "assertion_malformed", "assertion_invalid", "request_mismatch",
+            "body_mismatch",
+        ]
+        return request.text("reason").map(reasons.contains) == true
+            && request.text("decision").map { ["refused", "observed"].contains($0) } != false
+    }
+
+    /// What was in its way, for a request that it has no file of.
+    static let reasonsToMiss =
+        "capture keeps at most ten a second, removes the oldest beyond size_max, and keeps nothing "
+        + "while others may open its directory; sallyport_captures_total counts what it skipped"
+
     /// The file tells enough of a request whose line is gone.
     var foundRequest: FoundRequest { FoundRequest(members: line, source: path) }
 

@@ -44,15 +44,23 @@ enum ExplainCommand {
     ]
 
     static func main(_ words: [String]) {
-        switch words.first {
-        case "causes" where words.count == 1: return Console.write(CausePage.text, to: 1)
-        case "request": return ExplainRequestCommand.main(Array(words.dropFirst()))
-        default: explainObject(words)
+        let arguments = Arguments(
+            words, options: options + ExplainRequestCommand.options, flags: ["--json"],
+            usage: usage)
+        let ofRequests = arguments.operands.first == "request"
+        let foreign = (ofRequests ? options : ExplainRequestCommand.options).first {
+            arguments.options[$0] != nil
+        }
+        guard let kind = arguments.operands.first else { Exit.usage(usage) }
+        if let foreign { Exit.usage("\(foreign) is not for explain \(kind)\n\n\(usage)") }
+        switch kind {
+        case "causes" where words.count == 1: Console.write(CausePage.text, to: 1)
+        case "request": ExplainRequestCommand.main(arguments)
+        default: explainObject(arguments)
         }
     }
 
-    private static func explainObject(_ words: [String]) {
-        let arguments = Arguments(words, options: options, flags: ["--json"], usage: usage)
+    private static func explainObject(_ arguments: Arguments) {
         guard arguments.operands.count == 2,
             let kind = Explanation.Kind(rawValue: arguments.operands[0])
         else { Exit.usage(usage) }

@@ -5,12 +5,12 @@ import Settings
 
 /// `sallyport explain request`: why a request was refused, whose fault that is, and what to do.
 enum ExplainRequestCommand {
-    static func main(_ words: [String]) {
-        let arguments = Arguments(
-            words, options: ["-c", "--config", "--log"], flags: ["--json"],
-            usage: ExplainCommand.usage)
-        guard arguments.operands.count == 1 else { Exit.usage(ExplainCommand.usage) }
-        let requestID = arguments.operands[0]
+    static let options = ["-c", "--config", "--log"]
+
+    /// The operands are `request` and its id.
+    static func main(_ arguments: Arguments) {
+        guard arguments.operands.count == 2 else { Exit.usage(ExplainCommand.usage) }
+        let requestID = arguments.operands[1]
         guard isRequestID(requestID) else {
             Exit.usage("a request id is 1 to 128 visible ASCII characters without spaces")
         }
@@ -24,13 +24,19 @@ enum ExplainRequestCommand {
         }
         let capture = settings.flatMap { CaptureReading(requestID: requestID, $0) }
         guard let found = search.found ?? capture?.foundRequest else {
+            let isSampled = settings.map { $0.log.samplePercent < 100 } ?? true
             for note in search.notes { Console.complain("sallyport: \(note)") }
             let places = search.searched.joined(separator: ", ")
             Exit.failed(
                 "request \(requestID) was not found"
-                    + (places.isEmpty ? ": there was nowhere to look" : " in \(places)"))
+                    + (places.isEmpty ? ": there was nowhere to look" : " in \(places)")
+                    + "\nIts line may have gone with an older log file (rotation)"
+                    + (isSampled ? ", may have been left out (log.sample)" : "")
+                    + ", or another gateway has answered it: ask there")
         }
-        let account = RequestAccount(requestID: requestID, found, capture)
+        let account = RequestAccount(
+            requestID: requestID, found, capture,
+            missesCapture: capture == nil && settings?.capture != nil)
         Console.print(arguments.flags.contains("--json") ? account.json : account.text)
     }
 

@@ -7,9 +7,14 @@ final class LineReader {
     private var buffer = ByteBuffer()
     private var isAtEnd = false
     private let path: String
+    private let skipsOverlong: Bool
+    /// The lines that were longer than they may be, and were left out.
+    private(set) var overlongLineCount = 0
 
-    init(_ path: String) throws(IOError) {
+    /// `skipsOverlong`: goes on behind a line that is longer than it may be; else that is an error.
+    init(_ path: String, skipsOverlong: Bool = false) throws(IOError) {
         self.path = path
+        self.skipsOverlong = skipsOverlong
         descriptor = try File.openReading(path).release()
     }
 
@@ -33,9 +38,27 @@ final class LineReader {
                 return line
             }
             guard count <= Self.lineByteCountMax else {
-                throw IOError(path, .tooLarge(byteCountMax: Self.lineByteCountMax))
+                guard skipsOverlong else {
+                    throw IOError(path, .tooLarge(byteCountMax: Self.lineByteCountMax))
+                }
+                try skipLine()
+                searched = 0
+                continue
             }
             isAtEnd = try File.read(descriptor, into: &buffer, atMost: 256 * 1024) == 0
+        }
+    }
+
+    /// Reads up to the end of a line, and keeps only what is behind it.
+    private func skipLine() throws(IOError) {
+        overlongLineCount += 1
+        while true {
+            var end = 0
+            while end < buffer.count, buffer.readable[end] != 0x0A { end += 1 }
+            guard end == buffer.count else { return buffer.consume(end + 1) }
+            buffer.clear()
+            isAtEnd = try File.read(descriptor, into: &buffer, atMost: 256 * 1024) == 0
+            if isAtEnd { return }
         }
     }
 

@@ -8,10 +8,17 @@ struct RequestAccount {
     private let requestID: String
     private let request: FoundRequest
     private let capture: CaptureReading?
+    private let missesCapture: Bool
     private let explanation: CauseExplanation?
 
-    init(requestID: String, _ request: FoundRequest, _ capture: CaptureReading?) {
+    /// `missesCapture`: `capture` is configured and has nothing of this request.
+    init(
+        requestID: String, _ request: FoundRequest, _ capture: CaptureReading?,
+        missesCapture: Bool = false
+    ) {
         self.requestID = requestID
+        self.missesCapture =
+            missesCapture && CaptureReading.isKept(request)
         self.request = request
         self.capture = capture
         explanation = CauseExplanation.find(
@@ -30,6 +37,7 @@ struct RequestAccount {
             ("upstream", upstream), ("found in", request.source),
         ]
         if let capture { rows.append(("captured", capture.path)) }
+        if missesCapture { rows.append(("captured", "nothing: " + CaptureReading.reasonsToMiss)) }
         if let line = capture?.requestLine { rows.append(("compared", line)) }
         var lines = rows.filter { !$0.1.isEmpty }.flatMap(Self.lines)
         if let object = capture?.explanation {
@@ -144,6 +152,10 @@ struct RequestAccount {
             {
                 writer.member(named: "explanation", value: value)
             }
+            writer.endObject()
+        } else if missesCapture {
+            writer.beginObject("capture")
+            writer.member("missing", string: CaptureReading.reasonsToMiss)
             writer.endObject()
         }
         writer.endObject()

@@ -72,10 +72,13 @@ struct RequestSearch {
     }
 
     /// A pipe that the gateway logs to is another program's to read.
-    private func lastLine(_ path: String, mayBePipe: Bool) throws(IOError) -> JSONValue? {
+    private mutating func lastLine(_ path: String, mayBePipe: Bool) throws(IOError) -> JSONValue? {
         if path == "-" { return try lastLine(ofPipe: "/dev/stdin") }
         do throws(IOError) {
-            return try AccessLogFile(path).lastLine(of: requestID)
+            let file = try AccessLogFile(path)
+            let line = try file.lastLine(of: requestID)
+            note(overlong: file.overlongLineCount, path)
+            return line
         } catch {
             guard mayBePipe, error.reason == .notRegular else { throw error }
             return try lastLine(ofPipe: path)
@@ -83,13 +86,21 @@ struct RequestSearch {
     }
 
     /// The request's line that comes last: the end of a pipe is not known before.
-    private func lastLine(ofPipe path: String) throws(IOError) -> JSONValue? {
-        let reader = try LineReader(path)
+    private mutating func lastLine(ofPipe path: String) throws(IOError) -> JSONValue? {
+        let reader = try LineReader(path, skipsOverlong: true)
         var last: JSONValue?
         while let line = try reader.next() {
             if let members = AccessLogFile.members(line.span, of: requestID) { last = members }
         }
+        note(overlong: reader.overlongLineCount, path)
         return last
+    }
+
+    private mutating func note(overlong count: Int, _ path: String) {
+        guard count > 0 else { return }
+        notes.append(
+            "\(path): \(count == 1 ? "a line was" : "\(count) lines were") skipped: longer than "
+                + "\(LineReader.lineByteCountMax >> 20) MiB, so not the gateway's")
     }
 
     // MARK: the gateway

@@ -98,6 +98,25 @@ struct CaptureTests {
         #expect(value["capture"]?["explanation"]?["code"]?.stringValue == "environment_not_allowed")
     }
 
+    @Test("explain says that nothing was kept of a request that capture would have kept")
+    func skipped() throws {
+        let gateway = try gateway()
+        let client = try SimulatedClient.enrolled(gateway)
+        let answer = try client.request("GET", "/api/x", fault: .otherKey)
+        #expect(waitForFiles(1).count == 1)
+        try FileManager.default.removeItem(atPath: place + "/" + names[0])
+        let id = try #require(answer["X-Request-Id"])
+        let text = try BuiltProgram.run(["explain", "request", id, "-c", gateway.configurationPath])
+        #expect(text.standardOutput.contains("captured  nothing: "), "\(text.standardOutput)")
+        let value = try explain(answer, gateway)
+        #expect(value["capture"]?["file"] == nil)
+        #expect(value["capture"]?["missing"]?.stringValue?.contains("ten a second") == true)
+        // What is never kept is not missed.
+        let plain = try client.raw.exchange("GET", "/api/x")
+        #expect(plain.status == 401)
+        #expect(try explain(plain, gateway)["capture"] == nil)
+    }
+
     @Test("what differs from the signed request is shown beside it")
     func mismatch() throws {
         let gateway = try gateway()
@@ -136,9 +155,20 @@ struct CaptureTests {
         try directory.write("x", to: "captured/notes.txt")
         let gateway = try gateway(capture: "directory: \(place), size_max: 1MiB")
         let client = try SimulatedClient.enrolled(gateway)
+        var answers: [HTTPMessage] = []
         for _ in 0..<40 {
-            #expect(try client.request("GET", "/api/x", fault: .otherKey).status == 401)
+            answers.append(try client.request("GET", "/api/x", fault: .otherKey))
+            #expect(answers.last?.status == 401)
         }
+        let page = try gateway.admin("/metrics").bodyText
+        func count(_ outcome: String) throws -> Int {
+            let line = page.split(separator: "\n").first {
+                $0.hasPrefix("sallyport_captures_total{outcome=\"\(outcome)\"} ")
+            }
+            return try #require(line.flatMap { Int($0.split(separator: " ")[1]) })
+        }
+        #expect(try count("failed") == 0)
+        #expect(try count("kept") + count("skipped") <= 40)
         #expect(try gateway.terminate() == .exited(0))
         #expect(!names.contains(old))
         #expect(names.contains("notes.txt"))
@@ -161,7 +191,16 @@ struct CaptureTests {
                 #expect(answer.outcome == "401 assertion_invalid")
             }
             let event = try gateway.waitForEvent("capture_failed")
-            #expect(event["message"]?.stringValue?.contains(words) == true)
+            let message = try #require(event["message"]?.stringValue)
+            #expect(message.contains("no refused request is kept") && message.contains(words))
+            // Nobody says that anything is kept there.
+            #expect(
+                !gateway.current.lines(on: .standardError).contains {
+                    $0.contains(#""event":"capture","#)
+                })
+            #expect(
+                try gateway.admin("/metrics").bodyText.contains(
+                    #"sallyport_captures_total{outcome="kept"} 0"#))
             #expect(try client.request("GET", "/api/x").status == 200)
             let check = try BuiltProgram.run(["check", "-c", gateway.configurationPath])
             #expect(check.status == .exited(0))

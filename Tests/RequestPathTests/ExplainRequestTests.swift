@@ -91,6 +91,16 @@ struct ExplainRequestTests {
         let outcome = try explain("abc", "-c", gateway.configurationPath)
         #expect(outcome.status == .exited(1))
         #expect(outcome.standardError.contains("request abc was not found in \(log)"))
+        for words in ["rotation", "another gateway"] {
+            #expect(outcome.standardError.contains(words), "\(outcome.standardError)")
+        }
+        #expect(!outcome.standardError.contains("log.sample"))
+        let sampled = GatewayConfiguration.enforcing(upstreamPort: 9)
+            .text(port: 1, adminPort: 2, directory: directory.path)
+        let path = try directory.write(
+            sampled + "log: { access: \(log), sample: 10% }\n", to: "sampled.yaml")
+        let left = try explain("abc", "-c", path)
+        #expect(left.standardError.contains("left out (log.sample)"), "\(left.standardError)")
         #expect(outcome.standardOutput.isEmpty)
         let absent = try explain(
             "abc", "-c", gateway.configurationPath, "--log", directory.path(of: "none"))
@@ -181,6 +191,44 @@ struct ExplainRequestTests {
         let outcome = try explain("same", "--log", path)
         #expect(outcome.standardOutput.contains("upstream  newest"), "\(outcome.standardError)")
         #expect(try explain("sam", "--log", path).status == .exited(1))
+    }
+
+    @Test("an overlong line is skipped and told of, in a file and in a pipe")
+    func overlong() throws {
+        // Once: a search of each mention would read the line again.
+        let mentions = String(repeating: "\"same\" ", count: 300_000)
+        let text = Self.line("same") + "{" + mentions + "}\n" + Self.line("z")
+        let path = try directory.write(text, to: "long.log")
+        for outcome in [
+            try explain("same", "--log", path), try explain("same", "--log", "-", input: text),
+        ] { #expect(outcome.status == .exited(0), "\(outcome.standardError)") }
+        let alone = try directory.write("{" + mentions, to: "alone.log")
+        for outcome in [
+            try explain("same", "--log", alone),
+            try explain("same", "--log", "-", input: Self.line("a") + mentions),
+        ] {
+            #expect(outcome.status == .exited(1))
+            #expect(
+                outcome.standardError.contains("a line was skipped: longer than 1 MiB"),
+                "\(outcome.standardError)")
+        }
+    }
+
+    @Test("options may stand before the kind, and those of another kind are named")
+    func order() throws {
+        let path = try directory.write(Self.line("abc"), to: "order.log")
+        for words in [
+            ["--json", "request", "abc", "--log", path],
+            ["--log", path, "--json", "request", "abc"],
+        ] {
+            let outcome = try BuiltProgram.run(["explain"] + words)
+            #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+            #expect(
+                try JSONValue.parse(outcome.standardOutput)["request_id"]?.stringValue == "abc")
+        }
+        let foreign = try explain("abc", "--root", path)
+        #expect(foreign.status == .exited(2))
+        #expect(foreign.standardError.hasPrefix("--root is not for explain request\n"))
     }
 
     @Test("an id of a proxy may hold any visible character, and a line what a terminal obeys")

@@ -16,6 +16,7 @@ extension MetricsPage {
         for (name, count) in hub.logs.eventCounts.sorted(by: { $0.key < $1.key }) {
             page.sample([("event", name)], count)
         }
+        writeCaptures(hub, &page)
         if let usage = ProcessUsage.read() { write(usage, &page) }
         if let count = ProcessUsage.descriptorCount {
             page.family("process_open_fds", .gauge, help: "Number of open file descriptors.")
@@ -23,6 +24,17 @@ extension MetricsPage {
         }
         page.family("process_max_fds", .gauge, help: "Maximum number of open file descriptors.")
         page.sample([], UInt64(max(0, HostSystem.descriptorLimit)))
+    }
+
+    /// Nothing where `capture` was never set.
+    private static func writeCaptures(_ hub: Hub, _ page: inout MetricFamilies) {
+        guard let counts = hub.captureWriter.withLock({ $0 })?.counts else { return }
+        page.family(
+            "sallyport_captures_total", .counter,
+            help: "Refused requests that capture kept, skipped, or failed to keep.")
+        for outcome in CaptureCounts.Outcome.allCases {
+            page.sample([("outcome", outcome.rawValue)], counts.count(outcome))
+        }
     }
 
     private static func writeReloads(_ hub: Hub, _ site: Site, _ page: inout MetricFamilies) {

@@ -23,13 +23,16 @@ struct CaptureDirectory {
         try list()
     }
 
-    mutating func keep(_ name: String, _ bytes: [UInt8]) throws(IOError) {
-        guard bytes.count <= settings.byteCountMax else { return }
+    /// False for what is larger than all files may be together.
+    @discardableResult
+    mutating func keep(_ name: String, _ bytes: [UInt8]) throws(IOError) -> Bool {
+        guard bytes.count <= settings.byteCountMax else { return false }
         try makeRoom(for: bytes.count)
         let path = settings.directory + "/" + name
         try File.write(path, bytes, mode: 0o600)
         files.append((path, bytes.count))
         byteCount += bytes.count
+        return true
     }
 
     private mutating func makeRoom(for newCount: Int) throws(IOError) {

@@ -7,6 +7,7 @@ import Synchronization
 /// nothing depends on whether it works.
 final class CaptureWriter: @unchecked Sendable {
     private enum Message: Sendable {
+        case begin(CaptureSettings)
         case keep(CapturedRefusal, CaptureSettings)
         case close
     }
@@ -20,6 +21,7 @@ final class CaptureWriter: @unchecked Sendable {
     private let mailbox: Mailbox<Message>
     private let pace = Locked(Pace())
     private let queued: QueuedCount
+    let counts: CaptureCounts
     /// Touched by whoever makes and closes the writer only, which is the control thread.
     private let thread: Thread
 
@@ -34,15 +36,18 @@ final class CaptureWriter: @unchecked Sendable {
     }
 
     init(log: LogWriters) throws {
-        // One place is for the end.
-        let mailbox = try Mailbox<Message>(countMax: Self.queueCountMax + 1)
+        // Some places are for configurations and for the end.
+        let mailbox = try Mailbox<Message>(countMax: Self.queueCountMax + 8)
         let queued = QueuedCount()
+        let counts = CaptureCounts()
+        self.counts = counts
         self.mailbox = mailbox
         self.queued = queued
         thread = try Thread.spawn(name: "capture", preparing: { try EventLoop() }) { loop in
-            var keeper = Keeper(log: log)
+            var keeper = Keeper(log: log, counts: counts)
             let receiver = mailbox.attach(to: loop) { message in
                 switch message {
+                case .begin(let settings): keeper.begin(settings)
                 case .keep(let refusal, let settings):
                     keeper.keep(refusal, settings)
                     queued.value.wrappingSubtract(1, ordering: .relaxed)
@@ -57,17 +62,24 @@ final class CaptureWriter: @unchecked Sendable {
     /// Whether another one may be kept now; to be asked before anything is copied for it.
     func admits(at now: MonotonicInstant) -> Bool {
         let second = now.nanoseconds / 1_000_000_000
-        return pace.withLock { pace in
+        let isAdmitted = pace.withLock { pace in
             if pace.second != second { pace = Pace(second: second) }
             pace.count += 1
             return pace.count <= Self.countPerSecondMax
         }
+        if !isAdmitted { counts.add(.skipped) }
+        return isAdmitted
     }
+
+    /// Has the directory opened, and the event log told whether refusals are kept there from now
+    /// on. Never waits; a thread that is far behind has other things to tell.
+    func begin(_ settings: CaptureSettings) { _ = mailbox.post(.begin(settings)) }
 
     /// Has it written, unless the thread is far behind. Never waits.
     func keep(_ refusal: CapturedRefusal, _ settings: CaptureSettings) {
         let count = queued.value.wrappingAdd(1, ordering: .relaxed).newValue
         if count <= Self.queueCountMax, mailbox.post(.keep(refusal, settings)) { return }
+        counts.add(.skipped)
         queued.value.wrappingSubtract(1, ordering: .relaxed)
     }
 
@@ -79,27 +91,53 @@ final class CaptureWriter: @unchecked Sendable {
     /// What the thread does.
     private struct Keeper {
         let log: LogWriters
+        let counts: CaptureCounts
         private var directory: CaptureDirectory?
         private var repeated = RepeatedEvents()
 
-        init(log: LogWriters) { self.log = log }
+        init(log: LogWriters, counts: CaptureCounts) {
+            self.log = log
+            self.counts = counts
+        }
+
+        mutating func begin(_ settings: CaptureSettings) {
+            // Also one that was opened long ago: it is looked at as it is now.
+            directory = nil
+            do throws(IOError) {
+                try open(settings)
+                log.event(
+                    level: "warning", "capture",
+                    "attestations, assertions and signed data of refused requests are kept in "
+                        + settings.directory)
+            } catch {
+                tell("no refused request is kept: \(error)")
+            }
+        }
 
         mutating func keep(_ refusal: CapturedRefusal, _ settings: CaptureSettings) {
             do throws(IOError) {
-                if directory?.settings != settings {
-                    directory = nil
-                    directory = try CaptureDirectory(settings)
-                }
-                try directory?.keep(refusal.fileName, refusal.json)
+                try open(settings)
+                let isKept = try directory?.keep(refusal.fileName, refusal.json) ?? false
+                counts.add(isKept ? .kept : .skipped)
             } catch {
                 // It may have been removed, and may be there again by the next one.
                 directory = nil
-                let text = "a refused request was not kept: \(error)"
-                guard let text = repeated.text(text, at: MonotonicInstant.now()) else {
-                    return log.leftOut("capture_failed")
-                }
-                log.event(level: "warning", "capture_failed", text)
+                counts.add(.failed)
+                tell("a refused request was not kept: \(error)")
             }
+        }
+
+        private mutating func open(_ settings: CaptureSettings) throws(IOError) {
+            guard directory?.settings != settings else { return }
+            directory = nil
+            directory = try CaptureDirectory(settings)
+        }
+
+        private mutating func tell(_ text: String) {
+            guard let text = repeated.text(text, at: MonotonicInstant.now()) else {
+                return log.leftOut("capture_failed")
+            }
+            log.event(level: "warning", "capture_failed", text)
         }
     }
 }

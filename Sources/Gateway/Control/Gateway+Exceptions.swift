@@ -13,10 +13,7 @@ extension Gateway {
                     + "staging, not for production")
         }
         if let capture = settings.capture {
-            hub.logs.event(
-                level: "warning", "capture",
-                "attestations, assertions and signed data of refused requests are kept in "
-                    + "\(capture.directory)")
+            hub.captureWriter.withLock { $0 }?.begin(capture)
         }
     }
 
