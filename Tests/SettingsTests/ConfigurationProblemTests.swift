@@ -327,6 +327,77 @@ struct WarningTests {
         ] { #expect(try warnings(", paths: { \(said) }").isEmpty) }
     }
 
+    @Test("tell of an exact path that looks as if it guarded what is below it")
+    func exactPath() throws {
+        func warnings(_ routes: String...) throws -> [String] {
+            try Configuration().warnings("routes: [\(routes.joined(separator: ", "))]")
+        }
+        let attest = "upstream: api, attest: { mode: enforce } }"
+        let told =
+            "1:27: routes[0].path: is this one path, with or without its slash, and nothing below "
+            + "it: write \"/api/*\" to guard that too"
+        #expect(try warnings("{ name: a, path: /api/, \(attest)") == [told])
+        #expect(try warnings("{ name: a, path: /api, \(attest)").isEmpty)
+        #expect(try warnings("{ name: a, path: /, \(attest)").isEmpty)
+        let below = "{ name: b, path: '/api/*', \(attest)"
+        #expect(try warnings("{ name: a, path: /api/, \(attest)", below).isEmpty)
+    }
+
+    @Test("tell of bodies that a check listener never sees, unless the upstream compares them")
+    func hiddenBodies() throws {
+        func warnings(_ dialect: String, _ more: String, methods: String = "") throws -> Int {
+            try Configuration().warnings(
+                """
+                listeners:
+                  - { bind: 'unix:/run/s', check: { dialect: \(dialect), from: [unix] } }
+                routes:
+                  - { name: a, path: '/*', \(methods)
+                      upstream: api, attest: { mode: enforce\(more) } }
+                """
+            ).count {
+                $0.hasPrefix("5:") && $0.contains("no request with a body can pass by an assertion")
+            }
+        }
+        for dialect in ["nginx", "forward"] {
+            #expect(try warnings(dialect, "") == 1)
+            #expect(try warnings(dialect, ", body: claimed") == 0)
+            #expect(try warnings(dialect, ", client_data: body") == 1)
+            #expect(try warnings(dialect, ", accept: [token]") == 0)
+            #expect(try warnings(dialect, "", methods: "methods: [GET, OPTIONS],") == 0)
+            #expect(try warnings(dialect, "", methods: "methods: [GET, POST],") == 1)
+        }
+        #expect(try warnings("envoy", "") == 0)
+    }
+
+    @Test("name what is meant by what other proxies' configurations have")
+    func otherProxies() {
+        let attest = "upstream: api, attest: { mode: enforce } }"
+        for (path, words) in [
+            ("'/api*'", "has a * other than in a final /*: write \"/api/*\"; write a literal one"),
+            ("'~ ^/api'", "is a regular expression, and paths are none: write \"/api\" for one"),
+            ("'^/api/(.*)$'", "is a regular expression"), ("'/api/.*'", "is a regular expression"),
+        ] {
+            let problems = Configuration().problems("routes: [{ name: a, path: \(path), \(attest)]")
+            #expect(problems.count == 1 && problems[0].contains(words), "\(problems)")
+        }
+        for (word, meant) in [
+            ("haproxy", "forward"), ("Traefik", "forward"), ("auth_request", "nginx"),
+            ("ext_authz", "envoy"), ("ngnix", "nginx"),
+        ] {
+            let problems = Configuration().problems(
+                "listeners: [{ bind: 'unix:/s', check: { dialect: \(word), from: [unix] } }]")
+            #expect(
+                problems.count == 1 && problems[0].hasSuffix("did you mean \"\(meant)\"?"),
+                "\(problems)")
+        }
+        let mapping = Configuration().problems("listeners: { bind: '127.0.0.1:80' }")
+        #expect(
+            mapping == [
+                "1:12: listeners: expected a list, found a mapping: begin each of its entries with "
+                    + "\"- \""
+            ])
+    }
+
     @Test("are none for a usual configuration")
     func none() throws {
         #expect(

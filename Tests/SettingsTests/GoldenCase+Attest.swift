@@ -237,8 +237,9 @@ extension GoldenCase {
                 2:73: unknown key "x" in upstreams.api.paths; known: case, suffixes, decode
                 6:5: routes[1].upstream: "bpi" shares a server with "api", and their paths say \#
                 that it reads differently
-                7:22: routes[2].path: never matches in full: the route at 6:5 has the same path \#
-                for an upstream that reads it by its paths and takes one of its methods
+                7:22: routes[2].path: has the path of the route at 6:5 for an upstream that reads \#
+                it by its paths, and both take every method: remove one, or tell them apart by \#
+                methods, hosts or headers
                 """#),
         GoldenCase(
             "bad session tokens",

@@ -74,8 +74,8 @@ extension GoldenCase {
               - { name: g, path: /z, upstream: api, attest: { mode: off } }
             """#,
             expects: #"""
-                3:22: routes[1].path: never matches in full: the route at 2:5 has the same path, \#
-                hosts and headers and takes one of its methods
+                3:22: routes[1].path: has the path, hosts and headers of the route at 2:5, and \#
+                both take every method: remove one, or tell them apart by methods, hosts or headers
                 5:22: routes[3].path: a request may meet its headers and those of the route at \#
                 4:5, and neither asks for more: add a header to one of them
                 8:22: routes[6].path: never matches in full: routes that ask for more headers, \#

@@ -157,8 +157,8 @@ extension GoldenCase {
                 5:21: routes[0].attest.mode: "enfroce" is not one of off, observe, enforce: did \#
                 you mean "enforce"?
                 6:5: routes[1]: required key "name" is missing
-                6:11: routes[1].path: "/a*" has a * other than in a final /*; write a literal one \#
-                as %2A
+                6:11: routes[1].path: "/a*" has a * other than in a final /*: write "/a/*"; write \#
+                a literal one as %2A
                 7:15: routes[1].methods[0]: "get" is not a method in upper case: did you mean \#
                 "GET"?
                 7:20: routes[1].methods[1]: "P OST" is not a method in upper case
@@ -217,11 +217,11 @@ extension GoldenCase {
               - { name: e, path: /assert/challenge/, upstream: api, attest: { mode: off } }
             """#,
             expects: #"""
-                3:22: routes[1].path: never matches in full: the route at 2:5 has the same path \#
-                and takes one of its methods
+                3:22: routes[1].path: has the path of the route at 2:5, and both take POST: \#
+                remove one, or tell them apart by methods, hosts or headers
                 4:13: routes[2].name: "a" is the name of the route at 2:13 already
-                5:22: routes[3].path: never matches in full: the route at 4:5 has the same path \#
-                and takes one of its methods
+                5:22: routes[3].path: has the path of the route at 4:5, and both take every \#
+                method: remove one, or tell them apart by methods, hosts or headers
                 6:22: routes[4].path: never matches: the gateway answers /attest/verify itself \#
                 (endpoints.base moves its paths)
                 7:22: routes[5].path: never matches: the gateway answers /assert/challenge itself \#

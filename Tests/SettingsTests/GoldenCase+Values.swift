@@ -84,7 +84,8 @@ extension GoldenCase {
             """#,
             expects: #"""
                 1:10: workers: expected a single value, found a list
-                2:12: listeners: expected a list, found a mapping
+                2:12: listeners: expected a list, found a mapping: begin each of its entries \#
+                with "- "
                 3:12: challenge: expected a mapping, found the text "30s"
                 4:7: admin: expected a mapping, found nothing
                 5:16: log.access: has no value

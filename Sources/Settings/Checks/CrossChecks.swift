@@ -164,9 +164,25 @@ struct CrossChecks {
                 "enforce refuses more than endpoints.attest_rollout lets attest: the others could "
                     + "prove nothing", at: "\(path).attest.mode")
         }
+        warnOfHiddenBodies()
         let used = Set(settings.routes.compactMap(\.upstream))
         for (index, upstream) in settings.upstreams.enumerated() where !used.contains(index) {
             context.warning("no route uses it", at: "upstreams.\(upstream.name)")
+        }
+    }
+
+    /// Warns of routes whose assertions cover a body that a check listener is never shown.
+    private func warnOfHiddenBodies() {
+        guard
+            let (listener, check) = settings.listeners.lazy.compactMap({ listener in
+                listener.check.map { (listener, $0) }
+            }).first(where: { $0.1.dialect.hidesBodies })
+        else { return }
+        for (path, route) in routes where route.needsBodies {
+            context.warning(
+                "no request with a body can pass by an assertion at \(listener.bind): a proxy that "
+                    + "asks as \(check.dialect.rawValue) shows none. With client_data: header and "
+                    + "body: claimed the upstream compares it", at: "\(path).attest.mode")
         }
     }
 
@@ -181,6 +197,26 @@ extension RoutePolicy {
     /// Whether a larger share than this is refused if it proves nothing.
     fileprivate func refuses(moreThan percent: Int) -> Bool {
         mode == .enforce && onMissing == .deny && rolloutPercent > percent
+    }
+}
+
+extension CheckDialect {
+    /// Whether the proxy's calls never have the body that is asked about.
+    fileprivate var hidesBodies: Bool {
+        switch self {
+        case .nginx, .forward: true
+        case .envoy: false
+        }
+    }
+}
+
+extension Route {
+    /// Whether it takes requests with bodies, and assertions only where it has seen them.
+    fileprivate var needsBodies: Bool {
+        let isBodiless =
+            !methods.isEmpty && methods.allSatisfy { ["GET", "HEAD", "OPTIONS"].contains($0) }
+        return attest.mode != .off && attest.accept.contains(.assertion)
+            && attest.body == .required && !isBodiless
     }
 }
 

@@ -31,6 +31,19 @@ struct RouteChecks {
             in: routes, table: table, upstreamGroups: upstreamGroups,
             known: upstreams.map(\.paths.known))
         for gap in gaps { warn(gap) }
+        warnOfUnguarded()
+    }
+
+    /// Warns of an exact path that looks as if it guarded all that is below it.
+    private func warnOfUnguarded() {
+        for (index, route) in routes.enumerated() {
+            guard case .exact(let path) = route.path, path.utf8.count > 1, path.hasSuffix("/"),
+                route.attest.mode != .off, !routes.contains(where: { $0.path == .prefix(path) })
+            else { continue }
+            context.warning(
+                "is this one path, with or without its slash, and nothing below it: write "
+                    + "\(quoted(path + "*")) to guard that too", at: "\(self.path(index)).path")
+        }
     }
 
     /// The path of one of ``routes`` in the configuration.
@@ -78,13 +91,15 @@ struct RouteChecks {
     private func message(_ problem: RouteProblem) -> String {
         switch problem.kind {
         case .neverMatches(let earlier):
-            let isPlain = [routes[problem.routeIndex], routes[earlier]].allSatisfy {
-                $0.hosts.isEmpty && $0.headers.isEmpty
-            }
-            let isSpelled = routes[problem.routeIndex].path == routes[earlier].path
-            return "never matches in full: the route at \(place(earlier)) has the same path"
-                + (isSpelled ? "" : " for an upstream that reads it by its paths")
-                + (isPlain ? "" : ", hosts and headers") + " and takes one of its methods"
+            let pair = (routes[problem.routeIndex], routes[earlier])
+            let isPlain = [pair.0, pair.1].allSatisfy { $0.hosts.isEmpty && $0.headers.isEmpty }
+            let shared = pair.0.methods.filter(pair.1.methods.contains)
+            return "has the path\(isPlain ? "" : ", hosts and headers") of the route at "
+                + place(earlier)
+                + (pair.0.path == pair.1.path ? "" : " for an upstream that reads it by its paths")
+                + ", and both take "
+                + (shared.isEmpty ? "every method" : shared.joined(separator: ", "))
+                + ": remove one, or tell them apart by methods, hosts or headers"
         case .undecided(let earlier):
             return "a request may meet its headers and those of the route at \(place(earlier)), "
                 + "and neither asks for more: add a header to one of them"

@@ -136,8 +136,13 @@ extension Kind where Value: OptionSet & Hashable, Value.Element == Value {
 
 extension Kind where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
     /// One of a closed set of words, which the type names.
-    static var word: Kind {
-        Kind(.words(Value.allCases.map(\.rawValue)), plain: \.rawValue) { $0.choice(Value.self) }
+    static var word: Kind { word(meanings: [:]) }
+
+    /// The same. `meanings`: which of them people mean by others.
+    static func word(meanings: [String: Value]) -> Kind {
+        Kind(.words(Value.allCases.map(\.rawValue)), plain: \.rawValue) {
+            $0.choice(Value.self, meanings: meanings)
+        }
     }
 }
 

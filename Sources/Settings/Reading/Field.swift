@@ -71,7 +71,8 @@ struct Field {
     /// The elements of a list.
     func list() -> [Field]? {
         guard case .sequence(let elements) = node.kind else {
-            wrongType(expected: "a list")
+            wrongType(
+                expected: "a list", isMapping ? ": begin each of its entries with \"- \"" : "")
             return nil
         }
         return elements.enumerated().map { index, element in
@@ -148,20 +149,25 @@ struct Field {
         }
     }
 
-    /// One of a closed set of words.
-    func choice<Value>(_ choices: [(name: String, value: Value)]) -> Value? {
+    /// One of a closed set of words. `meanings`: which of them is meant by others.
+    func choice<Value>(
+        _ choices: [(name: String, value: Value)], meanings: [String: String] = [:]
+    ) -> Value? {
         guard let text = text() else { return nil }
         if let found = choices.first(where: { $0.name == text.value }) { return found.value }
         let names = choices.map(\.name)
-        let ending = Suggestion.ending(for: text.value, among: names, listing: false)
+        let ending =
+            meanings[text.value.lowercased()].map { ": did you mean \(quoted($0))?" }
+            ?? Suggestion.ending(for: text.value, among: names, listing: false)
         error("\(text.shown) is not one of \(names.joined(separator: ", "))\(ending)")
         return nil
     }
 
     func choice<Value: RawRepresentable & CaseIterable>(
-        _ type: Value.Type
+        _ type: Value.Type, meanings: [String: Value] = [:]
     ) -> Value? where Value.RawValue == String {
-        choice(type.allCases.map { ($0.rawValue, $0) })
+        choice(
+            type.allCases.map { ($0.rawValue, $0) }, meanings: meanings.mapValues(\.rawValue))
     }
 }
 

@@ -64,7 +64,8 @@ enum ListenerReader {
             Setting(
                 "check", optional: \.check, .section(checkForm),
                 "Answers a proxy that asks about requests and forwards them itself, in place of "
-                    + "proxying. The gateway's endpoints answer here, too; nothing else does.")
+                    + "proxying: at /check, or for envoy behind the prefix /check. The gateway's "
+                    + "endpoints answer here, too; nothing else does.")
             Setting(
                 "tls", optional: \.tls, ListenerTLSReader.kind,
                 "TLS 1.2 and 1.3. If left out, the listener speaks HTTP without TLS. Its files "
@@ -79,15 +80,16 @@ enum ListenerReader {
     private static var checkForm: Form<CheckSettings> {
         Form(CheckSettings()) {
             Setting(
-                "dialect", \.dialect, .word, required: true,
-                "How the proxy asks. nginx: auth_request, with X-Original-Method, "
+                "dialect", \.dialect, .word(meanings: dialectMeanings), required: true,
+                "How the proxy asks: nginx and forward at /check, envoy behind the path prefix "
+                    + "/check. nginx: auth_request, with X-Original-Method, "
                     + "X-Original-URI, and X-Original-Host or, if that is not there, Host; what "
                     + "announced the body in X-Original-Content-Length and "
                     + "X-Original-Transfer-Encoding. forward: Traefik, Caddy and HAProxy, with "
                     + "X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host, and "
                     + "X-Forwarded-Content-Length and X-Forwarded-Transfer-Encoding. envoy: "
-                    + "ext_authz over HTTP, with the path prefix /check, and "
-                    + "X-Envoy-Auth-Partial-Body. The proxy must set or remove each of them.")
+                    + "ext_authz over HTTP, with X-Envoy-Auth-Partial-Body. The proxy must set or "
+                    + "remove each of them.")
             Setting(
                 "from", \.from, .list(peer, empty: "is empty: nobody could ask"), required: true,
                 "The peers that may ask; unix means anyone who may connect to a unix socket. What "
@@ -95,6 +97,12 @@ enum ListenerReader {
                     + "them.")
         }
     }
+
+    /// What proxies and their modules are called, of which each speaks one dialect.
+    private static let dialectMeanings: [String: CheckDialect] = [
+        "auth_request": .nginx, "haproxy": .forward, "traefik": .forward, "caddy": .forward,
+        "forward_auth": .forward, "ext_authz": .envoy, "istio": .envoy,
+    ]
 
     private static func check(_ section: inout Section, _ listener: inout ListenerSettings) {
         if listener.check != nil, listener.redirect != nil {

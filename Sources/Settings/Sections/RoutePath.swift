@@ -5,14 +5,28 @@ import Policy
 enum RoutePath {
     static var kind: Kind<PathPattern> {
         Kind(.text("path, or path/*", pattern: "^/"), text: text) { text throws(Fault) in
+            guard !isRegularExpression(text) else {
+                throw Fault(
+                    "is a regular expression, and paths are none: write \"/api\" for one path, or "
+                        + "\"/api/*\" for it and everything below it")
+            }
             let isPrefix = text.hasSuffix("/*")
             let path = isPrefix ? String(text.dropLast()) : text
             guard !path.contains("*") else {
-                throw Fault("has a * other than in a final /*; write a literal one as %2A")
+                let isMeant = path.firstIndex(of: "*") == path.indices.last
+                throw Fault(
+                    "has a * other than in a final /*"
+                        + (isMeant ? ": write \(quoted(path.dropLast() + "/*"))" : "")
+                        + "; write a literal one as %2A")
             }
             let normal = try normalForm(of: path)
             return isPrefix ? .prefix(normal) : .exact(normal)
         }
+    }
+
+    /// Whether it is written as other proxies' configurations have them.
+    private static func isRegularExpression(_ text: String) -> Bool {
+        text.hasPrefix("~") || text.hasPrefix("^") || text.contains(".*")
     }
 
     /// The path as the configuration writes it. A * of the path itself must not be taken for the
