@@ -188,6 +188,7 @@ struct AdminAPITests {
             for method in ["GET", "DELETE", "PUT"] {
                 let answer = try site.call(method, "/keys/\(action)")
                 #expect(answer.status == 405 && answer["Allow"] == "POST", "\(method)")
+                #expect(answer.bodyText.contains("\"detail\":"))
             }
         }
         for target in [
@@ -203,8 +204,14 @@ struct AdminAPITests {
             let answer = try site.call("POST", target, body: "{}")
             #expect(answer.status == 405 && answer["Allow"] == "GET, HEAD", "\(target)")
         }
-        for target in ["/keys/", "/keys/x", "/keys/revoke/", "/key", "/audit/1"] {
+        for target in ["/keys/", "/keys/revoke/", "/key", "/audit/1"] {
             #expect(try site.call("GET", target).status == 404, "\(target)")
+        }
+        for id in ["x", "AAAA", "a/b", String(repeating: "A", count: 42)] {
+            let answer = try site.call("GET", "/keys/" + id)
+            #expect(answer.status == 400 && answer.problemCode == "bad_request", "\(id)")
+            #expect(answer.bodyText.contains("the key id is not base64 of 32 bytes"))
+            #expect(try site.call("POST", "/keys/" + id).status == 405)
         }
         #expect(try site.call("GET", "/keys/" + String(repeating: "A", count: 43)).status == 404)
         #expect(try site.audit().isEmpty)

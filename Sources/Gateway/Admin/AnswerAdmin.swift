@@ -41,7 +41,7 @@ extension Exchange {
             throw Refusal(.notFound, .admin)
         }
         guard head.methodKind == .get || head.methodKind == .head else {
-            throw Refusal(.methodNotAllowed, .admin)
+            throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
         }
         judgement.answer()
         switch page {

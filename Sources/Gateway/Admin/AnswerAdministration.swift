@@ -23,6 +23,8 @@ extension Exchange {
             name: "(admin.api)", subject: .address,
             rate: RateLimitSettings.Rate(count: 1, period: .second), burst: 10))
 
+    static let otherMethods: StaticString = "This path takes the methods that Allow names."
+
     /// Compares the token before anything else is looked at, and before any body is read.
     func beginAdministration(path: Span<UInt8>) throws(Refusal) -> Step {
         guard let token = shownAdminToken() else { return refuseAdministration() }
@@ -37,7 +39,7 @@ extension Exchange {
                 way: .api, name: token.name, origin: peerText, requestID: requestIDText))
         let isRead = head.methodKind == .get || head.methodKind == .head
         guard resource.isChange ? head.methodKind == .post : isRead else {
-            throw Refusal(.methodNotAllowed, .admin)
+            throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
         }
         return .next
     }
@@ -124,6 +126,7 @@ extension Exchange {
         case .key(let keyID):
             _ = try query([])
             return .show(keyID)
+        case .noKey: throw AdministrationFault("the key id is not base64 of 32 bytes")
         case .export: return .export(try query(AdministrationQuery.filterNames).keyFilter())
         case .revocation:
             _ = try query([])

@@ -29,7 +29,7 @@ extension Exchange {
         }
         own.inquiry = DeviceInquiry(action: action)
         guard head.methodKind == .post else {
-            throw Refusal(.methodNotAllowed, .admin)
+            throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
         }
         return .next
     }

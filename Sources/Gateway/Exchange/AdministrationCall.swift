@@ -5,6 +5,8 @@ import KeyStore
 enum AdministrationResource: Equatable {
     case keys
     case key(KeyID)
+    /// What stands in place of a key's id is none.
+    case noKey
     case export
     case revocation
     case erasure
@@ -22,10 +24,8 @@ enum AdministrationResource: Equatable {
         case "/audit": self = .audit
         default:
             let prefix = "/keys/"
-            guard path.hasPrefix(prefix),
-                let keyID = KeyID(base64: String(path.dropFirst(prefix.count)))
-            else { return nil }
-            self = .key(keyID)
+            guard path.hasPrefix(prefix), !path.hasSuffix("/") else { return nil }
+            self = KeyID(base64: String(path.dropFirst(prefix.count))).map { .key($0) } ?? .noKey
         }
     }
 
