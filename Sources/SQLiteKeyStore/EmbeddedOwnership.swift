@@ -48,6 +48,13 @@ public struct EmbeddedOwnership: ~Copyable {
         }
     }
 
+    /// Who counts on the registry in memory, in its own words: a gateway that runs, or one that was
+    /// killed. Nil after a clean stop, and for a registry that none has used so. Takes no lock.
+    public static func runner(registryPath: String) -> String? {
+        let words = holder(registryPath + ".owner")
+        return words.isEmpty ? nil : words
+    }
+
     private static func holder(_ ownerPath: String) -> String {
         guard let bytes = try? File.read(ownerPath, byteCountMax: 256) else { return "" }
         let line = String(decoding: bytes.filter { $0 >= 0x20 && $0 < 0x7F }, as: UTF8.self)

@@ -36,6 +36,13 @@ struct Arguments {
         }
     }
 
+    /// Ends the process if there is an operand, which a command that takes none has mostly been
+    /// given as its configuration.
+    func refuseOperands(usage: String) {
+        guard let first = operands.first else { return }
+        Exit.usage("unexpected \(first); if it is the configuration: -c \(first)\n\n\(usage)")
+    }
+
     /// The last value given for `name`.
     func value(_ name: String) -> String? { options[name]?.last }
 

@@ -22,7 +22,7 @@ enum AuditCommand {
         let arguments = Arguments(
             words, options: ["-c", "--config", "--since", "--limit", "--before"],
             flags: ["--json"], usage: usage)
-        guard arguments.operands.isEmpty else { Exit.usage(usage) }
+        arguments.refuseOperands(usage: usage)
         let filter = filter(arguments)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let settings = ConfigurationFile.loadOrExit(path).settings

@@ -14,6 +14,7 @@ enum CheckCommand {
         let arguments = Arguments(
             words, options: ["-c", "--config", "--format"], flags: ["--print", "--json"],
             usage: usage)
+        arguments.refuseOperands(usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let format = arguments.value("--format") ?? (arguments.wantsJSON ? "json" : "text")
         let prints = arguments.flags.contains("--print")

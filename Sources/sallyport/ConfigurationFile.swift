@@ -8,12 +8,17 @@ enum ConfigurationFile {
     static let defaultPath = "/etc/sallyport/sallyport.yaml"
 
     /// `-c FILE`, which every command that needs a configuration takes, or else ``defaultPath``.
-    static func path(_ arguments: Arguments, usage: String) -> String {
+    /// Ends the process if there is neither; `tell` is told first.
+    static func path(
+        _ arguments: Arguments, usage: String, tell: (String) -> Void = { _ in }
+    ) -> String {
         if let path = arguments.value("-c") ?? arguments.value("--config") { return path }
         do throws(IOError) {
             _ = try File.read(defaultPath, byteCountMax: byteCountMax)
         } catch {
-            Exit.usage("-c FILE is missing, and \(error)\n\n\(usage)")
+            let problem = "-c FILE is missing, and \(error)"
+            tell(problem)
+            Exit.usage("\(problem)\n\n\(usage)")
         }
         return defaultPath
     }
@@ -34,11 +39,15 @@ enum ConfigurationFile {
     }
 
     /// The settings; ends the process with code 78 and every problem where there is one.
+    ///
+    /// `warns`: prints its warnings, which are for whoever starts the gateway. `check` prints them
+    /// to whoever changes the file.
     static func loadOrExit(
-        _ path: String, noting files: ConfigurationFiles? = nil
+        _ path: String, noting files: ConfigurationFiles? = nil, warns: Bool = false
     ) -> LoadedSettings {
         switch load(path, noting: files) {
         case .success(let loaded):
+            guard warns else { return loaded }
             for warning in loaded.warnings { Console.complain("warning: \(warning)") }
             return loaded
         case .failure(let problems):

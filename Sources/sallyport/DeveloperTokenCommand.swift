@@ -19,8 +19,8 @@ enum DeveloperTokenCommand {
           --json          print one JSON object with the token, its id and its expiry
 
         Prints the token on standard output, and its id and expiry on standard error. The audit log
-        has its name and id. Send it in the
-        header of session tokens. Only routes whose attest.accept names developer accept it.
+        has its name and id. Send it in the header of session tokens. Only routes whose
+        attest.accept names developer accept it.
         """
 
     private static let options = [
@@ -29,7 +29,7 @@ enum DeveloperTokenCommand {
 
     static func main(_ words: [String]) {
         let arguments = Arguments(words, options: options, flags: ["--json"], usage: usage)
-        guard arguments.operands.isEmpty else { Exit.usage(usage) }
+        arguments.refuseOperands(usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let name = arguments.required("--name", usage: usage)
         guard DeveloperTokenSettings.isName(name) else {
@@ -131,7 +131,8 @@ enum DeveloperTokenCommand {
                     + "(--app)")
         }
         if settings.developerRoutes.isEmpty {
-            Console.complain("warning: no route takes developer tokens (attest.accept)")
+            Console.complain(
+                "warning: this token opens nothing: no route's attest.accept names developer")
         }
         if settings.developerTokens.revoked.contains(token.name) {
             Console.complain("warning: developer_tokens.revoked names \(token.name)")

@@ -44,11 +44,15 @@ extension DoctorCommand {
                 .warning, name,
                 "in use: by the gateway, if it runs, or by a process that this user cannot see")
         }
-        let process = "\(owner.name), process \(owner.processID)"
+        let process = owner.words
         if owner.name == "sallyport" {
             report.tell(.ok, name, "in use by \(process)")
         } else {
             report.tell(.failure, name, "\(error.reason.text) by \(process)")
         }
     }
+}
+
+extension ListenerOwner {
+    var words: String { "\(name), process \(processID)" }
 }

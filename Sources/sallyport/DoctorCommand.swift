@@ -20,9 +20,12 @@ enum DoctorCommand {
     static func main(_ words: [String]) {
         let arguments = Arguments(
             words, options: ["-c", "--config"], flags: ["--json"], usage: usage)
-        let path = ConfigurationFile.path(arguments, usage: usage)
-        let settings = ConfigurationFile.loadOrExit(path).settings
+        arguments.refuseOperands(usage: usage)
         let report = DoctorReport(asJSON: arguments.wantsJSON)
+        let path = ConfigurationFile.path(arguments, usage: usage) { problem in
+            if arguments.wantsJSON { report.tell(.failure, "configuration", problem) }
+        }
+        let settings = settings(path, report)
         report.tell(.ok, "configuration", path)
         let requirements = StartRequirements(settings: settings)
         // Whoever can read them on this machine can be the gateway, or whom it speaks to.
@@ -70,6 +73,23 @@ enum DoctorCommand {
         }
         collector(settings, report)
         if report.hasFailures { Exit.with(.failed) }
+    }
+
+    /// Programs get what is wrong with the configuration as they get everything else.
+    private static func settings(_ path: String, _ report: DoctorReport) -> Settings {
+        guard report.isJSON else { return ConfigurationFile.loadOrExit(path, warns: true).settings }
+        switch ConfigurationFile.load(path) {
+        case .success(let loaded):
+            for warning in loaded.warnings {
+                report.tell(.warning, "configuration", "\(warning)")
+            }
+            return loaded.settings
+        case .failure(let problems):
+            for problem in problems.problems {
+                report.tell(.failure, "configuration", "\(problem)")
+            }
+            Exit.with(.configuration)
+        }
     }
 
     private static func certificates(_ tls: ListenerTLSSettings) throws -> String {

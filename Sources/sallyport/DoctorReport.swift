@@ -4,7 +4,7 @@ import RedisKeyStore
 /// Prints the report of `doctor`, a line for each check as it ends.
 final class DoctorReport {
     private(set) var hasFailures = false
-    private let isJSON: Bool
+    let isJSON: Bool
 
     init(asJSON isJSON: Bool) { self.isJSON = isJSON }
 

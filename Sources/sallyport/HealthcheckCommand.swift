@@ -20,7 +20,7 @@ enum HealthcheckCommand {
     static func main(_ words: [String]) {
         let arguments = Arguments(
             words, options: ["-c", "--config", "--address"], flags: ["--json"], usage: usage)
-        guard arguments.operands.isEmpty else { Exit.usage(usage) }
+        arguments.refuseOperands(usage: usage)
         let endpoint = endpoint(arguments)
         do {
             let answer = try AdminQuestion.ask(

@@ -2,6 +2,7 @@ import Administration
 import AppAttest
 import EventLoop
 import KeyStore
+import SQLiteKeyStore
 import Settings
 
 /// `sallyport keys`: the registry by hand, also while a gateway runs.
@@ -77,7 +78,9 @@ enum KeysCommand {
         }
         switch action {
         case "import": try KeyImportAction.run(registry, arguments, settings)
-        case "export": try export(registry, arguments)
+        case "export":
+            warnOfOldCounters(settings)
+            try export(registry, arguments)
         case "pseudonym": try KeyPseudonymAction.tell(registry, arguments, settings)
         case "list" where arguments.value("--pseudonym") != nil:
             try KeyPseudonymAction.find(registry, filter(arguments), arguments, settings)
@@ -138,6 +141,16 @@ enum KeysCommand {
         }
         filter.after = arguments.value("--after").map(keyID)
         return filter
+    }
+
+    /// A gateway with embedded counters writes them down now and then, and whole when it stops.
+    private static func warnOfOldCounters(_ settings: Settings) {
+        guard case .embedded = settings.counters, case .sqlite(let path) = settings.registry,
+            let runner = EmbeddedOwnership.runner(registryPath: path)
+        else { return }
+        Console.complain(
+            "sallyport: the gateway (\(runner)) has newer counters in its memory than these: to "
+                + "move keys to another gateway, stop it first, then export")
     }
 
     private static func export(

@@ -102,15 +102,29 @@ enum RolloutCommand {
         guard let name else { return rollouts }
         let named = rollouts.filter { $0.subject.name == name }
         guard named.isEmpty else { return named }
-        let isRoute =
-            name == EndpointSettings.attestRolloutName
-            || settings.routes.contains { $0.name == name }
         let others = rollouts.map(\.subject.name).joined(separator: ", ")
         Exit.failed(
-            (isRoute
-                ? "\(name): its share is what the configuration says, or nothing is enforced"
-                : "no route is named \(name)")
-                + (others.isEmpty ? "" : "; rollouts that move by themselves: \(others)"))
+            whyFixed(name, settings)
+                + (others.isEmpty ? "" : "; rollouts that move by command: \(others)"))
+    }
+
+    /// Why no command moves the share of `name`, and what to do.
+    private static func whyFixed(_ name: String, _ settings: Settings) -> String {
+        let (key, percent): (String, Int)
+        if let route = settings.routes.first(where: { $0.name == name }) {
+            guard route.attest.mode == .enforce else {
+                return "\(name): attest.mode is \(route.attest.mode.rawValue), so nothing is "
+                    + "enforced that a share could be of"
+            }
+            (key, percent) = ("attest.rollout", route.attest.rolloutPercent)
+        } else if name == EndpointSettings.attestRolloutName {
+            (key, percent) = ("endpoints.attest_rollout", settings.endpoints.attestRollout.percent)
+        } else {
+            return "no route is named \(name)"
+        }
+        return
+            "\(name): its share is fixed at \(percent)% by the configuration: change \(key) there "
+            + "and reload, or write \(key): { start: \(max(1, percent))% } to have commands move it"
     }
 
     // MARK: actions

@@ -9,6 +9,9 @@ enum RouteCommand {
 
           -H 'Name: value'   a header of the request; may be repeated
           --json             print one JSON object for each listener
+
+        Says what each listener would make of the request, whatever the URL's port. It does not
+        judge TLS, addresses, limits and proofs.
         """
 
     static func main(_ words: [String]) {
@@ -32,6 +35,8 @@ struct AskedRequest {
     let method: String
     /// In origin-form.
     let target: String
+    /// The port that the URL names; nil if it names none.
+    let port: UInt16?
     let bytes: [UInt8]
     let head: RequestHead
 
@@ -40,6 +45,7 @@ struct AskedRequest {
         self.method = method
         let (authority, target) = Self.split(url)
         self.target = target
+        port = authority.flatMap(Self.port)
         var lines = headerLines.map { $0.contains(":") ? $0 : $0 + ":" }
         let hasHost = lines.contains { $0.lowercased().hasPrefix("host:") }
         if let authority, !hasHost { lines.insert("Host: \(authority)", at: 0) }
@@ -67,6 +73,12 @@ struct AskedRequest {
         }
         bytes = message
         self.head = head
+    }
+
+    /// What follows the last colon, unless that is part of an IPv6 address.
+    private static func port(_ authority: String) -> UInt16? {
+        guard let colon = authority.lastIndex(of: ":") else { return nil }
+        return UInt16(authority[authority.index(after: colon)...])
     }
 
     /// Authority, path and query of an absolute URL; other targets as they are.

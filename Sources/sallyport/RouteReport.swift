@@ -36,6 +36,10 @@ final class RouteReport {
         }
         MachineOutput.print { writer in
             writer.member("listener", string: "\(listener.bind)")
+            if let check = listener.check {
+                writer.member("check_dialect", string: check.dialect.rawValue)
+            }
+            if let isPort = isAtPort { writer.member("port_matches", bool: isPort) }
             writer.member("result", string: result.rawValue)
             if let status { writer.member("status", int: Int64(status)) }
             if let route {
@@ -66,7 +70,27 @@ final class RouteReport {
         add("  refused with 400: \(code)")
     }
 
+    /// Whether the listener has the port that the URL names; nil if none is named, or it has none.
+    private var isAtPort: Bool? {
+        guard let asked = request.port, case .tcp(_, let port) = listener.bind, port != 0 else {
+            return nil
+        }
+        return asked == port
+    }
+
+    /// Says what of the request is left out, and who would bring it here.
+    private func describeListener() {
+        if let dialect = listener.check?.dialect {
+            let place = dialect == .envoy ? "behind the prefix /check" : "at /check"
+            add("  answers a proxy that asks as \(dialect.rawValue) \(place), and forwards nothing")
+        }
+        if isAtPort == false {
+            add("  another port than the URL's: only what is mapped to it comes here")
+        }
+    }
+
     private func examine() {
+        describeListener()
         // About the gateway itself, not about a path (RFC 9110 section 9.3.7).
         if request.head.targetForm == .asterisk {
             result = .own

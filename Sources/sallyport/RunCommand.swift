@@ -15,6 +15,7 @@ enum RunCommand {
     static func main(_ words: [String]) {
         let arguments = Arguments(
             words, options: ["-c", "--config"], flags: ["--watch"], usage: usage)
+        arguments.refuseOperands(usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         let watch = arguments.flags.contains("--watch")
         do {
@@ -37,11 +38,10 @@ enum RunCommand {
         _ path: String, _ inherited: InheritedListeners, watch: Bool
     ) throws -> InheritedListeners? {
         let files = ConfigurationFiles()
-        let loaded = ConfigurationFile.loadOrExit(path, noting: files)
-        let settings = loaded.settings
+        let settings = ConfigurationFile.loadOrExit(path, noting: files, warns: true).settings
         let supervisor = try Supervisor()
         // Before any file is made: a start that fails for an address in use leaves nothing.
-        let listeners = try Listeners(settings, inherited: inherited)
+        let listeners = try listeners(settings, inherited)
         defer { listeners.closeUnserved() }
         let stores = try Stores(settings)
         // Also after a start that failed: what the last clean stop left is kept for the next.
@@ -58,6 +58,24 @@ enum RunCommand {
                 open: { try Stores.administration($0) },
                 markRevoked: KeyRevocationAction.mark))
         return try gateway.run()
+    }
+
+    private static func listeners(
+        _ settings: Settings, _ inherited: InheritedListeners
+    ) throws -> Listeners {
+        do {
+            return try Listeners(settings, inherited: inherited)
+        } catch let error as IOError where error.reason == .addressInUse {
+            let taken = settings.binds.lazy.compactMap { try? $0.socketAddress() }
+                .first { $0.description == error.subject }
+            // Of unix sockets nobody knows; of a TCP one root does.
+            guard let taken, taken.port != nil else { throw error }
+            guard let owner = ListenerOwner.find(at: taken) else {
+                throw ConfigurationFailure(
+                    "\(error) by another user's process; `sallyport doctor`, run as root, names it")
+            }
+            throw ConfigurationFailure("\(error) by \(owner.words)")
+        }
     }
 
     /// Reads the configuration again.

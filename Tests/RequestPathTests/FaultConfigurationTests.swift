@@ -145,8 +145,12 @@ struct FaultConfigurationTests {
                 let outcome = try BuiltProgram.run(["run", "-c", gateway.configurationPath])
                 #expect(outcome.status == .exited(1))
                 #expect(
-                    outcome.standardError.contains("127.0.0.1:\(port): address already in use"),
+                    outcome.standardError.contains(
+                        "127.0.0.1:\(port): address already in use by "),
                     "\(outcome.standardError)")
+                #expect(
+                    outcome.standardError.hasSuffix(
+                        ", process \(ProcessInfo.processInfo.processIdentifier)\n"))
             }
             other.stop()
             _ = try gateway.poll(whileClosed: port)

@@ -81,7 +81,8 @@ struct RolloutTests {
             (["set", "api"], 2, "usage:"), (["set", "api", "101%"], 2, "is not a share from 0%"),
             (["set", "api", "+5"], 2, "is not a share"), (["stop", "api"], 2, "unknown action"),
             (["hold"], 2, "usage:"), (["hold", "nothing"], 1, "no route is named nothing"),
-            (["hold", "strict"], 1, "strict: its share is what the configuration says"),
+            (["hold", "strict"], 1, "strict: its share is fixed at 100% by the configuration"),
+            (["set", "strict", "5%"], 1, "write attest.rollout: { start: 100% } to have commands"),
         ] as [([String], Int32, String)] {
             let words = try rollout(gateway, words, expecting: status)
             #expect(words.contains(text), "\(words)")

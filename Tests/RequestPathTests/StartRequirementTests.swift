@@ -239,6 +239,11 @@ struct StartRequirementTests {
         #expect(missing.standardError == "/none.yaml: cannot be read: no such file or directory\n")
         #expect(
             try BuiltProgram.run(["check", "-c", path, "--format", "xml"]).status == .exited(2))
+        for command in ["check", "run", "doctor"] {
+            let bare = try BuiltProgram.run([command, "min.yaml"])
+            #expect(bare.status == .exited(2))
+            #expect(bare.standardError.contains("-c min.yaml\n"))
+        }
         try directory.write(
             text.replacing("19600", with: "'127.0.0.1:1'").replacing("[none.pem]", with: "[]"),
             to: "bad.yaml")

@@ -11,7 +11,7 @@ enum RootCommand {
           --state FILE             where the new roots and their private keys are kept
           --pem FILE               the root, for trust.extra_roots
           --intermediate-pem FILE  what signs the leaf certificates
-          --receipt-root-pem FILE  the root of receipts
+          --receipt-root-pem FILE  the root of receipts, for trust.extra_roots too
         """
 
     static func run(_ words: [String]) throws {

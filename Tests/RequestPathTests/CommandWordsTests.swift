@@ -1,0 +1,137 @@
+import AppAttestTesting
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+@Suite("What commands say, and what they leave unsaid", .enabled(if: BuiltProgram.isBuilt))
+struct CommandWordsTests {
+    private let directory: ScratchDirectory
+    private let upstream: RecordingUpstream
+
+    init() throws {
+        directory = try ScratchDirectory()
+        upstream = try RecordingUpstream()
+    }
+
+    @Test("the warnings of a configuration are for run, check and doctor, not for every command")
+    func warnings() throws {
+        // It has a warning: extra roots.
+        let gateway = try GatewayProcess(
+            .enforcing(upstreamPort: upstream.port), directory: directory)
+        _ = try SimulatedClient.enrolled(gateway)
+        for words in [
+            ["keys", "list"], ["audit"], ["rollout", "show"], ["route", "GET", "/api/x"],
+        ] {
+            let outcome = try BuiltProgram.run(words + ["-c", gateway.configurationPath])
+            #expect(outcome.status == .exited(0))
+            #expect(outcome.standardError.isEmpty, "\(words) \(outcome.standardError)")
+        }
+        for command in ["check", "doctor"] {
+            let outcome = try BuiltProgram.run([command, "-c", gateway.configurationPath])
+            #expect(outcome.standardError.contains("WHOEVER HOLDS THE KEY OF AN EXTRA ROOT"))
+        }
+        #expect(
+            gateway.current.text(on: .standardError).contains(
+                "WHOEVER HOLDS THE KEY OF AN EXTRA ROOT"))
+    }
+
+    @Test("doctor --json says in JSON that the configuration is missing or wrong")
+    func doctor() throws {
+        let wrong = try directory.write("routes: x\nnonsense: 1\n", to: "wrong.yaml")
+        for path in [directory.path(of: "none.yaml"), wrong] {
+            let outcome = try BuiltProgram.run(["doctor", "--json", "-c", path])
+            #expect(outcome.status == .exited(78))
+            #expect(outcome.standardError.isEmpty)
+            let lines = outcome.standardOutput.split(separator: "\n")
+            #expect(!lines.isEmpty)
+            for line in lines {
+                let object = try JSONValue.parse(String(line))
+                #expect(object["check"]?.stringValue == "configuration")
+                #expect(object["verdict"]?.stringValue == "failure")
+                #expect(object["text"]?.stringValue?.hasPrefix(path) == true)
+            }
+        }
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+        configuration.extraRootPaths = [TestApple.rootPath]
+        let path = try directory.write(
+            configuration.text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
+            to: "right.yaml")
+        let outcome = try BuiltProgram.run(["doctor", "--json", "-c", path])
+        #expect(outcome.standardError.isEmpty)
+        #expect(outcome.standardOutput.contains("WHOEVER HOLDS THE KEY"))
+    }
+
+    @Test("a developer token that no route takes is made with a clear warning")
+    func developerToken() throws {
+        let path = try directory.write(
+            GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+                .text(port: 1, adminPort: 2, directory: directory.path), to: "token.yaml")
+        let outcome = try BuiltProgram.run(
+            ["developer-token", "-c", path, "--name", "ci", "--ttl", "1h"])
+        #expect(outcome.status == .exited(0))
+        #expect(
+            outcome.standardError.contains(
+                "warning: this token opens nothing: no route's attest.accept names developer\n"),
+            "\(outcome.standardError)")
+        let help = try BuiltProgram.run(["developer-token", "--help"]).standardOutput
+        #expect(help.split(separator: "\n").allSatisfy { $0.count <= 100 })
+        #expect(help.contains("Send it in the header of session tokens."))
+    }
+
+    @Test("an export beside a gateway with embedded counters says that they are older")
+    func export() throws {
+        let gateway = try GatewayProcess(
+            .enforcing(upstreamPort: upstream.port), directory: directory)
+        _ = try SimulatedClient.enrolled(gateway)
+        func export() throws -> ChildProcess.Outcome {
+            let outcome = try BuiltProgram.run(["keys", "export", "-c", gateway.configurationPath])
+            #expect(outcome.status == .exited(0))
+            #expect(outcome.standardOutput.split(separator: "\n").count == 1)
+            return outcome
+        }
+        let words = "(process \(gateway.current.processID)) has newer counters in its memory"
+        #expect(try export().standardError.contains(words))
+        try gateway.terminate()
+        #expect(try export().standardError.isEmpty)
+    }
+
+    @Test("route names the listeners that answer proxies, and ports that the URL does not mean")
+    func route() throws {
+        let text = GatewayConfiguration.enforcing(upstreamPort: 9)
+            .text(port: 8080, adminPort: 8081, directory: directory.path)
+        let check = """
+              - bind: 127.0.0.1:8082
+                check: { dialect: nginx, from: [127.0.0.1] }
+              - bind: 127.0.0.1:8083
+                check: { dialect: envoy, from: [127.0.0.1] }
+
+            """
+        let path = try directory.write(
+            text.replacing("apps:\n", with: check + "apps:\n"), to: "route.yaml")
+        func ask(_ words: String...) throws -> String {
+            try BuiltProgram.run(["route", "-c", path, "GET"] + words).standardOutput
+        }
+        let plain = try ask("http://a.org/api/x")
+        #expect(plain.contains("asks as nginx at /check, and forwards nothing"), "\(plain)")
+        #expect(plain.contains("asks as envoy behind the prefix /check, and forwards nothing"))
+        #expect(!plain.contains("another port"))
+        let ported = try ask("http://a.org:8082/api/x").split(separator: "127.0.0.1:")
+        #expect(ported.map { $0.contains("another port than the URL's") } == [true, false, true])
+        let objects = try ask("http://[::1]:8080/api/x", "--json").split(separator: "\n").map {
+            try JSONValue.parse(String($0))
+        }
+        #expect(objects.map { $0["check_dialect"]?.stringValue } == [nil, "nginx", "envoy"])
+        #expect(objects.map { $0["port_matches"]?.boolValue } == [true, false, false])
+    }
+
+    @Test("the lab's root says which setting takes the root of receipts")
+    func labRoot() throws {
+        let help = try ChildProcess.run(BuiltProgram.lab, ["root", "--help"])
+        #expect(
+            help.standardOutput.contains(
+                "--receipt-root-pem FILE  the root of receipts, for trust.extra_roots too"),
+            "\(help.standardOutput)\(help.standardError)")
+    }
+}
