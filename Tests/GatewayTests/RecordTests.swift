@@ -93,7 +93,7 @@ struct RecordTests {
         #expect(try device.send("GET", "/attested/x").status == 401)
         #expect(try device.send("GET", "/x").status == 200)
         #expect(try device.send("GET", "/..").status == 400)
-        let admin = try RawClient(port: gateway.adminPort)
+        let admin = try RawClient(port: gateway.adminPort, host: "127.0.0.1")
         let page = try admin.exchange("GET", "/metrics")
         #expect(page["Content-Type"]?.hasPrefix("text/plain; version=0.0.4") == true)
         let lines = page.bodyText.split(separator: "\n").map(String.init)
@@ -120,7 +120,9 @@ struct RecordTests {
     func waits() throws {
         let gateway = try GatewayUnderTest()
         _ = try EnrolledDevice(gateway, enrols: true)
-        let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
+        let page = try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange(
+            "GET", "/metrics"
+        ).bodyText
         let waits = page.split(separator: "\n").filter { $0.hasPrefix("sallyport_waits_total") }
         #expect(waits.contains(#"sallyport_waits_total{phase="answer_locally"} 1"#))
         #expect(!waits.contains { $0.contains("verify_assertion") })
@@ -129,7 +131,7 @@ struct RecordTests {
     @Test("the admin listener tells health, and nothing there reaches the upstream")
     func admin() throws {
         let gateway = try GatewayUnderTest { $0.routes[0].name = "<b>&" }
-        let admin = try RawClient(port: gateway.adminPort)
+        let admin = try RawClient(port: gateway.adminPort, host: "127.0.0.1")
         #expect(try admin.exchange("GET", "/livez").bodyText == "ok\n")
         #expect(try admin.exchange("GET", "/readyz").bodyText == "ready\n")
         #expect(try admin.exchange("HEAD", "/").status == 200)

@@ -70,7 +70,9 @@ struct RolloutTests {
         let answer = try device.send("GET", "/attested/x")
         #expect(answer.status == 503)
         #expect(answer.code == "store_unavailable")
-        #expect(try RawClient(port: gateway.adminPort).exchange("GET", "/readyz").status == 503)
+        #expect(
+            try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange("GET", "/readyz")
+                .status == 503)
         gateway.stop()
         #expect(
             buckets(gateway, "attested") == ["enforced verified": 1, "enforced unjudged": 1])
@@ -274,7 +276,7 @@ struct RolloutTests {
     @Test("metrics and the status page tell how far it is")
     func pages() throws {
         let gateway = try gateway()
-        let admin = try RawClient(port: gateway.adminPort)
+        let admin = try RawClient(port: gateway.adminPort, host: "127.0.0.1")
         func page(_ path: String) throws -> String { try admin.exchange("GET", path).bodyText }
         #expect(
             try page("/metrics").contains(

@@ -85,7 +85,9 @@ struct UpstreamServerTests {
         for _ in 0..<30 { #expect(try client.exchange("GET", "/x").status == 200) }
         let states = gateway.hub.currentGroups[0].servers
         #expect(states.map(\.isEjected) == [false, true, false])
-        let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
+        let page = try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange(
+            "GET", "/metrics"
+        ).bodyText
         let label = "{upstream=\"api\",server=\"127.0.0.1:\(upstreams[1].port)\"}"
         #expect(page.contains("sallyport_upstream_server_up\(label) 0\n"))
         #expect(page.contains("sallyport_upstream_failures_total\(label) 2\n"))
@@ -192,7 +194,8 @@ struct UpstreamServerTests {
 @Suite("Servers that are not up")
 struct ServersDownTests {
     private func metrics(_ gateway: GatewayUnderTest) throws -> String {
-        try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
+        try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange("GET", "/metrics")
+            .bodyText
     }
 
     private func up(_ gateway: GatewayUnderTest, _ server: String) throws -> Bool? {
@@ -209,7 +212,8 @@ struct ServersDownTests {
         #expect(try up(gateway, server) == true)
         for _ in 0..<3 { #expect(try client.exchange("POST", "/x").status == 502) }
         #expect(try up(gateway, server) == false)
-        let page = try RawClient(port: gateway.adminPort).exchange("GET", "/").bodyText
+        let page = try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange("GET", "/")
+            .bodyText
         #expect(page.contains("<td>\(server)</td><td>failing</td>"))
         gateway.upstream.answer { _ in .response() }
         #expect(try client.exchange("POST", "/x").status == 200)
@@ -259,7 +263,7 @@ struct ServersDownTests {
         let waiting = try gateway.client()
         try waiting.send("GET", "/waits")
         for _ in 0..<3 {
-            let admin = try RawClient(port: gateway.adminPort)
+            let admin = try RawClient(port: gateway.adminPort, host: "127.0.0.1")
             #expect(try admin.exchange("GET", "/livez").status == 200)
         }
         let server = "127.0.0.1:\(gateway.upstream.port)"
@@ -359,7 +363,7 @@ struct ConnectionQueueTests {
 
     /// Waits until the worker has handled everything sent before.
     private func settle(_ gateway: GatewayUnderTest) throws {
-        _ = try RawClient(port: gateway.adminPort).exchange("GET", "/livez")
+        _ = try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange("GET", "/livez")
     }
 
     @Test("requests wait in order, those beyond the line are refused at once")

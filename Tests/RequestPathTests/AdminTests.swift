@@ -36,6 +36,32 @@ struct AdminTests {
         #expect(upstream.requests.last?.target == "/metrics")
     }
 
+    @Test("pages are shown under names of operators only, metrics and probes under any")
+    func hosts() throws {
+        let gateway = try GatewayProcess(.enforcing(upstreamPort: upstream.port))
+        func status(_ host: String, _ target: String) throws -> Int {
+            try RawClient(port: gateway.adminPort, host: host).exchange("GET", target).status
+        }
+        let pages = ["/", "/status.json", "/status.js", "/status.css"]
+        for host in [
+            "127.0.0.1:\(gateway.adminPort)", "[::1]", "localhost", "a.localhost:80", "sallyport",
+        ] { for page in pages { #expect(try status(host, page) == 200, "\(host) \(page)") } }
+        for host in [
+            "evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "1.2.3.4.5",
+            "status.corp.example",
+        ] {
+            for page in pages + ["/refusals.json?id=a"] {
+                #expect(try status(host, page) == 421, "\(host) \(page)")
+            }
+            for page in ["/metrics", "/livez"] { #expect(try status(host, page) == 200) }
+        }
+        let text = try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+        let named = text.replacing("admin: {", with: "admin: { hosts: [\"*.corp.example\"],")
+        #expect(try gateway.reload(text: named)["event"]?.stringValue == "reloaded")
+        #expect(try status("Status.Corp.example.", "/") == 200)
+        #expect(try status("corp.example", "/") == 421)
+    }
+
     @Test("admin.probes tells whether the gateway is alive and ready, and nothing else")
     func probes() throws {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)

@@ -335,7 +335,10 @@ struct Configuration {
                 every: 31d
                 while_success: 1%
                 guard: { window: 7d }
-        admin: { bind: localhost:9464, probes: { bind: '[::]:9465' } }
+        admin:
+          bind: localhost:9464
+          hosts: [status.example.com, '*.corp.example']
+          probes: { bind: '[::]:9465' }
         log: { access: off, events: ./events.log, keys: off, format: text, sample: 10% }
         otlp:
           endpoint: https://collector.example:4318/in

@@ -25,6 +25,15 @@ enum AdminPage: String {
         default: audience == .operators
         }
     }
+
+    /// Whether it tells of requests and clients. Everything else is for programs that may know the
+    /// listener by any name, such as Prometheus.
+    var isForBrowsers: Bool {
+        switch self {
+        case .status, .statusStyle, .statusScript, .statusDocument, .refusals: true
+        case .liveness, .readiness, .metrics, .identityKeys: false
+        }
+    }
 }
 
 /// The admin listener: health, metrics and a status page. Nothing here reaches an upstream.
@@ -44,6 +53,13 @@ extension Exchange {
             throw Refusal(.methodNotAllowed, .admin, explanation: Self.otherMethods)
         }
         judgement.answer()
+        guard !page.isForBrowsers || isOwnHost else {
+            return answer(
+                text(
+                    421,
+                    "This page is shown under an address, localhost and the names of admin.hosts: "
+                        + "a stranger may have led you here.\n"))
+        }
         switch page {
         case .liveness: return answer(text(200, "ok\n"))
         case .readiness: return answer(readiness())
@@ -60,6 +76,16 @@ extension Exchange {
         case .statusDocument: return answer(statusDocument())
         case .refusals: return answer(refusalsDocument())
         }
+    }
+
+    /// Whether Host names the listener as operators do.
+    private var isOwnHost: Bool {
+        guard case .tcp(let bound, _) = client.listener.bind, let host = head.host else {
+            return true
+        }
+        let names =
+            (site.settings.admin?.hosts ?? []) + [try? HostPattern(bound)].compactMap(\.self)
+        return OwnHost.accepts(headBytes.span.extracting(host), names: names)
     }
 
     private func readiness() -> LocalResponse {

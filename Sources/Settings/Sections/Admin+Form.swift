@@ -1,3 +1,5 @@
+import Policy
+
 extension AdminSettings {
     static var form: Form<AdminSettings> {
         Form(AdminSettings(bind: .unix(path: ""))) {
@@ -11,6 +13,16 @@ extension AdminSettings {
                             + "public there")
                 }
             }
+            Setting(
+                "hosts", \.hosts,
+                Kind<[HostPattern]>.list(
+                    RouteMatchReader.host, empty: "is empty: leave it out"
+                ).unlessEmpty,
+                "Names, or *.domain, under which browsers reach the status page and its JSON, "
+                    + "beside addresses, localhost, names without a period and that of bind. Under "
+                    + "others they answer 421: a foreign page could lead an operator's browser "
+                    + "here by a name of its own (DNS rebinding). Metrics and probes have any name."
+            )
             Setting(
                 "probes", optional: \.probes, .section(ProbeSettings.form, meant: "bind"),
                 "A listener with /livez and /readyz alone, for those who watch over the process, "

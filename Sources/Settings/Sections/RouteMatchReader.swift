@@ -48,7 +48,7 @@ enum RouteMatchReader {
         }
     }
 
-    private static var host: Kind<HostPattern> {
+    static var host: Kind<HostPattern> {
         Kind(.text("name, address or *.domain"), text: \.description) { text throws(Fault) in
             do throws(HostPattern.Fault) { return try HostPattern(text) } catch {
                 throw Fault(message(error))

@@ -233,6 +233,8 @@ public struct AdminSettings: Hashable, Sendable {
     /// Where liveness and readiness are told, and nothing else; nil: at ``bind`` alone.
     public var probes: ProbeSettings?
     public var api: AdminAPISettings?
+    /// Names under which browsers reach the status page.
+    public var hosts: [HostPattern] = []
 
     public init(bind: Endpoint) { self.bind = bind }
 }

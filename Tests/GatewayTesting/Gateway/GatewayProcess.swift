@@ -138,14 +138,14 @@ public final class GatewayProcess: @unchecked Sendable {
     }
 
     public func admin(_ target: String) throws -> HTTPMessage {
-        try RawClient(port: adminPort).exchange("GET", target)
+        try RawClient(port: adminPort, host: "127.0.0.1").exchange("GET", target)
     }
 
     /// Asks the admin listener until the answer has this status; the gateway looks at its stores
     /// once a second, and no event tells.
     public func waitForReadiness(_ status: Int) throws {
         let limit = Date(timeIntervalSinceNow: 30)
-        let client = try RawClient(port: adminPort)
+        let client = try RawClient(port: adminPort, host: "127.0.0.1")
         while Date() < limit {
             if try client.exchange("GET", "/readyz").status == status { return }
             _ = Foundation.poll(nil, 0, 20)

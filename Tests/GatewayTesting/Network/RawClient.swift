@@ -3,9 +3,13 @@
 public final class RawClient {
     public let socket: RawSocket
     private let reader: MessageReader
+    private let host: String
 
-    /// Connects to a port of 127.0.0.1.
-    public init(port: UInt16, receiveBufferByteCount: Int32? = nil) throws {
+    /// Connects to a port of 127.0.0.1. `host` is what requests say in Host.
+    public init(
+        port: UInt16, host: String = "api.example", receiveBufferByteCount: Int32? = nil
+    ) throws {
+        self.host = host
         socket = try RawSocket(port: port, receiveBufferByteCount: receiveBufferByteCount)
         reader = MessageReader(socket)
     }
@@ -17,7 +21,7 @@ public final class RawClient {
     public func send(
         _ method: String, _ target: String, fields: [(String, String)] = [], body: [UInt8] = []
     ) throws {
-        var head = "\(method) \(target) HTTP/1.1\r\nHost: api.example\r\n"
+        var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
         for (name, value) in fields { head += "\(name): \(value)\r\n" }
         if !body.isEmpty || method == "POST" { head += "Content-Length: \(body.count)\r\n" }
         try socket.send(Array((head + "\r\n").utf8) + body)

@@ -217,7 +217,7 @@ final class GatewayUnderTest {
         try #require(
             mailbox.post(
                 .reload(WorkerUpdate(site: site, listeners: kept, reports: reports))))
-        let admin = try RawClient(port: adminPort)
+        let admin = try RawClient(port: adminPort, host: "127.0.0.1")
         let line = "\nsallyport_config_generation \(generation)\n"
         while try !admin.exchange("GET", "/metrics").bodyText.contains(line) {}
     }
