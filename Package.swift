@@ -79,6 +79,7 @@ let package = Package(
             "AppleServices",
             ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON", "JWT"]),
         library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
+        library("Questions", ["Bytes", "HTTP", "JSON"]),
         library("OTLP", ["Bytes", "JSON", "Telemetry"]),
         library("GatewayTokens", ["AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
         library("Judgement", ["AppAttest", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
@@ -115,7 +116,8 @@ let package = Package(
                 "Administration", "AppAttest", "AppleServices", "Background", "Bytes", "Crypto",
                 "EventLoop",
                 "GatewayTokens", "HTTP", "HTTP2", "HTTPSClient", "JSON", "JWT", "Judgement",
-                "KeyStore", "OTLP", "Policy", "ProxyProtocol", "Settings", "TLS", "Telemetry",
+                "KeyStore", "OTLP", "Policy", "ProxyProtocol", "Questions", "Settings", "TLS",
+                "Telemetry",
             ], resources: statusPage),
 
         // MARK: tier 5 - commands
@@ -148,7 +150,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTokens", "HTTP",
-                "HTTP2", "JSON", "ProxyProtocol", "Settings",
+                "HTTP2", "JSON", "ProxyProtocol", "Questions", "Settings",
             ],
             path: "Fuzz/Targets",
             swiftSettings: common),
@@ -186,6 +188,7 @@ let package = Package(
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTesting",
                 "JSON", "JWT",
             ]),
+        tests("QuestionsTests", ["Questions", "HTTP"]),
         tests("OTLPTests", ["OTLP", "Bytes", "JSON", "Telemetry"]),
         tests("JWTTests", ["JWT", "Bytes", "Crypto", "GatewayTesting", "JSON"]),
         tests(

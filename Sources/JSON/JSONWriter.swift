@@ -121,6 +121,12 @@ public struct JSONWriter: ~Copyable {
         buffer.append(bool ? "true" : "false")
     }
 
+    /// Writes `text`, which is a JSON text, as it is.
+    public mutating func member(_ name: StaticString, text: Span<UInt8>) {
+        writeName(name)
+        buffer.append(text)
+    }
+
     public mutating func null(_ name: StaticString) {
         writeName(name)
         buffer.append("null")

@@ -14,6 +14,7 @@ extension Cause {
         case checkPath = "check_path"
         case checkHeader = "check_header"
         case checkBody = "check_body"
+        case checkCall = "check_call"
         case bodyHidden = "body_hidden"
 
         // MARK: what it brings

@@ -16,7 +16,7 @@ extension Exchange {
             return .wait
         }
         if var hash = intake.hash.take() { intake.digest = hash.finish() }
-        if arrival.question?.body == .hidden { try expectNoBody() }
+        if let body = arrival.question?.body { try takeWord(for: body) }
         return .next
     }
 
@@ -24,6 +24,7 @@ extension Exchange {
     /// holds a view into its input here.
     func receiveBody(_ bytes: Span<UInt8>) -> Refusal? {
         if intake.isStreaming { return receiveStreamed(bytes) }
+        if phase == .readHead { return receiveQuestion(bytes) }
         guard phase == .digestBody else { return nil }
         let limits = site.settings.limits
         guard bytes.count <= bodyByteCountMax - body.byteCount else {
@@ -70,7 +71,7 @@ extension Exchange {
         if intake.isStreaming {
             clientWasHeard()
             upstream?.bodyCame()
-        } else if phase == .digestBody {
+        } else if phase == .digestBody || phase == .readHead {
             resume()
         }
     }

@@ -217,7 +217,7 @@ final class Exchange {
         } else {
             progress.isStarted = true
             progress.status = refusal.reason.status
-            let problem = Problem.response(to: self, refusal)
+            let problem = told(Problem.response(to: self, refusal))
             progress.byteCount = problem.body.count
             downstream?.respond(problem)
         }
@@ -230,6 +230,7 @@ final class Exchange {
         judgement.answer()
         progress.isStarted = true
         progress.status = response.status
+        let response = told(response)
         progress.byteCount = response.body.count
         downstream?.respond(response)
         return .answered

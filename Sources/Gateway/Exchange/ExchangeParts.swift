@@ -20,11 +20,14 @@ struct ClientSide {
     var session: TLSSession?
     /// The client as trusted proxies name it, once that was asked.
     var knownOrigin: ClientOrigin??
+    /// A peer that may ask about requests has said who the client of this one is.
+    var isOriginSaid = false
 
     /// Holds nothing of a connection that may end.
     mutating func forgetConnection() {
         session = nil
         knownOrigin = .none
+        isOriginSaid = false
     }
 }
 

@@ -157,7 +157,7 @@ extension Exchange {
 
     /// Its text, for what operators write into headers and answers.
     func appendClientAddress(to output: inout ByteBuffer) {
-        if client.isPeerTrusted, let origin {
+        if client.isPeerTrusted || client.isOriginSaid, let origin {
             origin.address.appendIP(to: &output)
         } else if let downstream {
             output.append(downstream.peerBytes)

@@ -100,8 +100,13 @@ extension Exchange {
         return personalFields(words, status: head.status)
     }
 
-    /// What an answer of the gateway's own may carry: what is not a route's is never stored.
+    /// What an answer of the gateway's own may carry. One that tells of another holds its fields.
     func personalFields(in response: LocalResponse) -> PersonalFields {
+        arrival.question?.form == .inJSON ? .withheld : personalFields(of: response)
+    }
+
+    /// What is not a route's is never stored.
+    func personalFields(of response: LocalResponse) -> PersonalFields {
         guard response.isOfRoute, policy.mode != .off else { return .allowed }
         return personalFields(StorageWords(), status: response.status)
     }

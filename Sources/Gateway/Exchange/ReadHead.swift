@@ -7,11 +7,13 @@ extension Exchange {
     /// The head is complete and well-formed: the connection's codec saw to that. What is left is
     /// what concerns the exchange: the id by which a proxy before this one knows it.
     func readHead() throws(Refusal) -> Step {
+        let dialect = client.listener.settings.check?.dialect
+        if dialect == .json, try !readWrittenQuestion() { return .wait }
         if client.isPeerTrusted { arrival.trustedRequestID = usableRequestID() }
         if let tracing = site.tracing { beginTrace(tracing) }
         try limitListenerRate()
         try refuseLoop()
-        if let check = client.listener.settings.check { try readQuestion(check.dialect) }
+        if let dialect { try readQuestion(dialect) }
         return .next
     }
 

@@ -19,6 +19,11 @@ enum QuestionCauses {
             "A question came with a body, which its dialect does not have.",
             "Let the proxy send its question without the body of the request."),
         CauseExplanation(
+            [.badRequest, .bodyTooLarge], ["check_call"], .operator,
+            "A question that is asked in a message cannot be read. Over HTTP the answer's detail "
+                + "says why.",
+            "Let whoever asks send the message as the page about check listeners has it."),
+        CauseExplanation(
             [.bodyUnavailable], ["body_hidden"], .operator,
             "The proxy does not show the body that the app has signed.",
             "Let the gateway itself proxy the route, or let the upstream compare the body "

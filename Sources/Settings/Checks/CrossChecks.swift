@@ -205,7 +205,7 @@ extension CheckDialect {
     fileprivate var hidesBodies: Bool {
         switch self {
         case .nginx, .forward: true
-        case .envoy: false
+        case .envoy, .json: false
         }
     }
 }

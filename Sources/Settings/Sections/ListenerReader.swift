@@ -81,7 +81,7 @@ enum ListenerReader {
         Form(CheckSettings()) {
             Setting(
                 "dialect", \.dialect, .word(meanings: dialectMeanings), required: true,
-                "How the proxy asks: nginx and forward at /check, envoy behind the path prefix "
+                "How the proxy asks: nginx, forward and json at /check, envoy behind the prefix "
                     + "/check. nginx: auth_request, with X-Original-Method, "
                     + "X-Original-URI, and X-Original-Host or, if that is not there, Host; what "
                     + "announced the body in X-Original-Content-Length and "
@@ -89,7 +89,7 @@ enum ListenerReader {
                     + "X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host, and "
                     + "X-Forwarded-Content-Length and X-Forwarded-Transfer-Encoding. envoy: "
                     + "ext_authz over HTTP, with X-Envoy-Auth-Partial-Body. The proxy must set or "
-                    + "remove each of them.")
+                    + "remove each of them. json: POST /check with an object, for everything else.")
             Setting(
                 "from", \.from, .list(peer, empty: "is empty: nobody could ask"), required: true,
                 "The peers that may ask; unix means anyone who may connect to a unix socket. What "

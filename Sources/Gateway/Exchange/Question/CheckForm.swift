@@ -35,11 +35,13 @@ struct CheckForm: Sendable {
             prefixes: [])
     }
 
-    static func of(_ dialect: CheckDialect) -> CheckForm {
+    /// Nil for dialects that ask in messages.
+    static func of(_ dialect: CheckDialect) -> CheckForm? {
         switch dialect {
         case .nginx: nginx
         case .forward: forward
         case .envoy: envoy
+        case .json: nil
         }
     }
 
@@ -53,15 +55,24 @@ struct CheckForm: Sendable {
 
     /// The part of the call's target that is the request's. Nil where the call is no question.
     func rest(of target: Span<UInt8>) -> Range<Int>? {
-        let count = Self.path.count
-        guard target.count >= count else { return nil }
-        for index in 0..<count where target[index] != Self.path[index] { return nil }
-        let rest = count..<target.count
         // Envoy puts the path behind its prefix; the others call one place.
-        if self.target == nil {
-            return rest.isEmpty || target[count] != UInt8(ascii: "/") ? nil : rest
-        }
-        return rest.isEmpty || target[count] == UInt8(ascii: "?") ? rest : nil
+        if self.target != nil { return Self.isCall(target) ? Self.path.count..<target.count : nil }
+        guard Self.isBelowPath(target), target.count > Self.path.count,
+            target[Self.path.count] == UInt8(ascii: "/")
+        else { return nil }
+        return Self.path.count..<target.count
+    }
+
+    /// Whether `target` is the place where questions are asked.
+    static func isCall(_ target: Span<UInt8>) -> Bool {
+        isBelowPath(target)
+            && (target.count == path.count || target[path.count] == UInt8(ascii: "?"))
+    }
+
+    private static func isBelowPath(_ target: Span<UInt8>) -> Bool {
+        guard target.count >= path.count else { return false }
+        for index in path.indices where target[index] != path[index] { return false }
+        return true
     }
 
     /// Whether a field of the call is none of the request's: it is about the call's connection or

@@ -5,20 +5,38 @@ import Policy
 
 /// What a proxy has shown of the request that it asks about.
 struct CheckQuestion {
-    enum Body {
+    enum Body: Equatable {
         /// There is none, or all of it is here.
         case shown
         /// There is one, or there may be, and none or only a part of it is here.
         case hidden
         /// It is hidden, and its route leaves the comparison to the upstream.
         case claimed
+        /// It is hidden, and whoever asks has hashed it.
+        case hashed(Bytes32)
+    }
+
+    /// How the answer is told.
+    enum Form {
+        /// As that of an HTTP call.
+        case asItIs
+        /// As an object in the body of one.
+        case inJSON
     }
 
     var body: Body
+    var form = Form.asItIs
+    /// The answer is that the request may pass.
+    var isAllowed = false
     /// The proxy's own call was a HEAD.
     let isHead: Bool
     /// The digest of the body that the app has signed and nobody here has compared.
     var signedDigest: Bytes32?
+
+    init(body: Body, isHead: Bool) {
+        self.body = body
+        self.isHead = isHead
+    }
 }
 
 extension Exchange {
@@ -26,9 +44,20 @@ extension Exchange {
     /// where one asks about a request.
     var isAnswerBodiless: Bool { arrival.question?.isHead ?? (head.methodKind == .head) }
 
+    /// Takes what the proxy has said in place of the body, where it shows none.
+    func takeWord(for body: CheckQuestion.Body) throws(Refusal) {
+        switch body {
+        case .shown, .claimed: break
+        case .hidden: try expectNoBody()
+        // Client data in a body cannot be read from its digest.
+        case .hashed(let digest) where policy.clientData == .header: intake.digest = digest
+        case .hashed: try expectNoBody()
+        }
+    }
+
     /// The body is hidden. No assertion can be checked without it, unless the route leaves that to
     /// the upstream; other proofs do not cover it.
-    func expectNoBody() throws(Refusal) {
+    private func expectNoBody() throws(Refusal) {
         guard proof.kind == .assertion else { return }
         if policy.body == .claimed, policy.clientData == .header {
             arrival.question?.body = .claimed
@@ -48,7 +77,7 @@ extension Exchange {
         try append(verdict)
         if judgement.tier == .attested {
             switch question.body {
-            case .shown: upstreamHead.append("X-Attest-Body: verified\r\n")
+            case .shown, .hashed: upstreamHead.append("X-Attest-Body: verified\r\n")
             case .claimed:
                 upstreamHead.append("X-Attest-Body: claimed\r\n")
                 if let digest = question.signedDigest {
@@ -62,6 +91,7 @@ extension Exchange {
         }
         var response = LocalResponse(status: 200)
         response.verdict = Self.fields(upstreamHead.readable)
+        arrival.question?.isAllowed = true
         return answer(response)
     }
 

@@ -1,15 +1,16 @@
 import Bytes
+import EventLoop
 import HTTP
 import Judgement
+import Questions
 import Settings
 
 extension Exchange {
     /// Puts the request that a proxy asks about in the place of its call, read as strictly as if it
     /// had come itself. A call that is no question stays as it is.
     func readQuestion(_ dialect: CheckDialect) throws(Refusal) {
-        let form = CheckForm.of(dialect)
+        guard let form = CheckForm.of(dialect), head.targetForm == .origin else { return }
         let bytes = headBytes.span
-        guard head.targetForm == .origin else { return }
         let call = bytes.extracting(head.originTarget)
         guard let rest = form.rest(of: call) else { return }
         guard let peer = client.peer, client.listener.answers(peer) else {
@@ -49,11 +50,35 @@ extension Exchange {
             text.readable.array, CheckQuestion(body: body, isHead: head.methodKind == .head))
     }
 
-    private func become(_ bytes: [UInt8], _ question: CheckQuestion) throws(Refusal) {
+    /// Puts `asked` in the place of the call that describes it.
+    func become(_ asked: AskedRequest, answered form: CheckQuestion.Form) throws(Refusal) {
+        guard let (text, fieldCount) = asked.head(version: head.version) else {
+            throw Refusal(
+                .badRequest, .checkCall,
+                explanation: "A part of the request is empty, or holds a character it cannot have.")
+        }
+        let body: CheckQuestion.Body =
+            switch asked.body {
+            case .shown: .shown
+            case .hidden: .hidden
+            case .hashed(let digest): .hashed(digest)
+            }
+        var question = CheckQuestion(body: body, isHead: head.methodKind == .head)
+        question.form = form
+        try become(
+            text, question, client: asked.client.flatMap { SocketAddress(ipBytes: $0, port: 0) })
+        // Another message than the one that was described: it must not pass.
+        guard head.fields.count == fieldCount else { throw Refusal(.badRequest, .checkCall) }
+    }
+
+    private func become(
+        _ bytes: [UInt8], _ question: CheckQuestion, client address: SocketAddress? = nil
+    ) throws(Refusal) {
         // What was found in the call's head lies elsewhere in the request's, or nowhere: a refusal
         // of that head must not read it either.
         arrival.trustedRequestID = nil
-        client.knownOrigin = .none
+        client.knownOrigin = address.map { Optional(ClientOrigin(address: $0, isCertain: true)) }
+        client.isOriginSaid = address != nil
         headStorage = bytes
         head.reset()
         // Whatever goes wrong from here on is answered as the call was sent.

@@ -1,0 +1,55 @@
+import Bytes
+import HTTP
+import Judgement
+import Questions
+import Settings
+
+/// Questions of the dialect `json`: `POST /check`, with the request that is asked about as an
+/// object.
+extension Exchange {
+    /// Puts the request that the call's body describes in the place of the call. False while the
+    /// body is not here. A call that is no question stays as it is.
+    func readWrittenQuestion() throws(Refusal) -> Bool {
+        guard head.targetForm == .origin,
+            CheckForm.isCall(headBytes.span.extracting(head.originTarget))
+        else { return true }
+        guard let peer = client.peer, client.listener.answers(peer) else {
+            throw Refusal(.notFound, .checkPeer)
+        }
+        guard head.methodKind == .post else {
+            throw Refusal(.badRequest, .checkCall, explanation: "A question is asked with POST.")
+        }
+        guard intake.isComplete else {
+            downstream?.wantsBody()
+            return false
+        }
+        let byteCountMax = questionByteCountMax
+        let asked: AskedRequest
+        do throws(QuestionFault) {
+            asked = try body.withMemory { text throws(QuestionFault) in
+                try JSONQuestion.read(text, byteCountMax: byteCountMax)
+            }
+        } catch {
+            throw Refusal(.badRequest, .checkCall, explanation: error.explanation)
+        }
+        body.reset()
+        try become(asked, answered: .inJSON)
+        return true
+    }
+
+    /// Takes the next bytes of a question.
+    func receiveQuestion(_ bytes: Span<UInt8>) -> Refusal? {
+        guard bytes.count <= questionByteCountMax - body.byteCount else {
+            return Refusal(
+                .bodyTooLarge, .checkCall,
+                explanation: "The question is longer than four times limits.head.")
+        }
+        // It stays in memory, so nothing of it can fail.
+        try? body.append(
+            bytes, memoryByteCountMax: .max, directory: site.settings.limits.temporaryDirectory)
+        return nil
+    }
+
+    /// Room for the largest head in quotes, with the escapes that some writers use a lot.
+    private var questionByteCountMax: Int { 4 * site.settings.limits.headByteCountMax }
+}

@@ -1,0 +1,77 @@
+import Bytes
+import HTTP
+import JSON
+import Judgement
+
+/// Answers to questions that are asked in messages: their fields are told, not sent.
+extension Exchange {
+    /// `response` as whoever asked gets it: itself, or an object that tells it.
+    func told(_ response: LocalResponse) -> LocalResponse {
+        guard arrival.question?.form == .inJSON else { return response }
+        var writer = JSONWriter()
+        writer.beginObject()
+        let isAllowed = arrival.question?.isAllowed == true
+        writer.member("allow", bool: isAllowed)
+        writer.member("status", int: Int64(response.status))
+        writer.beginObject("headers")
+        for field in toldFields(of: response) + response.verdict {
+            writer.member(
+                named: String(decoding: field.name, as: UTF8.self),
+                value: .string(String(decoding: field.value, as: UTF8.self)))
+        }
+        writer.endObject()
+        if isAllowed || response.isOfRoute {
+            writer.beginObject("problem")
+            writer.endObject()
+        } else {
+            writer.member("problem", text: response.body.span)
+        }
+        writer.endObject()
+        var told = LocalResponse(
+            status: 200, contentType: "application/json", body: writer.finish().readable.array)
+        told.fields.append(("Cache-Control", Array("no-store".utf8)))
+        return told
+    }
+
+    /// The fields of the answer that the client is to get, each name once.
+    func toldFields(of response: LocalResponse) -> [(name: [UInt8], value: [UInt8])] {
+        var fields: [(name: [UInt8], value: [UInt8])] = []
+        func add(_ name: StaticString, _ value: [UInt8]) {
+            fields.append((Array(name.description.utf8), value))
+        }
+        if let contentType = response.contentType {
+            add("Content-Type", Array(contentType.description.utf8))
+        }
+        for field in response.fields { add(field.name, field.value) }
+        if tellsRequestID(isOfRoute: response.isOfRoute) {
+            var text = ByteBuffer(capacity: 64)
+            appendRequestID(to: &text)
+            add("X-Request-Id", text.readable.array)
+        }
+        if response.isOfRoute, let edits = match.handling?.responseEdits {
+            for line in edits.lines {
+                var value = ByteBuffer()
+                append(line.value, to: &value)
+                fields.append((line.name, value.readable.array))
+            }
+        }
+        addAttestation(personalFields(of: response), add)
+        // Where a route sets a field that the gateway has, too, the route's counts.
+        var names: Set<[UInt8]> = []
+        return fields.reversed().filter { field in
+            names.insert(field.name.map { ASCII.lowercased($0) }).inserted
+        }.reversed()
+    }
+
+    private func addAttestation(
+        _ fields: PersonalFields, _ add: (StaticString, [UInt8]) -> Void
+    ) {
+        guard fields != .withheld else { return }
+        let token = nextChallenge()
+        if fields == .allowedAsPrivate, judgement.isOutdated || token != nil {
+            add("Cache-Control", Array("private".utf8))
+        }
+        if judgement.isOutdated { add("X-App-Attest-Action", Array("update_app".utf8)) }
+        if let token { add("X-App-Attest-Challenge", token) }
+    }
+}
