@@ -172,7 +172,7 @@ public final class RouteTable: Sendable {
     // MARK: what may match
 
     /// Classes of hosts, that of the unnamed ones included.
-    var hostClassCount: Int { hosts.patterns.count + 1 }
+    public var hostClassCount: Int { hosts.patterns.count + 1 }
 
     /// Every route that a request of this class of hosts may take, by its headers.
     func candidates(method: Span<UInt8>, path: Span<UInt8>, hostClass: Int) -> [Int] {
@@ -183,5 +183,10 @@ public final class RouteTable: Sendable {
     }
 
     /// The patterns that cover a class of hosts, from the least to the most specific.
-    func hostPatterns(of hostClass: Int) -> [HostPattern] { hosts.covering(hostClass) }
+    public func hostPatterns(of hostClass: Int) -> [HostPattern] { hosts.covering(hostClass) }
+
+    /// The class of the host in `authority`, the value of Host; 0 for one that no route names.
+    public func hostClass(of authority: Span<UInt8>) -> Int {
+        hosts.patterns.isEmpty ? 0 : hosts.hostClass(of: authority)
+    }
 }

@@ -110,10 +110,10 @@ final class RouteReport {
             return describe(redirect.redirect)
         }
         if let endpoint = settings.ownEndpoints.first(where: {
-            path == Array((settings.endpoints.base + $0).utf8)
+            path == Array($0.path.utf8)
         }) {
             result = .own
-            return add("  answered by the gateway itself: \(endpoint)")
+            return add("  answered by the gateway itself: \(endpoint.name)")
         }
         let match = match(target)
         switch match {

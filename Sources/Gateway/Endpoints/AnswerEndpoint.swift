@@ -8,7 +8,7 @@ import KeyStore
 import Policy
 import Settings
 
-/// The gateway's own endpoints towards apps, below `endpoints.base`.
+/// The gateway's own endpoints towards apps.
 extension Exchange {
     func answerEndpoint() throws(Refusal) -> Step {
         switch match.endpoint {
@@ -16,6 +16,7 @@ extension Exchange {
         case .assertChallenge: try answerChallenge(.assertion)
         case .attestVerify: try verifyAttestation()
         case .identityKeys: try answerKeySet()
+        case .discovery: try answerDiscovery()
         case .assertToken, nil: throw Refusal(.internalFailure, .endpoint)
         }
     }
@@ -25,7 +26,7 @@ extension Exchange {
         switch match.endpoint {
         case .attestVerify, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
-        case .identityKeys: "GET, HEAD"
+        case .identityKeys, .discovery: "GET, HEAD"
         case nil:
             own.inquiry == nil
                 ? own.administration?.resource.allowedMethods ?? "GET, HEAD" : "POST"
@@ -58,6 +59,20 @@ extension Exchange {
                 status: 200, contentType: "text/plain; charset=us-ascii", body: token)
         }
         response.fields.append(("Cache-Control", Array("no-store".utf8)))
+        return answer(response)
+    }
+
+    /// What clients have to know about this host.
+    private func answerDiscovery() throws(Refusal) -> Step {
+        guard head.methodKind == .get || head.methodKind == .head else {
+            throw Refusal(.methodNotAllowed, .endpoint)
+        }
+        let host = headBytes.span.extracting(head.host ?? .empty)
+        var response = LocalResponse(
+            status: 200, contentType: "application/json",
+            body: site.endpoints.discovery.document(ofHostClass: site.routes.hostClass(of: host)))
+        // For as long as a reload may take to be noticed; a refusal is told at once all the same.
+        response.fields.append(("Cache-Control", Array("public, max-age=300".utf8)))
         return answer(response)
     }
 

@@ -15,7 +15,8 @@ extension Exchange {
     func limitRate() throws(Refusal) {
         switch match.endpoint {
         case .attestChallenge: try take(site.rateLimits.attestationChallenge)
-        case .assertChallenge, .assertToken, .identityKeys: try take(site.rateLimits.challenge)
+        case .assertChallenge, .assertToken, .identityKeys, .discovery:
+            try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
             guard let routeIndex = match.routeIndex else { return }

@@ -58,7 +58,7 @@ extension Exchange {
         {
             return answer(redirecting(redirect.redirect))
         }
-        guard let endpoint = site.endpointPaths.endpoint(at: path) else {
+        guard let endpoint = site.endpoints.paths.endpoint(at: path) else {
             // Here a proxy asks about requests; they do not come themselves.
             guard client.listener.settings.check == nil || arrival.question != nil else {
                 throw Refusal(.notFound, .checkPath)

@@ -16,6 +16,9 @@ extension Exchange {
 
 /// Refusals as clients see them: RFC 9457 problem documents.
 enum Problem {
+    private static let discoveryLink = Array(
+        "<\(Settings.discoveryPath)>; rel=\"service-meta\"".utf8)
+
     /// Notes the action in the exchange as well, for the record of the refusal.
     static func response(to exchange: Exchange, _ refusal: Refusal) -> LocalResponse {
         let reason = refusal.reason
@@ -60,6 +63,8 @@ enum Problem {
         if reason.status == 401 {
             let value = "AppAttest error=\"" + code.description + "\""
             response.fields.append(("WWW-Authenticate", Array(value.utf8)))
+            // Where a client that does not know how to prove itself learns it (RFC 8631).
+            response.fields.append(("Link", discoveryLink))
         }
         if reason.status == 503 || reason.status == 429 {
             let seconds = "\(refusal.retryAfterSeconds ?? 1)"

@@ -172,7 +172,9 @@ final class WorkerSpans {
     private static func route(_ exchange: Exchange) -> String? {
         let site = exchange.site
         guard let index = exchange.match.routeIndex else {
-            return exchange.match.endpoint.map { site.settings.endpoints.base + $0.routeName }
+            return exchange.match.endpoint.flatMap { site.endpoints.paths.path(of: $0) }.map {
+                String(decoding: $0, as: UTF8.self)
+            }
         }
         switch site.settings.routes[index].path {
         case .exact(let path): return path

@@ -45,7 +45,7 @@ public final class Site: Sendable {
     let headLimits: HeadLimits
     let responseHeadLimits: HeadLimits
     private let challengeLives: ChallengeLives
-    let endpointPaths: EndpointPaths
+    let endpoints: SiteEndpoints
     let timeouts: TimeoutNanoseconds
     let bodyPace: BodyPace
     let responsePace: BodyPace
@@ -113,9 +113,7 @@ public final class Site: Sendable {
         headLimits = Self.headLimits(settings.limits)
         responseHeadLimits = Self.responseHeadLimits(settings.limits)
         challengeLives = ChallengeLives(settings.challenge)
-        endpointPaths = EndpointPaths(
-            base: settings.endpoints.base, issuesTokens: !tokenRoutes.isEmpty,
-            publishesKeys: !settings.identity.keys.isEmpty)
+        endpoints = SiteEndpoints(settings, routes, issuesTokens: !tokenRoutes.isEmpty)
         timeouts = TimeoutNanoseconds(settings.timeouts)
         bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
         responsePace = BodyPace(

@@ -87,15 +87,17 @@ struct CrossChecks {
     }
 
     private func checkEndpoints(_ matchable: [Int]) {
-        let paths = settings.ownEndpoints.map { settings.endpoints.base + $0 }
+        let paths = settings.ownEndpoints.map(\.path)
         for index in matchable {
             guard case .exact(let path) = settings.routes[index].path else { continue }
             let trimmed =
                 path.utf8.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
             if paths.contains(trimmed) {
                 context.error(
-                    "never matches: the gateway answers \(trimmed) itself (endpoints.base moves "
-                        + "its paths)", at: "routes[\(index)].path")
+                    "never matches: the gateway answers \(trimmed) itself"
+                        + (trimmed == Settings.discoveryPath
+                            ? "" : " (endpoints.base moves its paths)"),
+                    at: "routes[\(index)].path")
             }
         }
     }
@@ -227,13 +229,17 @@ extension Settings {
         return !team.isEmpty && team.isSubset(of: ids)
     }
 
-    /// The paths of the gateway's own endpoints, below ``EndpointSettings/base``.
-    public var ownEndpoints: [String] {
+    /// Where clients learn what they have to know, whatever ``EndpointSettings/base`` is.
+    public static let discoveryPath = "/.well-known/app-attest"
+
+    /// The gateway's own endpoints: names as in metrics, and paths.
+    public var ownEndpoints: [(name: String, path: String)] {
         var names = ["attest/challenge", "attest/verify", "assert/challenge"]
         if routes.contains(where: { $0.attest.accept.contains(.token) }) {
             names.append("assert/token")
         }
         if !identity.keys.isEmpty { names.append("identity/jwks.json") }
-        return names
+        return names.map { ($0, endpoints.base + $0) }
+            + [(String(Self.discoveryPath.dropFirst()), Self.discoveryPath)]
     }
 }

@@ -112,7 +112,8 @@ extension SettingsReader {
         Setting(
             "endpoints", \.endpoints, .section(EndpointSettings.form),
             "What the gateway answers itself: attest/challenge, attest/verify, "
-                + "assert/challenge, and, if a route accepts session tokens, assert/token.")
+                + "assert/challenge, /.well-known/app-attest, and, if a route accepts session "
+                + "tokens, assert/token.")
     }
 
     @FormBuilder<Settings>

@@ -91,7 +91,10 @@ extension EndpointSettings {
         Form(EndpointSettings()) {
             Setting(
                 "base", \.base, base,
-                "The path below which the endpoints are.")
+                "The path below which the endpoints are. /.well-known/app-attest, which tells "
+                    + "clients this path and what else they have to know, is not below it: it "
+                    + "is at the root of every host (RFC 8615). Everything else below "
+                    + "/.well-known/ goes to routes.")
             Setting(
                 "body_max", \.bodyByteCountMax,
                 .byteCount(
@@ -115,7 +118,8 @@ extension EndpointSettings {
         Form(EndpointSettings()) {
             Setting(
                 "challenge", \.challengeRateLimits, .rateLimits(),
-                "The limits of attest/challenge, assert/challenge and assert/token.")
+                "The limits of attest/challenge, assert/challenge, assert/token and "
+                    + "/.well-known/app-attest.")
             Setting(
                 "attestation_challenge", optional: \.attestationChallengeRateLimits, .rateLimits(),
                 "The limits of attest/challenge alone, instead of challenge. Apple throttles "
