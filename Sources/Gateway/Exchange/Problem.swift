@@ -12,6 +12,11 @@ extension Exchange {
         client.listener.settings.tellsCause
             || match.routeIndex.map { site.settings.routes[$0].tellsCause } ?? false
     }
+
+    /// Whether a refusal says what is wrong in words: to operators' programs always.
+    fileprivate var tellsMeaning: Bool {
+        tellsCause || client.listener.audience == .administrators
+    }
 }
 
 /// Refusals as clients see them: RFC 9457 problem documents.
@@ -34,7 +39,7 @@ enum Problem {
         writer.member("status", int: Int64(reason.status))
         if let explanation = refusal.explanation {
             writer.member("detail", constant: explanation)
-        } else if tellsCause {
+        } else if exchange.tellsMeaning {
             let explanation = CauseExplanation.of(reason, refusal.cause)
             writer.member("detail", string: explanation.meaning)
         }
