@@ -1,3 +1,4 @@
+import Foundation
 import Judgement
 import Testing
 
@@ -20,6 +21,29 @@ struct ReasonTests {
         for (code, status) in Self.contract {
             #expect(codes[code]?.first?.status == status, "\(code)")
         }
+    }
+
+    @Test("docs/openapi.yaml has every code that a client can see, with its status and action")
+    func published() throws {
+        let document = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "docs/openapi.yaml")
+        let text = try String(contentsOf: document, encoding: .utf8)
+        let table = text.matches(of: #/(?m)^  (\w+): \{ status: (\d+), action: (\w+) \}$/#)
+            .map { "\($0.output.1) \($0.output.2) \($0.output.3)" }
+        let named = text.matches(of: #/(?m)^            - (\w+)$/#).map { String($0.output.1) }
+        let refusals = Reason.allCases.filter { $0 != .ok && $0 != .clientClosed }
+        #expect(
+            table.sorted()
+                == refusals.map { "\($0.code) \($0.status) \($0.action.rawValue)" }.sorted())
+        #expect(
+            named.sorted()
+                == (refusals.map { "\($0.code)" } + ["app_mismatch", "environment_not_allowed"])
+                .sorted())
+        let actions = Set(refusals.map(\.action.rawValue))
+        let declared = text.firstMatch(of: #/Action:\n +type: string\n +enum: \[(.*)\]/#)
+        #expect(
+            Set((declared?.output.1 ?? "").split(separator: ", ").map(String.init)) == actions)
     }
 
     @Test("what the HTTP is at fault for has the statuses of RFC 9110")
