@@ -27,6 +27,7 @@ install -D -m 644 -t "$share/fish/vendor_completions.d" "$made/sallyport.fish"
 
 install -D -m 644 -t "$share/sallyport" conf/sallyport.schema.json
 install -D -m 644 -t "$documents/examples" conf/sallyport.yaml conf/examples/*.yaml
-install -D -m 644 -t "$documents/docs" docs/{client-guide,glossary,request-path}.md \
-    docs/{settings,threat-model}.md
+install -D -m 644 -t "$documents/docs" docs/{client-guide,glossary,headers,request-path}.md \
+    docs/{settings,threat-model}.md docs/openapi.yaml
+install -D -m 644 -t "$documents/docs/client" docs/client/*
 install -D -m 644 -t "$documents/docs/operations" docs/operations/*.md

@@ -10,6 +10,7 @@ enum Lab {
             case "root": try RootCommand.run(rest)
             case "device": try DeviceCommand.run(rest)
             case "mint": try MintCommand.run(rest)
+            case "vectors": try VectorsCommand.run(rest)
             case "seed": try SeedCommand.run(rest)
             case "load": try LoadCommand.run(rest)
             case "demo": try DemoCommand.run(rest)
@@ -30,6 +31,7 @@ enum Lab {
           root     mint a stand-in for Apple, and write its root for trust.extra_roots
           device   new, attest, sign, request: a simulated device kept in a file
           mint     write one attestation, assertion or receipt, right or with one fault
+          vectors  signed requests with the verdict that each has to get, for tests of clients
           seed     write key records for `sallyport keys import`
           load     requests in a closed loop, plain or asserted; prints one JSON line
           apple    a stand-in for Apple's services: receipts, DeviceCheck, and all their errors
