@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import GatewayTesting
 import Judgement
+import Settings
 import Telemetry
 import Testing
 
@@ -112,7 +113,11 @@ struct HistoryTests {
 
     @Test("an API that fails is not refused by the gateway, and a proof that is invalid counts")
     func refusals() throws {
-        let gateway = try GatewayUnderTest(upstream: { _ in .dies }) { _ in }
+        // Nobody listens there.
+        let gateway = try GatewayUnderTest { settings in
+            settings.upstreams[0] = UpstreamSettings(
+                name: "api", servers: [.tcp(host: "127.0.0.1", port: 1)])
+        }
         let client = try gateway.client()
         #expect(try client.exchange("GET", "/x").status == 502)
         #expect(

@@ -185,6 +185,9 @@ struct StatusVerdictTests {
             found.map(\.name.rawValue) == ["upstream_failures", "server_errors", "extra_roots"])
         #expect(found[0].text.contains("50 of 100 requests to the upstream api failed"))
         #expect(found[1].text.contains("50 of 100 requests of the route attested"))
+        // Nobody listens: what was not sent failed all the same.
+        take(120, failures: 400)
+        #expect(try problems(gateway)[0].text.contains("400 of 400 requests to the upstream api"))
     }
 
     @Test("tells a server that is out from an upstream that is")

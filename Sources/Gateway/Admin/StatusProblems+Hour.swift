@@ -102,8 +102,9 @@ extension StatusInspection {
         history.upstreams.names.sorted().compactMap { name in
             let sums = history.upstreams.sums(name, .hour, at: history.minute)
             guard !sums.isEmpty else { return nil }
-            let requests = sums[StatusHistory.UpstreamColumn.requests.rawValue]
             let failures = sums[StatusHistory.UpstreamColumn.failures.rawValue]
+            // What found no connection failed, and was sent to nobody.
+            let requests = max(failures, sums[StatusHistory.UpstreamColumn.requests.rawValue])
             guard Self.isMuch(failures, of: requests, percent: 5) else { return nil }
             return StatusProblem(
                 .warning, .upstreamFailures,

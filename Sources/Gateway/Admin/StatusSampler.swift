@@ -20,7 +20,10 @@ enum StatusSampler {
         let versions = versionCounters(hub)
         let upstreams = upstreamCounters(hub)
         let stores = storeCounters(hub)
-        let servers = ServerFigures.all(hub).map { (server: $0.remembered, count: $0.requestCount) }
+        // One that takes no connection counts a failure and no request.
+        let servers = ServerFigures.all(hub).map {
+            (server: $0.remembered, count: $0.requestCount &+ $0.failureCount)
+        }
         let seconds = WallClock.now().seconds
         hub.history.withLock { history in
             let minute = history.minute
