@@ -8,6 +8,12 @@ package enum Signal: Int, CaseIterable, Sendable {
     /// Keys of devices with the first bit set; ``bit1Keys`` counts those with the second.
     case bit0Keys
     case bit1Keys
+    /// What one key's requests have many of where its device signs for others: users, addresses and
+    /// networks, and counters that did not come here.
+    case keyUsers
+    case keyAddresses
+    case keyNetworks
+    case counterGaps
 
     /// 0 or 1.
     package static func keys(ofBit index: Int) -> Signal { index == 0 ? .bit0Keys : .bit1Keys }
@@ -21,6 +27,10 @@ package enum Signal: Int, CaseIterable, Sendable {
         case .addressAttestations: "attestations_per_address"
         case .keyConflicts: "conflicts_per_key"
         case .bit0Keys, .bit1Keys: "keys_per_device_bit"
+        case .keyUsers: "users_per_key"
+        case .keyAddresses: "addresses_per_key"
+        case .keyNetworks: "networks_per_key"
+        case .counterGaps: "counter_gaps"
         }
     }
 }

@@ -2,7 +2,7 @@
 package struct SignalFacts {
     /// Counts by ``Signal``; -1 if it is not asked for or not known. Small, since every request's
     /// judgement has a place for them.
-    private var counts = InlineArray<7, Int32>(repeating: -1)
+    private var counts = InlineArray<11, Int32>(repeating: -1)
     /// The rules whose signals are raised, in the order in which they were found.
     package private(set) var raised: [SignalRule] = []
 

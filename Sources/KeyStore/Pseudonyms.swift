@@ -61,6 +61,13 @@ public struct Pseudonyms: Sendable {
         return Bytes16(word0: code.word0, word1: code.word1)
     }
 
+    /// A number that stands for a network where different ones are counted, the same on every
+    /// gateway. Nobody without the secret can tell which networks count as one.
+    public func hash(ofNetwork network: Bytes16) -> UInt64 {
+        let message = Bytes32(word0: network.word0, word1: network.word1, word2: 0, word3: 0)
+        return HMACSHA256.authenticate(message, key: generations[0].signals).word0
+    }
+
     /// The pseudonyms of a user, one for each secret.
     public func pseudonyms(ofUser name: Span<UInt8>) -> [UserPseudonym] {
         var all: [UserPseudonym] = []

@@ -11,6 +11,8 @@ public struct SharedTally: Hashable, Sendable {
         case look
         /// A register of a sketch is to be no less than this; 0 to read alone.
         case register(index: UInt8, rank: UInt8)
+        /// A counter of a key was accepted.
+        case counter(UInt32)
     }
 
     /// A pseudonym of the subject and the signal, which cannot be led back to an address.
@@ -32,4 +34,23 @@ public enum SharedCounts: Hashable, Sendable {
     case events(current: Int, previous: Int)
     /// The registers of sketches.
     case registers(current: [UInt8], previous: [UInt8])
+    /// The spans of a key's counters; nil if none was accepted.
+    case counters(current: CounterSpan?, previous: CounterSpan?)
+}
+
+/// What half a window has seen of a key's counters.
+public struct CounterSpan: Hashable, Sendable {
+    /// The last counter before the half, or the one before the first that was seen at all.
+    public let base: UInt32
+    public let highest: UInt32
+    /// How many counters were accepted.
+    public let seenCount: UInt32
+
+    /// Nil for what no half can see.
+    public init?(base: UInt32, highest: UInt32, seenCount: UInt32) {
+        guard highest > 0, base <= highest, seenCount > 0 else { return nil }
+        self.base = base
+        self.highest = highest
+        self.seenCount = seenCount
+    }
 }

@@ -2,7 +2,8 @@ import Bytes
 import KeyStore
 import Redis
 
-/// Counts that gateways share: a number, or the registers of a sketch, for each half of a window.
+/// Counts that gateways share: a number, the registers of a sketch, or the span of a key's
+/// counters, for each half of a window.
 ///
 /// Apart from the counter script, and without its incarnation: what is lost was only a signal. It
 /// needs no right that the counter script does not need.
@@ -28,14 +29,35 @@ enum TallyScript {
         return {current, redis.call('GET', KEYS[2]) or ''}
         """
 
+    /// A half goes on where the one before it ended. What lies further back is over: a key that was
+    /// refused for a whole window begins anew.
+    private static let counterText = """
+        local previous = redis.call('GET', KEYS[2]) or ''
+        local pattern = '^(%d+) (%d+) (%d+)$'
+        local counter = tonumber(ARGV[1])
+        local base, highest, seen = string.match(redis.call('GET', KEYS[1]) or '', pattern)
+        if not base then
+            local _, last = string.match(previous, pattern)
+            base, seen = last or counter - 1, 0
+            highest = base
+        end
+        highest = math.max(tonumber(highest), counter)
+        local current = string.format('%.0f %.0f %.0f', base, highest, seen + 1)
+        redis.call('SET', KEYS[1], current, 'PX', ARGV[2])
+        return {current, previous}
+        """
+
     /// `names`: of this half and of the one before.
     static func command(
         _ tally: SharedTally, names: (current: [UInt8], previous: [UInt8])
     ) -> RedisCommand {
-        var command = RedisCommand("EVAL", text, "2")
+        var isCounter = false
+        if case .counter = tally.change { isCounter = true }
+        var command = RedisCommand("EVAL", isCounter ? counterText : text, "2")
         command.append(names.current)
         command.append(names.previous)
         switch tally.change {
+        case .counter(let counter): command.append(Int(counter))
         case .event: for word in ["event", "0", "0"] { command.append(word) }
         case .look: for word in ["look", "0", "0"] { command.append(word) }
         case .register(let index, let rank):
@@ -61,6 +83,17 @@ enum TallyScript {
             guard current.count == registerCount, [0, registerCount].contains(previous.count)
             else { return nil }
             return .registers(current: current, previous: previous)
+        case .counter:
+            guard let current = span(current) else { return nil }
+            return .counters(current: current, previous: span(previous))
         }
+    }
+
+    private static func span(_ text: [UInt8]) -> CounterSpan? {
+        let numbers = String(decoding: text, as: UTF8.self).split(separator: " ").map { UInt32($0) }
+        guard numbers.count == 3, let base = numbers[0], let highest = numbers[1],
+            let seenCount = numbers[2]
+        else { return nil }
+        return CounterSpan(base: base, highest: highest, seenCount: seenCount)
     }
 }

@@ -122,6 +122,124 @@ struct SignalTalliesTests {
         #expect(table.find(network(0)) == nil)
     }
 
+    @Test("what a request would count is told without counting it")
+    func expected() {
+        let tallies = SignalTallies()
+        let subject = SignalSubject.key(keyID(1))
+        func expected(_ hash: UInt64?, _ second: Double) -> Int {
+            tallies.expected(hash, of: subject, for: .keyAddresses, now: at(second))
+        }
+        func add(_ hash: UInt64, _ second: Double) -> TallyChange {
+            tallies.count(
+                .distinct(hash), of: subject, for: .keyAddresses, window: Self.window,
+                now: at(second))
+        }
+        #expect(expected(nil, 1) == 0 && expected(7, 1) == 1)
+        #expect(add(7, 1).after == 1)
+        #expect(expected(7, 1) == 1 && expected(8, 1) == 2 && expected(9, 1) == 2)
+        #expect(expected(nil, 1) == 1)
+        #expect(expected(7, 200) == 1 && expected(nil, 200) == 0)
+        // Other signals count apart, and others are asked once a minute.
+        #expect(
+            tallies.expected(7, of: subject, for: .keyNetworks, now: at(1)) == 1)
+        #expect(!add(7, 20).isShared && add(8, 20).isShared && add(8, 81).isShared)
+    }
+
+    @Test("counters that did not come are those between the first and the highest, in a window")
+    func counterGaps() {
+        let tallies = SignalTallies()
+        let subject = SignalSubject.key(keyID(1))
+        func accept(_ counter: UInt32, _ second: Double) -> TallyChange {
+            tallies.count(
+                .counter(counter), of: subject, for: .counterGaps, window: Self.window,
+                now: at(second))
+        }
+        func gaps(_ second: Double) -> Int { tallies.gapCount(of: subject, now: at(second)) }
+        #expect(gaps(0) == 0)
+        #expect(accept(100, 0).after == 0)
+        #expect(accept(101, 1).after == 0)
+        #expect(accept(105, 2).after == 3)
+        #expect(accept(103, 3).after == 2)
+        // The next half goes on where this one ended.
+        #expect(accept(107, 31).after == 3)
+        #expect(accept(104, 32).after == 2)
+        #expect(gaps(59) == 2)
+        // Of the first half nothing counts any more; a late one is no credit for long.
+        #expect(gaps(61) == 0 && accept(110, 61).after == 2)
+        // After half a window without any it begins anew: what was refused meanwhile is no gap.
+        #expect(gaps(125) == 0 && accept(5000, 125).after == 0)
+        #expect(accept(.max, 126).after == Int(UInt32.max) - 5001)
+    }
+
+    @Test("what all gateways have seen of a counter takes the place of what one has")
+    func sharedGaps() throws {
+        let tallies = SignalTallies()
+        let subject = SignalSubject.key(keyID(1))
+        let half = WindowTally<CounterTally>.half(at: at(0), windowNanoseconds: Self.window)
+        func merge(
+            _ base: UInt32, _ highest: UInt32, _ seen: UInt32, later: UInt64 = 0,
+            at second: Double = 1
+        ) -> Int {
+            tallies.merge(
+                .counters(
+                    current: CounterSpan(base: base, highest: highest, seenCount: seen),
+                    previous: CounterSpan(base: 0, highest: base, seenCount: 3)),
+                of: subject, for: .counterGaps, half: half + later, window: Self.window,
+                now: at(second)
+            ).after
+        }
+        #expect(merge(5, 20, 4) == 13)
+        #expect(merge(5, 21, 6) == 12)
+        // An answer that was overtaken.
+        #expect(merge(5, 20, 4) == 12)
+        #expect(tallies.gapCount(of: subject, now: at(2)) == 12)
+        // Nothing else moves the window of a key that only others tell of.
+        #expect(merge(20, 30, 2, later: 1, at: 31) == 18)
+        #expect(merge(30, 31, 1, later: 3, at: 91) == 27)
+        #expect(CounterSpan(base: 2, highest: 1, seenCount: 1) == nil)
+        #expect(CounterSpan(base: 0, highest: 0, seenCount: 1) == nil)
+        #expect(CounterSpan(base: 0, highest: 1, seenCount: 0) == nil)
+    }
+
+    @Test("a subject takes no more memory than the reference of settings says")
+    func byteCounts() {
+        #expect(SubjectTable<SignalSubject, WindowTally<DistinctSketch>>.placeByteCount <= 600)
+        #expect(SubjectTable<SignalSubject, WindowTally<EventTally>>.placeByteCount <= 100)
+        #expect(SubjectTable<SignalSubject, WindowTally<CounterTally>>.placeByteCount <= 100)
+    }
+
+    @Test("keys that come once push out neither a key with much, nor what is known of its counter")
+    func flood() {
+        let tallies = SignalTallies(subjectCountMax: 1024)
+        func see(_ key: UInt64, _ hash: UInt64, _ counter: UInt32) {
+            let subject = SignalSubject.key(keyID(key))
+            _ = tallies.count(
+                .distinct(hash), of: subject, for: .keyUsers, window: Self.window, now: at(1))
+            _ = tallies.count(
+                .counter(counter), of: subject, for: .counterGaps, window: Self.window, now: at(1))
+        }
+        for number in 1...5 as ClosedRange<UInt64> {
+            see(0, keyID(number).digest.word0, UInt32(number * 10))
+        }
+        for key in 1..<20_000 as Range<UInt64> { see(key, 1, 1) }
+        let subject = SignalSubject.key(keyID(0))
+        #expect(tallies.expected(nil, of: subject, for: .keyUsers, now: at(2)) == 5)
+        #expect(tallies.gapCount(of: subject, now: at(2)) == 36)
+    }
+
+    @Test("a provider's network is a /16 of IPv4 or a /32 of IPv6, never both")
+    func providerNetworks() throws {
+        func network(_ text: String) throws -> Bytes16 {
+            let address = try #require(SocketAddress.numeric(host: text, port: 1)?.ipv6Form)
+            return address.providerNetwork
+        }
+        #expect(try network("192.0.2.1") == network("192.0.77.9"))
+        #expect(try network("192.0.2.1") != network("192.1.2.1"))
+        #expect(try network("2001:db8:1::1") == network("2001:db8:ffff:2::9"))
+        #expect(try network("2001:db8::1") != network("2001:db9::1"))
+        #expect(try network("::1") != network("0.0.0.0"))
+    }
+
     @Test("the registry is asked once a minute for a user, by one caller")
     func users() {
         let tallies = SignalTallies()

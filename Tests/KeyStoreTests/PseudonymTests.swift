@@ -46,6 +46,18 @@ struct PseudonymTests {
         #expect(!after.isPseudonym(name, of: keyID(1)))
     }
 
+    @Test("networks have numbers that only the secret makes")
+    func networks() throws {
+        let pseudonyms = try #require(Pseudonyms(secrets: [old, new]))
+        let others = try #require(Pseudonyms(secrets: [new, old]))
+        let networks = (0..<100 as Range<UInt64>).map { Bytes16(word0: $0, word1: 0) }
+        #expect(Set(networks.map(pseudonyms.hash(ofNetwork:))).count == 100)
+        #expect(
+            networks.allSatisfy {
+                pseudonyms.hash(ofNetwork: $0) != others.hash(ofNetwork: $0)
+            })
+    }
+
     @Test("secrets have 32 bytes")
     func secretSizes() {
         #expect(Pseudonyms(secrets: []) == nil)

@@ -77,6 +77,42 @@ struct RedisTallyTests {
         #expect(next.previous == current && next.current.count { $0 > 0 } == 1)
     }
 
+    @Test("counters of a key are put together, whichever gateway accepts them, and half by half")
+    func counters() throws {
+        let server = try RedisServer()
+        let bench = try RedisCounterBench(server, workerCount: 2)
+        func accept(_ counter: UInt32, worker: Int = 0, half: Int64 = 100) throws -> [[UInt32]?] {
+            guard
+                case .counters(let current, let previous)? = try counts(
+                    tally(.counter(counter), name: 5, half: half), bench, worker: worker)
+            else { return [] }
+            return [current, previous].map { span in
+                span.map { [$0.base, $0.highest, $0.seenCount] }
+            }
+        }
+        #expect(try accept(7) == [[6, 7, 1], nil])
+        #expect(try accept(9, worker: 1) == [[6, 9, 2], nil])
+        #expect(try accept(8) == [[6, 9, 3], nil])
+        // The next half goes on where this one ended; a late one is of its half alone.
+        #expect(try accept(12, worker: 1, half: 101) == [[9, 12, 1], [6, 9, 3]])
+        #expect(try accept(5, half: 101) == [[9, 12, 2], [6, 9, 3]])
+        #expect(try accept(.max, half: 101) == [[9, .max, 3], [6, 9, 3]])
+        // After one without any it begins anew.
+        #expect(try accept(500, half: 103) == [[499, 500, 1], nil])
+        for name in try server.command("KEYS", "*signal*").split(separator: "\n") {
+            let life = Int(try server.command("PTTL", String(name))) ?? 0
+            #expect((1...120_000).contains(life), "\(name)")
+            _ = try server.command("SET", String(name), "nonsense")
+        }
+        // What nobody here wrote is as if nothing was there.
+        #expect(try accept(501, half: 103) == [[500, 501, 1], nil])
+        for name in try server.command("KEYS", "*signal*").split(separator: "\n") {
+            _ = try server.command("DEL", String(name))
+            _ = try server.command("LPUSH", String(name), "x")
+        }
+        #expect(try accept(502, half: 103) == [])
+    }
+
     @Test("what makes no sense, or a server that is gone, is no count")
     func unknown() throws {
         let server = try RedisServer()

@@ -10,6 +10,8 @@ struct AllocationTests {
     private static let plainMax = 2
     private static let verifiedMax = 19
     private static let tokenMax = 17
+    /// What the signals of a key's use add to a verified request of a known user and address.
+    private static let keyUseMax = 1
     /// What else the thread does meanwhile only adds to a count, so the least of some tries tells.
     /// More of them are made only where that is above the budget.
     private static let triesMax = 20
@@ -34,6 +36,38 @@ struct AllocationTests {
             least = min(least, cost.allocations)
         }
         #expect(least <= Self.plainMax)
+    }
+
+    @Test("are hardly more with signals of a key's use", .enabled(if: CountedGateway.isInstalled))
+    func keyUse() throws {
+        let site = try FaultSite()
+        site.configuration.more.append(
+            "signals: { users_per_key: { cookie: session }, addresses_per_key: {}, "
+                + "networks_per_key: {}, counter_gaps: {} }")
+        let counted = try CountedGateway(
+            site.configuration, directory: site.directory, isOneThread: true)
+        let device = try site.device()
+        let client = try counted.gateway.connect()
+        func challenge(_ endpoint: String) throws -> String {
+            var text = ""
+            _ = try counted.cost { text = try client.exchange("POST", endpoint).bodyText }
+            return text
+        }
+        let attestation = try site.attestation(device, challenge: challenge("/attest/challenge"))
+        _ = try counted.cost {
+            _ = try client.exchange("POST", "/attest/verify", body: attestation)
+        }
+        let budget = Self.verifiedMax + Self.keyUseMax
+        var least = Int.max
+        for _ in 0..<Self.triesMax where least > budget {
+            let call = try device.call("strict", challenge: challenge("/assert/challenge"))
+            let cost = try counted.cost {
+                let answer = try call.exchange(on: client)
+                #expect(answer.status == 200)
+            }
+            least = min(least, cost.allocations)
+        }
+        #expect(least <= budget)
     }
 
     @Test("are no more than they were", .enabled(if: CountedGateway.isInstalled))

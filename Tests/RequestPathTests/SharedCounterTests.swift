@@ -1,5 +1,7 @@
+import AppAttestTesting
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 @Suite(
@@ -81,6 +83,63 @@ struct SharedCounterTests {
         }
         // Redis knows no address.
         #expect(!(try redis.command("KEYS", "*")).contains("127.0.0.1"))
+    }
+
+    @Test("what two gateways see of a key adds up, and what both have seen is no gap")
+    func keyUse() throws {
+        let directory = try ScratchDirectory()
+        var sharing = configuration
+        sharing.listenerMore = ["trusted_proxies: [127.0.0.0/8]"]
+        sharing.more = [
+            """
+            signals:
+              users_per_key: { max: 5, header: Authorization, action: deny }
+              addresses_per_key: { max: 100 }
+              networks_per_key: { max: 100 }
+              counter_gaps: { max: 100 }
+            """
+        ]
+        let first = try GatewayProcess(sharing, directory: directory)
+        sharing.more.append(
+            "secrets: { challenge_key_file: \(directory.path)/registry.db.challenge-key }")
+        let second = try GatewayProcess(sharing, directory: directory)
+        let client = try SimulatedClient.enrolled(first)
+        let clients = [client, try SimulatedClient(second, device: client.device)]
+        func request(_ gateway: Int, user: Int) throws -> HTTPMessage {
+            let fields =
+                try clients[gateway].signature("GET", "/api/x") + [
+                    ("Authorization", "Bearer user-\(user)"),
+                    ("X-Forwarded-For", "192.0.\(user).1"),
+                ]
+            return try clients[gateway].raw.exchange("GET", "/api/x", fields: fields)
+        }
+        // By turns: each gateway misses what the other accepts, and nothing is missing.
+        for turn in 0..<6 { #expect(try request(turn % 2, user: 0).status == 200) }
+        #expect(upstream.requests.last?["X-Attest-Counter-Gaps"] == "0")
+        client.device.counter += 1000
+        for gateway in 0..<2 {
+            let limit = Date(timeIntervalSinceNow: 60)
+            var told = "0"
+            while told == "0", Date() < limit {
+                #expect(try request(gateway, user: 0).status == 200)
+                told = upstream.requests.last?["X-Attest-Counter-Gaps"] ?? ""
+            }
+            #expect(told == "1000")
+        }
+        let event = try first.waitForEvent("signal_raised")
+        #expect(event["message"]?.stringValue?.hasPrefix("counter_gaps: ") == true)
+        // Three users at each, and the one too many, whom what the other has seen tells.
+        for user in 0..<6 { #expect(try request(user % 2, user: user).status == 200) }
+        #expect(upstream.requests.last?["X-Attest-Key-Networks"] == "1")
+        for gateway in 0..<2 {
+            let limit = Date(timeIntervalSinceNow: 60)
+            var outcome = ""
+            while outcome != "403 abuse_suspected", Date() < limit {
+                outcome = try request(gateway, user: 6 + gateway).outcome
+            }
+            #expect(outcome == "403 abuse_suspected")
+        }
+        #expect(try !redis.command("KEYS", "*").contains("192.0"))
     }
 
     /// A worker finds its way back to Redis by itself; only its answers tell when.

@@ -173,6 +173,10 @@ struct Configuration {
           keys_per_address: { max: 3, window: 3m, action: deny }
           attestations_per_address: { max: 4, window: 4m, action: { limit: first_limit } }
           conflicts_per_key: { max: 5, window: 5m, action: deny }
+          users_per_key: { max: 6, window: 8m, action: { limit: first.key }, header: X-Account }
+          addresses_per_key: { max: 7, window: 9m, action: deny }
+          networks_per_key: { max: 8, window: 10m, action: { limit: first_limit } }
+          counter_gaps: { max: 9, window: 11m, action: deny }
           keys_per_device_bit:
             token: required
             bits: { first: { max: 0, window: 6m, action: deny }, first_other: { window: 7m } }

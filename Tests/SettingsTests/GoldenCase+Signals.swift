@@ -28,8 +28,8 @@ extension GoldenCase {
                 5:28: signals.keys_per_address.max: "1000001" is outside 1 to 1000000: only \#
                 higher counts raise the signal
                 6:22: signals.conflicts_per_key: expected a mapping, found the text "3"
-                7:13: signals.subjects: "100" is outside 1024 to 1000000: each address takes 600 \#
-                bytes, each key 100
+                7:13: signals.subjects: "100" is outside 1024 to 1000000: each takes 600 bytes, \#
+                100 if only events are counted
                 8:3: unknown key "keys_per_usr" in signals: did you mean "keys_per_user"?
                 """#),
         GoldenCase(
@@ -40,6 +40,54 @@ extension GoldenCase {
             """#,
             expects: #"""
                 2:18: signals.keys_per_user: needs user: without it nobody says who the user is
+                """#),
+        GoldenCase(
+            "users of a key that nobody names, or that nothing tells apart",
+            #"""
+            signals: { users_per_key: { max: 5 } }
+            """#,
+            expects: #"""
+                1:27: signals.users_per_key: needs header, cookie or user: without one nobody \#
+                says who the user is
+                """#),
+        GoldenCase(
+            "marks of users that are none",
+            #"""
+            signals:
+              users_per_key: { header: Authorization, cookie: session, max: 0 }
+              addresses_per_key: { max: many, window: 1s }
+              networks_per_key: { header: X-User }
+              counter_gaps: { max: -1, action: refuse }
+            """#,
+            expects: #"""
+                2:51: signals.users_per_key.cookie: excludes header: name the one that tells \#
+                users apart
+                2:65: signals.users_per_key.max: "0" is outside 1 to 1000000: only higher counts \#
+                raise the signal
+                3:29: signals.addresses_per_key.max: "many" is not a whole number without unit
+                3:43: signals.addresses_per_key.window: "1s" is outside 1m to 366d: anything \#
+                older does not count
+                4:23: unknown key "header" in signals.networks_per_key; known: max, window, action
+                5:24: signals.counter_gaps.max: "-1" is not a whole number without unit
+                5:36: signals.counter_gaps.action: "refuse" is not one of observe, deny
+                """#),
+        GoldenCase(
+            "headers and cookies that tell no user from another",
+            #"""
+            signals: { users_per_key: { header: Cookie } }
+            """#,
+            expects: #"""
+                1:37: signals.users_per_key.header: "Cookie" tells no user from another: name \#
+                what your API knows them by, as Authorization, or one cookie with cookie
+                """#),
+        GoldenCase(
+            "a cookie without a name",
+            #"""
+            signals: { users_per_key: { cookie: 'my session' } }
+            """#,
+            expects: #"""
+                1:37: signals.users_per_key.cookie: "my session" is not the name of a cookie (RFC \#
+                6265)
                 """#),
         GoldenCase(
             "a client that may have others refused",

@@ -117,7 +117,10 @@ extension Exchange {
         }
         if isLimitedHere { countKeyRate() }
         // A registry that does not know the key now would not take a note of it either.
-        if known.key != nil { noteRequestUser() }
+        if known.key != nil, site.signals != nil {
+            noteRequestUser()
+            countKeyUse()
+        }
     }
 
     /// With a store that all gateways share, the counter script keeps the buckets of a key.

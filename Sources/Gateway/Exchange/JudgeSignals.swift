@@ -53,6 +53,7 @@ extension Exchange {
             // The key itself is one, whenever it was enrolled.
             judge(bits, rules, &facts) { max(1, $0) }
         }
+        judgeKeyUse(of: keyID, rules, &facts)
         try judge(facts, isTrial: true)
     }
 
@@ -152,7 +153,7 @@ extension Exchange {
     }
 
     /// Says so once, when the bound is crossed.
-    private func reportRaised(
+    func reportRaised(
         _ rule: SiteSignals.Rule, _ counts: TallyChange, _ text: () -> String
     ) {
         guard counts.before <= rule.countMax, counts.after > rule.countMax else { return }
@@ -164,16 +165,24 @@ extension Exchange {
     /// The request was accepted: takes the user's name from it, where a peer's or the client's word
     /// is taken.
     func noteRequestUser() {
-        guard let rules = site.signals, let names = rules.userHeader, let keyID = provenKeyID else {
-            return
-        }
+        guard let rules = site.signals, let keyID = provenKeyID,
+            let name = requestUserName(rules)
+        else { return }
+        note(headBytes.span.extracting(name), keyID, rules)
+    }
+
+    /// The user's name in the request, where a peer's or the client's word is taken.
+    func requestUserName(_ rules: SiteSignals) -> Range32? {
+        guard let names = rules.userHeader else { return nil }
         switch rules.userSource {
-        case .response: return
-        case .proxy: guard client.isPeerTrusted else { return }
+        case .response: return nil
+        case .proxy: guard client.isPeerTrusted else { return nil }
         case .client: break
         }
-        guard case .value(let range) = uniqueField(names) else { return }
-        note(headBytes.span.extracting(range), keyID, rules)
+        guard case .value(let range) = uniqueField(names),
+            (1...Self.userNameByteCountMax).contains(Int(range.count))
+        else { return nil }
+        return range
     }
 
     /// The upstream answers, and says who the user is.
@@ -193,6 +202,7 @@ extension Exchange {
     private func note(_ name: Span<UInt8>, _ keyID: KeyID, _ rules: SiteSignals) {
         guard !name.isEmpty, name.count <= Self.userNameByteCountMax else { return }
         let user = site.pseudonyms.pseudonym(ofUser: name)
+        if rules.userSource == .response { countKeyUser(user, of: keyID, rules) }
         guard worker.hub.signals.shouldNote(user, of: keyID, now: worker.signalTime) else { return }
         worker.note(user, of: keyID, rules)
     }

@@ -60,6 +60,10 @@ extension Signal {
         case .addressKeys: "X-Attest-Address-Keys: "
         case .addressAttestations: "X-Attest-Address-Attestations: "
         case .keyConflicts: "X-Attest-Key-Conflicts: "
+        case .keyUsers: "X-Attest-Key-Users: "
+        case .keyAddresses: "X-Attest-Key-Addresses: "
+        case .keyNetworks: "X-Attest-Key-Networks: "
+        case .counterGaps: "X-Attest-Counter-Gaps: "
         }
     }
 }

@@ -50,4 +50,12 @@ extension Bytes16 {
     /// The subject that a limit counts: an IPv4 address, or the /64 network of an IPv6 one, of
     /// which a single client has 2^64 to choose from.
     var limitedNetwork: Bytes16 { isMappedIPv4 ? self : Bytes16(word0: word0, word1: 0) }
+
+    /// The network of about one provider: a /16 of IPv4, or a /32 of IPv6, which is the least that
+    /// registries allocate to a provider. Carriers hand out addresses from few of these.
+    var providerNetwork: Bytes16 {
+        isMappedIPv4
+            ? Bytes16(word0: word0, word1: word1 & ~0xFFFF)
+            : Bytes16(word0: word0 & ~0xFFFF_FFFF, word1: 0)
+    }
 }

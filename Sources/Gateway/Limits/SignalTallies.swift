@@ -12,6 +12,9 @@ enum SignalSubject: Hashable, Sendable {
     /// The devices that have a bit of DeviceCheck set: 0 or 1.
     case deviceBit(Int)
 
+    /// Whether it is counted for a key.
+    var isKey: Bool { if case .key = self { true } else { false } }
+
     /// The bytes that name the subject, the same on every gateway.
     var bytes: [UInt8] {
         switch self {
@@ -28,17 +31,23 @@ enum SignalEvent: Sendable {
     case once
     /// Nothing: the count is read.
     case look
+    /// What has this hash, however often it comes.
+    case distinct(UInt64)
+    /// A counter of a key was accepted.
+    case counter(UInt32)
+
     /// A key, however often it comes.
-    case key(KeyID)
+    static func key(_ keyID: KeyID) -> SignalEvent { .distinct(keyID.digest.word0) }
 
     /// The event in the form in which gateways tell each other.
     var shared: SharedTally.Change {
         switch self {
         case .once: return .event
         case .look: return .look
-        case .key(let keyID):
-            let register = DistinctSketch.register(of: keyID.digest.word0)
+        case .distinct(let hash):
+            let register = DistinctSketch.register(of: hash)
             return .register(index: register.index, rank: register.rank)
+        case .counter(let counter): return .counter(counter)
         }
     }
 }
@@ -68,15 +77,19 @@ final class SignalTallies: Sendable {
     /// How often at most a key's use is written down at all, whoever is named.
     static let noteGapNanoseconds: UInt64 = 1_000_000_000
 
-    /// Keys of addresses: each once.
-    private let keys: SubjectTable<SignalSubject, WindowTally<DistinctSketch>>
-    /// The counts of events, by ``Signal``, so that no flood of one kind pushes out another.
-    private let events: [SubjectTable<SignalSubject, WindowTally<EventTally>>]
+    private typealias Table<Kind: Tally> = SubjectTable<SignalSubject, WindowTally<Kind>>
+
+    /// What is counted once each, by ``Signal``, so that no flood of one kind pushes out another.
+    private let sketches: [Table<DistinctSketch>]
+    /// The counts of events, likewise.
+    private let events: [Table<EventTally>]
+    private let counters: Table<CounterTally>
     private let users: SubjectTable<KeyID, KnownUser>
 
     init(subjectCountMax: Int = 16_384) {
-        keys = SubjectTable(subjectCountMax: subjectCountMax)
+        sketches = Signal.allCases.map { _ in SubjectTable(subjectCountMax: subjectCountMax) }
         events = Signal.allCases.map { _ in SubjectTable(subjectCountMax: subjectCountMax) }
+        counters = SubjectTable(subjectCountMax: subjectCountMax)
         users = SubjectTable(subjectCountMax: subjectCountMax)
     }
 
@@ -88,11 +101,36 @@ final class SignalTallies: Sendable {
         now: UInt64
     ) -> TallyChange {
         switch event {
-        case .key(let keyID):
-            update(keys, subject, window, now) { $0.add(keyID.digest.word0, now: now) }
+        case .distinct(let hash):
+            update(sketches[signal.rawValue], subject, window, now) {
+                typealias Tally = WindowTally<DistinctSketch>
+                let interval =
+                    subject.isKey ? Tally.keySharingNanoseconds : Tally.sharingNanoseconds
+                return $0.add(hash, now: now, sharedEvery: interval)
+            }
+        case .counter(let counter):
+            update(counters, subject, window, now) { $0.add(UInt64(counter), now: now) }
         case .once: update(events[signal.rawValue], subject, window, now) { $0.add(now: now) }
         case .look: update(events[signal.rawValue], subject, window, now) { $0.look(now: now) }
         }
+    }
+
+    /// The count of different things, as it would be with the one that has this hash; as it is if
+    /// that is nil. Nothing changes, because whoever asks may still be refused.
+    func expected(
+        _ hash: UInt64?, of subject: SignalSubject, for signal: Signal, now: UInt64
+    ) -> Int {
+        guard var tally = sketches[signal.rawValue].find(subject) else {
+            return hash == nil ? 0 : 1
+        }
+        guard let hash else { return tally.count(now: now) }
+        return tally.add(hash, now: now).after
+    }
+
+    /// The signatures of a key that did not come here. Nothing changes.
+    func gapCount(of subject: SignalSubject, now: UInt64) -> Int {
+        var tally = counters.find(subject)
+        return tally?.count(now: now) ?? 0
     }
 
     /// Merges the counts of all gateways in the half of that number and in the one before. Returns
@@ -106,11 +144,18 @@ final class SignalTallies: Sendable {
             guard let current = DistinctSketch(registers: current),
                 let previous = DistinctSketch(registers: previous)
             else { return (0, 0) }
-            return update(keys, subject, window, now) { $0.merge(current, previous, half: half) }
+            return update(sketches[signal.rawValue], subject, window, now) {
+                $0.merge(current, previous, half: half, now: now)
+            }
+        case .counters(let current, let previous):
+            let spans = (CounterTally(current), CounterTally(previous))
+            return update(counters, subject, window, now) {
+                $0.merge(spans.0, spans.1, half: half, now: now)
+            }
         case .events(let current, let previous):
             let counted = (EventTally(number: current), EventTally(number: previous))
             return update(events[signal.rawValue], subject, window, now) {
-                $0.merge(counted.0, counted.1, half: half)
+                $0.merge(counted.0, counted.1, half: half, now: now)
             }
         }
     }

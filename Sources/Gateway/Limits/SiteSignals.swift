@@ -48,12 +48,36 @@ final class SiteSignals: Sendable {
         }
     }
 
+    /// What tells the users of one key apart.
+    enum KeyUserMark: Sendable {
+        /// What ``userHeader`` says.
+        case user
+        case header(FieldNameSet)
+        case cookie([UInt8])
+
+        fileprivate init(_ settings: SignalSettings.KeyUsers?) {
+            if let header = settings?.header {
+                self = .header(FieldNameSet(exact: [header], prefixes: []))
+            } else if let cookie = settings?.cookie {
+                self = .cookie(Array(cookie.utf8))
+            } else {
+                self = .user
+            }
+        }
+    }
+
     let userKeys: Rule?
     let newUserKey: Rule?
     let addressKeys: Rule?
     let addressAttestations: Rule?
     let keyConflicts: Rule?
     let deviceBits: DeviceBitRules?
+    let keyUsers: Rule?
+    let keyAddresses: Rule?
+    let keyNetworks: Rule?
+    let counterGaps: Rule?
+    /// What tells the users of one key apart.
+    let keyUserMark: KeyUserMark
     /// The header that names the user.
     let userHeader: FieldNameSet?
     let userSource: SignalSettings.UserSource
@@ -70,6 +94,11 @@ final class SiteSignals: Sendable {
         addressAttestations = Rule(.addressAttestations, signals.addressAttestations, limits)
         keyConflicts = Rule(.keyConflicts, signals.keyConflicts, limits)
         deviceBits = DeviceBitRules(signals.deviceBits, settings.deviceBitNames, limits)
+        keyUsers = Rule(.keyUsers, signals.keyUsers?.rule, limits)
+        keyAddresses = Rule(.keyAddresses, signals.keyAddresses, limits)
+        keyNetworks = Rule(.keyNetworks, signals.keyNetworks, limits)
+        counterGaps = Rule(.counterGaps, signals.counterGaps, limits)
+        keyUserMark = KeyUserMark(signals.keyUsers)
         userHeader = signals.user.map { FieldNameSet(exact: [$0.header], prefixes: []) }
         userSource = signals.user?.source ?? .response
         retentionMilliseconds = signals.user?.retention.milliseconds ?? 0
@@ -92,6 +121,10 @@ final class SiteSignals: Sendable {
         case .keyConflicts: keyConflicts
         case .bit0Keys: deviceBits?.rules[0]
         case .bit1Keys: deviceBits?.rules[1]
+        case .keyUsers: keyUsers
+        case .keyAddresses: keyAddresses
+        case .keyNetworks: keyNetworks
+        case .counterGaps: counterGaps
         }
     }
 }

@@ -22,6 +22,9 @@ final class SubjectTable<Subject: Hashable & Sendable, Value: Remembered>: Senda
     private let setCount: Int
     private let shards: [Locked<[Place?]>]
 
+    /// The bytes that each subject takes.
+    static var placeByteCount: Int { MemoryLayout<Place?>.stride }
+
     init(subjectCountMax: Int) {
         setCount = max(1, subjectCountMax / (Self.wayCount * Self.shardCount))
         // Empty until something is remembered: a gateway without signals has no tables.

@@ -9,6 +9,12 @@ protocol Tally: Sendable {
     func count(with previous: Self) -> Int
     /// Takes up what others have counted too.
     mutating func merge(_ other: Self)
+    /// What the next half begins with.
+    func following() -> Self
+}
+
+extension Tally {
+    func following() -> Self { Self() }
 }
 
 /// The result of one addition.
@@ -51,6 +57,9 @@ extension DistinctSketch: Tally {
 struct WindowTally<Kind: Tally>: Remembered {
     /// How often others are asked again for what they have counted.
     static var sharingNanoseconds: UInt64 { 10 * 1_000_000_000 }
+    /// How often that is done of what is counted for a key: there are many keys, and each has few
+    /// things of its own.
+    static var keySharingNanoseconds: UInt64 { 60 * 1_000_000_000 }
 
     private let halfNanoseconds: UInt64
     private(set) var half: UInt64
@@ -62,31 +71,39 @@ struct WindowTally<Kind: Tally>: Remembered {
 
     init(windowNanoseconds: UInt64, now: UInt64) {
         halfNanoseconds = max(1, windowNanoseconds / 2)
-        half = now / halfNanoseconds
+        half = Self.half(at: now, windowNanoseconds: windowNanoseconds)
+    }
+
+    /// The number of the half that `now` falls into.
+    static func half(at now: UInt64, windowNanoseconds: UInt64) -> UInt64 {
+        now / max(1, windowNanoseconds / 2)
     }
 
     /// The count before and after.
-    mutating func add(_ hash: UInt64 = 0, now: UInt64) -> TallyChange {
+    mutating func add(
+        _ hash: UInt64 = 0, now: UInt64, sharedEvery interval: UInt64 = sharingNanoseconds
+    ) -> TallyChange {
         let before = count(now: now)
         let isNew = current.add(hash)
         if isNew { count = current.count(with: previous) }
         return TallyChange(
             before: before, after: count, half: half,
-            isShared: shouldShare(isNew: isNew, now: now))
+            isShared: shouldShare(isNew: isNew, now: now, every: interval))
     }
 
     /// The count, of which others may know more.
     mutating func look(now: UInt64) -> TallyChange {
         let count = count(now: now)
         return TallyChange(
-            before: count, after: count, half: half, isShared: shouldShare(isNew: false, now: now))
+            before: count, after: count, half: half,
+            isShared: shouldShare(isNew: false, now: now, every: Self.sharingNanoseconds))
     }
 
     mutating func count(now: UInt64) -> Int {
         let half = now / halfNanoseconds
         if half > self.half {
             previous = half == self.half + 1 ? current : Kind()
-            current = Kind()
+            current = previous.following()
             self.half = half
             count = current.count(with: previous)
         }
@@ -94,8 +111,8 @@ struct WindowTally<Kind: Tally>: Remembered {
     }
 
     /// Whether others should hear of it and be heard: where they do not know yet, and now and then.
-    mutating func shouldShare(isNew: Bool, now: UInt64) -> Bool {
-        guard isNew || now > sharedAt + Self.sharingNanoseconds else { return false }
+    private mutating func shouldShare(isNew: Bool, now: UInt64, every interval: UInt64) -> Bool {
+        guard isNew || now > sharedAt + interval else { return false }
         sharedAt = now
         return true
     }
@@ -103,9 +120,9 @@ struct WindowTally<Kind: Tally>: Remembered {
     /// Merges the counts of all gateways in the half of that number and in the one before. Returns
     /// the count before and after.
     mutating func merge(
-        _ current: Kind, _ previous: Kind, half: UInt64
+        _ current: Kind, _ previous: Kind, half: UInt64, now: UInt64
     ) -> (before: Int, after: Int) {
-        let before = count
+        let before = count(now: now)
         guard half == self.half else { return (before, before) }
         self.current.merge(current)
         self.previous.merge(previous)
@@ -114,6 +131,6 @@ struct WindowTally<Kind: Tally>: Remembered {
     }
 
     func worth(at now: UInt64) -> UInt64 {
-        now / halfNanoseconds > half + 1 ? 0 : UInt64(count)
+        now / halfNanoseconds > half + 1 ? 0 : UInt64(count) + 1
     }
 }

@@ -1,3 +1,4 @@
+import AppAttest
 import EventLoop
 import Judgement
 import KeyStore
@@ -14,27 +15,46 @@ extension Worker {
     ) -> TallyChange {
         let change = hub.signals.count(
             event, of: subject, for: rule.signal, window: rule.windowNanoseconds, now: signalTime)
-        if change.isShared, counters.isShared { share(change, event, of: subject, rule, site) }
+        if change.isShared, counters.isShared { share(change.half, event, of: subject, rule, site) }
         return change
     }
 
+    /// Counts a counter that was accepted. Where others accept some of them, only all together tell
+    /// which are missing. Nil if they will tell.
+    func count(
+        accepted counter: UInt32, of keyID: KeyID, _ rule: SiteSignals.Rule, _ site: Site
+    ) -> TallyChange? {
+        let subject = SignalSubject.key(keyID)
+        guard counters.isShared else {
+            return hub.signals.count(
+                .counter(counter), of: subject, for: rule.signal, window: rule.windowNanoseconds,
+                now: signalTime)
+        }
+        let half = WindowTally<CounterTally>.half(
+            at: signalTime, windowNanoseconds: rule.windowNanoseconds)
+        share(half, .counter(counter), of: subject, rule, site)
+        return nil
+    }
+
     private func share(
-        _ change: TallyChange, _ event: SignalEvent, of subject: SignalSubject,
+        _ half: UInt64, _ event: SignalEvent, of subject: SignalSubject,
         _ rule: SiteSignals.Rule, _ site: Site
     ) {
         let tally = SharedTally(
             name: site.pseudonyms.pseudonym(ofSignal: rule.signal.name, subject.bytes),
-            half: Int64(change.half),
+            half: Int64(half),
             halfMilliseconds: Int64(rule.windowNanoseconds / 2_000_000), change: event.shared)
         counters.tally(tally) { [weak self] counts in
             guard let self, let counts else { return }
             let merged = hub.signals.merge(
-                counts, of: subject, for: rule.signal, half: change.half,
+                counts, of: subject, for: rule.signal, half: half,
                 window: rule.windowNanoseconds, now: signalTime)
             guard merged.before <= rule.countMax, merged.after > rule.countMax else { return }
+            var holder = ""
+            if case .key(let keyID) = subject { holder = "\(site.logName(of: keyID)) has " }
             log.event(
                 "signal_raised",
-                "\(rule.name): \(merged.after), counted by all gateways together")
+                "\(rule.name): \(holder)\(merged.after), counted by all gateways together")
         }
     }
 }

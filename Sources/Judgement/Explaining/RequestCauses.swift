@@ -136,7 +136,8 @@ enum RequestCauses {
             [.bodyUnavailable], [], .operator, "A proxy does not show the body of the request.",
             "Let the gateway itself proxy the route, or set attest.body: claimed."),
         Row(
-            [.abuseSuspected], [], .stranger, "Too much activity of one user, address or device.",
+            [.abuseSuspected], [], .stranger,
+            "Too much activity of one user, address, key or device.",
             "See the signals of the line."),
         Row(
             [.deviceTokenInvalid], [], .clientApp, "The DeviceCheck token does not hold.",

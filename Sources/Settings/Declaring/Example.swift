@@ -106,6 +106,8 @@ struct Example {
         "secrets.pseudonym_key_file": needed("/etc/sallyport/pseudonym-keys"),
         "identity.keys": needed("[/etc/sallyport/identity-1.pem]"),
         "signals.user.header": needed("X-User-Id"),
+        "signals.users_per_key.header": possible("Authorization"),
+        "signals.users_per_key.cookie": possible("session"),
         "endpoints.rate_limit.attestation_challenge": possible("[challenge, all_attestations]"),
         "endpoints.attest_rollout.start": possible("1%"),
         "endpoints.attest_rollout.until": off, "endpoints.attest_rollout.step": off,

@@ -74,7 +74,8 @@ extension UpstreamIdentity {
         "x-attest-tier", "x-attest-risk", "x-attest-version", "x-attest-category",
         "x-attest-outdated", "x-attest-developer", "x-attest-signals", "x-attest-user-keys",
         "x-attest-address-keys",
-        "x-attest-address-attestations", "x-attest-key-conflicts",
+        "x-attest-address-attestations", "x-attest-key-conflicts", "x-attest-key-users",
+        "x-attest-key-addresses", "x-attest-key-networks", "x-attest-counter-gaps",
     ]
 }
 

@@ -98,7 +98,7 @@ extension SettingsReader {
         Setting(
             "signals", \.signals,
             of: {
-                SignalReader(deviceCheck: $0.deviceCheck).kind
+                SignalReader(deviceCheck: $0.deviceCheck, headers: $0.headers).kind
                     .printed { $0 != SignalSettings() }
             },
             "What is counted beyond signatures. Each signal is told to the upstream, and "

@@ -2,6 +2,7 @@
 struct SignalReader {
     /// The section `device_check`, or nil if it is missing or faulty.
     let deviceCheck: DeviceCheckSettings?
+    let headers: HeaderNames
 
     /// Days in hours: what is written without thinking, and months.
     private static let day: Int64 = 24 * 3600
@@ -43,14 +44,29 @@ struct SignalReader {
                 "conflicts_per_key", optional: \.keyConflicts, rule(3, days: 1),
                 "Counters of a key that came again with another challenge.")
             Setting(
+                "users_per_key", optional: \.keyUsers, keyUsers,
+                "Users of one key. One device that signs for many has many.")
+            Setting(
+                "addresses_per_key", optional: \.keyAddresses, rule(100, days: 1),
+                "Addresses (for IPv6, /64s) with requests of one key.")
+            Setting(
+                "networks_per_key", optional: \.keyNetworks, rule(30, days: 1),
+                "Networks with requests of one key: /16s of IPv4 and /32s of IPv6, which carriers "
+                    + "have few of.")
+            Setting(
+                "counter_gaps", optional: \.counterGaps, rule(100, days: 1),
+                "Assertions that a key signed and this API did not accept, by the key's counter. "
+                    + "Gateways that share a registry must share a Redis as well.")
+            Setting(
                 "keys_per_device_bit", optional: \.deviceBits, deviceBits,
                 "Keys enrolled from devices that have a DeviceCheck bit set. Apple is asked at "
                     + "each enrolment, with the token that comes with it. deny refuses such a "
                     + "key's requests, and the enrolment of another.")
             Setting(
                 "subjects", \.subjectCountMax,
-                .count(1024...1_000_000, "each address takes 600 bytes, each key 100"),
-                "Addresses, and keys, that are remembered in memory. Read at the start only.")
+                .count(1024...1_000_000, "each takes 600 bytes, 100 if only events are counted"),
+                "Addresses, and keys, that each signal remembers in memory. Read at the start "
+                    + "only.")
         }
     }
 
@@ -74,6 +90,41 @@ struct SignalReader {
                         "whose key it was is personal data, kept only while it is of use"),
                     "How long it is remembered who used a key.")
             })
+    }
+
+    private var keyUsers: Kind<SignalSettings.KeyUsers> {
+        let start = SignalSettings.Rule(countMax: 10, window: .seconds(Self.day))
+        let form = Form(SignalSettings.KeyUsers(rule: start)) {
+            Setting(
+                "header", optional: \.header,
+                .header(
+                    "tells no user from another: name what your API knows them by, as "
+                        + "Authorization, or one cookie with cookie", tellsUsersApart),
+                "The request header whose value is another for each user. If header and cookie "
+                    + "are left out, signals.user says who the user is.")
+            Setting(
+                "cookie", optional: \.cookie,
+                .text(.text("name of a cookie"), "is not the name of a cookie (RFC 6265)") {
+                    HeaderReader.isName($0)
+                }, "The cookie whose value is another for each user.")
+            ruleSettings(\.rule, hasMax: true)
+        }
+        return .section(form) { section, _ in
+            switch (section.field("header"), section.field("cookie")) {
+            case (nil, nil):
+                guard !section.context.has("signals.user") else { return }
+                section.error(
+                    "needs header, cookie or user: without one nobody says who the user is")
+            case (.some, let cookie?):
+                cookie.error("excludes header: name the one that tells users apart")
+            default: break
+            }
+        }
+    }
+
+    private func tellsUsersApart(_ folded: String) -> Bool {
+        folded != "cookie" && HeaderEditReader.request.allows(folded)
+            && !headers.all.contains { HeaderReader.fold($0) == folded }
     }
 
     /// Whoever can name another user in a request could get him locked out.
@@ -127,25 +178,36 @@ struct SignalReader {
         _ countMax: Int?, least: Int = 1, window: Duration, allowingKey: Bool
     ) -> Kind<SignalSettings.Rule> {
         let start = SignalSettings.Rule(countMax: countMax ?? 0, window: window)
-        let max = Setting<SignalSettings.Rule>(
-            "max", \.countMax, .count(least...1_000_000, "only higher counts raise the signal"),
+        return .section(
+            Form(start) {
+                ruleSettings(
+                    \.self, hasMax: countMax != nil, least: least, allowingKey: allowingKey)
+            })
+    }
+
+    /// The settings of a rule that is kept at `path`.
+    @FormBuilder<Root>
+    private func ruleSettings<Root>(
+        _ path: WritableKeyPath<Root, SignalSettings.Rule>, hasMax: Bool, least: Int = 1,
+        allowingKey: Bool = true
+    ) -> [Setting<Root>] {
+        let max = Setting<Root>(
+            "max", path.appending(path: \.countMax),
+            .count(least...1_000_000, "only higher counts raise the signal"),
             "The most that is normal." + (least == 0 ? " 0: any such key raises the signal." : ""))
         let action = LimitedAction<SignalSettings.Action>.kind(
             [.observe, .deny], limited: .limit, allowingKey: allowingKey)
-        return .section(
-            Form(start) {
-                countMax == nil ? [] : [max]
-                Setting(
-                    "window", \.window,
-                    .duration(
-                        .seconds(60), .seconds(366 * Self.day),
-                        "anything older does not count"),
-                    "The time that counts.")
-                Setting(
-                    "action", \.limitedAction, action,
-                    "observe: the upstream is told. deny: the request is refused with 403. { "
-                        + "limit: NAME }: that rate limit counts it as well.")
-            })
+        hasMax ? [max] : []
+        Setting(
+            "window", path.appending(path: \.window),
+            .duration(
+                .seconds(60), .seconds(366 * Self.day),
+                "anything older does not count"),
+            "The time that counts.")
+        Setting(
+            "action", path.appending(path: \.limitedAction), action,
+            "observe: the upstream is told. deny: the request is refused with 403. { "
+                + "limit: NAME }: that rate limit counts it as well.")
     }
 }
 

@@ -46,6 +46,18 @@ public struct SignalSettings: Hashable, Sendable {
         }
     }
 
+    /// The rule about the users of one key, and what tells them apart: one of both, or neither if
+    /// that is who ``SignalSettings/user`` says.
+    public struct KeyUsers: Hashable, Sendable {
+        public var rule: Rule
+        /// The request header whose value is another for each user; in lower case.
+        public var header: String?
+        /// The cookie whose value is.
+        public var cookie: String?
+
+        public init(rule: Rule) { self.rule = rule }
+    }
+
     /// The bits that Apple keeps for a device are read when a key is enrolled from it.
     public struct DeviceBits: Hashable, Sendable {
         /// The action on an enrolment without a good DeviceCheck token.
@@ -75,6 +87,13 @@ public struct SignalSettings: Hashable, Sendable {
     public var addressAttestations: Rule?
     /// Counters of one key that came again with another challenge.
     public var keyConflicts: Rule?
+    /// Users whose requests one key signed.
+    public var keyUsers: KeyUsers?
+    /// Addresses, and networks, from which requests of one key came.
+    public var keyAddresses: Rule?
+    public var keyNetworks: Rule?
+    /// Signatures of one key that did not come here.
+    public var counterGaps: Rule?
     /// The rules for the bits of devices, or nil if Apple is not asked.
     public var deviceBits: DeviceBits?
     /// Addresses, keys and users of which something is remembered in memory, each.
@@ -85,7 +104,10 @@ public struct SignalSettings: Hashable, Sendable {
 
     /// The rules that are configured.
     public var rules: [Rule] {
-        let rules = [userKeys, newUserKey, addressKeys, addressAttestations, keyConflicts]
+        let rules = [
+            userKeys, newUserKey, addressKeys, addressAttestations, keyConflicts, keyUsers?.rule,
+            keyAddresses, keyNetworks, counterGaps,
+        ]
         return (rules + (deviceBits?.rules ?? [])).compactMap(\.self)
     }
 }
