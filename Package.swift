@@ -150,7 +150,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTokens", "HTTP",
-                "HTTP2", "JSON", "ProxyProtocol", "Questions", "Settings",
+                "HTTP2", "JSON", "ProxyProtocol", "Questions", "Settings", "Telemetry",
             ],
             path: "Fuzz/Targets",
             swiftSettings: common),
@@ -233,7 +233,7 @@ let package = Package(
             "SimulationTests",
             [
                 "Gateway", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "EventLoop",
-                "KeyStore", "Policy", "Redis", "RedisKeyStore", "Settings",
+                "KeyStore", "Policy", "Redis", "RedisKeyStore", "Settings", "Telemetry",
             ]),
         tests(
             "RequestPathTests",

@@ -10,6 +10,8 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
     case xRequestID, xRealIP, via, maxForwards
     // Ask some servers to take another method or path than the one that was matched.
     case xHTTPMethod, xHTTPMethodOverride, xMethodOverride, xOriginalURL, xRewriteURL
+    // Says what failed in the app; the gateway's own.
+    case xAppAttestFailure
     // Content and the rest.
     case authorization, accept, acceptEncoding, acceptLanguage, contentType, contentEncoding, cookie
     case date, server, userAgent, cacheControl, eTag, location, retryAfter, wwwAuthenticate
@@ -49,6 +51,7 @@ public enum KnownField: UInt8, Sendable, CaseIterable {
         case .xMethodOverride: "x-method-override"
         case .xOriginalURL: "x-original-url"
         case .xRewriteURL: "x-rewrite-url"
+        case .xAppAttestFailure: "x-app-attest-failure"
         case .authorization: "authorization"
         case .accept: "accept"
         case .acceptEncoding: "accept-encoding"

@@ -32,6 +32,8 @@ extension RequestHead {
                     return .expectationUnknown
                 }
             case .upgrade: hasUpgradeField = true
+            case .xAppAttestFailure:
+                failureReport = failureReport == nil ? field.value : .empty
             default: break
             }
         }

@@ -40,6 +40,8 @@ public struct RequestHead: Sendable {
     public internal(set) var expectsContinue = false
     /// Upgrade is there and Connection names it; never in HTTP/1.0.
     public internal(set) var hasUpgrade = false
+    /// The value of `X-App-Attest-Failure`, empty where it came more than once; nil without one.
+    public internal(set) var failureReport: Range32?
 
     var section = FieldSection()
     var message = MessageFraming()
@@ -84,6 +86,7 @@ public struct RequestHead: Sendable {
         keepAlive = false
         expectsContinue = false
         hasUpgrade = false
+        failureReport = nil
         section.reset(position: 0)
         message.reset()
     }

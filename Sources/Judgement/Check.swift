@@ -124,5 +124,6 @@ extension Cause {
         case tokenNotIssued = "token"
         case installation
         case attestRollout = "attest_rollout"
+        case failureReport = "failure_report"
     }
 }

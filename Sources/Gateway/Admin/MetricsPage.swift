@@ -20,6 +20,7 @@ enum MetricsPage {
         writeRoutes(hub, &page)
         writeBuckets(hub, &page)
         writeApps(hub, &page)
+        writeFailures(hub.clientFailures.counts, &page)
         writeRollouts(site, &page)
         writeWorkers(hub, &page)
         writeServers(hub, &page)

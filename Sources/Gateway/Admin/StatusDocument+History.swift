@@ -69,6 +69,7 @@ extension StatusDocument {
         writeVersions(range, &writer)
         writeUpstreams(range, &writer)
         writeStores(range, &writer)
+        writeFailures(range, &writer)
         writer.member("left_out", int: Int64(history.leftOutCount))
         writer.endObject()
     }

@@ -45,6 +45,20 @@ extension StatusPage {
             "Apps and versions since the start", ["app", "version"] + bucketNames, rows)
     }
 
+    static func failures(_ document: StatusDocument) -> String {
+        table(
+            "Failures in apps in the last hour", ["phase", "code", "system", "failures"],
+            document.failureCauses(.hour).map {
+                [$0.name.phase.rawValue, $0.name.code.rawValue, $0.name.system, "\($0.count)"]
+            })
+            + table(
+                "Failures in apps by version in the last hour",
+                ["app", "version", "code", "failures"],
+                document.failureVersions(.hour).map {
+                    [$0.name.app, $0.name.version, $0.name.code.rawValue, "\($0.count)"]
+                })
+    }
+
     private static let bucketNames = RequestBucket.allCases.map {
         $0.name.description.replacing("_", with: " ")
     }

@@ -34,8 +34,8 @@ enum StatusPage {
             """
         html += list(verdict)
         html += "</section>\n"
-        html += routes(document) + versions(document) + lastHour(document) + refusals(document)
-        html += servers(document) + state(document)
+        html += routes(document) + versions(document) + failures(document) + lastHour(document)
+        html += refusals(document) + servers(document) + state(document)
         html += """
             <footer class="dim"><a href="metrics">metrics</a> ·
             <a href="status.json">status.json</a> ·

@@ -16,8 +16,8 @@ struct StatusInspection {
     var problems: [StatusProblem] {
         // Of several of one level the first heads the page: what is always so comes last.
         life + stores + certificates + reload + upstreams + upstreamFailures + serverErrors
-            + rollouts + failures + floors + proofs + receipts + exports + resources + trust
-            + exceptions
+            + rollouts + failures + clientFailures + floors + proofs + receipts + exports
+            + resources + trust + exceptions
     }
 
     private var life: [StatusProblem] {

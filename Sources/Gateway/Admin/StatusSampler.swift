@@ -25,6 +25,7 @@ enum StatusSampler {
             (server: $0.remembered, count: $0.requestCount &+ $0.failureCount)
         }
         let seconds = WallClock.now().seconds
+        let failures = hub.clientFailures.counts
         hub.history.withLock { history in
             let minute = history.minute
             history.gateway.take(StatusHistory.whole, gateway, at: minute)
@@ -35,6 +36,14 @@ enum StatusSampler {
             }
             for (name, counters) in stores { history.stores.take(name, counters, at: minute) }
             history.servers.take(servers, at: seconds)
+            for (name, count) in failures.causes {
+                history.failureCauses.take(name, [count], at: minute)
+            }
+            for (name, count) in failures.versions {
+                history.failureVersions.take(name, [count], at: minute)
+            }
+            history.failureCauses.keepTotals(of: failures.causes.keys)
+            history.failureVersions.keepTotals(of: failures.versions.keys)
             history.advance(to: now)
         }
     }

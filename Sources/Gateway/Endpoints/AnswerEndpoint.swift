@@ -15,6 +15,7 @@ extension Exchange {
         case .attestChallenge: try answerChallenge(.attestation)
         case .assertChallenge: try answerChallenge(.assertion)
         case .attestVerify: try verifyAttestation()
+        case .attestFailure: try takeFailureReport()
         case .identityKeys: try answerKeySet()
         case .discovery: try answerDiscovery()
         case .assertToken, nil: throw Refusal(.internalFailure, .endpoint)
@@ -24,7 +25,7 @@ extension Exchange {
     /// Methods that the endpoint, or the admin page, takes, for `Allow`.
     var allowedMethods: String {
         switch match.endpoint {
-        case .attestVerify, .assertToken: "POST"
+        case .attestVerify, .attestFailure, .assertToken: "POST"
         case .attestChallenge, .assertChallenge: "GET, HEAD, POST"
         case .identityKeys, .discovery: "GET, HEAD"
         case nil:
@@ -51,6 +52,8 @@ extension Exchange {
             writer.beginObject()
             writer.member("challenge", bytes: token.span)
             writer.member("expires_in", int: life / 1000)
+            // A device that fails to attest has no other answer to go by.
+            if purpose == .attestation { RetryAdvice.enrolment.write(to: &writer) }
             writer.endObject()
             response = LocalResponse(
                 status: 200, contentType: "application/json", body: writer.finish().readable.array)

@@ -5,10 +5,12 @@ import JSON
 import Judgement
 import Policy
 import Settings
+import Telemetry
 
 extension Exchange {
     /// Decides what the route demands, and refuses what needs no body to be refused.
     func decidePolicy() throws(Refusal) -> Step {
+        if let report = head.failureReport, match.endpoint != .attestFailure { hear(report) }
         try limitRate()
         // A route that answers whatever comes need not read the body.
         if policy.mode == .off, arrival.question == nil, let step = answerRoute() { return step }
@@ -18,7 +20,8 @@ extension Exchange {
         if match.endpoint == .assertToken {
             try checkTokenExchange()
         } else if match.endpoint != nil {
-            if match.endpoint == .attestVerify, head.methodKind != .post {
+            let takesPost = match.endpoint == .attestVerify || match.endpoint == .attestFailure
+            if takesPost, head.methodKind != .post {
                 throw Refusal(.methodNotAllowed, .endpoint)
             }
             return .next
@@ -55,6 +58,7 @@ extension Exchange {
 
     /// The longest body this request may have.
     var bodyByteCountMax: Int {
+        if match.endpoint == .attestFailure { return FailureReport.byteCountMax }
         if match.endpoint != nil { return site.settings.endpoints.bodyByteCountMax }
         if own.inquiry != nil { return Self.deviceActionByteCountMax }
         if own.administration != nil { return Self.administrationByteCountMax }

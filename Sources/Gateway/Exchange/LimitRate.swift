@@ -4,6 +4,7 @@ import EventLoop
 import Judgement
 import KeyStore
 import Settings
+import Telemetry
 
 extension Exchange {
     /// Counts the exchange against its listener's limits, before anything else is looked at.
@@ -15,7 +16,7 @@ extension Exchange {
     func limitRate() throws(Refusal) {
         switch match.endpoint {
         case .attestChallenge: try take(site.rateLimits.attestationChallenge)
-        case .assertChallenge, .assertToken, .identityKeys, .discovery:
+        case .assertChallenge, .assertToken, .identityKeys, .discovery, .attestFailure:
             try take(site.rateLimits.challenge)
         case .attestVerify: try take(site.rateLimits.attestation)
         case nil:
@@ -92,6 +93,19 @@ extension Exchange {
         var refusal = Refusal(.rateLimited, .rate(limit: limit.name, shortfall: shortfall))
         refusal.retryAfterSeconds = waitNanoseconds / 1_000_000_000 + 1
         return refusal
+    }
+
+    /// Counts a report of a failure in an app, unless its address has reported too often.
+    func count(_ report: FailureReport) throws(Refusal) {
+        guard let limit = ClientFailures.rateLimits[report.code] else { return }
+        // Peers of a unix socket share a bucket: without one they would have no limit.
+        let subject = subject(of: limit) ?? Bytes16(word0: 0, word1: 0)
+        let failures = worker.hub.clientFailures
+        if let wait = worker.hub.rateLimiter.take(limit, subject, now: worker.loop.now) {
+            failures.drop()
+            throw Self.refusal(limit, wait)
+        }
+        failures.count(report, apps: site.settings.apps.map(\.id), at: worker.loop.now)
     }
 
     /// The sender as `limit` counts it; nil if it does not count this one.

@@ -47,6 +47,7 @@ enum Problem {
         let action = exactCode == nil ? refusal.action ?? exchange.action(for: reason) : .none
         writer.member("action", string: action.rawValue)
         exchange.progress.toldAction = action
+        RetryAdvice(of: refusal, action, at: exchange.match.endpoint)?.write(to: &writer)
         if tellsCause, let cause = refusal.cause {
             writer.member("cause", string: cause.textForClients)
         }
@@ -71,8 +72,8 @@ enum Problem {
             // Where a client that does not know how to prove itself learns it (RFC 8631).
             response.fields.append(("Link", discoveryLink))
         }
-        if reason.status == 503 || reason.status == 429 {
-            let seconds = "\(refusal.retryAfterSeconds ?? 1)"
+        if RetryAdvice.hasHeader(reason) {
+            let seconds = "\(RetryAdvice.seconds(of: refusal, action))"
             response.fields.append(("Retry-After", Array(seconds.utf8)))
         }
         if reason == .methodNotAllowed {

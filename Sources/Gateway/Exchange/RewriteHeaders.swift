@@ -165,6 +165,7 @@ extension KnownField {
             .keepAlive, .proxyConnection, .proxyAuthorization, .proxyAuthenticate, .http2Settings,
             .expect, .forwarded, .xForwardedFor, .xRequestID:
             .never
+        case .xAppAttestFailure: .never
         // They ask the upstream for another method or path than the one that was matched: on an
         // open route they would lead to what a stricter one guards.
         case .xHTTPMethod, .xHTTPMethodOverride, .xMethodOverride, .xOriginalURL, .xRewriteURL:

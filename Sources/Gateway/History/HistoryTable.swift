@@ -51,6 +51,14 @@ struct HistoryTable<Name: Hashable & Sendable>: Sendable {
         return true
     }
 
+    /// Forgets what counters stood at whose names are no more: others come in their place for as
+    /// long as the process lives.
+    mutating func keepTotals(of names: some Sequence<Name>) {
+        guard totals.count > 2 * countMax else { return }
+        let kept = Set(names)
+        totals = totals.filter { kept.contains($0.key) }
+    }
+
     mutating func advance(from old: Int, to minute: Int) {
         for name in rings.keys { rings[name]?.advance(from: old, to: minute) }
     }

@@ -70,6 +70,10 @@ struct StatusHistory: Sendable {
     var stores = HistoryTable<String>(
         columnCount: bucketCount(.storeDuration), countMax: storeCountMax)
 
+    /// What failed in apps.
+    var failureCauses = HistoryTable<FailureCause>(columnCount: 1, countMax: failureCountMax)
+    var failureVersions = HistoryTable<FailureVersion>(columnCount: 1, countMax: failureCountMax)
+
     init(startedAt: MonotonicInstant) { self.startedAt = startedAt }
 
     /// Begins the slots of `now`. What is taken before this call belongs to those before.
@@ -81,6 +85,8 @@ struct StatusHistory: Sendable {
         versions.advance(from: minute, to: next)
         upstreams.advance(from: minute, to: next)
         stores.advance(from: minute, to: next)
+        failureCauses.advance(from: minute, to: next)
+        failureVersions.advance(from: minute, to: next)
         minute = next
     }
 
@@ -96,7 +102,7 @@ struct StatusHistory: Sendable {
 
     var byteCount: Int {
         gateway.byteCount + routes.byteCount + versions.byteCount + upstreams.byteCount
-            + stores.byteCount
+            + stores.byteCount + failureCauses.byteCount + failureVersions.byteCount
     }
 
     /// How many names found no room.
@@ -115,6 +121,9 @@ struct StatusHistory: Sendable {
     static let upstreamCountMax = 64
     /// Registry and counters.
     static let storeCountMax = 2
+    /// As many as have names of their own, and room for what the rest is counted under. 0.6 KB
+    /// each.
+    static let failureCountMax = 320
     /// What all rings hold together at most.
     static let byteCountMax = 5 * 1024 * 1024
 }

@@ -24,6 +24,8 @@ final class Hub: Sendable {
     let historyVersions = NamedVersions()
     /// The keys of the registry when they were counted last; nil before.
     let keyTally = Locked<KeyTally?>(nil)
+    /// What apps say that failed on their side.
+    let clientFailures = ClientFailures()
     /// The version of this program.
     let version: String
     /// What became of exports by OTLP, and the spans that wait for one.

@@ -6,6 +6,8 @@ import Settings
 enum AppEndpoint: Int, CaseIterable {
     case attestChallenge
     case attestVerify
+    /// What failed in an app, told by the app.
+    case attestFailure
     case assertChallenge
     case assertToken
     /// The public keys of identity tokens.
@@ -18,6 +20,7 @@ enum AppEndpoint: Int, CaseIterable {
         switch self {
         case .attestChallenge: "attest/challenge"
         case .attestVerify: "attest/verify"
+        case .attestFailure: "attest/failure"
         case .assertChallenge: "assert/challenge"
         case .assertToken: "assert/token"
         case .identityKeys: "identity/jwks.json"
@@ -31,6 +34,7 @@ enum AppEndpoint: Int, CaseIterable {
 struct EndpointPaths: Sendable {
     private let attestChallenge: [UInt8]
     private let attestVerify: [UInt8]
+    private let attestFailure: [UInt8]
     private let assertChallenge: [UInt8]
     /// The path of `assert/token`, or nil if no route accepts tokens. The path is then like any
     /// other.
@@ -45,6 +49,7 @@ struct EndpointPaths: Sendable {
         assertToken = issuesTokens ? Array((base + "assert/token").utf8) : nil
         attestChallenge = Array((base + "attest/challenge").utf8)
         attestVerify = Array((base + "attest/verify").utf8)
+        attestFailure = Array((base + "attest/failure").utf8)
         assertChallenge = Array((base + "assert/challenge").utf8)
     }
 
@@ -53,6 +58,7 @@ struct EndpointPaths: Sendable {
         if ASCII.equals(path, assertChallenge) { return .assertChallenge }
         if ASCII.equals(path, attestChallenge) { return .attestChallenge }
         if ASCII.equals(path, attestVerify) { return .attestVerify }
+        if ASCII.equals(path, attestFailure) { return .attestFailure }
         if let assertToken, ASCII.equals(path, assertToken) { return .assertToken }
         if let identityKeys, ASCII.equals(path, identityKeys) { return .identityKeys }
         if ASCII.equals(path, discovery) { return .discovery }

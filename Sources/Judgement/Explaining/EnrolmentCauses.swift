@@ -29,6 +29,10 @@ enum EnrolmentCauses {
             "installation is empty, longer than 128 bytes, or came more than once.",
             "Send one short name, such as a UUID."),
         Row(
+            [.badRequest], ["failure_report"], .clientApp,
+            "A report of a failure in the app cannot be read.",
+            "Send phase and code, and what else it has in the form that the client guide shows."),
+        Row(
             [.badRequest], ["query"], .clientApp, "The query is not correctly percent-encoded.",
             "Percent-encode the values, above all + and = of base64."),
         Row(

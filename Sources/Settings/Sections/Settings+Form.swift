@@ -112,8 +112,8 @@ extension SettingsReader {
         Setting(
             "endpoints", \.endpoints, .section(EndpointSettings.form),
             "What the gateway answers itself: attest/challenge, attest/verify, "
-                + "assert/challenge, /.well-known/app-attest, and, if a route accepts session "
-                + "tokens, assert/token.")
+                + "attest/failure, assert/challenge, /.well-known/app-attest, and, if a route "
+                + "accepts session tokens, assert/token.")
     }
 
     @FormBuilder<Settings>

@@ -118,8 +118,8 @@ extension EndpointSettings {
         Form(EndpointSettings()) {
             Setting(
                 "challenge", \.challengeRateLimits, .rateLimits(),
-                "The limits of attest/challenge, assert/challenge, assert/token and "
-                    + "/.well-known/app-attest.")
+                "The limits of attest/challenge, attest/failure, assert/challenge, assert/token "
+                    + "and /.well-known/app-attest.")
             Setting(
                 "attestation_challenge", optional: \.attestationChallengeRateLimits, .rateLimits(),
                 "The limits of attest/challenge alone, instead of challenge. Apple throttles "

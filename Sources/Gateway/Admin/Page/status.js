@@ -74,6 +74,7 @@ function build() {
     page.times.element, place("latency-legend")),
     card("From challenge to request", "third", make("h2", {}, "From challenge to request"),
       place("funnel")),
+    card("Failures in apps", "", make("h2", {}, "Failures in apps"), place("failures")),
     card("Refusals", "", make("div", { class: "head" },
       make("h2", {}, "Why was it refused?"), search),
       make("div", { id: "refusals" }, make("p", { id: "refusal-note", class: "note", role: "status" }),
@@ -134,6 +135,7 @@ function show() {
   showVersions(status);
   showLatency(status);
   showFunnel(status);
+  showFailures(status);
   showServers(status);
   showRollouts(status);
   showRest(status);

@@ -173,6 +173,25 @@ function showFunnel(status) {
   byId("funnel").replaceChildren(...rows);
 }
 
+/** Told by apps, proved by nobody: the most frequent ones by step, system and version. */
+function showFailures(status) {
+  const { causes, versions } = status.history.client_failures;
+  const all = sum(causes.map((each) => each.count));
+  const rows = (group, list, name) => {
+    const counts = new Map();
+    for (const each of list) counts.set(name(each), (counts.get(name(each)) || 0) + each.count);
+    const entries = [...counts].sort(([, left], [, right]) => right - left).slice(0, 8);
+    return entries.length ? [{ group },
+      ...entries.map(([label, count]) => [label, number(count), percent(count, all)])] : [];
+  };
+  byId("failures").replaceChildren(table([{ title: "What apps report" },
+    { title: "Reports", class: "n" }, { title: "Share", class: "n" }],
+  [...rows("Step and code", causes, (each) => `${each.phase}: ${each.code}`),
+    ...rows("System", causes, (each) => each.os),
+    ...rows("Version", versions, (each) => `${each.app} ${each.version}`)],
+  "No app has reported a failure of its own side."));
+}
+
 const badge = (level, text) => make("span", { class: `badge ${level}` }, text);
 
 /** A state that only a request changes is as old as the last one. */

@@ -1,0 +1,14 @@
+import Bytes
+import HTTP
+import Judgement
+import Telemetry
+
+extension Exchange {
+    /// Counts what the request says of a failure in its app. The request itself goes on as if it
+    /// had said nothing.
+    func hear(_ report: Range32) {
+        guard !own.isAdmin else { return }
+        // Whoever reports too often has other business here as well.
+        try? count(FailureReport(header: headBytes.span.extracting(report)) ?? .unreadable)
+    }
+}

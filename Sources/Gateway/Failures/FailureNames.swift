@@ -1,0 +1,82 @@
+import Policy
+import Settings
+import Telemetry
+
+/// What failed, and on which system: the labels of one metric.
+struct FailureCause: Hashable, Sendable {
+    let phase: FailureReport.Activity
+    let code: FailureReport.Code
+    /// A version of a system, `unknown` or `other`.
+    let system: String
+
+    init(_ report: FailureReport) {
+        (phase, code) = (report.phase, report.code)
+        system =
+            switch report.system {
+            case .value(let system): system.description
+            case .missing where report.phase == .invalid: FailureLabel.other
+            case .missing: FailureLabel.unknown
+            case .malformed: FailureLabel.other
+            }
+    }
+
+    private init(_ phase: FailureReport.Activity, _ code: FailureReport.Code) {
+        (self.phase, self.code) = (phase, code)
+        system = FailureLabel.other
+    }
+
+    /// What it is counted under where its system has no place.
+    var summary: FailureCause { FailureCause(phase, code) }
+}
+
+/// What failed, and in which version of which app: the labels of the other metric.
+struct FailureVersion: Hashable, Sendable {
+    /// A configured app, `unknown` or `other`.
+    let app: String
+    /// A version, `unknown` or `other`.
+    let version: String
+    let code: FailureReport.Code
+
+    init(_ report: FailureReport, apps: [String]) {
+        code = report.code
+        switch report.app {
+        case .value(let name): app = Self.app(name, of: apps) ?? FailureLabel.other
+        case .missing: app = FailureLabel.unknown
+        case .malformed: app = FailureLabel.other
+        }
+        switch report.version {
+        // What cannot be put in order is no CFBundleVersion.
+        case .value(let text) where text.utf8.count <= Self.versionByteCountMax:
+            version = BundleVersion(text)?.text ?? FailureLabel.other
+        case .missing: version = FailureLabel.unknown
+        case .value, .malformed: version = FailureLabel.other
+        }
+    }
+
+    private init(app: String, code: FailureReport.Code) {
+        (self.app, self.code) = (app, code)
+        version = FailureLabel.other
+    }
+
+    /// What it is counted under where its version has no place.
+    var summary: FailureVersion { FailureVersion(app: app, code: code) }
+
+    /// The configured app that calls itself so: by its App ID, or by the bundle identifier in it,
+    /// since an app does not know its team.
+    private static func app(_ name: String, of apps: [String]) -> String? {
+        if apps.contains(name) { return name }
+        let found = apps.filter { id in
+            id.split(separator: ".", maxSplits: 1).last.map { $0 == name } ?? false
+        }
+        return found.count == 1 ? found[0] : nil
+    }
+
+    /// Apple allows 18 characters.
+    private static let versionByteCountMax = 32
+}
+
+/// What stands in the place of names.
+enum FailureLabel {
+    static let unknown = "unknown"
+    static let other = "other"
+}

@@ -1,0 +1,198 @@
+import Bytes
+
+/// What an app says that failed on its side: in a header of any request, or to an endpoint.
+///
+/// Nobody has proved any of it, so every part is of a closed set, or short.
+public struct FailureReport: Sendable, Equatable {
+    /// What the app was about to do.
+    public enum Activity: String, Sendable, CaseIterable {
+        /// To find out whether the device has App Attest.
+        case support
+        /// To make a key.
+        case key
+        /// To get a challenge.
+        case challenge
+        /// To have Apple attest the key.
+        case attest
+        /// To have the gateway verify the attestation.
+        case verify
+        /// To sign a request.
+        case assert
+        /// To send a signed request.
+        case request
+        /// To make a DeviceCheck token.
+        case token
+        /// A word that is none of these.
+        case other
+        /// The word for a report that cannot be read.
+        case invalid
+    }
+
+    /// What went wrong: the codes of Apple's `DCError`, then those of the network and the gateway.
+    public enum Code: String, Sendable, CaseIterable {
+        case unknownSystemFailure, featureUnsupported, invalidInput, invalidKey, serverUnavailable
+        /// The device says that it has no App Attest, which is no error of its own.
+        case unsupported
+        case offline, timedOut, unreachable, connectionLost, untrusted
+        /// The gateway has refused, or somebody else has answered in its place.
+        case refused, unexpectedAnswer
+        case keychain
+        /// A word that is none of these.
+        case other
+        /// The word for a report that cannot be read.
+        case invalid
+    }
+
+    /// A version of the device's system, such as 27.1.
+    public struct System: Sendable, Hashable, CustomStringConvertible {
+        public let major: UInt8
+        public let minor: UInt8
+
+        public var description: String { "\(major).\(minor)" }
+
+        /// Reads two or three numbers, or one, of one or two digits each. What follows the second
+        /// is left out: it makes many names and tells little.
+        public init?(_ text: Span<UInt8>) {
+            var numbers: [UInt8] = []
+            var digitCount = 0
+            for index in text.indices {
+                let byte = text[index]
+                if byte == UInt8(ascii: ".") {
+                    guard digitCount > 0, numbers.count < 3 else { return nil }
+                    digitCount = 0
+                    continue
+                }
+                guard (0x30...0x39).contains(byte), digitCount < 2 else { return nil }
+                if digitCount == 0 {
+                    numbers.append(byte - 0x30)
+                } else {
+                    // One spelling for each.
+                    guard numbers[numbers.count - 1] > 0 else { return nil }
+                    numbers[numbers.count - 1] = numbers[numbers.count - 1] * 10 + byte - 0x30
+                }
+                digitCount += 1
+            }
+            guard digitCount > 0, (1...3).contains(numbers.count), numbers[0] > 0 else {
+                return nil
+            }
+            major = numbers[0]
+            minor = numbers.count > 1 ? numbers[1] : 0
+        }
+    }
+
+    /// A part that may be missing, or have another form than it should.
+    public enum Part<Value: Sendable & Equatable>: Sendable, Equatable {
+        case missing
+        case malformed
+        case value(Value)
+    }
+
+    public private(set) var phase: Activity
+    public private(set) var code: Code
+    public private(set) var system: Part<System> = .missing
+    /// How often this has failed in a row.
+    public private(set) var attempt: Part<Int> = .missing
+    /// The App ID, or the bundle identifier in it.
+    public private(set) var app: Part<String> = .missing
+    public private(set) var version: Part<String> = .missing
+
+    /// What is counted for a report that cannot be read.
+    public static let unreadable = FailureReport(phase: .invalid, code: .invalid)
+
+    private init(phase: Activity, code: Code) { (self.phase, self.code) = (phase, code) }
+
+    /// Whether every part that is there has its form.
+    public var isWellFormed: Bool {
+        system != .malformed && attempt != .malformed && app != .malformed
+            && version != .malformed && phase != .invalid && code != .invalid
+    }
+
+    /// Takes the parts of a report by their names. Nil without a phase or a code, or with a value
+    /// that cannot be one.
+    public init?(value: (String) -> [UInt8]?) {
+        guard let phase = value("phase"), let code = value("code"), Self.isWord(phase.span),
+            Self.isWord(code.span)
+        else { return nil }
+        self.init(
+            phase: Self.known(Activity(rawValue: String(decoding: phase, as: UTF8.self))),
+            code: Self.known(Code(rawValue: String(decoding: code, as: UTF8.self))))
+        if let text = value("os") {
+            system = System(text.span).map { .value($0) } ?? .malformed
+        }
+        if let text = value("try") { attempt = Self.attempt(text.span) }
+        if let text = value("app") { app = Self.name(text) }
+        if let text = value("version") { version = Self.name(text) }
+    }
+
+    /// Reads the header: `phase=attest;code=invalidKey;os=27.1;try=3`, in any order. Nil for what
+    /// has another form or repeats a part; parts of other names are left out.
+    public init?(header text: Span<UInt8>) {
+        guard text.count <= Self.byteCountMax else { return nil }
+        var values: [String: [UInt8]] = [:]
+        var start = 0
+        while start <= text.count {
+            var end = start
+            while end < text.count, text[end] != UInt8(ascii: ";") { end += 1 }
+            guard let (name, value) = Self.part(text.extracting(start..<end)),
+                values.updateValue(value, forKey: name) == nil
+            else { return nil }
+            start = end + 1
+        }
+        self.init { values[$0] }
+    }
+
+    /// `name=value`, with white space around it, and a name and a value that are words.
+    private static func part(_ text: Span<UInt8>) -> (name: String, value: [UInt8])? {
+        var (start, end) = (0, text.count)
+        while start < end, isSpace(text[start]) { start += 1 }
+        while start < end, isSpace(text[end - 1]) { end -= 1 }
+        var split = start
+        while split < end, text[split] != UInt8(ascii: "=") { split += 1 }
+        guard split < end else { return nil }
+        let (name, value) = (text.extracting(start..<split), text.extracting((split + 1)..<end))
+        guard isWord(name), isWord(value) else { return nil }
+        return (String(decoding: name.array, as: UTF8.self), value.array)
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// Letters, digits and what stands in versions and App IDs.
+    private static func isWord(_ text: Span<UInt8>) -> Bool {
+        guard (1...wordByteCountMax).contains(text.count) else { return false }
+        for index in text.indices {
+            let byte = text[index]
+            let isPlain =
+                (0x61...0x7A).contains(ASCII.lowercased(byte)) || (0x30...0x39).contains(byte)
+                || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: "_")
+            guard isPlain else { return false }
+        }
+        return true
+    }
+
+    private static func name(_ text: [UInt8]) -> Part<String> {
+        isWord(text.span) ? .value(String(decoding: text, as: UTF8.self)) : .malformed
+    }
+
+    private static func attempt(_ text: Span<UInt8>) -> Part<Int> {
+        guard text.count <= 2, let number = ASCII.decimal(text), number > 0,
+            text[0] != UInt8(ascii: "0")
+        else { return .malformed }
+        return .value(Int(number))
+    }
+
+    /// What an app says about itself never looks like what the gateway says of a report.
+    private static func known(_ phase: Activity?) -> Activity {
+        phase.flatMap { $0 == .invalid ? nil : $0 } ?? .other
+    }
+
+    private static func known(_ code: Code?) -> Code {
+        code.flatMap { $0 == .invalid ? nil : $0 } ?? .other
+    }
+
+    /// The longest report, in a header or a body: all parts, at their longest.
+    public static let byteCountMax = 512
+    /// An App ID has 10 bytes, a period and a bundle identifier, of which 155 are allowed; those in
+    /// use have far fewer.
+    private static let wordByteCountMax = 128
+}
