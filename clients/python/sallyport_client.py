@@ -26,7 +26,8 @@ class DeviceError(Exception):
 class Refused(Exception):
     """The gateway refuses, and nothing that the client may do changes that now."""
 
-    def __init__(self, status, code, action, assertion, retry_after, request_id):
+    def __init__(
+            self, status, code, action, assertion, retry_after, request_id, retry=None):
         super().__init__(f"{status} {code}")
         self.status = status
         self.code = code
@@ -34,6 +35,8 @@ class Refused(Exception):
         self.assertion = assertion
         self.retry_after = retry_after
         self.request_id = request_id
+        # What the answer says about another try; it comes before the client's own constants.
+        self.retry = retry or {}
 
 
 class TryLater(Exception):
@@ -45,6 +48,14 @@ class TryLater(Exception):
 
 
 ACTIONS = {"sign_again", "fetch_challenge", "attest_again", "update_app", "retry_later", "none"}
+
+
+def retry_advice(member):
+    """The numbers of a member `retry` that make sense."""
+    if not isinstance(member, dict):
+        return {}
+    return {name: value for name, value in member.items()
+            if isinstance(value, (int, float)) and 0 <= value <= 7 * 24 * 3600}
 
 
 class Answer:
@@ -70,7 +81,8 @@ class Answer:
         retry_after = self.headers.get("retry-after", "")
         return Refused(
             self.status, code, action, document.get("assertion"),
-            int(retry_after) if retry_after.isdecimal() else None, document.get("request_id"))
+            int(retry_after) if retry_after.isdecimal() else None, document.get("request_id"),
+            retry_advice(document.get("retry")))
 
 
 def http_transport(base, context=None, timeout=30):
@@ -130,7 +142,8 @@ class Client:
             refusal = answer.refusal()
             if refusal is None:
                 return answer
-            if attempt >= self.ATTEMPTS_MAX or not self._resolve(refusal, method, attempt):
+            attempts_max = min(refusal.retry.get("max", self.ATTEMPTS_MAX - 1), 9) + 1
+            if attempt >= attempts_max or not self._resolve(refusal, method, attempt):
                 raise refusal
             attempt += 1
 
@@ -188,22 +201,25 @@ class Client:
         if refusal.action in ("sign_again", "fetch_challenge"):
             return True
         if refusal.action == "attest_again":
-            return self._give_up_key()
+            return self._give_up_key(refusal.retry.get("new_key_after"))
         if refusal.action != "retry_later":
             return False
         may_have_run = refusal.code in ("upstream_failed", "upstream_timeout")
         if may_have_run and method not in ("GET", "HEAD", "OPTIONS", "PUT", "DELETE"):
             return False
-        wait = self._wait(attempt, refusal.retry_after, self.WAIT_MAX)
+        wait = self._wait(attempt, refusal.retry_after, self.WAIT_MAX, refusal.retry)
         if wait > self.WAIT_MAX * 1.25:
             return False
         self._sleep(wait)
         return True
 
     @staticmethod
-    def _wait(failures, retry_after, limit):
-        doubled = min(2 ** min(failures - 1, 30), limit)
-        return max(retry_after or 0, doubled) * random.uniform(1, 1.25)
+    def _wait(failures, retry_after, limit, retry):
+        first = retry.get("after", 1)
+        factor = min(max(retry.get("backoff", 2), 1), 10)
+        longest = max(retry.get("longest", limit), first)
+        longer = min(first * factor ** min(failures - 1, 30), longest)
+        return max(retry_after or 0, longer) * random.uniform(1, 1.25)
 
     # The enrolment
 
@@ -223,7 +239,8 @@ class Client:
                     has_new_key = True
                     self._restart(state)
                     continue
-                self._note_failure(state, remedy, retry_after, limit)
+                retry = error.retry if isinstance(error, Refused) else {}
+                self._note_failure(state, remedy, retry_after, limit, retry)
                 raise
             self._save(state)
             if state["stage"] == "enrolled":
@@ -267,20 +284,21 @@ class Client:
             return "wait", self.ENROLMENT_WAIT_MAX, self.ENROLMENT_WAIT_MAX
         return "wait", None, self.WAIT_MAX
 
-    def _note_failure(self, state, remedy, retry_after, limit):
+    def _note_failure(self, state, remedy, retry_after, limit, retry):
         state["failures"] = state.get("failures", 0) + 1
         if remedy == "new_key":
             self._restart(state)
-            wait = self.NEW_KEY_INTERVAL
+            wait = retry.get("new_key_after", self.NEW_KEY_INTERVAL)
         else:
-            wait = self._wait(state["failures"], retry_after, limit)
+            wait = self._wait(state["failures"], retry_after, limit, retry)
         state["waits_until"] = self._now() + wait
         self._save(state)
 
-    def _give_up_key(self):
+    def _give_up_key(self, interval=None):
         """Forgets the key. False if that was done within the hour: Apple counts keys."""
         now = self._now()
-        if abs(now - self._state.get("renewed_at", float("-inf"))) < self.NEW_KEY_INTERVAL:
+        interval = self.NEW_KEY_INTERVAL if interval is None else interval
+        if abs(now - self._state.get("renewed_at", float("-inf"))) < interval:
             return False
         self._restart(self._state)
         self._state["renewed_at"] = now

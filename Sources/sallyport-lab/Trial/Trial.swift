@@ -49,7 +49,7 @@ final class Trial {
         case "assert/challenge":
             if unusedChallenge != nil { record.needlessFetchCount += 1 }
             return forward(request)
-        case "attest/challenge", "assert/token": return forward(request)
+        case "attest/challenge", "attest/failure", "assert/token": return forward(request)
         default:
             if request.path == Self.elsewhere {
                 record.strayRequestCount += 1
@@ -156,12 +156,13 @@ final class Trial {
 
     private func commit(_ misdeed: TrialAct.Misdeed, _ request: HTTPRequest) -> StandInReply {
         switch misdeed {
-        case .refuse(let status, let code, let action, let retryAfter):
+        case .refuse(let status, let code, let action, let retryAfter, let retry):
             // The API has it, and only its answer is missing.
             if code == "upstream_failed" { _ = gateway.reply(to: request) }
             let challenge = gateway.challenge(for: request["X-App-Attest-Key-Id"])
             let reply = TrialGateway.refusal(
-                status, code: code, action: action, retryAfter: retryAfter, challenge: challenge)
+                status, code: code, action: action, retryAfter: retryAfter, retry: retry,
+                challenge: challenge)
             record.offeredChallenges += [challenge].compactMap(\.self)
             keepChallenge(of: reply)
             return reply

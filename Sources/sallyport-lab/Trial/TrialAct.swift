@@ -10,7 +10,8 @@ struct TrialAct {
 
     /// The answer to one attempt.
     enum Misdeed {
-        case refuse(Int, code: String, action: String, retryAfter: Int? = nil)
+        case refuse(
+            Int, code: String, action: String, retryAfter: Int? = nil, retry: String? = nil)
         /// The gateway gets the request; the connection ends in place of its answer.
         case lose
         /// The gateway gets the request; the connection ends in the middle of its answer's body.
@@ -113,6 +114,14 @@ extension TrialAct {
             rules: [
                 .attempts(atMost: 3), .gaps(atLeast: [200, 400]), .newKeys(0),
             ]),
+        TrialAct(
+            name: "retry_policy", story: "503, and the answer says: once, after two seconds",
+            place: .request,
+            misdeeds: Array(
+                repeating: .refuse(
+                    503, code: "gateway_busy", action: "retry_later",
+                    retry: #"{"after":2,"backoff":2,"max":1}"#), count: 20),
+            rules: [.attempts(atMost: 2), .gaps(atLeast: [2000]), .newKeys(0)]),
         TrialAct(
             name: "update_advised", story: "served, and this version ends soon", place: .request,
             misdeeds: [.advise], rules: [.attempts(atMost: 1), .newKeys(0)]),

@@ -53,7 +53,8 @@ final class TrialGateway {
 
     /// A refusal as the gateway writes it.
     static func refusal(
-        _ status: Int, code: String, action: String, retryAfter: Int?, challenge: String?
+        _ status: Int, code: String, action: String, retryAfter: Int?, retry: String?,
+        challenge: String?
     ) -> StandInReply {
         // The gateway says so of what it has passed on.
         let assertion = code == "upstream_failed" ? "spent" : "unspent"
@@ -61,7 +62,8 @@ final class TrialGateway {
             status: status,
             text: """
                 {"type":"about:blank","title":"\(status)","status":\(status),"code":"\(code)",\
-                "action":"\(action)","assertion":"\(assertion)","request_id":"trial"}
+                "action":"\(action)",\(retry.map { "\"retry\":\($0)," } ?? "")\
+                "assertion":"\(assertion)","request_id":"trial"}
                 """)
         reply.retryAfter = retryAfter.map { "\($0)" }
         reply.fields = [

@@ -33,16 +33,18 @@ extension AppAttestClient {
 
     /// Gives up the key that the gateway or the device no longer takes. False where that was done a
     /// short while ago: Apple counts keys, and something else is wrong.
-    func giveUpKey() throws -> Bool {
+    func giveUpKey(_ advice: RetryAdvice? = nil) throws -> Bool {
         let now = clock.now()
         var state = try enrolmentState()
-        if let last = state.renewedAt,
-            abs(now.timeIntervalSince(last)) < configuration.retries.newKeyInterval
-        {
+        let interval =
+            (advice ?? state.advice)?.keyInterval ?? configuration.retries.newKeyInterval
+        if let last = state.renewedAt, abs(now.timeIntervalSince(last)) < interval {
             return false
         }
+        let kept = state.advice
         state = EnrolmentState()
         state.renewedAt = now
+        state.advice = kept
         try keep(state)
         challenges.removeAll()
         session = nil
@@ -57,8 +59,9 @@ extension AppAttestClient {
         var hasNewKey = false
         while true {
             do {
-                let next = try await step(from: state.stage)
+                let (next, advice) = try await step(from: state.stage)
                 state.stage = next
+                if let advice { state.advice = advice }
                 if case .enrolled(let keyID) = next {
                     state.failureCount = 0
                     state.waitsUntil = nil
@@ -68,38 +71,47 @@ extension AppAttestClient {
                 try keep(state)
             } catch {
                 let remedy = remedy(for: error, state)
+                note(state.stage.phase(of: error), error, attempt: state.failureCount + 1)
                 if case .newKey = remedy, !hasNewKey {
                     hasNewKey = true
                     state.stage = .none
                     try keep(state)
                 } else {
-                    throw try failed(&state, error, remedy)
+                    let error = try failed(&state, error, remedy)
+                    // No other request may come before the wait is over.
+                    await tellFailure()
+                    throw error
                 }
             }
         }
     }
 
-    private func step(from stage: EnrolmentState.Stage) async throws -> EnrolmentState.Stage {
+    /// The stage after `stage`, and what the gateway says about failures on the way.
+    private func step(
+        from stage: EnrolmentState.Stage
+    ) async throws -> (EnrolmentState.Stage, RetryAdvice?) {
         switch stage {
         case .none:
-            return .made(keyID: try await service.generateKey())
+            return (.made(keyID: try await service.generateKey()), nil)
         case .made(let keyID):
             var query = [("key_id", keyID.urlSafe)]
             if let name = configuration.installation { query.append(("installation", name)) }
             let answer = try await challenge(at: "attest/challenge", query)
-            return .challenged(keyID: keyID, challenge: answer.challenge)
+            return (.challenged(keyID: keyID, challenge: answer.challenge), answer.retry)
         case .challenged(let keyID, let challenge):
             let attestation = try await service.attestKey(
                 keyID, clientDataHash: ClientData.hash(Data(challenge.utf8)))
-            return .attested(keyID: keyID, challenge: challenge, attestation: attestation)
+            return (
+                .attested(keyID: keyID, challenge: challenge, attestation: attestation), nil
+            )
         case .attested(let keyID, let challenge, let attestation):
             try await verify(
                 [
                     "key_id": keyID, "challenge": challenge,
                     "attestation": attestation.base64EncodedString(),
                 ])
-            return .enrolled(keyID: keyID)
-        case .enrolled: return stage
+            return (.enrolled(keyID: keyID), nil)
+        case .enrolled: return (stage, nil)
         }
     }
 
@@ -115,7 +127,7 @@ extension AppAttestClient {
                 request.setValue(
                     token.base64EncodedString(), forHTTPHeaderField: HeaderName.deviceToken)
             }
-            let (data, response) = try await transport.send(request, body)
+            let (data, response) = try await transmit(request, body)
             keepChallenge(of: response)
             if response.statusCode == 200 { return }
             guard let refusal = Refusal(data, response) else {
@@ -177,20 +189,23 @@ extension AppAttestClient {
     ) throws -> any Error {
         let retries = configuration.retries
         let now = clock.now()
+        let advice = advice(for: error) ?? (error is DCError ? state.advice : nil)
         state.failureCount += 1
         switch remedy {
         case .wait(let retryAfter, let limit):
             let wait = retries.wait(
                 afterFailures: state.failureCount, retryAfter: retryAfter, limit: limit,
-                chance: clock.chance())
+                advice: advice, chance: clock.chance())
             state.waitsUntil = now.addingTimeInterval(wait)
         case .newKey:
             // A second new key at once would not fare better.
             state.stage = .none
-            state.waitsUntil = now.addingTimeInterval(retries.newKeyInterval)
+            state.waitsUntil = now.addingTimeInterval(
+                (advice ?? state.advice)?.keyInterval ?? retries.newKeyInterval)
         case .giveUp:
             if case ClientError.refused = error {
-                state.waitsUntil = now.addingTimeInterval(retries.enrolmentWaitMax)
+                state.waitsUntil = now.addingTimeInterval(
+                    advice?.first ?? retries.enrolmentWaitMax)
             }
         }
         try keep(state)
@@ -198,5 +213,22 @@ extension AppAttestClient {
             return ClientError.unsupported
         }
         return error
+    }
+
+    private func advice(for error: any Error) -> RetryAdvice? {
+        if case ClientError.refused(let refusal) = error { refusal.retry } else { nil }
+    }
+}
+
+extension EnrolmentState.Stage {
+    /// What was tried at this stage when `error` came.
+    fileprivate func phase(of error: any Error) -> FailureReport.Phase {
+        switch self {
+        case .none: .key
+        case .made: .challenge
+        case .challenged: .attest
+        case .attested: error is DCError ? .token : .verify
+        case .enrolled: .request
+        }
     }
 }

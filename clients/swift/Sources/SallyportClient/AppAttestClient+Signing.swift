@@ -45,8 +45,14 @@ extension AppAttestClient {
             clientData = try ClientData.body(body, challenge: challenge, member: member)
             body = .data(clientData)
         }
-        let assertion = try await service.generateAssertion(
-            keyID, clientDataHash: ClientData.hash(clientData))
+        let assertion: Data
+        do {
+            assertion = try await service.generateAssertion(
+                keyID, clientDataHash: ClientData.hash(clientData))
+        } catch {
+            note(.assert, error)
+            throw error
+        }
         request.setValue(assertion.base64EncodedString(), forHTTPHeaderField: headers.assertion)
         request.setValue(keyID, forHTTPHeaderField: headers.keyID)
         return (request, body)
@@ -55,7 +61,13 @@ extension AppAttestClient {
     /// The youngest challenge that an answer brought, or a fresh one.
     private func assertionChallenge(for keyID: String) async throws -> String {
         if let kept = challenges.take(at: clock.now()) { return kept }
-        let answer = try await challenge(at: "assert/challenge", [("key_id", keyID.urlSafe)])
+        let answer: ChallengeAnswer
+        do {
+            answer = try await challenge(at: "assert/challenge", [("key_id", keyID.urlSafe)])
+        } catch {
+            note(.challenge, error)
+            throw error
+        }
         if let lifetime = answer.expiresIn { challenges.learn(lifetime: lifetime) }
         return answer.challenge
     }
@@ -63,6 +75,12 @@ extension AppAttestClient {
     struct ChallengeAnswer: Decodable {
         var challenge: String
         var expiresIn: TimeInterval?
+        var retry: RetryAdvice?
+
+        enum CodingKeys: String, CodingKey {
+            case challenge, retry
+            case expiresIn = "expires_in"
+        }
     }
 
     func challenge(
@@ -76,10 +94,10 @@ extension AppAttestClient {
         }
         var request = URLRequest(url: url)
         request.setValue("application/json", forHTTPHeaderField: "Accept")
-        let (data, response) = try await transport.send(request, .none)
+        let (data, response) = try await transmit(request, .none)
         if let refusal = Refusal(data, response) { throw ClientError.refused(refusal) }
         guard response.statusCode == 200,
-            let answer = try? JSONDecoder.snakeCase.decode(ChallengeAnswer.self, from: data)
+            let answer = try? JSONDecoder().decode(ChallengeAnswer.self, from: data)
         else { throw ClientError.unexpectedAnswer(status: response.statusCode) }
         return answer
     }
@@ -92,9 +110,14 @@ extension AppAttestClient {
         if let token = configuration.developerToken {
             request.setValue(token, forHTTPHeaderField: HeaderName.token)
         } else if deviceTokens.isSupported {
-            let token = try await deviceTokens.generateToken()
-            request.setValue(
-                token.base64EncodedString(), forHTTPHeaderField: HeaderName.deviceToken)
+            do {
+                let token = try await deviceTokens.generateToken()
+                request.setValue(
+                    token.base64EncodedString(), forHTTPHeaderField: HeaderName.deviceToken)
+            } catch {
+                note(.token, error)
+                throw error
+            }
         } else {
             throw ClientError.unsupported
         }
@@ -104,6 +127,11 @@ extension AppAttestClient {
     private struct TokenAnswer: Decodable {
         var token: String
         var expiresIn: TimeInterval
+
+        enum CodingKeys: String, CodingKey {
+            case token
+            case expiresIn = "expires_in"
+        }
     }
 
     /// The kept session token, or one that an assertion has just paid for.
@@ -118,7 +146,7 @@ extension AppAttestClient {
         if let header, let binding { question.setValue(binding, forHTTPHeaderField: header) }
         let (data, response) = try await send(question)
         guard response.statusCode == 200,
-            let answer = try? JSONDecoder.snakeCase.decode(TokenAnswer.self, from: data)
+            let answer = try? JSONDecoder().decode(TokenAnswer.self, from: data)
         else { throw ClientError.unexpectedAnswer(status: response.statusCode) }
         // A tenth of its life is left for requests on their way.
         session = SessionToken(
@@ -133,14 +161,5 @@ extension String {
     var urlSafe: String {
         replacingOccurrences(of: "+", with: "-").replacingOccurrences(of: "/", with: "_")
             .replacingOccurrences(of: "=", with: "")
-    }
-}
-
-extension JSONDecoder {
-    /// A decoder for the gateway's documents, whose members are in snake case.
-    static var snakeCase: JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.keyDecodingStrategy = .convertFromSnakeCase
-        return decoder
     }
 }

@@ -33,6 +33,9 @@ public actor AppAttestClient {
     var enrolment: Task<String, any Error>?
     var challenges = ChallengeCache()
     var session: SessionToken?
+    /// What failed and was not told yet.
+    var failure: FailureReport?
+    var hasToldUnsupported = false
 
     /// A client that runs on the device's own services, with its state in the keychain.
     public init(_ configuration: Configuration) {
@@ -92,7 +95,8 @@ public actor AppAttestClient {
         _ request: URLRequest, body: RequestBody? = nil
     ) async throws -> (URLRequest, RequestBody) {
         guard service.isSupported else { throw ClientError.unsupported }
-        return try await signed(request, try RequestBody.of(request, body))
+        let (request, body) = try await signed(request, try RequestBody.of(request, body))
+        return (carrying(request).request, body)
     }
 
     /// Keeps the challenge that an answer brought, and returns the refusal if it is one.
@@ -127,7 +131,7 @@ public actor AppAttestClient {
             guard let refusal = answer.refusal else { return (answer.content, answer.response) }
             if refusal.code == "assertion_required" { proof = .assertion }
             if refusal.code == "token_invalid" { session = nil }
-            guard attempt < configuration.retries.attemptsMax,
+            guard attempt < configuration.retries.attempts(refusal.retry),
                 try await resolve(refusal, of: request, attempt: attempt)
             else { throw ClientError.refused(refusal) }
             attempt += 1
@@ -139,18 +143,32 @@ public actor AppAttestClient {
         _ exchange: @escaping Exchange<Content>
     ) async throws -> Answer<Content> {
         guard service.isSupported else {
-            return try await exchange(try await standIn(request), body)
+            noteUnsupported()
+            return try await exchanging(try await standIn(request), body, exchange)
         }
         if proof == .sessionToken {
             let token = try await sessionToken(for: request)
             var request = request
             request.setValue(token, forHTTPHeaderField: HeaderName.token)
-            return try await exchange(request, body)
+            return try await exchanging(request, body, exchange)
         }
         // From the signature to the answer: only the answer shows that the counter was accepted.
         return try await turnstile.pass {
             let (request, body) = try await self.signed(request, body)
+            return try await self.exchanging(request, body, exchange)
+        }
+    }
+
+    private func exchanging<Content: Sendable>(
+        _ request: URLRequest, _ body: RequestBody, _ exchange: Exchange<Content>
+    ) async throws -> Answer<Content> {
+        let (request, report) = carrying(request)
+        do {
             return try await exchange(request, body)
+        } catch {
+            keep(report)
+            note(.request, error)
+            throw error
         }
     }
 
@@ -159,13 +177,17 @@ public actor AppAttestClient {
         _ refusal: Refusal, of request: URLRequest, attempt: Int
     ) async throws -> Bool {
         switch refusal.action {
-        case .signAgain, .fetchChallenge: return true
-        case .attestAgain: return try giveUpKey()
+        case .signAgain, .fetchChallenge:
+            guard let first = refusal.retry?.first, first > 0 else { return true }
+            guard first <= configuration.retries.waitMax else { return false }
+            try await clock.sleep(first)
+            return true
+        case .attestAgain: return try giveUpKey(refusal.retry)
         case .retryLater:
             let retries = configuration.retries
             let wait = retries.wait(
                 afterFailures: attempt, retryAfter: refusal.retryAfter, limit: retries.waitMax,
-                chance: clock.chance())
+                advice: refusal.retry, chance: clock.chance())
             guard wait <= retries.waitMax * 1.25, refusal.allowsRepeating(request) else {
                 return false
             }
@@ -203,6 +225,7 @@ enum HeaderName {
     static let token = "X-App-Attest-Token"
     static let deviceToken = "X-Device-Check-Token"
     static let action = "X-App-Attest-Action"
+    static let failure = "X-App-Attest-Failure"
 }
 
 extension Refusal {

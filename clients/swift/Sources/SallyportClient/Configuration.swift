@@ -53,34 +53,10 @@ public struct Configuration: Sendable {
     public var sessionTokenHeader: String?
     /// Whether a DeviceCheck token is sent with an enrolment: for `signals.keys_per_device_bit`.
     public var sendsDeviceToken = false
+    /// Whether the client tells the gateway what failed on this device: the step, the error's code,
+    /// the versions of system and app. It helps the operator to find out that Apple is down, or
+    /// that a release is broken.
+    public var reportsFailures = true
 
     public init(gateway: URL) { self.gateway = gateway }
-}
-
-/// How often, and how soon, something that failed is tried again.
-public struct RetryPolicy: Sendable, Equatable {
-    /// How often one request is sent at most. The gateway expects no more than three.
-    public var attemptsMax = 3
-    /// The longest wait that a request sits through. A longer one is an error, which says until
-    /// when.
-    public var waitMax: TimeInterval = 10
-    /// The first wait where the gateway names none. Each failure after it doubles the wait.
-    public var initialWait: TimeInterval = 1
-    /// The longest wait between two attempts to enrol.
-    public var enrolmentWaitMax: TimeInterval = 6 * 3600
-    /// How soon a second new key may be made after the gateway asked for one. Apple counts keys.
-    public var newKeyInterval: TimeInterval = 3600
-
-    public init() {}
-
-    /// The wait after so many failures in a row: `retryAfter`, or twice as long as the last one. Up
-    /// to a quarter is added by chance, so that devices which failed together do not return
-    /// together.
-    func wait(
-        afterFailures count: Int, retryAfter: TimeInterval?, limit: TimeInterval, chance: Double
-    ) -> TimeInterval {
-        let doubled = initialWait * pow(2, Double(min(max(count - 1, 0), 30)))
-        let wait = max(retryAfter ?? 0, min(doubled, limit))
-        return wait * (1 + chance / 4)
-    }
 }

@@ -20,6 +20,8 @@ public struct EnrolmentState: Codable, Sendable, Equatable {
     var waitsUntil: Date?
     /// When a key was last given up at the gateway's word.
     var renewedAt: Date?
+    /// How the gateway wants failures of the device to be tried again.
+    var advice: RetryAdvice?
 
     /// The state of an installation that has no key yet.
     public init() {}

@@ -38,6 +38,8 @@ public struct Refusal: Sendable, Equatable {
     public let requestID: String?
     /// Seconds.
     public let retryAfter: TimeInterval?
+    /// How it may be tried again, on gateways that say so.
+    public let retry: RetryAdvice?
 
     private struct Document: Decodable {
         var code: String
@@ -45,9 +47,10 @@ public struct Refusal: Sendable, Equatable {
         var assertion: String?
         var detail: String?
         var requestID: String?
+        var retry: RetryAdvice?
 
         enum CodingKeys: String, CodingKey {
-            case code, action, assertion, detail
+            case code, action, assertion, detail, retry
             case requestID = "request_id"
         }
     }
@@ -76,6 +79,7 @@ public struct Refusal: Sendable, Equatable {
         detail = document.detail
         requestID = document.requestID
         retryAfter = response.retryAfter
+        retry = document.retry
     }
 }
 
