@@ -55,6 +55,7 @@ let package = Package(
         library("Bytes"),
         library("CBOR", ["Bytes"]),
         library("HTTP", ["Bytes"]),
+        library("Protobuf"),
         library("ProxyProtocol", ["Bytes"]),
         library("Telemetry", ["Bytes"]),
 
@@ -79,7 +80,7 @@ let package = Package(
             "AppleServices",
             ["AppAttest", "Bytes", "Crypto", "EventLoop", "HTTPSClient", "JSON", "JWT"]),
         library("KeyStore", ["AppAttest", "Bytes", "Crypto", "EventLoop"]),
-        library("Questions", ["Bytes", "HTTP", "JSON"]),
+        library("Questions", ["Bytes", "HTTP", "JSON", "Protobuf"]),
         library("OTLP", ["Bytes", "JSON", "Telemetry"]),
         library("GatewayTokens", ["AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
         library("Judgement", ["AppAttest", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
@@ -188,7 +189,8 @@ let package = Package(
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTesting",
                 "JSON", "JWT",
             ]),
-        tests("QuestionsTests", ["Questions", "HTTP"]),
+        tests("ProtobufTests", ["Protobuf"]),
+        tests("QuestionsTests", ["Questions", "HTTP", "Protobuf"]),
         tests("OTLPTests", ["OTLP", "Bytes", "JSON", "Telemetry"]),
         tests("JWTTests", ["JWT", "Bytes", "Crypto", "GatewayTesting", "JSON"]),
         tests(
@@ -237,7 +239,10 @@ let package = Package(
             ]),
         tests(
             "RequestPathTests",
-            ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON", "TLS"]),
+            [
+                "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "JSON",
+                "Protobuf", "TLS",
+            ]),
         tests(
             "FaultTests",
             ["GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes", "JSON", "SQLite"]),

@@ -32,8 +32,8 @@ public struct FuzzTarget: Sendable {
 
     public static let all: [FuzzTarget] = [
         requestHead, responseHead, chunkedBody, http2, http2Client, proxyHeader, forwarded,
-        targetPath, settings, cbor, attestation, clientData, jsonMembers, jsonQuestion, base64,
-        failureReport,
+        targetPath, settings, cbor, attestation, clientData, jsonMembers, jsonQuestion,
+        envoyCheck, envoyProcessing, base64, failureReport,
     ]
 
     /// One of ``all``, or ``canary``.

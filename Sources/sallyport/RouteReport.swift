@@ -81,7 +81,12 @@ final class RouteReport {
     /// Says what of the request is left out, and who would bring it here.
     private func describeListener() {
         if let dialect = listener.check?.dialect {
-            let place = dialect == .envoy ? "behind the prefix /check" : "at /check"
+            let place =
+                switch dialect {
+                case .envoy: "behind the prefix /check"
+                case .envoyGRPC: "over gRPC"
+                case .nginx, .forward, .json: "at /check"
+                }
             add("  answers a proxy that asks as \(dialect.rawValue) \(place), and forwards nothing")
         }
         if isAtPort == false {

@@ -9,6 +9,8 @@ enum Integration: String, CaseIterable {
     case caddy
     case haproxy
     case envoy
+    case envoyGRPC = "envoy-grpc"
+    case envoyProcessor = "envoy-ext-proc"
 
     /// Where scripts/install.sh puts what Debian lacks; nil where it could not.
     private static let envoyPath: String? = {
@@ -25,7 +27,7 @@ enum Integration: String, CaseIterable {
         case .nginx: Proxy.hasNginx
         case .haproxy: Proxy.hasHAProxy
         case .caddy: (try? ChildProcess.run("caddy", ["version"]))?.status == .exited(0)
-        case .envoy: envoyPath != nil
+        case .envoy, .envoyGRPC, .envoyProcessor: envoyPath != nil
         }
     }
 
@@ -35,8 +37,20 @@ enum Integration: String, CaseIterable {
         case .nginx: "nginx"
         case .caddy, .haproxy: "forward"
         case .envoy: "envoy"
+        case .envoyGRPC, .envoyProcessor: "envoy_grpc"
         }
     }
+
+    /// Whether the gateway sees the bodies that its proxy forwards.
+    var showsBodies: Bool {
+        switch self {
+        case .nginx, .caddy, .haproxy: false
+        case .envoy, .envoyGRPC, .envoyProcessor: true
+        }
+    }
+
+    /// Whether it sees all of them, whatever their length.
+    var showsLongBodies: Bool { self == .envoyProcessor }
 
     static func file(_ name: String) throws -> String {
         try String(
@@ -73,9 +87,9 @@ enum Integration: String, CaseIterable {
                     "bind :443": "bind 127.0.0.1:\(places.port)", "127.0.0.1:8080": gateway,
                     "127.0.0.1:9001": api, "/etc/haproxy": folder,
                 ]), in: places.directory)
-        case .envoy:
+        case .envoy, .envoyGRPC, .envoyProcessor:
             let path = try places.directory.write(
-                try Self.file("envoy.yaml").moved([
+                try Self.file(rawValue + ".yaml").moved([
                     "address: 0.0.0.0, port_value: 443":
                         "address: 127.0.0.1, port_value: \(places.port)",
                     "port_value: 8080": "port_value: \(places.gateway)", "127.0.0.1:8080": gateway,

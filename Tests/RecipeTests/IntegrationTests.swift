@@ -154,7 +154,7 @@ struct IntegrationTests {
         ] {
             let signed = try app.signature("POST", "/api/x", body: Array(body.utf8))
             let answer = try site.send("POST", "/api/x", signed, body: body, options: options)
-            if integration == .envoy {
+            if integration.showsBodies {
                 #expect(answer.outcome == "200")
                 let seen = try #require(site.upstream.requests.last)
                 #expect(seen["X-Attest-Body"] == "verified" && seen.message.bodyText == body)
@@ -170,7 +170,12 @@ struct IntegrationTests {
             #expect(claimed.outcome == "200")
             let seen = try #require(site.upstream.requests.last)
             #expect(site.upstream.requests.count == count + 1 && seen.message.bodyText == body)
-            #expect(seen["X-Attest-Result"] == "verified" && seen["X-Attest-Body"] == "claimed")
+            #expect(seen["X-Attest-Result"] == "verified")
+            guard !integration.showsLongBodies else {
+                #expect(seen["X-Attest-Body"] == "verified")
+                continue
+            }
+            #expect(seen["X-Attest-Body"] == "claimed")
             #expect(
                 seen["X-Attest-Body-SHA256"]
                     == Base64.encode(SHA256.hash(Array(body.utf8)).array))
@@ -181,11 +186,19 @@ struct IntegrationTests {
         #expect(try site.send("PUT", "/uploads/large", upload, body: large).outcome == "200")
         let isWhole = site.upstream.requests.last?.message.bodyText == large
         #expect(isWhole)
+        if integration.showsLongBodies {
+            let signed = try app.signature("PUT", "/api/large", body: Array(large.utf8))
+            #expect(try site.send("PUT", "/api/large", signed, body: large).outcome == "200")
+            let isWhole = site.upstream.requests.last?.message.bodyText == large
+            #expect(isWhole)
+        }
         // Envoy refuses with 413 what it cannot show whole; in HTTP/2 it may cut the stream.
         let count = site.upstream.requests.count
-        let signed = try app.signature("PUT", "/api/large", body: Array(large.utf8))
+        let signed = try app.signature(
+            "PUT", "/api/large",
+            body: Array((integration.showsLongBodies ? "" : large).utf8))
         if let refused = try? site.send("PUT", "/api/large", signed, body: large) {
-            #expect([403, 413].contains(refused.answer.status))
+            #expect([401, 403, 413].contains(refused.answer.status))
         }
         #expect(site.upstream.requests.count == count)
         // What has no body is compared everywhere.
@@ -256,8 +269,12 @@ struct IntegrationTests {
     @Test("the files that cannot be tried here are well-formed, and name what the others do")
     func forms() throws {
         #expect(try Integration.file("envoy.yaml").contains("allow_partial_message: false"))
+        #expect(try Integration.file("envoy-grpc.yaml").contains("allow_partial_message: false"))
         #expect(try Integration.file("istio.yaml").contains("allowPartialMessage: false"))
-        for name in ["traefik.yaml", "istio.yaml", "gateway-api.yaml", "envoy.yaml"] {
+        for name in [
+            "traefik.yaml", "istio.yaml", "gateway-api.yaml", "envoy.yaml", "envoy-grpc.yaml",
+            "envoy-ext-proc.yaml",
+        ] {
             let program = "import sys, yaml; assert all(yaml.safe_load_all(sys.stdin))"
             let outcome = try ChildProcess.run(
                 "python3", ["-c", program], standardInput: Array(try Integration.file(name).utf8))

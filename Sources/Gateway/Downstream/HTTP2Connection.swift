@@ -41,7 +41,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// The transport, or nil once it is closed.
     private var transport: Transport?
     let session: HTTP2Session
-    private var streams: [Int32: HTTP2Stream] = [:]
+    private var streams: [Int32: any ClientStream] = [:]
     /// Streams whose upstreams wait for the client.
     private var pausedStreams: [Int32] = []
     var state = State.open
@@ -129,7 +129,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
                 let refusal = session.takeBody(stream: id, byteCount: byteCount) { bytes in
                     stream?.receive(bytes) ?? (nil, false)
                 }
-                if let refusal { stream?.refuse(refusal) }
+                stream?.bodyWasTaken(refusal)
             case .trailers(let id, let bytes): streams[id]?.receiveTrailers(bytes)
             case .end(let id): streams[id]?.endBody()
             case .answeredEarly(let id): streams[id]?.answeredEarly()
@@ -151,23 +151,33 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     }
 
     private func begin(_ head: HeadEvent) {
+        requestCount += 1
+        if requestCount >= worker.site.settings.limits.requestsPerConnectionMax { announceEnd() }
+        if listener.settings.check?.dialect == .envoyGRPC, let call = EnvoyCall(head, on: self) {
+            streams[head.stream] = call
+            return call.begin()
+        }
         let exchange = beginExchange()
         let stream = HTTP2Stream(id: head.stream, connection: self, exchange: exchange)
         exchange.downstream = stream
         streams[head.stream] = stream
-        if requestCount >= worker.site.settings.limits.requestsPerConnectionMax { announceEnd() }
         stream.begin(head)
     }
 
     /// Counts and logs a request of which no head could be made: its stream is reset by now.
     private func refuseMalformed() {
+        requestCount += 1
+        recordFault(Refusal(.badRequest, .http2Malformed))
+    }
+
+    /// Counts and logs what is no request, and was answered or reset as that.
+    func recordFault(_ refusal: Refusal) {
         let exchange = beginExchange()
-        exchange.refuseHead(Refusal(.badRequest, .http2Malformed))
+        exchange.refuseHead(refusal)
         worker.giveBack(exchange)
     }
 
-    private func beginExchange() -> Exchange {
-        requestCount += 1
+    func beginExchange() -> Exchange {
         worker.meter.add(.requests)
         let exchange = worker.takeExchange()
         exchange.begin(on: nil, listener: listener, peer: peer, isPeerTrusted: isPeerTrusted)

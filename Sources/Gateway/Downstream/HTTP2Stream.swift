@@ -6,7 +6,7 @@ import Judgement
 import Settings
 
 /// One request of an ``HTTP2Connection`` and the answer to it.
-final class HTTP2Stream: DeadlineHandler {
+final class HTTP2Stream: ClientStream, DeadlineHandler {
     private let id: Int32
     private let connection: HTTP2Connection
     private var exchange: Exchange?
@@ -97,7 +97,11 @@ final class HTTP2Stream: DeadlineHandler {
         }
     }
 
-    func refuse(_ refusal: Refusal) {
+    func bodyWasTaken(_ refusal: Refusal?) {
+        if let refusal { refuse(refusal) }
+    }
+
+    private func refuse(_ refusal: Refusal) {
         exchange?.refuse(refusal)
     }
 

@@ -13,6 +13,25 @@ enum PersonalFields {
     case withheld
 }
 
+extension PersonalFields {
+    /// - Parameter isOfPage: whether a cache may keep the answer though nothing is said of that.
+    init(_ words: StorageWords, ofPage isOfPage: Bool, status: UInt16) {
+        if words.isTargeted {
+            self = .withheld
+        } else if words.isPersonal {
+            self = .allowed
+        } else if words.isSpoken {
+            self = .withheld
+        } else if isOfPage {
+            // A 304 speaks of an answer that a cache has kept already, and changes what it says.
+            self = status == 304 ? .withheld : .allowedAsPrivate
+        } else {
+            // Kept only where that is said (RFC 9110 section 9.2.3).
+            self = .allowed
+        }
+    }
+}
+
 /// What an answer says about who may keep it.
 struct StorageWords {
     /// Caches keep it for one client, or not at all, or ask before each use.
@@ -118,14 +137,7 @@ extension Exchange {
             append(line.value, to: &value)
             words.take(name: line.name.span, value: value.readable)
         }
-        if words.isTargeted { return .withheld }
-        if words.isPersonal { return .allowed }
-        if words.isSpoken { return .withheld }
-        switch head.methodKind {
-        // A 304 speaks of an answer that a cache has kept already, and changes what it says.
-        case .get, .head: return status == 304 ? .withheld : .allowedAsPrivate
-        // Kept only where that is said (RFC 9110 section 9.2.3).
-        default: return .allowed
-        }
+        let isOfPage = head.methodKind == .get || head.methodKind == .head
+        return PersonalFields(words, ofPage: isOfPage, status: status)
     }
 }

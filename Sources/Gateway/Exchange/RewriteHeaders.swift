@@ -118,6 +118,25 @@ extension Exchange {
         }
     }
 
+    /// The names of the fields that whoever forwards the request must take out, as ``writeHead(_:)``
+    /// leaves them out: no client may say them. Of those that say who forwards it, the proxy's own
+    /// stay. None that is `set` is among them.
+    func namesToRemove(besides set: [[UInt8]]) -> [[UInt8]] {
+        let bytes = headBytes.span
+        let names = site.fieldNames
+        var known = Set(set.map { $0.map { ASCII.lowercased($0) } })
+        var found: [[UInt8]] = []
+        for field in head.fields {
+            let name = bytes.extracting(field.name)
+            let isUnwanted =
+                names.reserved.contains(name) || names.overriding.contains(name)
+                || names.forwarding.contains(name) && isDisguised(name)
+            let folded = name.array.map { ASCII.lowercased($0) }
+            if isUnwanted, known.insert(folded).inserted { found.append(folded) }
+        }
+        return found
+    }
+
     /// Whether `name`, which is no known field's, stands for one that may not pass: upstreams that
     /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
     private func isWithheld(_ name: Span<UInt8>, _ names: SiteFieldNames) -> Bool {

@@ -207,7 +207,7 @@ extension CheckDialect {
     fileprivate var hidesBodies: Bool {
         switch self {
         case .nginx, .forward: true
-        case .envoy, .json: false
+        case .envoy, .envoyGRPC, .json: false
         }
     }
 }

@@ -89,7 +89,9 @@ enum ListenerReader {
                     + "X-Forwarded-Method, X-Forwarded-Uri, X-Forwarded-Host, and "
                     + "X-Forwarded-Content-Length and X-Forwarded-Transfer-Encoding. envoy: "
                     + "ext_authz over HTTP, with X-Envoy-Auth-Partial-Body. The proxy must set or "
-                    + "remove each of them. json: POST /check with an object, for everything else.")
+                    + "remove each of them. envoy_grpc: ext_authz and ext_proc over gRPC, which "
+                    + "needs h2 in protocols. json: POST /check with an object, for everything "
+                    + "else.")
             Setting(
                 "from", \.from, .list(peer, empty: "is empty: nobody could ask"), required: true,
                 "The peers that may ask; unix means anyone who may connect to a unix socket. What "
@@ -108,6 +110,10 @@ enum ListenerReader {
         if listener.check != nil, listener.redirect != nil {
             section.field("redirect")?.error(
                 "a listener with check answers questions, and redirects nobody")
+        }
+        if listener.check?.dialect == .envoyGRPC, !listener.protocols.contains(.http2) {
+            section.field("check")?.error(
+                "envoy_grpc is spoken over HTTP/2: add protocols: [h2], or tls")
         }
         guard !section.isFaulty("bind") else { return }
         if listener.bind.isPublic, listener.isPlain {

@@ -117,6 +117,8 @@ public enum CheckDialect: String, Hashable, Sendable, CaseIterable {
     case forward
     /// Envoy's `ext_authz` over HTTP: the call itself, behind the prefix `/check`.
     case envoy
+    /// Envoy's `ext_authz` and `ext_proc` over gRPC.
+    case envoyGRPC = "envoy_grpc"
     /// An object in the body of `POST /check`, for everything else.
     case json
 }

@@ -41,7 +41,7 @@ struct CheckForm: Sendable {
         case .nginx: nginx
         case .forward: forward
         case .envoy: envoy
-        case .json: nil
+        case .envoyGRPC, .json: nil
         }
     }
 

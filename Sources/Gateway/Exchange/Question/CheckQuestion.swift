@@ -22,6 +22,8 @@ struct CheckQuestion {
         case asItIs
         /// As an object in the body of one.
         case inJSON
+        /// In messages, which its sink writes.
+        case inMessages
     }
 
     var body: Body

@@ -1,0 +1,307 @@
+import Bytes
+import EventLoop
+import HTTP
+import HTTP2
+import Judgement
+import Questions
+import Settings
+
+/// A gRPC call of Envoy's on a check listener. `Check` asks about one request; `Process` tells of
+/// one as it comes, and gets its body back.
+///
+/// A stream that ends well without an answer lets the request pass: that is what Envoy makes of it.
+/// So a status that is not OK ends every call that has not been answered.
+final class EnvoyCall: ClientStream {
+    enum Service {
+        case check, process
+    }
+
+    enum State {
+        /// The request that it is about has not been told.
+        case asking
+        case deciding
+        /// The request may pass, and its body goes back.
+        case relaying
+        /// All of the request has gone back; the head of the response to it may come.
+        case allowed
+        case ended
+    }
+
+    let id: Int32
+    let connection: HTTP2Connection
+    private let head: HeadEvent
+    /// Nil for a method that there is not.
+    let service: Service?
+    private let fault: GRPCStatus?
+    private let isGRPC: Bool
+    var state = State.asking
+    var exchange: Exchange?
+    let deadline: Deadline
+    private var messages = GRPCMessages(byteCountMax: EnvoyCall.messageByteCountMax)
+    /// The only message of a `Check`.
+    private var question: [UInt8]?
+    private var isClientEnded = false
+    private var isAnsweredEarly = false
+    var answer = EnvoyAnswer()
+
+    /// What servers of gRPC take unless they are told otherwise.
+    private static let messageByteCountMax = 4 << 20
+
+    var session: HTTP2Session { connection.session }
+    var worker: Worker { connection.worker }
+
+    /// Nil if the request is no call: the gateway's endpoints answer on the same listener.
+    init?(_ event: HeadEvent, on connection: HTTP2Connection) {
+        var head = RequestHead()
+        let bytes = event.bytes
+        guard !event.isTooLarge,
+            case .complete = head.parse(bytes.span, limits: connection.worker.site.headLimits),
+            head.byteCount == bytes.count, head.targetForm == .origin
+        else { return nil }
+        let target = bytes.span.extracting(head.originTarget)
+        service =
+            if ASCII.equals(target, Self.checkPath) {
+                .check
+            } else if ASCII.equals(target, Self.processPath) {
+                .process
+            } else {
+                nil
+            }
+        var type: [UInt8] = []
+        for field in head.fields where field.known == .contentType {
+            type = bytes.span.extracting(field.value).array
+        }
+        isGRPC = Self.isGRPC(type)
+        guard isGRPC || service != nil else { return nil }
+        id = event.stream
+        self.head = event
+        self.connection = connection
+        fault =
+            if !connection.listener.answers(connection.peer) {
+                GRPCStatus(.permissionDenied, "check.from does not name this peer")
+            } else if service == nil || head.methodKind != .post {
+                GRPCStatus(.unimplemented, "there is no such method")
+            } else {
+                nil
+            }
+        deadline = Deadline(wheel: connection.worker.deadlines)
+        deadline.handler = self
+    }
+
+    private static let checkPath = Array("/envoy.service.auth.v3.Authorization/Check".utf8)
+    private static let processPath = Array(
+        "/envoy.service.ext_proc.v3.ExternalProcessor/Process".utf8)
+
+    /// `application/grpc` in protobuf, the only encoding there is here.
+    private static func isGRPC(_ type: [UInt8]) -> Bool {
+        let word = type.prefix { $0 != UInt8(ascii: ";") }.map { ASCII.lowercased($0) }
+        return word == Array("application/grpc".utf8)
+            || word == Array("application/grpc+proto".utf8)
+    }
+
+    func begin() {
+        // Reset in the same breath: nothing is done for it.
+        guard session.isOpen(id) else { return }
+        guard isGRPC else { return refuseType() }
+        if let fault { return fail(fault) }
+        if head.isEnd { endBody() } else { awaitMessages() }
+    }
+
+    // MARK: what comes
+
+    func receive(_ bytes: Span<UInt8>) -> (refusal: Refusal?, keepsWindow: Bool) {
+        if state != .ended { messages.append(bytes) }
+        return (nil, false)
+    }
+
+    func bodyWasTaken(_ refusal: Refusal?) {
+        do throws(GRPCStatus) {
+            while state != .ended, let message = try messages.next() { try take(message) }
+        } catch {
+            fail(error)
+        }
+        awaitMessages()
+    }
+
+    private func take(_ message: [UInt8]) throws(GRPCStatus) {
+        guard service == .check else { return try process(message) }
+        guard question == nil else {
+            throw GRPCStatus(.invalidArgument, "a Check has one message")
+        }
+        question = message
+    }
+
+    func receiveTrailers(_ bytes: [UInt8]) {
+        fail(GRPCStatus(.invalidArgument, "a call has no trailers"))
+    }
+
+    func endBody() {
+        isClientEnded = true
+        guard state != .ended else { return }
+        guard !messages.hasPart else {
+            return fail(GRPCStatus(.invalidArgument, "the last message is not whole"))
+        }
+        if service == .check, let question {
+            do throws(QuestionFault) {
+                try check(question)
+            } catch {
+                fail(GRPCStatus(.invalidArgument, error.explanation.description))
+            }
+        } else if state == .allowed {
+            end()
+        } else if state != .relaying {
+            fail(GRPCStatus(.invalidArgument, "the call ended before its request"))
+        }
+    }
+
+    func clientEnded() {
+        if !isClientEnded, session.isOpen(id) { abortResponse() }
+    }
+
+    /// Bounds the wait for more of what is asked about.
+    private func awaitMessages() {
+        guard !isClientEnded else { return deadline.clear() }
+        switch state {
+        case .asking: deadline.set(afterNanoseconds: worker.site.timeouts.requestBody)
+        case .deciding:
+            guard let exchange, !exchange.intake.isComplete, let patience = exchange.bodyPatience
+            else { return deadline.clear() }
+            deadline.set(afterNanoseconds: patience)
+        case .relaying, .ended: break
+        // The upstream's answer is Envoy's to wait for.
+        case .allowed: deadline.clear()
+        }
+    }
+
+    // MARK: a Check
+
+    private func check(_ message: [UInt8]) throws(QuestionFault) {
+        let question = try EnvoyCheck.read(message.span)
+        ask(question.asked, isWhole: question.body.isEmpty)
+        guard !question.body.isEmpty, let exchange, exchange.phase == .digestBody else { return }
+        if let refusal = exchange.receiveBody(message.span.extracting(question.body)) {
+            exchange.refuse(refusal)
+        } else {
+            exchange.endBody()
+        }
+    }
+
+    // MARK: a Process
+
+    private func process(_ message: [UInt8]) throws(GRPCStatus) {
+        let event: EnvoyProcessing.Event
+        do throws(QuestionFault) {
+            event = try EnvoyProcessing.read(message.span)
+        } catch {
+            throw GRPCStatus(.invalidArgument, error.explanation.description)
+        }
+        switch event {
+        case .requestHead(let asked, let mode, let isEnd) where state == .asking:
+            guard mode != .other else {
+                throw GRPCStatus(
+                    .failedPrecondition, "request_body_mode must be FULL_DUPLEX_STREAMED or NONE")
+            }
+            answer.hasBody = !isEnd && mode == .fullDuplex
+            ask(asked, isWhole: !answer.hasBody)
+        case .requestBody(let range, let isEnd) where state == .deciding && answer.hasBody:
+            guard let exchange, !exchange.intake.isComplete else { throw Self.outOfPlace }
+            if let refusal = exchange.receiveBody(message.span.extracting(range)) {
+                exchange.refuse(refusal)
+            } else if isEnd {
+                exchange.endBody()
+            }
+        case .requestTrailers(let fields) where state == .deciding && answer.hasBody:
+            guard let exchange, !exchange.intake.isComplete else { throw Self.outOfPlace }
+            let reserved = worker.site.fieldNames.reserved
+            answer.trailersRemoved = fields.map(\.name).filter { reserved.contains($0.span) }
+            exchange.endBody()
+        case .responseHead(let status, let fields) where state == .allowed || state == .relaying:
+            tellResponse(status, fields)
+        default: throw Self.outOfPlace
+        }
+    }
+
+    private static var outOfPlace: GRPCStatus {
+        GRPCStatus(.invalidArgument, "the message is none that may come now")
+    }
+
+    // MARK: the request that is asked about
+
+    /// Begins the exchange of the request, which is answered here.
+    private func ask(_ asked: AskedRequest, isWhole: Bool) {
+        state = .deciding
+        let exchange = connection.beginExchange()
+        exchange.downstream = self
+        exchange.intake.isComplete = isWhole
+        exchange.intake.startedAt = exchange.arrival.startedAt
+        self.exchange = exchange
+        do throws(Refusal) {
+            try exchange.become(asked, answered: .inMessages)
+            answer.asksForPage =
+                exchange.head.methodKind == .get || exchange.head.methodKind == .head
+            exchange.advance()
+        } catch {
+            exchange.refuseHead(error)
+        }
+    }
+
+    // MARK: its end
+
+    /// The call is at fault, or the gateway.
+    func fail(_ status: GRPCStatus) {
+        guard state != .ended else { return }
+        let isAsking = state == .asking
+        state = .ended
+        worker.log.repeatedEvent("check_call_failed", status.message)
+        if isAsking {
+            connection.recordFault(
+                Refusal(
+                    status.code == .permissionDenied ? .notFound : .badRequest,
+                    status.code == .permissionDenied ? .checkPeer : .checkCall))
+        } else if let exchange {
+            exchange.refuse(Refusal(.badRequest, .checkCall))
+        }
+        finish(status)
+    }
+
+    private func refuseType() {
+        state = .ended
+        session.fields.append(":status", decimal: 415)
+        session.submitHead(stream: id, hasContent: false)
+        connection.recordFault(Refusal(.badRequest, .checkCall))
+        connection.scheduleFlush()
+    }
+
+    /// Nothing more comes of it, in either direction.
+    func wasAnswered() {
+        if isClientEnded, state == .allowed { end() }
+    }
+
+    func answeredEarly() {
+        isAnsweredEarly = true
+        deadline.set(afterNanoseconds: Lingering.timeout.wholeNanoseconds)
+    }
+
+    func close() {
+        state = .ended
+        deadline.clear()
+        answer = EnvoyAnswer()
+        guard let lost = exchange else { return }
+        exchange = nil
+        if lost.number != 0 { lost.downstreamIsLost() }
+    }
+}
+
+extension EnvoyCall: DeadlineHandler {
+    func deadlineExpired() {
+        if isAnsweredEarly {
+            session.stopRequest(stream: id)
+            connection.scheduleFlush()
+        } else if state == .deciding {
+            exchange?.refuse(Refusal(.requestTimeout))
+        } else {
+            // Envoy takes nothing of the body, or does not say what it asks about.
+            fail(GRPCStatus(.unavailable, "the time for the call is over"))
+        }
+    }
+}
