@@ -83,7 +83,7 @@ let package = Package(
         library("Questions", ["Bytes", "HTTP", "JSON", "Protobuf"]),
         library("OTLP", ["Bytes", "JSON", "Telemetry"]),
         library("GatewayTokens", ["AppAttest", "Bytes", "Crypto", "JSON", "KeyStore"]),
-        library("Judgement", ["AppAttest", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
+        library("Judgement", ["AppAttest", "GatewayTokens", "HTTP", "JWT", "KeyStore", "Policy"]),
         library(
             "SQLiteKeyStore", ["KeyStore", "AppAttest", "Bytes", "Crypto", "EventLoop", "SQLite"]),
         library(
@@ -95,7 +95,7 @@ let package = Package(
             "Settings",
             [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "GatewayTokens", "HTTP", "HTTP2",
-                "HTTPSClient", "Policy", "TLS", "YAML",
+                "HTTPSClient", "JWT", "Policy", "TLS", "YAML",
             ]),
 
         // MARK: tier 4 - the gateway
@@ -103,7 +103,7 @@ let package = Package(
             "Background",
             [
                 "AppAttest", "AppleServices", "Bytes", "Crypto", "EventLoop", "HTTPSClient",
-                "JSON", "KeyStore", "OTLP", "Policy", "Settings", "Telemetry",
+                "JSON", "JWT", "KeyStore", "OTLP", "Policy", "Settings", "Telemetry",
             ]),
         library(
             "Administration",
@@ -151,7 +151,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTokens", "HTTP",
-                "HTTP2", "JSON", "ProxyProtocol", "Questions", "Settings", "Telemetry",
+                "HTTP2", "JSON", "JWT", "ProxyProtocol", "Questions", "Settings", "Telemetry",
             ],
             path: "Fuzz/Targets",
             swiftSettings: common),
@@ -204,7 +204,10 @@ let package = Package(
             ]),
         tests(
             "JudgementTests",
-            ["Judgement", "AppAttest", "CBOR", "GatewayTokens", "HTTP", "KeyStore", "Policy"]),
+            [
+                "Judgement", "AppAttest", "CBOR", "GatewayTokens", "HTTP", "JWT", "KeyStore",
+                "Policy",
+            ]),
         tests("PolicyTests", ["Policy", "HTTP", "Bytes"]),
         tests(
             "KeyStoreTests",
@@ -222,7 +225,8 @@ let package = Package(
             "BackgroundTests",
             [
                 "Background", "AppAttest", "AppAttestTesting", "Bytes", "Crypto", "EventLoop",
-                "GatewayTesting", "KeyStore", "OTLP", "SQLiteKeyStore", "Settings",
+                "GatewayTesting", "HTTPSClient", "JWT", "KeyStore", "OTLP", "SQLiteKeyStore",
+                "Settings",
             ]),
         tests(
             "GatewayTests",

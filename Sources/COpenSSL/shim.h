@@ -12,6 +12,7 @@
 #include <openssl/pem.h>
 #include <openssl/ocsp.h>
 #include <openssl/rand.h>
+#include <openssl/rsa.h>
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>

@@ -16,7 +16,7 @@ struct LayerTests {
         "TLS": ["Crypto", "EventLoop"],
         "HTTPSClient": ["EventLoop", "TLS"],
         "AppAttestTesting": ["AppAttest"],
-        "Judgement": ["AppAttest", "GatewayTokens", "KeyStore", "Policy"],
+        "Judgement": ["AppAttest", "GatewayTokens", "JWT", "KeyStore", "Policy"],
         "KeyStore": ["AppAttest"],
         "SQLiteKeyStore": ["KeyStore", "AppAttest"],
         "RedisKeyStore": ["KeyStore", "AppAttest"],
@@ -26,7 +26,7 @@ struct LayerTests {
         "AppleServices": ["AppAttest", "JWT"],
         "Administration": ["Background"],
         "Gateway": ["Administration", "Background"],
-        "Settings": ["AppAttest", "AppleServices", "GatewayTokens", "Policy"],
+        "Settings": ["AppAttest", "AppleServices", "GatewayTokens", "JWT", "Policy"],
     ]
 
     /// The tiers that may touch C: the fences, and the commands for their process's own affairs.

@@ -1,0 +1,126 @@
+import Bytes
+import Crypto
+import JSON
+
+/// Why a document is not a set of keys by which tokens can be checked. The text shows nothing of
+/// the document.
+public struct JSONWebKeySetError: Error, Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+/// The public keys by which an issuer's tokens are checked (RFC 7517 section 5).
+///
+/// Keys that cannot be used are left out, as the RFC says: those of other kinds and curves, of
+/// other lengths, for encryption, and secrets, which have no place in a public document.
+public final class JSONWebKeySet: Sendable {
+    private struct Entry: Sendable {
+        let id: [UInt8]?
+        /// Nil where the document does not say.
+        let algorithm: TokenAlgorithm?
+        let key: TokenKey
+
+        func fits(_ other: TokenAlgorithm) -> Bool {
+            key.kind == other.kind && algorithm.map { $0 == other } ?? true
+        }
+    }
+
+    private let entries: [Entry]
+    /// How many keys of the document are not used.
+    public let ignoredCount: Int
+
+    /// The longest document: some hundred keys of RSA.
+    public static let byteCountMax = 64 * 1024
+    /// Issuers have two to ten, an old and a new one of each kind. Each takes some kilobytes, and
+    /// each is decoded when the document is read.
+    public static let keyCountMax = 64
+    /// A set, its array and its keys, which may hold arrays of certificates.
+    private static let depthMax = 8
+
+    public var count: Int { entries.count }
+
+    /// Throws for what is no set, for one without a key that can be used, and for one in which two
+    /// keys would do for the same token.
+    public init(parsing document: Span<UInt8>) throws(JSONWebKeySetError) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue.parse(
+                document, byteCountMax: Self.byteCountMax, depthMax: Self.depthMax)
+        } catch {
+            throw JSONWebKeySetError("\(error)")
+        }
+        guard case .array(let keys)? = value["keys"] else {
+            throw JSONWebKeySetError("no JSON object with an array \"keys\"")
+        }
+        guard keys.count <= Self.keyCountMax else {
+            throw JSONWebKeySetError("more than \(Self.keyCountMax) keys")
+        }
+        var entries: [Entry] = []
+        for key in keys {
+            guard let entry = Self.entry(key) else { continue }
+            let isTaken = entries.contains { other in
+                other.id == entry.id
+                    && TokenAlgorithm.allCases.contains { entry.fits($0) && other.fits($0) }
+            }
+            guard !isTaken else { throw JSONWebKeySetError("two keys of the same kid") }
+            entries.append(entry)
+        }
+        guard !entries.isEmpty else {
+            throw JSONWebKeySetError("none of its \(keys.count) keys can be used")
+        }
+        self.entries = entries
+        ignoredCount = keys.count - entries.count
+    }
+
+    /// The key that a token with this header is signed with. A token that names none is of the only
+    /// key there is.
+    func key(id: [UInt8]?, for algorithm: TokenAlgorithm) throws(TokenFailure) -> TokenKey {
+        let named = entries.filter { entry in
+            entry.id == id || entries.count == 1 && (id == nil || entry.id == nil)
+        }
+        guard !named.isEmpty, id != nil || entries.count == 1 else { throw .keyUnknown }
+        guard let entry = named.first(where: { $0.fits(algorithm) }) else { throw .algorithm }
+        return entry.key
+    }
+
+    // MARK: single keys
+
+    /// Nil for a key that cannot be used.
+    private static func entry(_ key: JSONValue) -> Entry? {
+        guard key.objectValue != nil, key["d"] == nil, isForSignatures(key) else { return nil }
+        var algorithm: TokenAlgorithm?
+        if let named = key["alg"] {
+            algorithm = named.stringValue.flatMap(TokenAlgorithm.init(rawValue:))
+            guard algorithm != nil else { return nil }
+        }
+        var id: [UInt8]?
+        if let named = key["kid"] {
+            id = named.stringValue.map { Array($0.utf8) }
+            guard id != nil else { return nil }
+        }
+        guard let publicKey = publicKey(key) else { return nil }
+        let entry = Entry(id: id, algorithm: algorithm, key: publicKey)
+        return algorithm.map(entry.fits) ?? true ? entry : nil
+    }
+
+    /// RFC 7517 sections 4.2 and 4.3.
+    private static func isForSignatures(_ key: JSONValue) -> Bool {
+        if let use = key["use"], use.stringValue != "sig" { return false }
+        guard let operations = key["key_ops"] else { return true }
+        return operations.arrayValue?.contains(.string("verify")) ?? false
+    }
+
+    private static func publicKey(_ key: JSONValue) -> TokenKey? {
+        func number(_ name: String) -> [UInt8] {
+            key[name]?.stringValue.flatMap { Base64URL.decode(Array($0.utf8).span) } ?? []
+        }
+        switch (key["kty"]?.stringValue, key["crv"]?.stringValue) {
+        case ("RSA", nil): return try? TokenKey(modulus: number("n"), exponent: number("e"))
+        case ("EC", "P-256"): return try? TokenKey(.p256, x: number("x"), y: number("y"))
+        case ("EC", "P-384"): return try? TokenKey(.p384, x: number("x"), y: number("y"))
+        case ("OKP", "Ed25519"): return try? TokenKey(ed25519: number("x"))
+        default: return nil
+        }
+    }
+}

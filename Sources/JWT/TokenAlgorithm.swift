@@ -1,0 +1,47 @@
+import Crypto
+
+/// The algorithms by which others may sign tokens for us: a closed list of those of RFC 7518 and
+/// RFC 8037. `none` is not among them.
+public enum TokenAlgorithm: String, CaseIterable, Hashable, Sendable {
+    case rs256 = "RS256"
+    case rs384 = "RS384"
+    case rs512 = "RS512"
+    case ps256 = "PS256"
+    case ps384 = "PS384"
+    case ps512 = "PS512"
+    case es256 = "ES256"
+    case es384 = "ES384"
+    case edDSA = "EdDSA"
+    /// With a secret that we share with whoever signs.
+    case hs256 = "HS256"
+
+    /// Whether whoever checks a signature could make one, too.
+    public var isSymmetric: Bool { self == .hs256 }
+
+    /// How a public key checks it; nil for one that has none.
+    var scheme: TokenKey.Scheme? {
+        switch self {
+        case .rs256: .pkcs1(.sha256)
+        case .rs384: .pkcs1(.sha384)
+        case .rs512: .pkcs1(.sha512)
+        case .ps256: .pss(.sha256)
+        case .ps384: .pss(.sha384)
+        case .ps512: .pss(.sha512)
+        case .es256: .ecdsa(.sha256)
+        case .es384: .ecdsa(.sha384)
+        case .edDSA: .ed25519
+        case .hs256: nil
+        }
+    }
+
+    /// The one kind of key that it is for: a key of another kind is never tried.
+    var kind: TokenKey.Kind? {
+        switch self {
+        case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512: .rsa
+        case .es256: .ec(.p256)
+        case .es384: .ec(.p384)
+        case .edDSA: .ed25519
+        case .hs256: nil
+        }
+    }
+}
