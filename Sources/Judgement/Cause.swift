@@ -1,6 +1,7 @@
 package import AppAttest
 package import GatewayTokens
 package import HTTP
+package import JWT
 
 /// What exactly became of a request: the member `detail` of its log line. Clients are told it only
 /// where `problem_detail` is on.
@@ -17,6 +18,8 @@ package enum Cause: Equatable {
     case attestationFailed(AttestationFailure)
     case receiptFailed(ReceiptFailure)
     case tokenFailed(SessionTokenFailure)
+    /// A token of another issuer does not hold, or could not be judged.
+    case proofFailed(TokenFailure)
     /// Apple's answer about a device token, by its label.
     case deviceCheck(label: String)
     /// A rate limit by its name, and what the request was counted for if it fell short.
@@ -37,6 +40,7 @@ package enum Cause: Equatable {
         case .attestationFailed(let failure): failure.code
         case .receiptFailed(let failure): "receipt_" + failure.code
         case .tokenFailed(let failure): failure.rawValue
+        case .proofFailed(let failure): failure.rawValue
         case .deviceCheck(let label): "device_check_" + label
         case .rate(let limit, nil): "rate: " + limit
         case .rate(let limit, let shortfall?): "rate: \(limit) (\(shortfall.code))"

@@ -55,6 +55,7 @@ extension Cause {
         case tokenBinding = "token_binding"
         case tokenUnbound = "token_unbound"
         case revocationUnknown = "revocation_unknown"
+        case proofRepeated = "proof_repeated"
 
         // MARK: DeviceCheck
         case deviceTokenMissing = "device_token_missing"

@@ -10,6 +10,8 @@ package enum Decision: UInt8, CaseIterable, Sendable {
     case observed
     /// Forwarded by the word of a developer's token.
     case developer
+    /// Forwarded by the word of another issuer's token.
+    case foreign
     /// Fell short of what its route demands; forwarded because the route lets such requests pass.
     case tolerated
     /// Fell short likewise; forwarded because the rate limit for such requests had room.
@@ -24,7 +26,9 @@ package enum Decision: UInt8, CaseIterable, Sendable {
     /// Whether a request about which that was decided goes to an upstream.
     package var forwards: Bool {
         switch self {
-        case .passed, .verified, .observed, .developer, .tolerated, .limited, .unjudged: true
+        case .passed, .verified, .observed, .developer, .foreign, .tolerated, .limited,
+            .unjudged:
+            true
         case .undecided, .refused, .answered: false
         }
     }
@@ -36,6 +40,7 @@ package enum Decision: UInt8, CaseIterable, Sendable {
         case .verified: "verified"
         case .observed: "observed"
         case .developer: "developer"
+        case .foreign: "foreign"
         case .tolerated: "tolerated"
         case .limited: "limited"
         case .unjudged: "unjudged"

@@ -1,4 +1,3 @@
-package import KeyStore
 package import Policy
 
 /// What is decided about one request: whether it may pass, as what, and why.
@@ -41,7 +40,7 @@ package struct Judgement: ~Copyable {
     package private(set) var signals: SignalFacts?
     /// What the proof is worth, also where that is not enough.
     private var worth = TrustTier.none
-    /// What the proof, or the lack of one, was found to be, where that was nothing good.
+    /// What the proof, or the lack of one, was found to be, where that was nothing of Apple's.
     private var bucket: RequestBucket?
     /// It falls short, and the rate limit for such requests had no room for it.
     private var isBeyondLimit = false
@@ -299,6 +298,22 @@ package struct Judgement: ~Copyable {
         return try weighTier(else: .assertionRequired, cohort)
     }
 
+    /// A token of another issuer, which says nothing of a key or its device: what the route
+    /// demands of these does not concern it, and only its tier is measured.
+    package mutating func weighForeign(
+        _ tier: TrustTier, cohort: Int
+    ) throws(Refusal) -> Ask {
+        self.tier = tier
+        return try weighTier(else: .assertionRequired, cohort)
+    }
+
+    /// Another issuer's token stands for the request.
+    package mutating func acceptForeign() {
+        guard shortfall == nil else { return }
+        outcome.decision = .foreign
+        bucket = .foreign
+    }
+
     /// A developer's token stands for the request.
     package mutating func acceptDeveloper() {
         if shortfall == nil { outcome.decision = .developer }
@@ -315,17 +330,6 @@ package struct Judgement: ~Copyable {
     }
 
     // MARK: the verdict
-
-    /// What is known of the sender when the verdict is reached.
-    package struct Circumstances: ~Copyable {
-        package var cohort = 0
-        /// The proof is authentic by itself.
-        package var isAuthentic = false
-        package var sender = Verdict.Sender()
-        package var deviceBits: DeviceBits?
-
-        package init() {}
-    }
 
     /// The verdict as it stands now. `identity`: who the request is from, where that is proved.
     package func verdict(
@@ -348,9 +352,9 @@ package struct Judgement: ~Copyable {
         return .unproved(result ?? "unverified")
     }
 
-    /// Whether the word of a developer's token stands for the request.
-    package var takesDeveloper: Bool {
-        outcome.decision == .developer || shortfall == .lowerTier
+    /// Whether the word of a developer's token, or of another issuer's, stands for the request.
+    package var takesWord: Bool {
+        [.developer, .foreign].contains(outcome.decision) || shortfall == .lowerTier
     }
 
     /// What its proof was worth, also where that was not enough.

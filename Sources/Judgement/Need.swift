@@ -6,6 +6,8 @@ package enum ProofKind: CaseIterable, Sendable {
     case sessionToken
     case developerToken
     case deviceToken
+    /// A token of another issuer.
+    case foreign
 }
 
 /// What must be known, or done, about a proof before its request may pass.
@@ -53,7 +55,7 @@ package enum Need: UInt8, CaseIterable, Sendable {
             kind == .assertion || kind == .sessionToken
         case .counter: kind == .assertion
         case .durableCounter: kind == .assertion && policy.replay == .durable
-        case .acceptance: kind != .developerToken
+        case .acceptance: kind != .developerToken && kind != .foreign
         }
     }
 

@@ -2,6 +2,8 @@
 package enum RequestBucket: UInt8, CaseIterable, Sendable {
     /// It is from a genuine instance of the app.
     case verified
+    /// Another issuer vouches for it: it would have nothing to show if that did not count.
+    case foreign
     /// It is from what seems to be an app too old to prove itself, or is one by its version.
     case outdatedClient
     /// It may be from anybody: no proof, or one by a key that was never enrolled.
@@ -20,6 +22,7 @@ package enum RequestBucket: UInt8, CaseIterable, Sendable {
     package var name: StaticString {
         switch self {
         case .verified: "verified"
+        case .foreign: "foreign"
         case .outdatedClient: "outdated_client"
         case .unknownOrigin: "unknown_origin"
         case .lowerTier: "lower_tier"
@@ -34,10 +37,15 @@ package enum RequestBucket: UInt8, CaseIterable, Sendable {
     /// then, and a store's failure is no client's.
     package var isJudged: Bool {
         switch self {
-        case .verified, .outdatedClient, .unknownOrigin, .lowerTier, .invalid, .replayed: true
+        case .verified, .foreign, .outdatedClient, .unknownOrigin, .lowerTier, .invalid,
+            .replayed:
+            true
         case .stale, .unjudged: false
         }
     }
+
+    /// Whether its proof is one that its route takes.
+    package var isGood: Bool { self == .verified || self == .foreign }
 
     /// Nil for refusals that say nothing about the proof. `seemsToBeApp`: what is known of a
     /// request without one.

@@ -16,6 +16,8 @@ package struct Verdict: ~Copyable {
         case unproved(StaticString)
         /// A developer's token, with the name it was made for.
         case developer(name: String)
+        /// A token of another issuer, by the operator's name for that.
+        case foreign(name: String)
         /// A genuine device without a key, in this environment.
         case device(AttestEnvironment)
         case key(IdentityFacts)
@@ -27,6 +29,8 @@ package struct Verdict: ~Copyable {
         package var appID: String?
         /// The name and the ID of a developer's token.
         package var developer: (name: String, id: String)?
+        /// Whose token it brings, also where that does not hold.
+        package var foreign: String?
 
         package init() {}
     }

@@ -79,6 +79,8 @@ public struct AcceptedProofs: OptionSet, Hashable, Sendable {
     public static let developer = AcceptedProofs(rawValue: 128)
     /// A DeviceCheck token, which Apple is asked about.
     public static let deviceCheck = AcceptedProofs(rawValue: 4)
+    /// A token of another issuer: ``RoutePolicy/proofs`` says of which.
+    public static let foreign = AcceptedProofs(rawValue: 8)
 }
 
 /// The demands of a route on a request, as the configuration has them: on its proof, and on the app
@@ -92,6 +94,8 @@ public struct RoutePolicy: Hashable, Sendable {
     /// The share of keys, 0 to 100, for which `enforce` refuses; the others are observed.
     public var rolloutPercent = 100
     public var accept = AcceptedProofs.assertion
+    /// The tokens of other issuers that are accepted, in the order in which they are looked for.
+    public var proofs: [ForeignProof] = []
     /// The action for a request without any proof.
     public var onMissing = ShortfallAction.deny
     /// The action for a request whose proof does not hold.

@@ -46,6 +46,7 @@ struct RouteStrictness: Hashable, Sendable {
                 (policy.minTier != other.policy.minTier || coversTiers(of: other))
                     && (other.policy.accept.contains(.developer)
                         || !policy.accept.contains(.developer))
+                    && policy.proofs.allSatisfy(other.policy.proofs.contains)
             ),
             ("min_tier", policy.minTier == other.policy.minTier || coversTiers(of: other)),
             ("on_missing", onMissing.isCovered(by: other.onMissing)),
@@ -78,9 +79,7 @@ struct RouteStrictness: Hashable, Sendable {
     /// The leniency towards a proof that is worth `tier`, or towards the best one below it that is
     /// accepted.
     private func leniency(at tier: TrustTier) -> Leniency {
-        let taken = TrustTier.allCases.filter {
-            $0 <= tier && !policy.accept.isDisjoint(with: .worth($0))
-        }
+        let taken = TrustTier.allCases.filter { $0 <= tier && policy.accepts($0) }
         guard let best = taken.last else { return Leniency(.deny, nil) }
         return best >= policy.minTier ? Leniency(.pass, nil) : onLowerTier
     }

@@ -2,6 +2,8 @@
 public enum TrustTier: UInt8, Comparable, Sendable, CaseIterable {
     /// Nothing was proved.
     case none
+    /// A token of another issuer, which says of the app what that issuer has found out.
+    case foreign
     /// A token: something was proved a while ago.
     case token
     /// A genuine device, as Apple's DeviceCheck says; nothing of the app.
@@ -13,6 +15,7 @@ public enum TrustTier: UInt8, Comparable, Sendable, CaseIterable {
     public var name: StaticString {
         switch self {
         case .none: "none"
+        case .foreign: "foreign"
         case .token: "token"
         case .deviceCheck: "device_check"
         case .attested: "attested"
@@ -24,17 +27,25 @@ public enum TrustTier: UInt8, Comparable, Sendable, CaseIterable {
     }
 }
 
-extension AcceptedProofs {
-    /// The tier of the best of these proofs.
+extension RoutePolicy {
+    /// The tier of the best proof that is accepted.
     public var highestTier: TrustTier {
-        let best = TrustTier.allCases.last { !isDisjoint(with: .worth($0)) } ?? .none
-        return contains(.developer) ? max(best, .token) : best
+        let best = TrustTier.allCases.last(where: accepts) ?? .none
+        return accept.contains(.developer) ? max(best, .token) : best
     }
 
-    /// The proofs that are worth just this; developer tokens are none of them, as each says itself.
-    static func worth(_ tier: TrustTier) -> AcceptedProofs {
+    /// Whether a proof that is worth just this is accepted; developer tokens do not count.
+    func accepts(_ tier: TrustTier) -> Bool {
+        !accept.isDisjoint(with: .worth(tier)) || proofs.contains { $0.tier == tier }
+    }
+}
+
+extension AcceptedProofs {
+    /// The gateway's and Apple's proofs that are worth just this; developer tokens are none of
+    /// them, as each says itself.
+    fileprivate static func worth(_ tier: TrustTier) -> AcceptedProofs {
         switch tier {
-        case .none: []
+        case .none, .foreign: []
         case .token: .token
         case .deviceCheck: .deviceCheck
         case .attested: .assertion

@@ -64,6 +64,7 @@ enum DoctorCommand {
         report.check("pseudonym keys") { try pseudonymKeys(settings) }
         receipts(settings, report)
         signIns(settings, report)
+        issuers(settings, report)
         counters(settings, report)
         for upstream in settings.upstreams {
             revocations(

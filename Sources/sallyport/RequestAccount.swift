@@ -112,6 +112,7 @@ struct RequestAccount {
         "verified": "verified, and forwarded",
         "observed": "observed: it would have been refused, and was forwarded",
         "developer": "forwarded by a developer token",
+        "foreign": "forwarded by a token of another issuer",
         "tolerated": "tolerated: it fell short, and its route lets such requests pass",
         "limited": "limited: it fell short, and the limit for such requests had room",
         "unjudged": "unjudged: a store did not answer, and its route lets such requests pass",

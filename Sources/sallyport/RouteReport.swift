@@ -166,17 +166,19 @@ final class RouteReport {
             "  client data \(attest.clientData.rawValue), challenge \(attest.challenge.rawValue),"
                 + " replay \(attest.replay),"
                 + " rollout \(route.rollout?.summary ?? "\(attest.rolloutPercent)%"),"
-                + " accepts \(Self.proofs(attest.accept)),"
+                + " accepts \(Self.proofs(attest)),"
                 + " on store failure \(attest.onStoreFailure.rawValue)")
         for line in RestrictionLines.lines(of: route) { add("  " + line) }
     }
 
-    private static func proofs(_ accept: AcceptedProofs) -> String {
+    private static func proofs(_ policy: RoutePolicy) -> String {
         let kinds: [(AcceptedProofs, String)] = [
             (.assertion, "assertions"), (.token, "tokens"), (.deviceCheck, "DeviceCheck tokens"),
             (.developer, "developer tokens"),
         ]
-        return kinds.filter { accept.contains($0.0) }.map(\.1).joined(separator: " and ")
+        let own = kinds.filter { policy.accept.contains($0.0) }.map(\.1)
+        let foreign = policy.proofs.map { "tokens of \($0.name) (worth \($0.tier.name))" }
+        return (own + foreign).joined(separator: " and ")
     }
 
     private func describeAction(of route: Route) {

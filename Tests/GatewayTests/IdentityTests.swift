@@ -179,7 +179,7 @@ struct IdentityTests {
     func perRequest() throws {
         let gateway = try Self.gateway(keys: [Self.key()]) {
             $0.upstreams[0].identity?.scope = .request
-            $0.upstreams[0].identity?.header = "x-attest-proof"
+            $0.upstreams[0].identity?.header = "x-attest-voucher"
             $0.identity.subject = .pseudonym
         }
         let device = try EnrolledDevice(gateway)
@@ -187,7 +187,7 @@ struct IdentityTests {
         for _ in 0..<2 {
             #expect(try device.request("GET", "/attested/x").status == 200)
             let request = try #require(gateway.upstream.requests.last)
-            let token = try #require(request["X-Attest-Proof"])
+            let token = try #require(request["X-Attest-Voucher"])
             tokens.insert(token)
             let claims = try verified(token, gateway)
             #expect(claims["jti"]?.stringValue == request["X-Request-Id"])

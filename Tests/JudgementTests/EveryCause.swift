@@ -2,6 +2,7 @@ import AppAttest
 import CBOR
 import GatewayTokens
 import HTTP
+import JWT
 import Judgement
 
 /// Every cause that the code can name. The chains go from each case to the next, and the compiler
@@ -18,6 +19,9 @@ enum EveryCause {
             .map { (.attestationInvalid, .attestationFailed($0)) }
             + chain(from: ReceiptFailure.malformed("x"), next).map { (.ok, .receiptFailed($0)) }
             + SessionTokenFailure.allCases.map { (.tokenInvalid, .tokenFailed($0)) }
+            + TokenFailure.allCases.map {
+                ($0 == .keysMissing ? .storeUnavailable : .tokenInvalid, .proofFailed($0))
+            }
             + chain(from: UpstreamFailure.connect(description: "x"), next)
             .map { ($0.reason, .upstreamFailed($0)) }
             + named
@@ -37,8 +41,8 @@ enum EveryCause {
     static func isCovered(_ cause: Cause) -> Bool {
         switch cause {
         case .check, .httpFault, .assertionFailed, .clientDataFailed, .clientDataMismatch,
-            .attestationFailed, .receiptFailed, .tokenFailed, .deviceCheck, .rate, .signal,
-            .upstreamFailed:
+            .attestationFailed, .receiptFailed, .tokenFailed, .proofFailed, .deviceCheck, .rate,
+            .signal, .upstreamFailed:
             true
         }
     }

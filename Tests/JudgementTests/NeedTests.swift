@@ -32,6 +32,7 @@ struct NeedTests {
                 .evidence, .key, .authenticity, .signals, .standard, .rate, .acceptance,
             ])
         #expect(order(.developerToken) == [.evidence, .standard])
+        #expect(order(.foreign) == [.evidence, .standard])
         #expect(
             order(.deviceToken) == [
                 .evidence, .earlierUse, .device, .standard, .spending, .acceptance,

@@ -173,7 +173,8 @@ struct ShortfallJudgementTests {
         let forwarded = Decision.allCases.filter(\.forwards)
         #expect(
             Set(forwarded) == [
-                .passed, .verified, .observed, .developer, .tolerated, .limited, .unjudged,
+                .passed, .verified, .observed, .developer, .foreign, .tolerated, .limited,
+                .unjudged,
             ])
     }
 }

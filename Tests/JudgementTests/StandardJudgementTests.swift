@@ -157,7 +157,7 @@ struct StandardJudgementTests {
         #expect(
             try judgement.weighDeveloper(.token, appID: "TEAM.app", cohort: 0) == .nothing)
         judgement.acceptDeveloper()
-        #expect(judgement.outcome == Outcome(.developer) && judgement.takesDeveloper)
+        #expect(judgement.outcome == Outcome(.developer) && judgement.takesWord)
     }
 
     @Test("a verdict stays as it was reached when the upstream fails later")

@@ -70,7 +70,7 @@ struct TokenJudgementTests {
                 JudgedDemand(rolloutPercent: nil) { $0.onStoreFailure = .pass })
             let passed = passing.verdict(on: .fault(fault))
             #expect(passed.outcome == Outcome(.unjudged, .storeUnavailable, .check(.rollout)))
-            #expect(!passing.judgement.takesDeveloper && passed.unprovedResult == "unverified")
+            #expect(!passing.judgement.takesWord && passed.unprovedResult == "unverified")
         }
     }
 
@@ -103,7 +103,7 @@ struct TokenJudgementTests {
                         }
                     #expect(verdict.outcome.decision == expected)
                     #expect(verdict.tier == worth)
-                    #expect(request.judgement.takesDeveloper == expected.forwards)
+                    #expect(request.judgement.takesWord == expected.forwards)
                 }
             }
         }
@@ -118,6 +118,6 @@ struct TokenJudgementTests {
             })
         let verdict = request.verdict(on: .developer(.token))
         #expect(verdict.outcome == Outcome(.observed, .assertionRequired, .check(.tier)))
-        #expect(!request.judgement.takesDeveloper && verdict.unprovedResult == "unverified")
+        #expect(!request.judgement.takesWord && verdict.unprovedResult == "unverified")
     }
 }

@@ -41,6 +41,10 @@ struct DocumentCommandTests {
             "Tests/RequestPathTests/StatusPageTests.swift", "/refusals.json?id="
         ),
         (
+            "curl -s http://127.0.0.1:9464/status.json",
+            "Tests/RequestPathTests/ForeignProofTests.swift", "passed_by_it_alone"
+        ),
+        (
             "curl -H \"Authorization", "Tests/RequestPathTests/DeviceBitSite.swift",
             "/device-check/"
         ),

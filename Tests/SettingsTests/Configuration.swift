@@ -149,6 +149,21 @@ struct Configuration {
           token_memory: 2h
           bits: { bit0: first, bit1: first_other }
         trust: { extra_roots: [/root.pem], clock_skew: 0s }
+        proofs:
+          first:
+            preset: firebase_app_check
+            project: '12'
+            jwks: https://issuer.example/jwks?x
+            ca: /root.pem
+            header: X-P
+            tier: token
+            subjects: [a, b]
+          first_two:
+            issuer: i
+            audience: [a, b]
+            algorithms: [ES256, RS256]
+            jwks: http://127.0.0.1:1/
+            header: X-Q
         registry: { sqlite: ./r.db }
         counters:
           redis:
@@ -239,7 +254,7 @@ struct Configuration {
             retries: { attempts: 0, budget: 100%, timeout: 10ms }
             resolve_interval: off
             tls: { ca: /root.pem, server_name: n, min_version: 1.3 }
-            identity: { audience: [a, b], header: X-Attest-Proof, ttl: 10s, per: request }
+            identity: { audience: [a, b], header: X-Attest-Voucher, ttl: 10s, per: request }
             protocol: h2
             http2:
               concurrent_streams: 10000

@@ -48,7 +48,7 @@ extension GoldenCase {
                 22:57: routes[4].attest.min_tier: no proof that accept names is worth attested: \#
                 each request would fall short
                 26:40: routes[5].attest.min_tier: "high" is not one of attested, device_check, \#
-                token, none
+                token, foreign, none
                 """#),
         GoldenCase(
             "bad environments and categories",

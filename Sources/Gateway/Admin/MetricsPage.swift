@@ -29,6 +29,7 @@ enum MetricsPage {
         writeHandshakes(hub, &page)
         writeCertificates(site, &page)
         writeSignals(hub, site, &page)
+        writeProofs(hub, site, &page)
         writeApple(hub, &page)
         writeReceipts(hub, &page)
         writeState(hub, site, &page)

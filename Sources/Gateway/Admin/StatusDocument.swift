@@ -47,6 +47,7 @@ struct StatusDocument {
         writeStores(&writer)
         writeRoutes(&writer)
         writeApps(&writer)
+        writeProofs(&writer)
         writeKeys(&writer)
         writeUpstreams(&writer)
         writeRollouts(&writer)

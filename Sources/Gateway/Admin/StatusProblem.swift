@@ -26,6 +26,8 @@ struct StatusProblem {
     /// the alarms that mean the same.
     enum Name: String, CaseIterable {
         case storeDown = "store_down"
+        case jwksMissing = "jwks_missing"
+        case jwksStale = "jwks_stale"
         case rolloutUnknown = "rollout_unknown"
         case upstreamDown = "upstream_down"
         case upstreamFailures = "upstream_failures"

@@ -15,9 +15,9 @@ struct StatusInspection {
 
     var problems: [StatusProblem] {
         // Of several of one level the first heads the page: what is always so comes last.
-        life + stores + certificates + reload + upstreams + upstreamFailures + serverErrors
-            + rollouts + failures + clientFailures + floors + proofs + receipts + exports
-            + resources + trust + exceptions
+        life + stores + issuers + certificates + reload + upstreams + upstreamFailures
+            + serverErrors + rollouts + failures + clientFailures + floors + proofs + receipts
+            + exports + resources + trust + exceptions
     }
 
     private var life: [StatusProblem] {
@@ -51,6 +51,26 @@ struct StatusInspection {
                         "The share of a rollout has not been read since the start.",
                         "Make the registry reachable, which keeps it.")
                 ] : [])
+    }
+
+    /// Issuers whose keys could not be fetched the last time, or were never.
+    private var issuers: [StatusProblem] {
+        site.settings.proofs.compactMap { proof in
+            guard let place = IssuerKeyRegister.Place(proof) else { return nil }
+            let figures = hub.issuerKeys.keys(of: place).figures
+            guard let failure = figures.failure else { return nil }
+            let remedy = "Make \(place.url) reachable; sallyport doctor asks it, too."
+            guard figures.keyCount > 0 else {
+                return StatusProblem(
+                    .error, .jwksMissing,
+                    "No keys of \(proof.name) could be fetched, so its tokens cannot be judged: "
+                        + Self.sentence(failure), remedy)
+            }
+            return StatusProblem(
+                .warning, .jwksStale,
+                "The keys of \(proof.name) could not be renewed, and the old ones count for 24 "
+                    + "hours: " + Self.sentence(failure), remedy)
+        }
     }
 
     private var certificates: [StatusProblem] {

@@ -26,6 +26,7 @@ enum StatusSampler {
         }
         let seconds = WallClock.now().seconds
         let failures = hub.clientFailures.counts
+        let uses = ForeignUse.counts(hub)
         hub.history.withLock { history in
             let minute = history.minute
             history.gateway.take(StatusHistory.whole, gateway, at: minute)
@@ -44,6 +45,7 @@ enum StatusSampler {
             }
             history.failureCauses.keepTotals(of: failures.causes.keys)
             history.failureVersions.keepTotals(of: failures.versions.keys)
+            for (use, count) in uses { history.foreignUses.take(use, [count], at: minute) }
             history.advance(to: now)
         }
     }
@@ -194,7 +196,7 @@ extension RouteMeter {
     /// What the route found wrong and would refuse if it enforced for everybody.
     var wouldBeRefusedCount: UInt64 {
         RequestBucket.allCases.reduce(0) { sum, bucket in
-            guard bucket.isJudged, bucket != .verified else { return sum }
+            guard bucket.isJudged, !bucket.isGood else { return sum }
             return sum &+ count(bucket, .observed)
         }
     }

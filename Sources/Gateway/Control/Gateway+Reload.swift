@@ -110,9 +110,11 @@ extension Gateway {
         let next = try Site(
             settings: settings, challengeKeys: prepared.configuration.challengeKeys,
             pseudonymKeys: prepared.configuration.pseudonymKeys,
-            generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister)
+            generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister,
+            issuerKeys: hub.issuerKeys)
         try prepareCapture(settings)
         let appleChange = try apple?.change(to: settings.apple)
+        let keySetChange = try keySets?.change(to: settings.proofs)
         let exportChange = try observation.exporter?.change(to: settings.otlp)
         try startNameRefresher(for: settings)
         let bound = try listeners.bind(
@@ -122,6 +124,7 @@ extension Gateway {
         apple?.use(appleChange)
         observation.exporter?.use(exportChange)
         devices?.use(settings.deviceCheck)
+        if let keySetChange { keySets?.use(keySetChange) }
         keepShares(of: site, in: next)
         site = next
         for (index, mailbox) in mailboxes.enumerated() {

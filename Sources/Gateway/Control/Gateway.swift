@@ -34,6 +34,7 @@ public final class Gateway {
     private(set) var apple: AppleService?
     private(set) var receipts: ReceiptRenewal?
     private(set) var devices: DeviceCheckService?
+    private(set) var keySets: KeySetFetcher?
     let listeners: Listeners
     let ticketKeys = TicketKeyRings()
     let rolloutRegister = RolloutRegister()
@@ -76,7 +77,7 @@ public final class Gateway {
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys,
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,
-            ticketKeys: ticketKeys, rollouts: rolloutRegister)
+            ticketKeys: ticketKeys, rollouts: rolloutRegister, issuerKeys: hub.issuerKeys)
         reports = try Mailbox(countMax: Self.reportCountMax)
         mailboxes = try (0...workerCount).map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
         // Before any worker has a key in its cache: none keeps one that has changed unheard.
@@ -113,6 +114,9 @@ public final class Gateway {
         let devices = try DeviceCheckService(loop: control.loop, apple: apple, mailbox: hub.devices)
         devices.use(site.settings.deviceCheck)
         self.devices = devices
+        let keySets = KeySetFetcher(loop: control.loop, register: hub.issuerKeys, log: hub.logs)
+        keySets.use(try keySets.change(to: site.settings.proofs))
+        self.keySets = keySets
         try startWorkers()
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }
         try startNameRefresher(for: site.settings)
@@ -143,6 +147,7 @@ public final class Gateway {
         receipts = nil
         observation.end()
         apple.close()
+        keySets.close()
         for thread in threads { thread.join() }
         nameRefresher?.stop()
         guard upgrade.step == .handingOver else {

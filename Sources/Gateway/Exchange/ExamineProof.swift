@@ -22,7 +22,7 @@ extension Exchange {
         if accepts.contains(.deviceCheck), !uniqueField(site.fieldNames.deviceCheck).isAbsent {
             return .deviceToken(.announced)
         }
-        return .none
+        return accepts.contains(.foreign) ? announcedForeignProof() ?? .none : .none
     }
 
     /// What is wrong with a request that brings none.
@@ -30,8 +30,8 @@ extension Exchange {
         let accepts = policy.accept
         if accepts.contains(.assertion) { return Refusal(.assertionRequired) }
         return Refusal(
-            accepts.isDisjoint(with: [.token, .developer]) ? .deviceTokenInvalid : .tokenInvalid,
-            .tokenMissing)
+            accepts.contains(.deviceCheck) && accepts.isDisjoint(with: [.token, .developer])
+                ? .deviceTokenInvalid : .tokenInvalid, .tokenMissing)
     }
 
     /// Does what the judgement needs, until this stage has no more of it or must wait for a reply.
@@ -86,6 +86,7 @@ extension Exchange {
         case .sessionToken: try readSessionToken()
         case .developerToken: try readDeveloperToken()
         case .deviceToken: _ = try readDeviceToken()
+        case .foreign(let token): try readForeignToken(token.proof)
         }
     }
 
@@ -106,6 +107,7 @@ extension Exchange {
         case .sessionToken: try meetStandard(.token)
         case .deviceToken: try meetStandard(.deviceCheck)
         case .developerToken(let token): if let token = token.token { try accept(token) }
+        case .foreign(let token): try accept(token.proof)
         }
     }
 
@@ -128,7 +130,7 @@ extension Exchange {
         switch proof {
         case .assertion(let proof): proof.claim?.challenge == nil || !worker.counters.isShared
         case .sessionToken: true
-        case .none, .developerToken, .deviceToken: false
+        case .none, .developerToken, .deviceToken, .foreign: false
         }
     }
 }

@@ -114,6 +114,7 @@ extension Exchange {
         if case .developerToken(.opened(let token)) = proof {
             circumstances.sender.developer = (token.name, token.id)
         }
+        if case .foreign(let token) = proof { circumstances.sender.foreign = token.proof.name }
         return circumstances
     }
 
@@ -135,8 +136,11 @@ extension Exchange {
                     riskMetric: known.key?.riskMetric, bundleVersion: bundleVersion,
                     validationCategory: validationCategory))
         }
-        if case .developerToken(.opened(let token)) = proof, judgement.takesDeveloper {
+        if case .developerToken(.opened(let token)) = proof, judgement.takesWord {
             return .developer(name: token.name)
+        }
+        if case .foreign(.verified(let proof, _)) = proof, judgement.takesWord {
+            return .foreign(name: proof.name)
         }
         return nil
     }

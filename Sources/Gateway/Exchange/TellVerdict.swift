@@ -20,6 +20,13 @@ extension Exchange {
             upstreamHead.append("X-Attest-Developer: ")
             upstreamHead.append(name)
             upstreamHead.append("\r\n")
+        case .foreign(let name):
+            // Nor this: Apple has said nothing about it.
+            upstreamHead.append("X-Attest-Result: foreign\r\n")
+            append(verdict.tier)
+            upstreamHead.append("X-Attest-Proof: ")
+            upstreamHead.append(name)
+            upstreamHead.append("\r\n")
         case .device(let environment):
             upstreamHead.append("X-Attest-Result: verified\r\n")
             append(environment)

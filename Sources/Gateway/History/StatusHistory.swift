@@ -73,6 +73,8 @@ struct StatusHistory: Sendable {
     /// What failed in apps.
     var failureCauses = HistoryTable<FailureCause>(columnCount: 1, countMax: failureCountMax)
     var failureVersions = HistoryTable<FailureVersion>(columnCount: 1, countMax: failureCountMax)
+    /// Requests that passed by tokens of other issuers.
+    var foreignUses = HistoryTable<ForeignUse>(columnCount: 1, countMax: foreignUseCountMax)
 
     init(startedAt: MonotonicInstant) { self.startedAt = startedAt }
 
@@ -87,6 +89,7 @@ struct StatusHistory: Sendable {
         stores.advance(from: minute, to: next)
         failureCauses.advance(from: minute, to: next)
         failureVersions.advance(from: minute, to: next)
+        foreignUses.advance(from: minute, to: next)
         minute = next
     }
 
@@ -103,11 +106,13 @@ struct StatusHistory: Sendable {
     var byteCount: Int {
         gateway.byteCount + routes.byteCount + versions.byteCount + upstreams.byteCount
             + stores.byteCount + failureCauses.byteCount + failureVersions.byteCount
+            + foreignUses.byteCount
     }
 
     /// How many names found no room.
     var leftOutCount: Int {
         routes.leftOut.count + versions.leftOut.count + upstreams.leftOut.count
+            + foreignUses.leftOut.count
     }
 
     /// The one name of ``gateway``.
@@ -124,6 +129,8 @@ struct StatusHistory: Sendable {
     /// As many as have names of their own, and room for what the rest is counted under. 0.6 KB
     /// each.
     static let failureCountMax = 320
+    /// Routes times issuers times subjects that are told apart. Some 600 bytes each.
+    static let foreignUseCountMax = 256
     /// What all rings hold together at most.
     static let byteCountMax = 5 * 1024 * 1024
 }

@@ -33,6 +33,7 @@ final class Hub: Sendable {
     let spans: SpanQueue
     let apple = AppleMeter()
     let devices = DeviceCheckMailbox()
+    let issuerKeys = IssuerKeyRegister()
     let rateLimiter = RateLimiter()
     let connectionQuota = ConnectionQuota()
     let renewalMeter = RenewalMeter()

@@ -88,6 +88,7 @@ struct AccessLine: ~Copyable {
             writer.member("developer_token", string: token.name)
             writer.member("developer_token_id", string: token.id)
         }
+        if let proof = verdict.sender.foreign { writer.member("proof", string: proof) }
         if let security = exchange.own.enrolment?.macSecurity, security != .notMac {
             writer.member("mac_security", string: security.rawValue)
         }

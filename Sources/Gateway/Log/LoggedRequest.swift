@@ -75,7 +75,7 @@ extension Exchange {
     var isSampled: Bool {
         guard outcome.reason == .ok, outcome.cause == nil, loggedStatus < 400 else { return false }
         switch outcome.decision {
-        case .passed, .verified, .developer: return true
+        case .passed, .verified, .developer, .foreign: return true
         case .answered: return match.endpoint != .attestVerify
         case .observed, .tolerated, .limited, .unjudged, .refused, .undecided: return false
         }

@@ -41,7 +41,7 @@ final class RefusalRecord: Sendable {
         }
         switch exchange.outcome.decision {
         case .refused, .observed, .tolerated, .limited, .unjudged: return true
-        case .passed, .verified, .developer, .answered, .undecided: return false
+        case .passed, .verified, .developer, .foreign, .answered, .undecided: return false
         }
     }
 

@@ -122,6 +122,8 @@ final class WorkerMeter: @unchecked Sendable {
     let handshakes = NamedCounts()
     /// How long signatures took to check.
     let signatures = SignatureTimes()
+    /// What became of requests with tokens of other issuers.
+    let foreign = ForeignMeter()
     private let waits = CountBlock(count: Phase.allCases.count)
     /// One for each kind of failure, then the time-outs.
     private let handshakeFailures = CountBlock(count: TLSFailure.Kind.allCases.count + 1)
@@ -150,9 +152,19 @@ final class WorkerMeter: @unchecked Sendable {
             decision: outcome.decision, reason: outcome.reason,
             status: exchange.progress.status, nanoseconds: nanoseconds)
         if verdict.isJudged { meter.countStanding(of: verdict) }
+        if let proof = verdict.sender.foreign { countForeign(proof, exchange) }
         guard let bucket = verdict.bucket else { return }
         meter.count(bucket, verdict.side, isRefused: verdict.isRefusedByProof)
         app(verdict, exchange.site)?.count(bucket, version: exchange.known.key?.bundleVersion)
+    }
+
+    private func countForeign(_ proof: String, _ exchange: Exchange) {
+        guard let index = exchange.match.routeIndex, case .foreign(let token) = exchange.proof
+        else { return }
+        let use = ForeignUse(
+            route: exchange.site.settings.routes[index].name, proof: proof,
+            subject: token.subject ?? "none")
+        foreign.count(use, exchange.outcome.decision)
     }
 
     /// The counts of the exchange's app, or nil if that is unknown or not of the configuration.

@@ -20,6 +20,8 @@ public final class Site: Sendable {
     let signals: SiteSignals?
     /// Nil where no upstream is shown tokens.
     let identity: IdentityIssuer?
+    /// The issuers of other tokens, as the configuration lists them.
+    let issuers: [ForeignIssuer]
     /// What each route does with a request; nil if it only forwards it.
     let handlings: [RouteHandling?]
     /// What each route demands.
@@ -35,7 +37,6 @@ public final class Site: Sendable {
     let fieldNames: SiteFieldNames
     let tokens: SessionTokenSealer
     let developerTokens: DeveloperTokenSealer
-    let revokedDeveloperTokens: Set<String>
     /// The names of keys in the log.
     let pseudonyms: Pseudonyms
     /// Names of the routes that take session tokens.
@@ -62,6 +63,7 @@ public final class Site: Sendable {
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = [],
         generation: Int, ticketKeys: TicketKeyRings = TicketKeyRings(),
         rollouts register: RolloutRegister = RolloutRegister(),
+        issuerKeys: IssuerKeyRegister = IssuerKeyRegister(),
         macFullSecurityDigest: Bytes32 = LeafCertificate.macFullSecurityDigest
     ) throws(ConfigurationFailure) {
         guard let sealer = ChallengeSealer(keys: challengeKeys),
@@ -80,7 +82,6 @@ public final class Site: Sendable {
         self.sealer = sealer
         self.tokens = tokens
         self.developerTokens = developerTokens
-        revokedDeveloperTokens = Set(settings.developerTokens.revoked)
         self.pseudonyms = pseudonyms
         self.generation = generation
         routes = RouteTable(settings.routes)
@@ -88,6 +89,11 @@ public final class Site: Sendable {
         rateLimits = SiteRateLimits(settings, limits)
         signals = SiteSignals(settings, limits)
         identity = try IdentityIssuer(settings)
+        issuers = try settings.proofs.map { proof throws(ConfigurationFailure) in
+            try ForeignIssuer(
+                proof, clockSkewSeconds: settings.trust.clockSkew.components.seconds,
+                register: issuerKeys)
+        }
         handlings = settings.routes.map { RouteHandling($0, settings) }
         let teamID = settings.deviceCheck?.teamID
         demands = settings.routes.map { route in

@@ -16,6 +16,7 @@ package enum CauseTable {
         Section("Keys and what a route demands", ProofCauses.demands),
         Section("Enrolment", EnrolmentCauses.enrolment),
         Section("Session and developer tokens", EnrolmentCauses.tokens),
+        Section("Tokens of other issuers", ForeignCauses.proofs),
         Section("DeviceCheck", DeviceCauses.deviceCheck),
         Section("Limits and signals", DeviceCauses.limits),
         Section("Stores", StoreCauses.stores),

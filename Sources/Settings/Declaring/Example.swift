@@ -18,7 +18,7 @@ struct Example {
 
     /// The names of the elements of mappings whose keys operators choose.
     static let names = [
-        "rate_limits": "attestation", "upstreams": "api",
+        "rate_limits": "attestation", "upstreams": "api", "proofs": "firebase",
         "signals.keys_per_device_bit.bits": "banned", "routes[].headers": "X-Debug",
         "routes[].attest.min_bundle_version.apps": "ABCDE12345.com.example.app",
     ]
@@ -101,6 +101,16 @@ struct Example {
     ]
 
     private static let tokens: [String: Example] = [
+        "proofs.NAME.preset": needed("firebase_app_check"),
+        "proofs.NAME.project": needed("\"123456789012\""),
+        "proofs.NAME.issuer": possible("https://issuer.example.com"),
+        "proofs.NAME.audience": possible("[api]"),
+        "proofs.NAME.algorithms": possible("[RS256, ES256]"),
+        "proofs.NAME.jwks": possible("https://issuer.example.com/jwks.json"),
+        "proofs.NAME.ca": possible("/etc/sallyport/issuer-ca.pem"),
+        "proofs.NAME.secret_file": possible("/etc/sallyport/approov-secret"),
+        "proofs.NAME.header": possible("X-Issuer-Token"),
+        "proofs.NAME.subjects": possible("[\"1:123456789012:android:0123456789abcdef\"]"),
         "session_tokens.bind_to": possible("Authorization"),
         "secrets.challenge_key_file": needed("/etc/sallyport/challenge-keys"),
         "secrets.pseudonym_key_file": needed("/etc/sallyport/pseudonym-keys"),

@@ -1,8 +1,10 @@
 import Policy
 
 /// Declares `attest` of a route.
-enum AttestReader {
-    static func form(_ start: Route) -> Form<Route> {
+struct AttestReader {
+    let proofs: [ProofSettings]
+
+    func form(_ start: Route) -> Form<Route> {
         let member = Kind<String>.text(.text("at most 128 bytes"), "is longer than 128 bytes") {
             $0.utf8.count <= 128
         }
@@ -33,7 +35,7 @@ enum AttestReader {
                 "challenge", \.attest.challenge, .word,
                 "Whether the signed data must hold a challenge. off needs replay: durable.")
             Setting(
-                "replay", \.attest.replay, replay,
+                "replay", \.attest.replay, Self.replay,
                 "Which counters are accepted. strict: each must be above the last. durable: as "
                     + "strict, but compared in the registry, which costs a commit for each "
                     + "request. { window: N }: a counter a little below the last passes too, "
@@ -45,12 +47,12 @@ enum AttestReader {
                     + "`sallyport rollout` shows it and moves it by hand. A route with another "
                     + "start or another name begins a new rollout.")
             Setting(
-                "accept", \.attest.accept,
-                .options(
-                    proofs, empty: "is empty: name what proves a request, or set mode: off"),
-                "What proves a request, one or more: "
-                    + "assertion, token (see session_tokens), device_check (see device_check) and "
-                    + "developer (see developer_tokens; not in production)."
+                "accept", \.attest.accepted,
+                AcceptReader(proofs: proofs).kind,
+                "What proves a request, one or more: assertion, token (see session_tokens), "
+                    + "device_check (see device_check), proof:NAME (see proofs) and developer (see "
+                    + "developer_tokens; not in production). A request is judged by the first of "
+                    + "them that it brings, in this order, and several proofs in theirs here."
             ) { field, route in
                 guard route.attest.accept.contains(.developer) else { return }
                 field.warning(
@@ -105,11 +107,6 @@ enum AttestReader {
                     + "environments, categories, min_bundle_version and risk")
         }
     }
-
-    static let proofs: [(name: String, value: AcceptedProofs)] = [
-        ("assertion", .assertion), ("token", .token), ("device_check", .deviceCheck),
-        ("developer", .developer),
-    ]
 
     private static var replay: Kind<ReplayPolicy> {
         let window = Kind.section(

@@ -72,7 +72,8 @@ extension UpstreamIdentity {
     private static let taken: Set<String> = [
         "x-attest-result", "x-attest-key", "x-attest-app", "x-attest-environment",
         "x-attest-tier", "x-attest-risk", "x-attest-version", "x-attest-category",
-        "x-attest-outdated", "x-attest-developer", "x-attest-signals", "x-attest-user-keys",
+        "x-attest-outdated", "x-attest-developer", "x-attest-proof", "x-attest-signals",
+        "x-attest-user-keys",
         "x-attest-address-keys",
         "x-attest-address-attestations", "x-attest-key-conflicts", "x-attest-key-users",
         "x-attest-key-addresses", "x-attest-key-networks", "x-attest-counter-gaps",

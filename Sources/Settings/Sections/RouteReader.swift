@@ -3,6 +3,7 @@ import Policy
 /// Declares `routes`.
 struct RouteReader {
     let upstreams: [UpstreamSettings]
+    let proofs: [ProofSettings]
     /// For routes that set none.
     var bodyByteCountMax = 0
 
@@ -37,7 +38,8 @@ struct RouteReader {
                     + "host, header or rewritten path, a request must not reach the same place of "
                     + "an upstream through a weaker route: that is an error unless this is true.")
             Setting(
-                "attest", group: AttestReader.form(start), meant: "mode", required: true,
+                "attest", group: AttestReader(proofs: proofs).form(start), meant: "mode",
+                required: true,
                 "What a request must prove. It is required so that no route is open by accident.",
                 check: AttestReader.check)
         }

@@ -49,6 +49,12 @@ extension SettingsReader {
             "DeviceCheck, with the keys of apple: its tokens, for devices without App Attest "
                 + "on routes with accept: device_check, and the two bits that Apple keeps for "
                 + "each device. If left out, neither is used.")
+        Setting(
+            "proofs", \.proofs,
+            of: { ProofReader(apple: $0.apple, headers: $0.headers).kind },
+            "Issuers of JWTs that prove something on routes with accept: proof:NAME, such as "
+                + "Firebase App Check and Approov: for Android, the web, and versions of the app "
+                + "without App Attest. If left out, there are none.")
     }
 
     @FormBuilder<Settings>
@@ -129,7 +135,8 @@ extension SettingsReader {
             "routes", \.routes,
             of: {
                 RouteReader(
-                    upstreams: $0.upstreams, bodyByteCountMax: $0.limits.bodyByteCountMax
+                    upstreams: $0.upstreams, proofs: $0.proofs,
+                    bodyByteCountMax: $0.limits.bodyByteCountMax
                 ).kind
             }, required: true,
             "What is let through, and on what terms. A request that matches no route gets "

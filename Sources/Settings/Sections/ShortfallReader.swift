@@ -53,8 +53,8 @@ enum ShortfallReader {
         Setting(
             "min_tier", \.attest.minTier,
             .words(TrustTier.allCases.reversed().map { ($0.name.description, $0) }),
-            "What a proof must be worth: attested (an assertion), device_check, token, or "
-                + "none.")
+            "What a proof must be worth: attested (an assertion), device_check, token, foreign (a "
+                + "token of another issuer, if its proofs.NAME.tier says nothing else), or none.")
         Setting(
             "on_lower_tier", \.attest.lowerTierAction,
             LimitedAction.kind([.deny, .pass], limited: .limit, allowingKey: true),
@@ -72,7 +72,7 @@ enum ShortfallReader {
         if policy.onStoreFailure == .tokensOnly, !policy.accept.contains(.token) {
             section.field("on_store_failure")?.error("tokens_only needs accept: [assertion, token]")
         }
-        if policy.minTier > policy.accept.highestTier {
+        if policy.minTier > policy.highestTier {
             section.field("min_tier")?.error(
                 "no proof that accept names is worth \(policy.minTier.name): each request would "
                     + "fall short")

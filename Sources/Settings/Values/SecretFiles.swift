@@ -68,6 +68,11 @@ extension Settings {
         for key in apple?.keys ?? [] { add("apple.keys", key.path) }
         add("device_check.admin_secret_file", deviceCheck?.adminSecretPath)
         for key in identity.keys { add("identity.keys", key.path) }
+        for proof in proofs {
+            if case .secrets(let path, _)? = proof.secrets {
+                add("proofs.\(proof.name).secret_file", path)
+            }
+        }
         return files
     }
 }

@@ -10,6 +10,8 @@ public struct Settings: Hashable, Sendable {
     /// The settings of Apple's services, or nil if Apple is not asked.
     public var apple: AppleSettings?
     public var deviceCheck: DeviceCheckSettings?
+    /// The issuers of tokens that are taken beside our own and Apple's.
+    public var proofs: [ProofSettings] = []
     /// The names of a device's two bits.
     public var deviceBitNames: [String] {
         deviceCheck?.bitNames ?? DeviceCheckSettings.appleBitNames

@@ -3,11 +3,12 @@
 
 const pollMilliseconds = 5000;
 const buckets = [
-  ["verified", "verified"], ["outdated_client", "outdated app"],
+  ["verified", "verified"], ["foreign", "another issuer"], ["outdated_client", "outdated app"],
   ["unknown_origin", "unknown origin"], ["lower_tier", "lower tier"], ["invalid", "invalid"],
   ["replayed", "replayed"], ["stale", "stale challenge"], ["unjudged", "not judged"],
 ];
-const judged = ["verified", "outdated_client", "unknown_origin", "lower_tier", "invalid", "replayed"];
+const judged = ["verified", "foreign", "outdated_client", "unknown_origin", "lower_tier", "invalid",
+  "replayed"];
 const marks = { note: "i", warning: "!", error: "✕", ok: "✓" };
 const page = { range: "hour", subject: "", latency: "verification", status: null, before: null,
   refusals: [], search: "", open: new Map(), pollCount: 0 };

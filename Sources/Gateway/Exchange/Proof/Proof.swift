@@ -15,6 +15,7 @@ enum Proof {
     case sessionToken(SessionTokenProof)
     case developerToken(DeveloperTokenProof)
     case deviceToken(DeviceTokenProof)
+    case foreign(ForeignTokenProof)
 
     var kind: ProofKind? {
         switch self {
@@ -23,6 +24,7 @@ enum Proof {
         case .sessionToken: .sessionToken
         case .developerToken: .developerToken
         case .deviceToken: .deviceToken
+        case .foreign: .foreign
         }
     }
 
@@ -31,7 +33,7 @@ enum Proof {
         switch self {
         case .assertion(let proof): proof.keyID
         case .sessionToken(let proof): proof.token?.keyID
-        case .none, .developerToken, .deviceToken: nil
+        case .none, .developerToken, .deviceToken, .foreign: nil
         }
     }
 
@@ -40,7 +42,7 @@ enum Proof {
         switch self {
         case .sessionToken(let proof): proof.token?.appID
         case .developerToken(let proof): proof.token?.appID
-        case .none, .assertion, .deviceToken: nil
+        case .none, .assertion, .deviceToken, .foreign: nil
         }
     }
 
@@ -49,7 +51,7 @@ enum Proof {
         switch self {
         case .sessionToken(let proof): proof.token?.environment
         case .deviceToken(let proof): proof.environment
-        case .none, .assertion, .developerToken: nil
+        case .none, .assertion, .developerToken, .foreign: nil
         }
     }
 
@@ -58,7 +60,7 @@ enum Proof {
         switch self {
         case .assertion(let proof): proof.claim?.assertion.extensions?.bundleVersion
         case .sessionToken(let proof): proof.token?.bundleVersion
-        case .none, .developerToken, .deviceToken: nil
+        case .none, .developerToken, .deviceToken, .foreign: nil
         }
     }
 
@@ -67,7 +69,7 @@ enum Proof {
         switch self {
         case .assertion(let proof): proof.claim?.assertion.extensions?.validationCategory
         case .sessionToken(let proof): proof.token?.validationCategory
-        case .none, .developerToken, .deviceToken: nil
+        case .none, .developerToken, .deviceToken, .foreign: nil
         }
     }
 
@@ -81,7 +83,7 @@ enum Proof {
         switch self {
         case .assertion(let proof): proof.claim != nil
         case .sessionToken(let proof): proof.token != nil
-        case .none, .developerToken, .deviceToken: false
+        case .none, .developerToken, .deviceToken, .foreign: false
         }
     }
 

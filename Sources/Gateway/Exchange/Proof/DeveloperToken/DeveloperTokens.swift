@@ -37,7 +37,7 @@ extension Exchange {
         }
         // Kept also where it is refused now: whose it was is for the log.
         proof = .developerToken(.opened(opened))
-        let revoked = site.revokedDeveloperTokens
+        let revoked = site.settings.developerTokens.revoked
         guard !revoked.contains(opened.name), !revoked.contains(opened.id) else {
             throw Refusal(.tokenInvalid, .tokenFailed(.revoked))
         }

@@ -1,0 +1,113 @@
+package import EventLoop
+package import JWT
+
+/// The keys of an issuer whose keys are fetched, as they were last found.
+///
+/// The control thread fetches; workers take them from here, and say when a token names a key that
+/// is not among them. Any thread may use it.
+package final class IssuerKeys: Sendable {
+    /// What became of a question for keys.
+    package enum Outcome: String, CaseIterable, Sendable {
+        case fetched
+        /// No answer, or not a whole one.
+        case failed
+        /// An answer with another status than 200; redirects are among them.
+        case refused
+        /// Not a document of usable keys.
+        case malformed
+    }
+
+    package struct Figures: Sendable {
+        package fileprivate(set) var counts: [Outcome: UInt64] = [:]
+        package fileprivate(set) var keyCount = 0
+        /// When the keys were fetched; nil if there are none.
+        package fileprivate(set) var fetchedAt: MonotonicInstant?
+        /// Why they could not be fetched the last time; nil if they could.
+        package fileprivate(set) var failure: String?
+    }
+
+    private struct State {
+        var keys: JSONWebKeySet?
+        var figures = Figures()
+        var areMissed = false
+    }
+
+    private let state = Locked(State())
+
+    package init() {}
+
+    /// Nil before they were fetched, and once they are too old.
+    package var current: JSONWebKeySet? { state.withLock { $0.keys } }
+
+    package var figures: Figures { state.withLock { $0.figures } }
+
+    /// A token names a key that is not among them.
+    package func miss() { state.withLock { $0.areMissed = true } }
+
+    // MARK: the control thread's
+
+    /// Whether a token has named an unknown key since the last call.
+    func takeMiss() -> Bool {
+        state.withLock { state in
+            defer { state.areMissed = false }
+            return state.areMissed
+        }
+    }
+
+    func take(_ keys: JSONWebKeySet, at now: MonotonicInstant) {
+        state.withLock { state in
+            state.keys = keys
+            state.figures.counts[.fetched, default: 0] += 1
+            state.figures.keyCount = keys.count
+            state.figures.fetchedAt = now
+            state.figures.failure = nil
+        }
+    }
+
+    func fail(_ outcome: Outcome, _ reason: String) {
+        state.withLock { state in
+            state.figures.counts[outcome, default: 0] += 1
+            state.figures.failure = reason
+        }
+    }
+
+    /// They are too old to be believed.
+    func forget() {
+        state.withLock { state in
+            state.keys = nil
+            state.figures.keyCount = 0
+            state.figures.fetchedAt = nil
+        }
+    }
+}
+
+/// The keys of all issuers whose keys are fetched: they outlive reloads.
+package final class IssuerKeyRegister: Sendable {
+    package struct Place: Hashable, Sendable {
+        let name: String
+        package let url: String
+
+        package init(name: String, url: String) {
+            self.name = name
+            self.url = url
+        }
+    }
+
+    private let byPlace = Locked<[Place: IssuerKeys]>([:])
+
+    package init() {}
+
+    package func keys(of place: Place) -> IssuerKeys {
+        byPlace.withLock { byPlace in
+            if let known = byPlace[place] { return known }
+            let fresh = IssuerKeys()
+            byPlace[place] = fresh
+            return fresh
+        }
+    }
+
+    /// Forgets what no configuration names any more.
+    func keep(_ places: Set<Place>) {
+        byPlace.withLock { byPlace in byPlace = byPlace.filter { places.contains($0.key) } }
+    }
+}

@@ -1,0 +1,59 @@
+import Bytes
+import EventLoop
+import HTTPSClient
+import JWT
+
+/// What an issuer's answer to a question for its keys means.
+enum KeySetAnswer {
+    /// The keys, and for how long they need not be asked for again.
+    case keys(JSONWebKeySet, life: Duration)
+    case none(IssuerKeys.Outcome, String)
+
+    static func request(_ url: String) -> HTTPSRequest {
+        HTTPSRequest(url: url, method: .get, fields: [HTTPSField("Accept", "application/json")])
+    }
+
+    /// A redirect is followed nowhere: the place is the operator's to say.
+    init(_ result: Result<HTTPSResponse, HTTPSFailure>) {
+        switch result {
+        case .failure(let failure): self = .none(.failed, "\(failure)")
+        case .success(let response) where response.status != 200:
+            let isRedirect = (300..<400).contains(response.status)
+            self = .none(
+                .refused,
+                "the issuer answered \(response.status)"
+                    + (isRedirect ? ", and redirects are not followed" : ""))
+        case .success(let response):
+            do throws(JSONWebKeySetError) {
+                let keys = try JSONWebKeySet(parsing: response.body.span)
+                self = .keys(keys, life: Self.life(of: response))
+            } catch {
+                self = .none(.malformed, "the answer is no JWK set: \(error)")
+            }
+        }
+    }
+
+    /// `max-age`, less the time in caches before (RFC 9111 section 4.2), within bounds.
+    static func life(of response: HTTPSResponse) -> Duration {
+        let words = (response.field("cache-control") ?? "").lowercased().split(separator: ",")
+            .map { $0.drop { $0 == " " } }
+        guard !words.contains(where: { $0.hasPrefix("no-") }) else { return lifeMin }
+        guard let word = words.first(where: { $0.hasPrefix("max-age=") }),
+            let whole = seconds(word.dropFirst("max-age=".count))
+        else { return lifeUsual }
+        let age = response.field("age").flatMap { seconds($0[...]) } ?? 0
+        return min(max(.seconds(whole - min(age, whole)), lifeMin), lifeMax)
+    }
+
+    private static func seconds(_ text: Substring) -> Int64? {
+        let digits = Array(text.utf8)
+        return ASCII.decimal(digits.span).map { Int64(min($0, 1 << 31)) }
+    }
+
+    /// Whatever the issuer says: the question costs both sides something.
+    private static let lifeMin = Duration.seconds(300)
+    /// If the issuer says nothing.
+    private static let lifeUsual = Duration.seconds(3600)
+    /// What Firebase allows at most, so that keys that are withdrawn end soon.
+    private static let lifeMax = Duration.seconds(6 * 3600)
+}

@@ -1,0 +1,195 @@
+package import EventLoop
+import HTTPSClient
+import JWT
+package import Settings
+
+/// Fetches the keys of issuers, again and again, so that no request waits for them. It belongs to
+/// the control thread; nothing in it blocks.
+package final class KeySetFetcher {
+    /// One issuer, and where its keys are.
+    fileprivate final class Source {
+        let settings: ProofSettings
+        let place: IssuerKeyRegister.Place
+        let keys: IssuerKeys
+        let client: any KeySetClient
+        var isBusy = false
+        var failureCount = 0
+        /// When they are asked for next, whatever tokens name.
+        var due: MonotonicInstant
+        var askedAt: MonotonicInstant?
+
+        init(
+            _ settings: ProofSettings, _ place: IssuerKeyRegister.Place, _ keys: IssuerKeys,
+            _ client: any KeySetClient, due: MonotonicInstant
+        ) {
+            self.settings = settings
+            self.place = place
+            self.keys = keys
+            self.client = client
+            self.due = due
+        }
+    }
+
+    private let loop: EventLoop
+    private let register: IssuerKeyRegister
+    private let log: any EventLog
+    private let makeClient: KeySetClientMaker
+    private var sources: [Source] = []
+    private var timer: Timer?
+
+    package init(
+        loop: EventLoop, register: IssuerKeyRegister, log: any EventLog,
+        client makeClient: @escaping KeySetClientMaker = makeKeySetClient
+    ) {
+        self.makeClient = makeClient
+        self.loop = loop
+        self.register = register
+        self.log = log
+        timer = Timer(loop: loop) { [unowned self] in tend() }
+    }
+
+    // MARK: settings
+
+    /// The effect of another configuration, once that is in use.
+    package struct Change {
+        fileprivate let sources: [Source]
+    }
+
+    /// To be called at the start and at each reload, before anything else of it is in force. Keys
+    /// that were fetched, and connections, outlive a reload that does not concern them; but each
+    /// issuer is asked again at once, for operators who know that a key was withdrawn.
+    package func change(to proofs: [ProofSettings]) throws(ConfigurationFailure) -> Change {
+        var next: [Source] = []
+        for proof in proofs {
+            guard let place = IssuerKeyRegister.Place(proof) else { continue }
+            if let known = sources.first(where: { $0.settings.fetchesLike(proof) }) {
+                next.append(known)
+                continue
+            }
+            do throws(HTTPSClientError) {
+                next.append(
+                    Source(
+                        proof, place, register.keys(of: place),
+                        try makeClient(loop, proof.configuration), due: loop.now))
+            } catch {
+                throw ConfigurationFailure("proofs.\(proof.name): \(error)")
+            }
+        }
+        return Change(sources: next)
+    }
+
+    package func use(_ change: Change) {
+        for source in sources where !change.sources.contains(where: { $0 === source }) {
+            source.client.close()
+        }
+        sources = change.sources
+        for source in sources { source.due = loop.now }
+        register.keep(Set(sources.map(\.place)))
+        guard !sources.isEmpty else {
+            timer?.cancel()
+            return
+        }
+        tend()
+        timer?.scheduleRepeating(every: Self.interval)
+    }
+
+    /// Ends what is under way.
+    package func close() {
+        timer = nil
+        for source in sources { source.client.close() }
+        sources = []
+    }
+
+    // MARK: fetching
+
+    private func tend() {
+        let now = loop.now
+        for source in sources {
+            forgetOld(source, now)
+            guard !source.isBusy, isDue(source, now) else { continue }
+            ask(source, now)
+        }
+    }
+
+    /// A stranger may name as many keys as they like: that brings the next question forward, and
+    /// never makes it come sooner than a while after the last one.
+    private func isDue(_ source: Source, _ now: MonotonicInstant) -> Bool {
+        if source.due <= now { return true }
+        guard let askedAt = source.askedAt, askedAt + Self.pauseMin <= now else { return false }
+        return source.failureCount == 0 && source.keys.takeMiss()
+    }
+
+    private func forgetOld(_ source: Source, _ now: MonotonicInstant) {
+        guard let fetchedAt = source.keys.figures.fetchedAt, fetchedAt + Self.staleMax <= now
+        else { return }
+        source.keys.forget()
+        log.event(
+            level: "error", "jwks_expired",
+            "proofs.\(source.settings.name): no keys could be fetched for \(Self.staleMaxText), "
+                + "and its tokens are not taken any more")
+    }
+
+    private func ask(_ source: Source, _ now: MonotonicInstant) {
+        source.isBusy = true
+        source.askedAt = now
+        _ = source.keys.takeMiss()
+        source.client.ask(KeySetAnswer.request(source.place.url)) { [weak self, weak source] in
+            guard let self, let source else { return }
+            source.isBusy = false
+            if case .failure(.closed) = $0 { return }
+            take(KeySetAnswer($0), for: source)
+        }
+    }
+
+    private func take(_ answer: KeySetAnswer, for source: Source) {
+        let now = loop.now
+        switch answer {
+        case .keys(let keys, let life):
+            source.keys.take(keys, at: now)
+            source.due = now + life
+            if source.failureCount > 0 {
+                log.event(
+                    level: "info", "jwks_up",
+                    "proofs.\(source.settings.name): keys are fetched again")
+            }
+            source.failureCount = 0
+        case .none(let outcome, let reason):
+            source.keys.fail(outcome, reason)
+            source.failureCount += 1
+            var backOff = BackOff()
+            (backOff.shortest, backOff.longest) = (.seconds(2), .seconds(60))
+            source.due =
+                now + backOff.delay(failureCount: source.failureCount, jitter: loop.jitter)
+            guard source.failureCount == 1 else { return }
+            let rest =
+                source.keys.current == nil
+                ? "its tokens cannot be judged" : "the keys fetched before still count"
+            log.event(
+                level: "warning", "jwks_down", "proofs.\(source.settings.name): \(reason); \(rest)")
+        }
+    }
+
+    private static let interval = Duration.seconds(1)
+    /// Between two questions that unknown keys are the reason of. Issuers show a key for hours
+    /// before they sign with it, so only one that was withdrawn in haste makes clients wait.
+    private static let pauseMin = Duration.seconds(60)
+    /// How long keys count that cannot be renewed: longer than most failures, and no longer than a
+    /// stolen key that the issuer withdrew should do harm.
+    private static let staleMax = Duration.seconds(24 * 3600)
+    private static let staleMaxText = "24 hours"
+}
+
+extension IssuerKeyRegister.Place {
+    /// Nil for keys that are in a file.
+    package init?(_ proof: ProofSettings) {
+        guard let url = proof.url else { return nil }
+        self.init(name: proof.name, url: url)
+    }
+}
+
+extension ProofSettings {
+    /// Whether keys that were fetched for the one are those for the other.
+    fileprivate func fetchesLike(_ other: ProofSettings) -> Bool {
+        name == other.name && url == other.url && configuration == other.configuration
+    }
+}

@@ -1,0 +1,72 @@
+import Background
+import Bytes
+import Crypto
+import HTTP
+import JWT
+import Judgement
+import Settings
+
+/// An issuer of tokens that routes take beside ours, ready for the request path.
+final class ForeignIssuer: Sendable {
+    private enum Keys: Sendable {
+        case fixed(TokenKeys)
+        case fetched(IssuerKeys)
+    }
+
+    /// The header that holds its tokens, in every spelling.
+    let fieldNames: FieldNameSet
+    private let verifier: TokenVerifier
+    private let keys: Keys
+
+    init(
+        _ settings: ProofSettings, clockSkewSeconds: Int64, register: IssuerKeyRegister
+    ) throws(ConfigurationFailure) {
+        fieldNames = FieldNameSet(exact: [settings.header], prefixes: [])
+        verifier = TokenVerifier(
+            issuer: settings.issuer, audiences: settings.audiences,
+            algorithms: Set(settings.algorithms), subjects: settings.subjects,
+            clockSkewSeconds: clockSkewSeconds)
+        switch settings.keys {
+        case .secrets(_, let secrets)?: keys = .fixed(.secrets(secrets.map { HMACKey($0) }))
+        case .file(let path, let document)?:
+            guard let set = try? JSONWebKeySet(parsing: document.span) else {
+                throw ConfigurationFailure("proofs.\(settings.name).jwks: \(path) has no keys")
+            }
+            keys = .fixed(.published(set))
+        case .url(let url)?:
+            keys = .fetched(
+                register.keys(of: IssuerKeyRegister.Place(name: settings.name, url: url)))
+        case nil: throw ConfigurationFailure("proofs.\(settings.name): no keys")
+        }
+    }
+
+    /// Throws unless `token` holds. Returns its subject as metrics name it, which is one of the
+    /// configuration's: others may be people.
+    func verify(_ token: Span<UInt8>, at seconds: Int64) throws(Refusal) -> String {
+        do throws(TokenFailure) {
+            let verified = try verifier.verify(token, keys: try currentKeys(token), at: seconds)
+            return verifier.subjects.isEmpty ? Self.anySubject : verified.subject ?? Self.anySubject
+        } catch {
+            switch error {
+            case .keysMissing: throw Refusal(.storeUnavailable, .proofFailed(error))
+            case .keyUnknown: if case .fetched(let fetched) = keys { fetched.miss() }
+            default: break
+            }
+            throw Refusal(.tokenInvalid, .proofFailed(error))
+        }
+    }
+
+    private func currentKeys(_ token: Span<UInt8>) throws(TokenFailure) -> TokenKeys {
+        switch keys {
+        case .fixed(let keys): return keys
+        case .fetched(let fetched):
+            if let current = fetched.current { return .published(current) }
+            // Only what might be a token waits for keys.
+            try verifier.checkForm(token)
+            throw .keysMissing
+        }
+    }
+
+    /// Where subjects are not told apart.
+    private static let anySubject = "any"
+}

@@ -1,0 +1,14 @@
+package import KeyStore
+
+extension Judgement {
+    /// What is known of the sender when the verdict is reached.
+    package struct Circumstances: ~Copyable {
+        package var cohort = 0
+        /// The proof is authentic by itself.
+        package var isAuthentic = false
+        package var sender = Verdict.Sender()
+        package var deviceBits: DeviceBits?
+
+        package init() {}
+    }
+}

@@ -1,0 +1,261 @@
+import Bytes
+import HTTP
+import HTTPSClient
+import JWT
+import Policy
+
+/// Declares `proofs`.
+struct ProofReader {
+    /// The section `apple`, whose proxy is that of everything outside.
+    let apple: AppleSettings?
+    let headers: HeaderNames
+
+    /// RFC 7518 section 3.2 asks for as many bits as the hash has.
+    private static let secretByteCountMin = 32
+    /// One that signs, one that comes, and those of other environments. Each is tried.
+    private static let secretCountMax = 4
+
+    var kind: Kind<[ProofSettings]> {
+        .named("NAME", .section(form) { section, proof in complete(&section, &proof) }, \.name)
+            .unlessEmpty
+    }
+
+    private var form: Form<ProofSettings> {
+        Form(ProofSettings()) {
+            Setting(
+                "preset", optional: \.preset, .word,
+                "An issuer whose names are known, so that they need not be written. "
+                    + "firebase_app_check: needs project. approov: needs secret_file, or jwks.")
+            Setting(
+                "project", optional: \.project, Self.project,
+                "The number of the Firebase project. For preset: firebase_app_check only.")
+            Setting(
+                "issuer", \.issuer, Kind<String>.claim.optional, printed: Self.isPrinted,
+                "The claim iss, exactly. Required with jwks, except for a preset.")
+            Setting(
+                "audience", \.audiences, Kind<[String]>.list(.claim).unlessEmpty,
+                printed: Self.isPrinted,
+                "The claim aud has one of these. Required with jwks, except for a preset: keys "
+                    + "that are public sign tokens for others, too.")
+            Setting(
+                "algorithms", \.algorithms,
+                Kind<[TokenAlgorithm]>.list(.word, empty: "is empty: no token would be taken")
+                    .unlessEmpty, standard: "[RS256]", printed: Self.isPrinted,
+                "The algorithms that tokens may be signed by. If left out: RS256 and, with "
+                    + "secret_file, HS256, which is the only one there and nowhere else.")
+            keys
+            Setting(
+                "header", \.header, header.unlessEmpty,
+                "The request header that holds the token. It goes on to the upstream as it came; "
+                    + "request_headers.remove of a route takes it away. Required, except for a "
+                    + "preset.")
+            Setting(
+                "tier", \.tier,
+                .words([TrustTier.deviceCheck, .token, .foreign].map { ("\($0.name)", $0) }),
+                "What such a token is worth, for min_tier and in the upstream's X-Attest-Tier. It "
+                    + "is never worth an assertion: whoever holds one can use it.")
+            Setting(
+                "subjects", \.subjects, Kind<[String]>.list(.claim).unlessEmpty,
+                "The claim sub is one of these, such as the app ids of Firebase. They are told "
+                    + "apart in metrics. If left out, any, and none is told.")
+        }
+    }
+
+    @FormBuilder<ProofSettings>
+    private var keys: [Setting<ProofSettings>] {
+        Setting(
+            "jwks", optional: \.jwks, Self.jwks,
+            "The issuer's public keys: an https URL, from which they are fetched in the background "
+                + "through the proxy of apple, or the path of a file with the same document, which "
+                + "pins them. http only to this machine.")
+        Setting(
+            "ca", optional: \.authoritiesPath, .path,
+            "Authorities in PEM that alone may vouch for the host of jwks, and for a proxy that "
+                + "inspects TLS. If left out, the system's authorities do."
+        ) { field, proof in
+            proof.authorities = field.authorities()
+        }
+        Setting(
+            "secret_file", optional: \.secrets, Self.secretFile,
+            "Secrets that the issuer signs with by HS256, in place of jwks: the base64 of at least "
+                + "32 bytes on each line, at most 4. Each counts, so that they can be rotated.")
+    }
+
+    // MARK: values
+
+    /// What a preset knows must not be written beside it.
+    private static func isPrinted(_ proof: ProofSettings) -> Bool {
+        proof.preset != .firebaseAppCheck
+    }
+
+    private static var project: Kind<String> {
+        let form = "1 to 20 digits"
+        return .text(.text(form), "is not the number of a project: \(form)") {
+            (1...20).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isDigit)
+        }
+    }
+
+    private var header: Kind<String> {
+        .header("has a meaning of its own, or is one of the gateway's own headers") { folded in
+            !HeaderReader.isReserved(folded) && HeaderEditReader.request.allows(folded)
+                && !headers.all.contains { HeaderReader.fold($0) == folded }
+        }
+    }
+
+    private static var jwks: Kind<ProofSettings.Keys> {
+        Kind(.text("https URL or path"), read: jwks) { keys in
+            switch keys {
+            case .url(let url): .text(url)
+            case .file(let path, _), .secrets(let path, _): .text(path)
+            }
+        }
+    }
+
+    private static func jwks(_ field: Field) -> ProofSettings.Keys? {
+        guard let text = field.text() else { return nil }
+        guard text.value.contains("://") else {
+            return field.file { path, bytes throws(Fault) in
+                do throws(JSONWebKeySetError) {
+                    _ = try JSONWebKeySet(parsing: bytes.span)
+                } catch {
+                    throw Fault("is not a JWK set (RFC 7517): \(error)")
+                }
+                return .file(path: path, document: bytes)
+            }
+        }
+        guard let (host, isPlain) = place(text.value) else {
+            // What it holds may be a password.
+            field.error("is not a URL of keys: write https://host/path, without a login")
+            return nil
+        }
+        guard !isPlain || host.isLocal else {
+            field.error(
+                "\(host) is reached without TLS: whoever is on the way could put in keys of their "
+                    + "own; write https")
+            return nil
+        }
+        return .url(text.value)
+    }
+
+    /// Whom a URL asks, and whether without TLS; nil if it is none.
+    private static func place(_ text: String) -> (host: Endpoint, isPlain: Bool)? {
+        for (prefix, port) in [("https://", 443 as UInt16), ("http://", 80)] {
+            guard text.hasPrefix(prefix), text.isVisible, text.utf8.count <= 2048,
+                !text.utf8.contains(where: { $0.isOne(of: "#@\\") })
+            else { continue }
+            let place = text.dropFirst(prefix.count).prefix { $0 != "/" && $0 != "?" }
+            guard let server = try? URLAuthority.server(place, port: port) else { return nil }
+            return (.tcp(host: server.host, port: server.port), prefix == "http://")
+        }
+        return nil
+    }
+
+    private static var secretFile: Kind<ProofSettings.Keys> {
+        Kind(.path) { field in
+            field.file { path, bytes throws(Fault) in
+                .secrets(path: path, secrets: try secrets(bytes))
+            }
+        } yaml: { keys in
+            if case .secrets(let path, _) = keys { .text(path) } else { .absent }
+        }
+    }
+
+    /// Reads a secret from each line; messages show nothing of the file.
+    private static func secrets(_ bytes: [UInt8]) throws(Fault) -> [[UInt8]] {
+        let lines = bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D })
+        guard (1...secretCountMax).contains(lines.count) else {
+            throw Fault("has \(lines.count) secrets: 1 to \(secretCountMax) are needed")
+        }
+        var secrets: [[UInt8]] = []
+        for (index, line) in lines.enumerated() {
+            guard let secret = Base64.decode(Array(line).span) else {
+                throw Fault("line \(index + 1) is not base64")
+            }
+            guard secret.count >= secretByteCountMin else {
+                throw Fault(
+                    "line \(index + 1) has a secret of \(secret.count) bytes: "
+                        + "\(secretByteCountMin) are needed")
+            }
+            secrets.append(secret)
+        }
+        return secrets
+    }
+
+    // MARK: the whole
+
+    private func complete(_ section: inout Section, _ proof: inout ProofSettings) {
+        proof.proxy = apple?.proxy ?? .environment
+        apply(proof.preset, &section, &proof)
+        if proof.algorithms.isEmpty {
+            proof.algorithms = proof.secrets == nil ? [.rs256] : [.hs256]
+        }
+        if proof.header.isEmpty, !section.isFaulty("header") {
+            section.error("required key \"header\" is missing")
+        }
+        checkKeys(&section, &proof)
+        if proof.keys == nil || proof.header.isEmpty { section.fail() }
+    }
+
+    private func apply(
+        _ preset: ProofSettings.Preset?, _ section: inout Section, _ proof: inout ProofSettings
+    ) {
+        guard !section.isFaulty("preset") else { return }
+        guard preset == .firebaseAppCheck else {
+            section.refuse(["project"], "is used with preset: firebase_app_check only")
+            if preset == .approov, proof.header.isEmpty {
+                proof.header = ProofSettings.approovHeader
+            }
+            return
+        }
+        section.refuse(
+            ["issuer", "audience", "algorithms", "secret_file"],
+            "is what preset: firebase_app_check knows")
+        if proof.header.isEmpty { proof.header = ProofSettings.Firebase.header }
+        if proof.jwks == nil, !section.isFaulty("jwks") {
+            proof.jwks = .url(ProofSettings.Firebase.jwks)
+        }
+        guard let project = proof.project else {
+            if !section.isFaulty("project") {
+                section.error("required key \"project\" is missing: the number of the project")
+            }
+            return section.fail()
+        }
+        proof.issuer = ProofSettings.Firebase.issuer(project)
+        proof.audiences = [ProofSettings.Firebase.audience(project)]
+    }
+
+    private func checkKeys(_ section: inout Section, _ proof: inout ProofSettings) {
+        let isSymmetric = proof.algorithms.contains(where: \.isSymmetric)
+        if proof.secrets != nil {
+            section.refuse(["jwks", "ca"], "is of no use beside secret_file")
+            if proof.algorithms != [.hs256], !section.isFaulty("algorithms") {
+                section.field("algorithms")?.error(
+                    "secret_file is for HS256 alone: no key may be taken for one of another kind")
+            }
+            return
+        }
+        guard proof.jwks != nil else {
+            if !section.isFaulty("jwks"), !section.isFaulty("secret_file") {
+                section.error("has no keys: write jwks or secret_file")
+            }
+            return
+        }
+        if isSymmetric {
+            section.field("algorithms")?.error(
+                "HS256 needs secret_file: a public key is no secret to sign with")
+        }
+        if let url = proof.url, url.hasPrefix("https:") {
+            if section.field("ca") == nil {
+                proof.authorities = section.place.systemAuthorities()
+            }
+        } else {
+            section.refuse(["ca"], "is used with an https URL in jwks only")
+        }
+        guard proof.preset == nil else { return }
+        for (key, isMissing) in [
+            ("issuer", proof.issuer == nil), ("audience", proof.audiences.isEmpty),
+        ] where isMissing && !section.isFaulty(key) {
+            section.error("required key \"\(key)\" is missing: the keys sign for others, too")
+        }
+    }
+}

@@ -1,0 +1,213 @@
+import Background
+import Bytes
+import EventLoop
+import GatewayTesting
+import HTTPSClient
+import JWT
+import Settings
+import Testing
+
+@Suite("Fetching an issuer's keys", .timeLimit(.minutes(5)))
+struct KeySetFetcherTests {
+    /// An issuer for which no time passes, and a gateway's fetcher that asks it.
+    private final class Bench {
+        final class Client: KeySetClient {
+            unowned let bench: Bench
+            var isClosed = false
+
+            init(_ bench: Bench) { self.bench = bench }
+
+            func ask(
+                _ request: HTTPSRequest,
+                handler: @escaping (Result<HTTPSResponse, HTTPSFailure>) -> Void
+            ) {
+                bench.askedAt.append(bench.seconds)
+                if let answer = bench.answer { handler(answer) }
+            }
+
+            func close() { isClosed = true }
+        }
+
+        struct Events: EventLog {
+            let names = Locked<[String]>([])
+
+            func event(level: StaticString, _ name: StaticString, _ message: String) {
+                names.withLock { $0.append("\(name)") }
+            }
+        }
+
+        private static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+        let clock = ManualClock(now: start, wallMilliseconds: 0)
+        let loop: EventLoop
+        let register = IssuerKeyRegister()
+        let events = Events()
+        private(set) var fetcher: KeySetFetcher?
+        /// Nil: it never answers.
+        var answer: Result<HTTPSResponse, HTTPSFailure>?
+        var askedAt: [Int64] = []
+        var clients: [Client] = []
+
+        init(answer: Result<HTTPSResponse, HTTPSFailure>?) throws {
+            loop = try EventLoop(clock: clock)
+            self.answer = answer
+            let make: KeySetClientMaker = { [unowned self] _, _ in
+                let client = Client(self)
+                clients.append(client)
+                return client
+            }
+            fetcher = KeySetFetcher(loop: loop, register: register, log: events, client: make)
+        }
+
+        var seconds: Int64 { Int64(clock.now.nanoseconds(since: Self.start) / 1_000_000_000) }
+
+        func use(_ proofs: [ProofSettings]) throws {
+            guard let fetcher else { return }
+            fetcher.use(try fetcher.change(to: proofs))
+        }
+
+        /// Lets time pass, second by second.
+        func run(_ count: Int64) {
+            for _ in 0..<count {
+                clock.now = clock.now + .seconds(1)
+                loop.runUntilIdle()
+            }
+        }
+
+        var keys: IssuerKeys {
+            register.keys(of: IssuerKeyRegister.Place(name: "issuer", url: KeySetFetcherTests.url))
+        }
+    }
+
+    fileprivate static let url = "http://127.0.0.1:1/jwks"
+    private static let key = #"""
+        {"kty":"EC","crv":"P-256","kid":"e","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+        "y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}
+        """#
+
+    private static func keys(_ fields: HTTPSField...) -> Result<HTTPSResponse, HTTPSFailure> {
+        .success(
+            HTTPSResponse(
+                status: 200, fields: fields, body: Array(IssuerKey.document([key]).utf8)))
+    }
+
+    private static func proof(_ name: String = "issuer") -> ProofSettings {
+        var proof = ProofSettings()
+        proof.name = name
+        proof.header = "x-token"
+        proof.jwks = .url(url)
+        return proof
+    }
+
+    @Test(
+        "keys are asked for again when the issuer says, within bounds",
+        arguments: [
+            ([], 3600), ([HTTPSField("cache-control", "public, max-age=1000")], 1000),
+            ([HTTPSField("cache-control", "Max-Age=1000"), HTTPSField("age", "400")], 600),
+            ([HTTPSField("cache-control", "max-age=1")], 300),
+            ([HTTPSField("cache-control", "max-age=99999999999999999999")], 3600),
+            ([HTTPSField("cache-control", "max-age=4000000000")], 21_600),
+            ([HTTPSField("cache-control", "max-age=1000"), HTTPSField("age", "2000")], 300),
+            ([HTTPSField("cache-control", "no-store, max-age=1000")], 300),
+            ([HTTPSField("cache-control", "max-age=\"1000\"")], 3600),
+        ] as [([HTTPSField], Int64)])
+    func lives(fields: [HTTPSField], life: Int64) throws {
+        let body = Array(IssuerKey.document([Self.key]).utf8)
+        let bench = try Bench(
+            answer: .success(HTTPSResponse(status: 200, fields: fields, body: body)))
+        try bench.use([Self.proof()])
+        #expect(bench.keys.figures.keyCount == 1)
+        bench.run(life + 1)
+        #expect(bench.askedAt == [0, life])
+    }
+
+    @Test("unknown keys bring one question a minute, however many tokens name them")
+    func flood() throws {
+        let bench = try Bench(answer: Self.keys())
+        try bench.use([Self.proof()])
+        for _ in 0..<59 {
+            for _ in 0..<1000 { bench.keys.miss() }
+            bench.run(1)
+        }
+        #expect(bench.askedAt == [0])
+        for _ in 0..<121 {
+            bench.keys.miss()
+            bench.run(1)
+        }
+        #expect(bench.askedAt == [0, 60, 120, 180])
+    }
+
+    @Test("keys that cannot be renewed count for a day, and then no more")
+    func stale() throws {
+        let bench = try Bench(answer: Self.keys())
+        try bench.use([Self.proof()])
+        bench.answer = .failure(.unreachable("down"))
+        bench.run(86_399)
+        #expect(bench.keys.current != nil)
+        #expect(bench.keys.figures.failure == "unreachable (down)")
+        bench.run(2)
+        #expect(bench.keys.current == nil && bench.keys.figures.keyCount == 0)
+        // Twice a minute at most, and each failure is counted.
+        let count = bench.keys.figures.counts[.failed] ?? 0
+        #expect(count == UInt64(bench.askedAt.count - 1) && count < 86_400 / 29)
+        #expect(bench.events.names.withLock { $0 } == ["jwks_down", "jwks_expired"])
+        bench.answer = Self.keys()
+        bench.run(61)
+        #expect(bench.keys.current != nil && bench.keys.figures.failure == nil)
+        #expect(bench.events.names.withLock { $0 }.last == "jwks_up")
+    }
+
+    @Test(
+        "an answer that is none changes nothing",
+        arguments: [
+            (Result<HTTPSResponse, HTTPSFailure>.failure(.timedOut), IssuerKeys.Outcome.failed),
+            (.failure(.tooLarge), .failed), (.failure(.untrusted("x")), .failed),
+            (.success(HTTPSResponse(status: 500)), .refused),
+            (
+                .success(
+                    HTTPSResponse(status: 302, fields: [HTTPSField("location", "https://other/")])),
+                .refused
+            ),
+            (.success(HTTPSResponse(status: 204)), .refused),
+            (.success(HTTPSResponse(status: 200, body: Array("<html>".utf8))), .malformed),
+            (.success(HTTPSResponse(status: 200, body: Array(#"{"keys":[]}"#.utf8))), .malformed),
+        ])
+    func failures(
+        answer: Result<HTTPSResponse, HTTPSFailure>, outcome: IssuerKeys.Outcome
+    ) throws {
+        let bench = try Bench(answer: answer)
+        try bench.use([Self.proof()])
+        #expect(bench.keys.current == nil)
+        #expect(bench.keys.figures.counts == [outcome: 1])
+        bench.answer = Self.keys()
+        bench.run(3)
+        #expect(bench.keys.current != nil)
+        bench.answer = answer
+        bench.run(3600)
+        #expect(bench.keys.current != nil)
+        #expect((bench.keys.figures.counts[outcome] ?? 0) > 1)
+    }
+
+    @Test("a silent issuer is asked one question at a time")
+    func silence() throws {
+        let bench = try Bench(answer: nil)
+        try bench.use([Self.proof()])
+        bench.run(1000)
+        #expect(bench.askedAt == [0])
+    }
+
+    @Test("a reload keeps the keys and asks again; what is gone is forgotten")
+    func reload() throws {
+        let bench = try Bench(answer: Self.keys())
+        try bench.use([Self.proof()])
+        let keys = bench.keys
+        bench.run(10)
+        try bench.use([Self.proof(), Self.proof("other")])
+        #expect(bench.keys === keys && bench.askedAt == [0, 10, 10])
+        #expect(bench.clients.map(\.isClosed) == [false, false])
+        try bench.use([])
+        #expect(bench.clients.map(\.isClosed) == [true, true])
+        #expect(bench.keys !== keys)
+        bench.run(7200)
+        #expect(bench.askedAt == [0, 10, 10])
+    }
+}

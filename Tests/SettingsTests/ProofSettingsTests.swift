@@ -1,0 +1,148 @@
+import Bytes
+import HTTPSClient
+import JWT
+import Policy
+import Settings
+import Testing
+
+@Suite("proofs")
+struct ProofSettingsTests {
+    private static let keys = #"""
+        {"keys":[{"kty":"EC","crv":"P-256","kid":"e",
+        "x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+        "y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}
+        """#
+    private let configuration: Configuration
+
+    init() throws {
+        var configuration = Configuration()
+        configuration.files["/root.pem"] = try Configuration.rootPEM()
+        configuration.files["/keys.json"] = Self.keys
+        configuration.files["/html"] = "<html>"
+        configuration.files["/secret"] = Base64.encode([UInt8](repeating: 1, count: 32)) + "\n"
+        configuration.files["/short"] = "AAAA\n"
+        configuration.files["/many"] = String(repeating: "AAAA\n", count: 5)
+        self.configuration = configuration
+    }
+
+    private func proof(_ text: String) throws -> ProofSettings {
+        try #require(try configuration.settings("proofs: { p: { \(text) } }").proofs.first)
+    }
+
+    @Test("presets know what need not be written")
+    func presets() throws {
+        let firebase = try proof("preset: firebase_app_check, project: '12', ca: /root.pem")
+        #expect(firebase.issuer == "https://firebaseappcheck.googleapis.com/12")
+        #expect(firebase.audiences == ["projects/12"] && firebase.algorithms == [.rs256])
+        #expect(firebase.url == "https://firebaseappcheck.googleapis.com/v1/jwks")
+        #expect(firebase.header == "x-firebase-appcheck" && firebase.tier == .foreign)
+        #expect(firebase.name == "p" && firebase.configuration.authorities != nil)
+        let pinned = try proof(
+            "preset: firebase_app_check, project: '12', jwks: /keys.json, header: X-Other")
+        #expect(pinned.url == nil && pinned.header == "x-other")
+        let approov = try proof("preset: approov, secret_file: /secret, tier: token")
+        #expect(approov.algorithms == [.hs256] && approov.header == "approov-token")
+        #expect(approov.issuer == nil && approov.audiences.isEmpty && approov.tier == .token)
+        let asymmetric = try proof("preset: approov, jwks: /keys.json, algorithms: [ES256]")
+        #expect(asymmetric.algorithms == [.es256] && asymmetric.keys != nil)
+    }
+
+    @Test(
+        "what lets others in, or nobody, is refused",
+        arguments: [
+            ("preset: firebase_app_check, ca: /root.pem", "required key \"project\" is missing"),
+            ("preset: firebase_app_check, project: name, ca: /root.pem", "not the number"),
+            (
+                "preset: firebase_app_check, project: '1', ca: /root.pem, issuer: x",
+                "is what preset: firebase_app_check knows"
+            ),
+            ("preset: approov", "has no keys: write jwks or secret_file"),
+            ("preset: approov, secret_file: /short", "a secret of 3 bytes: 32 are needed"),
+            ("preset: approov, secret_file: /many", "has 5 secrets: 1 to 4 are needed"),
+            ("preset: approov, secret_file: /html", "line 1 is not base64"),
+            ("preset: approov, secret_file: /secret, algorithms: [RS256]", "for HS256 alone"),
+            ("preset: approov, secret_file: /secret, jwks: /keys.json", "of no use beside"),
+            ("preset: approov, jwks: /keys.json, algorithms: [HS256]", "HS256 needs secret_file"),
+            ("preset: approov, secret_file: /secret, header: Authorization", "of its own"),
+            ("preset: approov, secret_file: /secret, header: X_Attest_Key", "of its own"),
+            ("preset: approov, secret_file: /secret, header: X-App-Attest-Token", "of its own"),
+            ("preset: approov, secret_file: /secret, tier: attested", "is not one of"),
+            ("audience: [a], jwks: /keys.json, header: x", "required key \"issuer\" is missing"),
+            ("issuer: i, jwks: /keys.json, header: x", "required key \"audience\" is missing"),
+            ("issuer: i, audience: [a], jwks: /keys.json", "required key \"header\" is missing"),
+            ("issuer: i, audience: [a], jwks: /html, header: x", "is not a JWK set"),
+            (
+                "issuer: i, audience: [a], jwks: /keys.json, header: x, algorithms: [none]",
+                "\"none\" is not one of"
+            ),
+            (
+                "issuer: i, audience: [a], jwks: 'http://issuer.example/', header: x",
+                "is reached without TLS"
+            ),
+            (
+                "issuer: i, audience: [a], jwks: 'https://u:p@issuer.example/', header: x",
+                "is not a URL of keys"
+            ),
+            ("issuer: i, audience: [a], jwks: 'file:///keys', header: x", "is not a URL of keys"),
+            ("issuer: i, audience: [a], jwks: /keys.json, header: x, ca: /root.pem", "https URL"),
+        ])
+    func faults(text: String, message: String) {
+        let problems = configuration.problems("proofs: { p: { \(text) } }")
+        #expect(problems.count == 1 && problems[0].contains(message), "\(problems)")
+    }
+
+    private static let two =
+        "proofs: { a: { preset: approov, secret_file: /secret }, "
+        + "b: { preset: approov, secret_file: /secret, tier: token } }\n"
+
+    private func routes(_ attest: String) -> String {
+        Self.two + "routes: [{ name: r, path: '/*', upstream: api, attest: { \(attest) } }]"
+    }
+
+    @Test("routes name them, one for each header, and none that is not there")
+    func routes() throws {
+        let route = try #require(
+            try configuration.settings(routes("mode: enforce, accept: [assertion, 'proof:b']"))
+                .routes.first)
+        #expect(route.attest.accept == [.assertion, .foreign])
+        #expect(route.attest.proofs == [ForeignProof(index: 1, name: "b", tier: .token)])
+        for (attest, message) in [
+            ("mode: enforce, accept: ['proof:c']", "proofs has no \"c\""),
+            ("mode: enforce, accept: ['proof:']", "proofs has no \"\""),
+            ("mode: enforce, accept: ['proof:a', 'proof:b']", "have the same header"),
+            ("mode: enforce, accept: ['proof:a', 'proof:a']", "listed twice"),
+            ("mode: enforce, accept: ['proof:a'], min_tier: token", "no proof that accept names"),
+        ] {
+            let problems = configuration.problems(routes(attest))
+            #expect(problems.count == 1 && problems[0].contains(message), "\(problems)")
+        }
+        #expect(
+            configuration.problems(routes("mode: enforce, accept: ['proof:b'], min_tier: token"))
+                .isEmpty)
+        // A faulty one is reported once.
+        #expect(
+            configuration.problems(
+                "proofs: { a: { preset: approov } }\nroutes: [{ name: r, path: '/*', "
+                    + "upstream: api, attest: { mode: enforce, accept: ['proof:a'] } }]"
+            ).count == 1)
+    }
+
+    @Test("a route that takes them is weaker than one that does not")
+    func weaker() {
+        func problems(_ first: String, _ second: String) -> [String] {
+            configuration.problems(
+                Self.two + """
+                    routes:
+                      - { name: a, path: '/*', upstream: api, attest: { mode: enforce\(first) } }
+                      - { name: b, path: '/*', hosts: [b.org], upstream: api,
+                          attest: { mode: enforce\(second) } }
+                    """)
+        }
+        let both = ", accept: [assertion, 'proof:a']"
+        #expect(problems(both, both).isEmpty)
+        #expect(problems(both, "").count == 1)
+        #expect(problems("", both).first?.contains("in accept") == true)
+        let lower = problems(both, both + ", min_tier: attested")
+        #expect(lower.first?.contains("in min_tier") == true)
+    }
+}
