@@ -81,7 +81,8 @@ struct HistoryTests {
         #expect(
             history.routes.byteCountMax + history.versions.byteCountMax
                 + history.upstreams.byteCountMax + history.stores.byteCountMax
-                + history.gateway.byteCountMax <= StatusHistory.byteCountMax)
+                + history.gateway.byteCountMax + history.failureCauses.byteCountMax
+                + history.failureVersions.byteCountMax <= StatusHistory.byteCountMax)
         history.advance(to: Self.instant(24 * 60 + 15))
         let late = [UInt64](repeating: 3, count: history.routes.columnCount)
         history.routes.take("r1000", late, at: history.minute)

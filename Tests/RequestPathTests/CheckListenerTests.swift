@@ -105,6 +105,20 @@ struct CheckListenerTests {
     }
 
     @Test(
+        "hears what a request says of a failure in its app, once, and hands nothing of it on",
+        arguments: ["nginx", "forward", "envoy"])
+    func failure(dialect: String) throws {
+        let site = try CheckListenerTests(dialect)
+        let report = ("X-App-Attest-Failure", "phase=assert;code=invalidKey;os=27.1;try=2")
+        let refused = try site.ask(dialect, "GET", "/api/x", [report])
+        #expect(refused.outcome == "401 assertion_required")
+        #expect(refused["X-App-Attest-Failure"] == nil)
+        let name = "sallyport_client_failures_total"
+        let labels = #"{phase="assert",code="invalidKey",os="27.1"}"#
+        #expect(try site.gateway.metric(name + labels) == 1)
+    }
+
+    @Test(
         "takes no request target for good that would be refused if it came itself",
         arguments: ["/api/../open", "//api/x", "/api%2Fx", "api/x", "/api/x HTTP/1.1", "/api/x#y"])
     func ambiguous(target: String) throws {

@@ -76,6 +76,7 @@ struct UnprovedCostTests {
             head("/api/x", "TE") { list($0, by: ",") { "t\($0)" } },
             head("/api/x", "X-App-Attest-Assertion") { String(repeating: "oWFh", count: $0 / 4) },
             head("/api/x", "X-App-Attest-Token") { list($0, by: ".") { "t\($0)" } },
+            head("/api/x", "X-App-Attest-Failure") { list($0, by: ";") { "p\($0)=x" } },
             head("/attest/challenge", "X-Any") { list($0, by: ",") { "v\($0)" } },
             head("/assert/challenge?key_id=AA", "Forwarded") { list($0, by: ";") { "p\($0)=x" } },
         ]
