@@ -81,6 +81,9 @@ struct IntegrationTests {
             }
             let head = try site.send("HEAD", "/api/x", options: options)
             #expect(head.answer.status == 401 && head["X-App-Attest-Challenge"] != nil)
+            // What tells the app how to prove itself needs no proof.
+            let told = try site.send("GET", "/.well-known/app-attest", options: options)
+            #expect(told.answer.status == 200 && told["Content-Type"] == "application/json")
         }
         // Other requests than were signed.
         let (app, proof) = (site.app, [("X-Note", "1")])

@@ -41,7 +41,7 @@ struct OpenAPITests {
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port,
             attest: "mode: enforce, accept: [assertion, token], "
-                + "rollout: { start: 50%, step: x2, every: 24h, while_success: 95% }")
+                + "rollout: { start: 100% }")
         configuration.api = "bind: \"127.0.0.1:\(adminAPIPort)\", token_file: \(tokens)"
         configuration.binds = [
             "127.0.0.1:\(checkPort)\n    check: { dialect: forward, from: [127.0.0.1] }"
