@@ -34,6 +34,8 @@ struct KeySetFetcherTests {
             func event(level: StaticString, _ name: StaticString, _ message: String) {
                 names.withLock { $0.append("\(name)") }
             }
+
+            func leftOut(_ name: StaticString) {}
         }
 
         private static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)

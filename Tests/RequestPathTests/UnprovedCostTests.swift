@@ -48,6 +48,15 @@ struct UnprovedCostTests {
         }
     }
 
+    /// A token of another issuer, as long as one may be, with these members in its header.
+    private static func foreign(_ members: @escaping (Int) -> String) -> Growing {
+        Growing(testDescription: "/foreign/x X-P", sizes: [1000, 5000]) { size in
+            let header = "{\"alg\":\"RS256\"" + (size == 0 ? "" : ",\(members(size))") + "}"
+            let token = IssuerKey.unsigned(header, "{}") + ".AA"
+            return Array("GET /foreign/x HTTP/1.1\r\nHost: a\r\nX-P: \(token)\r\n\r\n".utf8)
+        }
+    }
+
     /// `part` with its number in it, again and again.
     private static func list(
         _ size: Int, by separator: String, _ part: (Int) -> String
@@ -77,6 +86,8 @@ struct UnprovedCostTests {
             head("/api/x", "X-App-Attest-Assertion") { String(repeating: "oWFh", count: $0 / 4) },
             head("/api/x", "X-App-Attest-Token") { list($0, by: ".") { "t\($0)" } },
             head("/api/x", "X-App-Attest-Failure") { list($0, by: ";") { "p\($0)=x" } },
+            foreign { "\"a\":\"" + String(repeating: "x", count: $0) + "\"" },
+            foreign { list($0, by: ",") { "\"m\($0)\":[]" } },
             head("/attest/challenge", "X-Any") { list($0, by: ",") { "v\($0)" } },
             head("/assert/challenge?key_id=AA", "Forwarded") { list($0, by: ";") { "p\($0)=x" } },
         ]
@@ -142,13 +153,19 @@ struct UnprovedCostTests {
                     "mode: enforce, client_data: body, challenge: off, replay: durable"),
         ]
         configuration.routes.append(
+            .init("foreign", path: "/foreign/*", attest: "mode: enforce, accept: ['proof:p']"))
+        configuration.routes.append(
             .init("tokens", path: "/tokens/*", attest: "mode: enforce, accept: [assertion, token]"))
         // Only a trusted peer's word about the client is read at all.
         configuration.listenerMore = [
             "trusted_proxies: [127.0.0.0/8, 10.0.0.0/8]", "rate_limit: all",
         ]
         configuration.more = [
-            "rate_limits: { all: { by: address, rate: 1000000/s, burst: 1000000 } }"
+            "rate_limits: { all: { by: address, rate: 1000000/s, burst: 1000000 } }",
+            """
+            proofs:
+              p: { issuer: i, audience: [a], header: X-P, jwks: "http://127.0.0.1:1/" }
+            """,
         ]
         return configuration
     }

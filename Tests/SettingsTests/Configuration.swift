@@ -277,7 +277,7 @@ struct Configuration {
               challenge: off
               replay: durable
               rollout: 0%
-              accept: [token, assertion]
+              accept: [token, assertion, 'proof:first']
               on_missing: pass
               on_invalid: { limit: first_limit }
               on_store_failure: tokens_only

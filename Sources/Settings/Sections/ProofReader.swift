@@ -137,7 +137,7 @@ struct ProofReader {
         return .url(text.value)
     }
 
-    /// Whom a URL asks, and whether without TLS; nil if it is none.
+    /// The host of a URL, and whether it is asked without TLS; nil if it is none.
     private static func place(_ text: String) -> (host: Endpoint, isPlain: Bool)? {
         for (prefix, port) in [("https://", 443 as UInt16), ("http://", 80)] {
             guard text.hasPrefix(prefix), text.isVisible, text.utf8.count <= 2048,
