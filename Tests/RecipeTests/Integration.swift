@@ -88,13 +88,15 @@ enum Integration: String, CaseIterable {
                     "127.0.0.1:9001": api, "/etc/haproxy": folder,
                 ]), in: places.directory)
         case .envoy, .envoyGRPC, .envoyProcessor:
-            let path = try places.directory.write(
-                try Self.file(rawValue + ".yaml").moved([
-                    "address: 0.0.0.0, port_value: 443":
-                        "address: 127.0.0.1, port_value: \(places.port)",
-                    "port_value: 8080": "port_value: \(places.gateway)", "127.0.0.1:8080": gateway,
-                    "port_value: 9001": "port_value: \(places.api)", "/etc/envoy": folder,
-                ]), to: "envoy.yaml")
+            let file = rawValue + ".yaml"
+            var text = try Self.file(file).moved([
+                "address: 0.0.0.0, port_value: 443":
+                    "address: 127.0.0.1, port_value: \(places.port)",
+                "port_value: 8080": "port_value: \(places.gateway)",
+                "port_value: 9001": "port_value: \(places.api)", "/etc/envoy": folder,
+            ])
+            if self == .envoy { text = try text.moved(["127.0.0.1:8080": gateway]) }
+            let path = try places.directory.write(text, to: file)
             return try started(
                 Self.envoyPath ?? "envoy",
                 ["-c", path, "--disable-hot-restart", "--concurrency", "1"],
@@ -162,6 +164,7 @@ final class IntegrationSite {
                 "/var/lib/sallyport": directory.path,
                 "routes:\n": """
                 rate_limits: { tight: { by: address, rate: 1/h } }
+                limits: { body: 4MiB }
                 routes:
                   - name: limited
                     path: /limited

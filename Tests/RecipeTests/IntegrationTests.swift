@@ -134,8 +134,14 @@ struct IntegrationTests {
                 ["--http2", "-H", "Content-Length:"],
             ] {
                 for proof in [empty, other, []] {
-                    let answer = try site.send(
-                        "POST", "/api/x", proof + spoof, body: "{\"amount\":1}", options: options)
+                    let send = {
+                        try site.send(
+                            "POST", "/api/x", proof + spoof, body: "{\"amount\":1}",
+                            options: options)
+                    }
+                    // Where Envoy answers before the body has come it resets the stream in HTTP/2.
+                    let isCut = integration == .envoyProcessor && options[0] == "--http2"
+                    guard let answer = isCut ? try? send() : try send() else { continue }
                     #expect((400...403).contains(answer.answer.status), "\(spoof)")
                 }
                 guard options.count == 1 else { continue }

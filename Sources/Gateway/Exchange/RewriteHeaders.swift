@@ -118,9 +118,9 @@ extension Exchange {
         }
     }
 
-    /// The names of the fields that whoever forwards the request must take out, as ``writeHead(_:)``
-    /// leaves them out: no client may say them. Of those that say who forwards it, the proxy's own
-    /// stay. None that is `set` is among them.
+    /// The names of the fields that whoever forwards the request must take out, as
+    /// ``writeHead(_:)`` leaves them out: no client may say them. Of those that say who forwards
+    /// it, the proxy's own stay. None that is `set` is among them.
     func namesToRemove(besides set: [[UInt8]]) -> [[UInt8]] {
         let bytes = headBytes.span
         let names = site.fieldNames

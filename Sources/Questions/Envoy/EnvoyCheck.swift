@@ -134,8 +134,8 @@ extension EnvoyCheck {
     ///
     /// - Parameters:
     ///   - set: headers for the upstream.
-    ///   - removed: names that the upstream must not get. Envoy removes after it has set, so none of
-    ///     `set` may be among them.
+    ///   - removed: names that the upstream must not get. Envoy removes after it has set, so none
+    ///     of `set` may be among them.
     ///   - told: headers for the client.
     public static func allowing(
         set: [EnvoyHeader], removed: [[UInt8]], told: [EnvoyHeader]
