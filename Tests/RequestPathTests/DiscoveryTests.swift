@@ -42,11 +42,12 @@ struct DiscoveryTests {
                     """
                     {"format":1,"base":"/","endpoints":{
                     "attestation_challenge":"/attest/challenge","attestation":"/attest/verify",
-                    "assertion_challenge":"/assert/challenge"},
+                    "failure":"/attest/failure","assertion_challenge":"/assert/challenge"},
                     "headers":{"assertion":"x-app-attest-assertion",
                     "client_data":"x-app-attest-client-data","key_id":"x-app-attest-key-id",
                     "token":"x-app-attest-token","device_check":"x-device-check-token",
-                    "challenge":"x-app-attest-challenge","action":"x-app-attest-action"},
+                    "challenge":"x-app-attest-challenge","action":"x-app-attest-action",
+                    "failure":"x-app-attest-failure"},
                     "lifetimes":{"assertion_challenge":120,"attestation_challenge":86400},
                     "enrolment_device_check":false,
                     "shapes":[{"accept":["assertion"],"client_data":"header",

@@ -67,6 +67,11 @@ struct ClientDiscovery: Sendable {
         writer.member("device_check", string: names.deviceCheck)
         writer.member("challenge", constant: "x-app-attest-challenge")
         writer.member("action", constant: "x-app-attest-action")
+        writer.member("failure", constant: "x-app-attest-failure")
+        for proof in settings.proofs where shapes.contains(where: { $0.takes(proof.name) }) {
+            writer.member(
+                named: "proof:\(proof.name)", value: .string(proof.header.lowercased()))
+        }
         writer.endObject()
         writer.beginObject("lifetimes")
         let challenge = settings.challenge
@@ -93,6 +98,8 @@ struct ClientDiscovery: Sendable {
 /// A form of proof that some route takes, as far as it concerns the client.
 private struct ClientShape: Hashable, Comparable {
     private let accept: AcceptedProofs
+    /// The names of the issuers whose tokens it takes.
+    private let issuers: [String]
     private let clientData: ClientDataShape
     private let challenge: ChallengeRequirement
     private let replay: ReplayPolicy
@@ -102,6 +109,7 @@ private struct ClientShape: Hashable, Comparable {
 
     init(_ policy: RoutePolicy) {
         accept = policy.accept
+        issuers = policy.proofs.map(\.name)
         // Without assertions these mean nothing.
         let signs = policy.accept.contains(.assertion)
         let isBody = signs && policy.clientData == .body
@@ -117,8 +125,10 @@ private struct ClientShape: Hashable, Comparable {
 
     private var text: String {
         "\(accept.rawValue) \(clientData) \(challenge) \(replay) \(challengeMember ?? "") "
-            + (keyIDMember ?? "")
+            + "\(keyIDMember ?? "") \(issuers)"
     }
+
+    func takes(_ issuer: String) -> Bool { issuers.contains(issuer) }
 
     func write(_ writer: inout JSONWriter) {
         writer.beginObject()
@@ -128,6 +138,7 @@ private struct ClientShape: Hashable, Comparable {
             (.developer, "developer"),
         ]
         for (proof, name) in names where accept.contains(proof) { writer.element(string: name) }
+        for name in issuers { writer.element(string: "proof:\(name)") }
         writer.endArray()
         if accept.contains(.assertion) {
             writer.member("client_data", string: clientData.rawValue)
@@ -154,6 +165,7 @@ extension AppEndpoint {
         switch self {
         case .attestChallenge: "attestation_challenge"
         case .attestVerify: "attestation"
+        case .attestFailure: "failure"
         case .assertChallenge: "assertion_challenge"
         case .assertToken: "session_token"
         case .identityKeys, .discovery: nil

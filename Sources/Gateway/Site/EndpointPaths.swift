@@ -70,6 +70,7 @@ struct EndpointPaths: Sendable {
         switch endpoint {
         case .attestChallenge: attestChallenge
         case .attestVerify: attestVerify
+        case .attestFailure: attestFailure
         case .assertChallenge: assertChallenge
         case .assertToken: assertToken
         case .identityKeys: identityKeys
