@@ -216,7 +216,8 @@ struct ClientFailureTests {
             }
         }
         func problems() throws -> [String] {
-            let page = try RawClient(port: gateway.adminPort).exchange("GET", "/status.json")
+            let page = try RawClient(port: gateway.adminPort, host: "127.0.0.1").exchange(
+                "GET", "/status.json")
             guard case .array(let problems)? = try JSONValue.parse(page.bodyText)["problems"] else {
                 return []
             }
@@ -233,7 +234,7 @@ struct ClientFailureTests {
         try report("phase=attest;code=serverUnavailable;os=26.1", 22)
         // Nobody can attest: no build is blamed for that.
         #expect(try problems().filter(known.contains) == ["apple_down", "keys_dying"])
-        let admin = try RawClient(port: gateway.adminPort)
+        let admin = try RawClient(port: gateway.adminPort, host: "127.0.0.1")
         let document = try JSONValue.parse(
             try admin.exchange("GET", "/status.json?history=day").bodyText)
         let failures = document["history"]?["client_failures"]
