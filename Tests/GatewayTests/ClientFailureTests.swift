@@ -247,7 +247,7 @@ struct ClientFailureTests {
         #expect(causes.first?["code"]?.stringValue == "serverUnavailable")
         #expect(causes.first?["count"] == .integer(22))
         #expect(versions.contains { $0["version"]?.stringValue == "7" })
-        let html = try RawClient(port: gateway.adminPort).exchange("GET", "/").bodyText
+        let html = try admin.exchange("GET", "/").bodyText
         #expect(html.contains("Failures in apps in the last hour"))
         #expect(html.contains("<td>featureUnsupported</td>"))
     }

@@ -181,7 +181,7 @@ final class AuditLogTests {
             let entries = try notes(registry)
             #expect(
                 entries == [
-                    AuditNote(.eraseUser, "", outcome: "done", detail: "forgotten with 1 keys")
+                    AuditNote(.eraseUser, "", outcome: "done", detail: "forgotten with 1 key")
                 ])
             #expect(try registry.users(of: record.keyID).isEmpty)
         }
