@@ -7,7 +7,7 @@ import JWT
 import Settings
 import Testing
 
-@Suite("Fetching an issuer's keys", .timeLimit(.minutes(5)))
+@Suite("Fetching an issuer's keys", .timeLimit(.minutes(30)))
 struct KeySetFetcherTests {
     /// An issuer for which no time passes, and a gateway's fetcher that asks it.
     private final class Bench {

@@ -3,7 +3,7 @@ import GatewayTesting
 import JWT
 import Testing
 
-@Suite("An issuer's keys", .timeLimit(.minutes(10)))
+@Suite("An issuer's keys", .timeLimit(.minutes(30)))
 struct JSONWebKeySetTests {
     private let directory: ScratchDirectory
 

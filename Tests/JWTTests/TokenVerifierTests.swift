@@ -4,7 +4,7 @@ import GatewayTesting
 import JWT
 import Testing
 
-@Suite("Tokens of other issuers", .timeLimit(.minutes(10)))
+@Suite("Tokens of other issuers", .timeLimit(.minutes(30)))
 struct TokenVerifierTests {
     private let directory: ScratchDirectory
 

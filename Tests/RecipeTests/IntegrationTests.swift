@@ -8,7 +8,7 @@ import JSON
 import Testing
 
 /// `docs/operations/beside-a-proxy.md`: the files of `deploy/integrations` in the real proxies.
-@Suite("Beside a proxy", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(5)))
+@Suite("Beside a proxy", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct IntegrationTests {
     @Test("every proxy that has files here is installed")
     func installed() {

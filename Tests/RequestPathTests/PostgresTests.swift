@@ -321,7 +321,7 @@ struct PostgresTests {
         other.configuration.extraRootPaths = site.configuration.extraRootPaths
         let copy = other.directory.path(of: "registry.db")
         let outcome = try keys(gateway.configurationPath, ["backup", copy])
-        #expect(outcome.standardOutput == "\(copy): 1 keys\n")
+        #expect(outcome.standardOutput == "\(copy): 1 key\n")
         _ = try keys(gateway.configurationPath, ["backup", copy], expecting: 1)
         let second = try other.start()
         #expect(try device.call("strict", at: second).exchange(with: second).status == 200)

@@ -5,7 +5,7 @@ import Testing
 
 /// One device that signs for many is found, and people on the move are not, at the limits that the
 /// reference recommends.
-@Suite("Brokers and roamers, simulated", .timeLimit(.minutes(10)))
+@Suite("Brokers and roamers, simulated", .timeLimit(.minutes(30)))
 struct KeyUseSimulationTests {
     private static let clientCount = 500
     private static let signals = [

@@ -79,6 +79,10 @@ extension Exchange {
 
     // MARK: who the user is
 
+    /// Values of a field that are hashed one by one. What follows is hashed as one, so that many
+    /// short ones cost no more than their bytes.
+    private static let valueCountMax = 4
+
     /// Stands for the user whom the request names; nil if it names nobody, or the upstream is to.
     private func requestUser(_ rules: SiteSignals) -> UInt64? {
         switch rules.keyUserMark {
@@ -97,8 +101,13 @@ extension Exchange {
             var hash: UInt64?
             for field in head.fields where field.known == .cookie {
                 let cookies = bytes.extracting(field.value)
-                var offset = 0
+                var (offset, count) = (0, 0)
                 while let value = Cookie.nextValue(named: name, in: cookies, after: &offset) {
+                    count += 1
+                    guard count < Self.valueCountMax else {
+                        add(cookies.extracting(value.lowerBound..<cookies.count), to: &hash)
+                        break
+                    }
                     add(cookies.extracting(value), to: &hash)
                 }
             }

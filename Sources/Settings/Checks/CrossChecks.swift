@@ -234,7 +234,7 @@ extension Settings {
 
     /// The gateway's own endpoints: names as in metrics, and paths.
     public var ownEndpoints: [(name: String, path: String)] {
-        var names = ["attest/challenge", "attest/verify", "assert/challenge"]
+        var names = ["attest/challenge", "attest/verify", "attest/failure", "assert/challenge"]
         if routes.contains(where: { $0.attest.accept.contains(.token) }) {
             names.append("assert/token")
         }

@@ -55,7 +55,10 @@ struct ProofReader {
                 "What such a token is worth, for min_tier and in the upstream's X-Attest-Tier. It "
                     + "is never worth an assertion: whoever holds one can use it.")
             Setting(
-                "subjects", \.subjects, Kind<[String]>.list(.claim).unlessEmpty,
+                "subjects", \.subjects,
+                Kind<[String]>.list(
+                    .claim, empty: "is empty: no token would be taken. Left out, any is"
+                ).unlessEmpty,
                 "The claim sub is one of these, such as the app ids of Firebase. They are told "
                     + "apart in metrics. If left out, any, and none is told.")
         }
