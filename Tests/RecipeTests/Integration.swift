@@ -1,6 +1,7 @@
 import AppAttestTesting
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 /// A proxy for which `deploy/integrations` has files, which asks the gateway about requests.
@@ -195,5 +196,14 @@ final class IntegrationSite {
         let lines = try String(contentsOfFile: path, encoding: .utf8)
             .split(separator: "\r\n").map(String.init)
         return Answer(answer: answer, lines: lines)
+    }
+
+    /// The one id that an answer has, after the gateway has logged a question under it.
+    func loggedRequestID(of answer: Answer) throws -> String {
+        let requestID = try #require(answer["X-Request-Id"])
+        try gateway.process.waitForLine(on: .standardOutput) { line in
+            (try? JSONValue.parse(line))?["request_id"]?.stringValue == requestID
+        }
+        return requestID
     }
 }

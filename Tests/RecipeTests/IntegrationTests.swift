@@ -29,6 +29,7 @@ struct IntegrationTests {
             ("X-Attest-Result", "forged"), ("X_Attest_Result", "forged"),
             ("X-Attest_Key", "forged"), ("X-Attest-Risk", "0"), ("X-Attest-Signals", "none"),
             ("X-Forwarded-For", "192.0.2.6"), ("Forwarded", "for=192.0.2.7"),
+            ("X-Request-Id", "forged"),
         ]
         for (count, version) in ["--http1.1", "--http2"].enumerated() {
             let fields = try site.app.signature("GET", "/api/x%20y?to=7&b=%2F")
@@ -36,12 +37,14 @@ struct IntegrationTests {
                 "GET", "/api/x%20y?to=7&b=%2F", fields + forged, options: [version])
             #expect(passed.outcome == "200")
             #expect(passed["X-App-Attest-Challenge"]?.isEmpty == false)
+            let requestID = try site.loggedRequestID(of: passed)
             let seen = try #require(site.upstream.requests.last)
             #expect(seen.method == "GET" && seen.target == "/api/x%20y?to=7&b=%2F")
             #expect(seen["X-Attest-Result"] == "verified")
             #expect(seen["X-Attest-Key"] == site.app.device.keyID.base64)
             #expect(seen["X-Attest-App"] == GatewayConfiguration.appID)
             #expect(seen["X-Attest-Body"] == "verified")
+            #expect(seen["X-Request-Id"] == requestID)
             for name in ["X-Attest-Risk", "X-Attest-Signals", "X-Attest-Body-SHA256", "Forwarded"] {
                 #expect(seen[name] == nil, "\(name)")
             }
@@ -78,6 +81,8 @@ struct IntegrationTests {
                 #expect(bare["WWW-Authenticate"] == "AppAttest error=\"assertion_required\"")
                 #expect(bare["X-App-Attest-Challenge"]?.isEmpty == false)
                 #expect(bare["Cache-Control"] == "no-store")
+                #expect(bare["Link"] == "</.well-known/app-attest>; rel=\"service-meta\"")
+                _ = try site.loggedRequestID(of: bare)
             }
             let head = try site.send("HEAD", "/api/x", options: options)
             #expect(head.answer.status == 401 && head["X-App-Attest-Challenge"] != nil)
