@@ -1,8 +1,10 @@
 #!/bin/sh
 # Asks the gateway about a request that somebody else has received. Prints what to do with it.
-# POSTs the whole body's digest; whoever says `body_sha256` has hashed all of it.
+# Sends the digest of the whole body. Send `body_sha256` only if you hashed all of it.
+# As it stands, this prints `assertion_malformed`: "..." is no assertion.
 digest=$(printf '%s' '{"amount":1}' | openssl dgst -sha256 -binary | base64)
-curl -fsS http://127.0.0.1:8080/check -H 'Content-Type: application/json' -d @- <<JSON
+curl --fail-with-body -sS http://127.0.0.1:8080/check \
+    -H 'Content-Type: application/json' -d @- <<JSON
 {
   "method": "POST",
   "target": "/api/transfer?to=7",
