@@ -2,7 +2,8 @@
 -- own. For `http-request lua.sallyport_check`; haproxy.cfg shows what goes before and after it.
 
 local gateway = "http://127.0.0.1:8080/check"
--- In milliseconds. A gateway that does not answer by then refuses.
+-- In milliseconds. If the gateway is silent for so long, HAProxy 2.6 asks up to four times in all,
+-- and then refuses.
 local patience = 5000
 
 -- They end at this hop, are about the body, which is not sent, or are set below.
