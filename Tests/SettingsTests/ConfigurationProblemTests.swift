@@ -366,6 +366,9 @@ struct WarningTests {
             #expect(try warnings(dialect, "", methods: "methods: [GET, OPTIONS],") == 0)
             #expect(try warnings(dialect, "", methods: "methods: [GET, POST],") == 1)
         }
+        // A digest shows no challenge.
+        #expect(try warnings("json", "") == 0)
+        #expect(try warnings("json", ", client_data: body") == 1)
         #expect(try warnings("envoy", "") == 0)
     }
 

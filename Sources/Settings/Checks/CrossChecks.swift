@@ -175,15 +175,15 @@ struct CrossChecks {
 
     /// Warns of routes whose assertions cover a body that a check listener is never shown.
     private func warnOfHiddenBodies() {
-        guard
-            let (listener, check) = settings.listeners.lazy.compactMap({ listener in
-                listener.check.map { (listener, $0) }
-            }).first(where: { $0.1.dialect.hidesBodies })
-        else { return }
+        let asking = settings.listeners.compactMap { listener in
+            listener.check.map { (bind: listener.bind, dialect: $0.dialect) }
+        }
         for (path, route) in routes where route.needsBodies {
+            guard let (bind, dialect) = asking.first(where: { $0.dialect.hidesBodies(of: route) })
+            else { continue }
             context.warning(
-                "no request with a body can pass by an assertion at \(listener.bind): a proxy that "
-                    + "asks as \(check.dialect.rawValue) shows none. With client_data: header and "
+                "no request with a body can pass by an assertion at \(bind): a proxy that "
+                    + "asks as \(dialect.rawValue) shows none. With client_data: header and "
                     + "body: claimed the upstream compares it", at: "\(path).attest.mode")
         }
     }
@@ -203,11 +203,13 @@ extension RoutePolicy {
 }
 
 extension CheckDialect {
-    /// Whether the proxy's calls never have the body that is asked about.
-    fileprivate var hidesBodies: Bool {
+    /// Whether the proxy's calls never have what an assertion on the route covers of a body.
+    fileprivate func hidesBodies(of route: Route) -> Bool {
         switch self {
         case .nginx, .forward: true
-        case .envoy, .envoyGRPC, .json: false
+        // A digest has no challenge in it.
+        case .json: route.attest.clientData == .body
+        case .envoy, .envoyGRPC: false
         }
     }
 }
