@@ -232,7 +232,8 @@ let package = Package(
             "GatewayTests",
             [
                 "Gateway", "Background", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes",
-                "Crypto", "EventLoop", "GatewayTokens", "HTTP", "JSON", "Judgement", "KeyStore",
+                "Crypto", "EventLoop", "GatewayTokens", "HTTP", "JSON", "JWT", "Judgement",
+                "KeyStore",
                 "Policy", "Settings", "TLS", "Telemetry",
             ]),
         tests(

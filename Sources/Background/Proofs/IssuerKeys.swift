@@ -24,6 +24,8 @@ package final class IssuerKeys: Sendable {
         package fileprivate(set) var fetchedAt: MonotonicInstant?
         /// Why they could not be fetched the last time; nil if they could.
         package fileprivate(set) var failure: String?
+        /// What became of that question; nil likewise.
+        package fileprivate(set) var failedBy: Outcome?
     }
 
     private struct State {
@@ -61,6 +63,7 @@ package final class IssuerKeys: Sendable {
             state.figures.keyCount = keys.count
             state.figures.fetchedAt = now
             state.figures.failure = nil
+            state.figures.failedBy = nil
         }
     }
 
@@ -68,6 +71,7 @@ package final class IssuerKeys: Sendable {
         state.withLock { state in
             state.figures.counts[outcome, default: 0] += 1
             state.figures.failure = reason
+            state.figures.failedBy = outcome
         }
     }
 

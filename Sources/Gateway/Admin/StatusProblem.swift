@@ -44,6 +44,7 @@ struct StatusProblem {
         case registryFailed = "registry_failed"
         case floorsUnkept = "floors_unkept"
         case gatewayBusy = "gateway_busy"
+        case checkRefused = "check_refused"
         case keyConflicts = "key_conflicts"
         case logLinesLost = "log_lines_lost"
         case exportFailing = "export_failing"

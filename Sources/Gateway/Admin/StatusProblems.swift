@@ -16,8 +16,8 @@ struct StatusInspection {
     var problems: [StatusProblem] {
         // Of several of one level the first heads the page: what is always so comes last.
         life + stores + issuers + certificates + reload + upstreams + upstreamFailures
-            + serverErrors + rollouts + failures + clientFailures + floors + proofs + receipts
-            + exports + resources + trust + exceptions
+            + serverErrors + rollouts + failures + questions + clientFailures + floors + proofs
+            + receipts + exports + resources + trust + exceptions
     }
 
     private var life: [StatusProblem] {
@@ -59,7 +59,11 @@ struct StatusInspection {
             guard let place = IssuerKeyRegister.Place(proof) else { return nil }
             let figures = hub.issuerKeys.keys(of: place).figures
             guard let failure = figures.failure else { return nil }
-            let remedy = "Make \(place.url) reachable; sallyport doctor asks it, too."
+            let remedy =
+                (figures.failedBy == .failed
+                    ? "Make \(place.url) reachable"
+                    : "Check proofs.\(proof.name).jwks: \(place.url) answers with something other "
+                        + "than keys") + "; sallyport doctor asks it, too."
             guard figures.keyCount > 0 else {
                 return StatusProblem(
                     .error, .jwksMissing,

@@ -85,7 +85,7 @@ enum StatusSampler {
             case .conflicts: sum(.counterConflicts)
             case .linesLost: linesLost(hub)
             case .internalFailures: failed(.internalFailure)
-            case .storeUnavailable: failed(.storeUnavailable)
+            case .storeUnavailable: sum(.storeFailures)
             case .busy: failed(.gatewayBusy)
             case .retriesDenied: sum(.retriesDenied)
             case .registryFailures: events["registry_failed"] ?? 0

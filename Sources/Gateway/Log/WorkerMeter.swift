@@ -1,5 +1,6 @@
 import AppAttest
 import EventLoop
+import JWT
 import Judgement
 import KeyStore
 import Policy
@@ -115,6 +116,9 @@ final class WorkerMeter: @unchecked Sendable {
         case identitiesReused
         /// Accepted assertions with the counter 1, which no key has twice.
         case firstAssertions
+        /// Requests refused because registry, counters or Apple failed, and not an issuer whose
+        /// keys cannot be fetched.
+        case storeFailures
     }
 
     private let counts = CountBlock(count: Count.allCases.count)
@@ -151,6 +155,11 @@ final class WorkerMeter: @unchecked Sendable {
         meter.count(
             decision: outcome.decision, reason: outcome.reason,
             status: exchange.progress.status, nanoseconds: nanoseconds)
+        if outcome.reason == .storeUnavailable, outcome.decision == .refused,
+            outcome.cause != .proofFailed(.keysMissing)
+        {
+            add(.storeFailures)
+        }
         if verdict.isJudged { meter.countStanding(of: verdict) }
         if let proof = verdict.sender.foreign { countForeign(proof, exchange) }
         guard let bucket = verdict.bucket else { return }

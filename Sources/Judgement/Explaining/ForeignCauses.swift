@@ -54,7 +54,7 @@ enum ForeignCauses {
         Row(
             [.storeUnavailable], ["proof_keys"], .operator,
             "The issuer's keys have not been fetched, or are too old.",
-            "See the event jwks_down, and sallyport doctor: the gateway must reach the URL in "
-                + "proofs.NAME.jwks. Right after a start it is over in a moment."),
+            "See the event jwks_down, and sallyport doctor: the gateway must get keys from the "
+                + "URL in proofs.NAME.jwks. Right after a start it is over in a moment."),
     ]
 }
