@@ -126,6 +126,26 @@ struct CommandWordsTests {
         #expect(objects.map { $0["port_matches"]?.boolValue } == [true, false, false])
     }
 
+    @Test("a trial does not blame the client for a gateway or a client that is not there")
+    func trial() throws {
+        func end(_ gateway: String) throws -> ChildProcess.Outcome {
+            let outcome = try ChildProcess.run(
+                BuiltProgram.lab, ["trial", "--gateway", gateway, "--seconds", "0"])
+            #expect(outcome.status == .exited(1))
+            return outcome
+        }
+        let port = FreePort.find()
+        let missing = try end("127.0.0.1:\(port)")
+        #expect(missing.standardError.contains("the gateway 127.0.0.1:\(port) does not answer: "))
+        #expect(missing.standardOutput.isEmpty)
+        let secure = try end("https://127.0.0.1:\(port)")
+        #expect(secure.standardError.contains("write HOST:PORT, without https://"))
+        let unvisited = try end("127.0.0.1:\(upstream.port)")
+        let words = "no act was reached: no client came to 127.0.0.1:"
+        #expect(unvisited.standardError.contains(words), "\(unvisited.standardError)")
+        #expect(!unvisited.standardError.contains("mistakes"))
+    }
+
     @Test("the lab's root says which setting takes the root of receipts")
     func labRoot() throws {
         let help = try ChildProcess.run(BuiltProgram.lab, ["root", "--help"])

@@ -23,14 +23,14 @@ final class HTTPConnection: ReadinessHandler {
         switch Socket.connect(to: address) {
         case .connected(let raw): (descriptor, isConnected) = (raw, true)
         case .inProgress(let raw): (descriptor, isConnected) = (raw, false)
-        case .failed(let code): throw LabError("connect to \(address): errno \(code)")
+        case .failed(let code): throw IOError("\(address)", errno: code)
         }
         watch = Watch(loop: loop, descriptor: descriptor)
         watch.handler = self
         if !isConnected {
             try waitUntilWritable()
             let code = Socket.connectError(descriptor)
-            guard code == 0 else { throw LabError("connect to \(address): errno \(code)") }
+            guard code == 0 else { throw IOError("\(address)", errno: code) }
         }
     }
 

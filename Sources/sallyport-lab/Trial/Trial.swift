@@ -22,6 +22,8 @@ final class Trial {
     private var unusedChallenge: String?
     private var card = TrialCard()
     private let now: () -> Int64
+    /// Whether any client came.
+    private(set) var isReached = false
 
     /// Called when everything was played.
     var onEnd: (() -> Void)?
@@ -44,6 +46,7 @@ final class Trial {
     }
 
     func reply(to request: HTTPRequest) -> StandInReply {
+        isReached = true
         switch request.path.dropFirst(gateway.base.utf8.count) {
         case "attest/verify": return enrol(request)
         case "assert/challenge":

@@ -21,7 +21,8 @@ enum TrialCommand {
           --certificate, --key   PEM: speak TLS
           --json         the score card as JSON
 
-        Exit codes: 0 without a mistake, 1 with one or if an act was not reached, 2 usage.
+        Exit codes: 0 without a mistake, 1 with one or if an act was not reached or the gateway
+        does not answer, 2 usage.
         """
 
     static func run(_ words: [String]) throws {
@@ -38,6 +39,8 @@ enum TrialCommand {
         }
         let gateway = TrialGateway(
             try SocketAddress.ofGateway(options.required("--gateway")), base: base)
+        // Otherwise the client would be blamed for it.
+        try gateway.reach()
         let loop = try EventLoop()
         let trial = Trial(gateway: gateway) { MonotonicInstant.now().milliseconds }
         let listener = try StandInListener(loop, port: port, tls: try tls(options)) {
@@ -51,6 +54,9 @@ enum TrialCommand {
         withExtendedLifetime(listener) { loop.run() }
         let card = trial.result
         print(options.has("--json") ? card.json : card.text)
+        if !trial.isReached {
+            LabExit.failed("no act was reached: no client came to 127.0.0.1:\(listener.port)")
+        }
         if !card.isFaultless { LabExit.failed("the client makes mistakes") }
     }
 

@@ -13,6 +13,15 @@ final class TrialGateway {
         self.base = base
     }
 
+    /// Throws if nothing takes connections there.
+    func reach() throws {
+        do {
+            _ = try HTTPConnection(address)
+        } catch let error as IOError {
+            throw LabError("the gateway \(address) does not answer: \(error.reason.text)")
+        }
+    }
+
     /// The gateway's answer; 502 where it gives none.
     func reply(to request: HTTPRequest) -> StandInReply {
         var request = request
