@@ -19,6 +19,9 @@ enum RouteCommand {
             words, options: ["-c", "--config", "-H", "--header"], flags: ["--json"], usage: usage)
         let path = ConfigurationFile.path(arguments, usage: usage)
         guard arguments.operands.count == 2 else { Exit.usage(usage) }
+        if let fault = fault(arguments.operands[0], arguments.operands[1]) {
+            Exit.usage("\(fault)\n\n\(usage)")
+        }
         let settings = ConfigurationFile.loadOrExit(path).settings
         let lines = (arguments.options["-H"] ?? []) + (arguments.options["--header"] ?? [])
         let request = AskedRequest(
@@ -28,6 +31,22 @@ enum RouteCommand {
             RouteReport(request, listener, settings).print(asJSON: arguments.wantsJSON)
         }
     }
+
+    /// What is wrong with the words, rather than with the request that they make.
+    private static func fault(_ method: String, _ url: String) -> String? {
+        let upper = method.uppercased()
+        if method.contains("/") || knownMethods.contains(url.uppercased()) {
+            return "write METHOD URL, such as GET https://api.example.com/path"
+        }
+        if method != upper, knownMethods.contains(upper) {
+            return "methods are upper case: \(upper)"
+        }
+        return nil
+    }
+
+    private static let knownMethods: Set<String> = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY",
+    ]
 }
 
 /// The request that is asked about.

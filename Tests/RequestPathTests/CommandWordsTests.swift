@@ -126,6 +126,40 @@ struct CommandWordsTests {
         #expect(objects.map { $0["port_matches"]?.boolValue } == [true, false, false])
     }
 
+    @Test("route says what is wrong with its words, not with a request that nobody meant")
+    func routeWords() throws {
+        let path = try directory.write(
+            GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+                .text(port: 1, adminPort: 2, directory: directory.path), to: "words.yaml")
+        let order = "write METHOD URL, such as GET https://"
+        for (words, message) in [
+            (["https://a.org/api/x", "GET"], order), (["/api/x", "POST"], order),
+            (["GET", "post"], order), (["get", "/api/x"], "methods are upper case: GET\n"),
+        ] {
+            let outcome = try BuiltProgram.run(["route", "-c", path] + words)
+            #expect(outcome.status == .exited(2))
+            #expect(outcome.standardError.hasPrefix(message), "\(outcome.standardError)")
+            #expect(outcome.standardOutput.isEmpty)
+        }
+        let own = try BuiltProgram.run(["route", "-c", path, "purge", "/api/x"])
+        #expect(own.status == .exited(0) && !own.standardOutput.isEmpty)
+    }
+
+    @Test("doctor does not ask an upstream that proxies forward to", arguments: [true, false])
+    func unasked(isAsked: Bool) throws {
+        var configuration = GatewayConfiguration.enforcing(upstreamPort: FreePort.find())
+        configuration.listenerMore = ["check: { dialect: nginx, from: [127.0.0.1] }"]
+        if isAsked { configuration.binds.append("127.0.0.1:\(FreePort.find())") }
+        let path = try directory.write(
+            configuration.text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
+            to: "proxied.yaml")
+        let told = try BuiltProgram.run(["doctor", "-c", path]).standardOutput
+        let line = "ok    upstream api: not asked, because proxies forward\n"
+        #expect(told.contains(line) != isAsked, "\(told)")
+        #expect(told.contains("FAIL  upstream api") == isAsked)
+    }
+
     @Test("a trial does not blame the client for a gateway or a client that is not there")
     func trial() throws {
         func end(_ gateway: String) throws -> ChildProcess.Outcome {
