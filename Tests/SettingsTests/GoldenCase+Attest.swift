@@ -353,7 +353,7 @@ extension GoldenCase {
                 attestation, challenge
                 15:36: routes[2].attest.risk: expected a mapping, found the text "3"
                 15:48: routes[2].attest.accept[0]: "developers" is not one of assertion, token, \#
-                device_check, developer: did you mean "developer"?
+                device_check, developer or proof:NAME: did you mean "developer"?
                 19:61: routes[3].attest.min_tier: no proof that accept names is worth \#
                 device_check: each request would fall short
                 23:62: routes[4].attest.risk.action.tier: "attested" is not one of device_check, \#

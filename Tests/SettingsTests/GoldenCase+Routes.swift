@@ -306,7 +306,7 @@ extension GoldenCase {
                 17:74: routes[3].attest.on_store_failure: "fail" is not one of deny, tokens_only, \#
                 pass
                 21:39: routes[4].attest.accept[0]: "tokens" is not one of assertion, token, \#
-                device_check, developer: did you mean "token"?
+                device_check, developer or proof:NAME: did you mean "token"?
                 25:38: routes[5].attest.accept: is empty: name what proves a request, or set \#
                 mode: off
                 29:48: routes[6].attest.on_store_failure: tokens_only needs accept: [assertion, \#

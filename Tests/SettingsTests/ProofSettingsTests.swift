@@ -85,6 +85,15 @@ struct ProofSettingsTests {
             ),
             ("issuer: i, audience: [a], jwks: 'file:///keys', header: x", "is not a URL of keys"),
             ("issuer: i, audience: [a], jwks: /keys.json, header: x, ca: /root.pem", "https URL"),
+            ("preset: firebase, project: '1'", "did you mean \"firebase_app_check\"?"),
+            (
+                "issuer: i, audience: [a], jwks: issuer.example.com/keys, header: x",
+                "No such file or directory; if it is a URL, begin with https://"
+            ),
+            (
+                "issuer: i, audience: [a], jwks: https//issuer.example.com/keys, header: x",
+                "No such file or directory; if it is a URL, begin with https://"
+            ),
         ])
     func faults(text: String, message: String) {
         let problems = configuration.problems("proofs: { p: { \(text) } }")
@@ -109,6 +118,9 @@ struct ProofSettingsTests {
         for (attest, message) in [
             ("mode: enforce, accept: ['proof:c']", "proofs has no \"c\""),
             ("mode: enforce, accept: ['proof:']", "proofs has no \"\""),
+            ("mode: enforce, accept: [b]", "or proof:NAME: did you mean \"proof:b\"?"),
+            ("mode: enforce, accept: [partner]", "device_check, developer or proof:NAME"),
+            ("mode: enforce, accept: [proof: b]", "write proof:b without a space"),
             ("mode: enforce, accept: ['proof:a', 'proof:b']", "have the same header"),
             ("mode: enforce, accept: ['proof:a', 'proof:a']", "listed twice"),
             ("mode: enforce, accept: ['proof:a'], min_tier: token", "no proof that accept names"),
@@ -125,6 +137,31 @@ struct ProofSettingsTests {
                 "proofs: { a: { preset: approov } }\nroutes: [{ name: r, path: '/*', "
                     + "upstream: api, attest: { mode: enforce, accept: ['proof:a'] } }]"
             ).count == 1)
+    }
+
+    @Test("without any, what to add is said")
+    func none() {
+        for (name, message) in [
+            (
+                "firebase",
+                "there is no proofs.firebase: add \"proofs: { firebase: { preset: "
+                    + "firebase_app_check, project: NUMBER } }\""
+            ),
+            ("approov", "{ approov: { preset: approov, secret_file: PATH } }"),
+            ("other", "{ other: { issuer: ISSUER, audience: [AUDIENCE], jwks: URL, header: HEA"),
+        ] {
+            let problems = configuration.problems(
+                "routes: [{ name: r, path: '/*', upstream: api, attest: { mode: enforce, "
+                    + "accept: [assertion, 'proof:\(name)'] } }]")
+            #expect(problems.count == 1 && problems[0].contains(message), "\(problems)")
+        }
+    }
+
+    @Test("one that no route accepts is warned of")
+    func ignored() throws {
+        let found = try configuration.warnings(routes("mode: enforce, accept: ['proof:b']"))
+        let words = "proofs.a: no route accepts it, so its tokens are ignored"
+        #expect(found.count == 1 && found[0].contains(words), "\(found)")
     }
 
     @Test("a route that takes them is weaker than one that does not")

@@ -171,6 +171,12 @@ struct CrossChecks {
         for (index, upstream) in settings.upstreams.enumerated() where !used.contains(index) {
             context.warning("no route uses it", at: "upstreams.\(upstream.name)")
         }
+        let accepted = Set(settings.routes.flatMap { $0.attest.proofs.map(\.index) })
+        for (index, proof) in settings.proofs.enumerated() where !accepted.contains(index) {
+            context.warning(
+                "no route accepts it, so its tokens are ignored: write proof:\(proof.name) in a "
+                    + "route's attest.accept", at: "proofs.\(proof.name)")
+        }
     }
 
     /// Warns of routes whose assertions cover a body that a check listener is never shown.

@@ -1,22 +1,24 @@
 import TLS
 
 extension Field {
-    /// The bytes of the file that this field names.
-    func fileContents() -> (path: String, bytes: [UInt8])? {
+    /// The bytes of the file that this field names. `ending`: what else it may be meant for.
+    func fileContents(_ ending: String = "") -> (path: String, bytes: [UInt8])? {
         guard let path = filePath() else { return nil }
         switch context.readFile(path) {
         case .success(let bytes): return (path, bytes)
         case .failure(let failure):
-            error("\"\(path)\" cannot be read: \(failure)")
+            error("\"\(path)\" cannot be read: \(failure)\(ending)")
             return nil
         }
     }
 
-    /// What `parse` makes of the file that this field names.
+    /// What `parse` makes of the file that this field names. `ending`: what else it may be meant
+    /// for, if there is none.
     func file<Value>(
+        ending: String = "",
         _ parse: (_ path: String, _ bytes: [UInt8]) throws(Fault) -> Value
     ) -> Value? {
-        guard let (path, bytes) = fileContents() else { return nil }
+        guard let (path, bytes) = fileContents(ending) else { return nil }
         do throws(Fault) {
             return try parse(path, bytes)
         } catch {

@@ -39,22 +39,51 @@ struct AcceptReader {
     }
 
     private func read(_ field: Field) -> AcceptedProof? {
-        guard case .scalar = field.node.kind else {
-            return field.choice(Self.own).map { .own($0) }
+        if case .scalar(let name, _)? = field.node("proof")?.kind {
+            field.error("write \(Self.prefix)\(shown(name)) without a space")
+            return nil
         }
         guard let text = field.text() else { return nil }
-        guard text.value.hasPrefix(Self.prefix) else {
-            return field.choice(Self.own).map { .own($0) }
-        }
+        guard text.value.hasPrefix(Self.prefix) else { return own(text, field) }
         let name = String(text.value.dropFirst(Self.prefix.count))
         if let index = proofs.firstIndex(where: { $0.name == name }) {
             return .foreign(ForeignProof(index: index, name: name, tier: proofs[index].tier))
         }
         // A faulty one has been reported.
         guard !field.context.has("proofs.\(name)") else { return nil }
+        guard field.context.has("proofs") else {
+            field.error(
+                "there is no proofs.\(shown(name)): add \"proofs: { \(shown(name)): "
+                    + "\(Self.example(name)) }\"")
+            return nil
+        }
         let ending = Suggestion.ending(for: name, among: proofs.map(\.name), listing: true)
         field.error("proofs has no \(quoted(name))\(ending)")
         return nil
+    }
+
+    private func own(_ text: SettingText, _ field: Field) -> AcceptedProof? {
+        if let found = Self.own.first(where: { $0.name == text.value }) { return .own(found.value) }
+        let names = Self.own.map(\.name)
+        let candidates = names + proofs.map { Self.prefix + $0.name }
+        let ending =
+            proofs.contains { $0.name == text.value }
+            ? ": did you mean \(quoted(Self.prefix + text.value))?"
+            : Suggestion.ending(for: text.value, among: candidates, listing: false)
+        field.error(
+            "\(text.shown) is not one of \(names.joined(separator: ", ")) or proof:NAME\(ending)")
+        return nil
+    }
+
+    /// A name that may be written, in place of what is none.
+    private func shown(_ name: String) -> String { Name.isValid(name) ? name : "NAME" }
+
+    /// What `proofs` needs of an issuer that may be meant.
+    private static func example(_ name: String) -> String {
+        let known = name.lowercased()
+        if known.hasPrefix("firebase") { return "{ preset: firebase_app_check, project: NUMBER }" }
+        if known.hasPrefix("approov") { return "{ preset: approov, secret_file: PATH }" }
+        return "{ issuer: ISSUER, audience: [AUDIENCE], jwks: URL, header: HEADER }"
     }
 
     /// Reports two proofs with one header, of which nobody could tell whose token it holds.

@@ -117,7 +117,8 @@ struct ProofReader {
     private static func jwks(_ field: Field) -> ProofSettings.Keys? {
         guard let text = field.text() else { return nil }
         guard text.value.contains("://") else {
-            return field.file { path, bytes throws(Fault) in
+            let ending = mayBeURL(text.value) ? "; if it is a URL, begin with https://" : ""
+            return field.file(ending: ending) { path, bytes throws(Fault) in
                 do throws(JSONWebKeySetError) {
                     _ = try JSONWebKeySet(parsing: bytes.span)
                 } catch {
@@ -138,6 +139,13 @@ struct ProofReader {
             return nil
         }
         return .url(text.value)
+    }
+
+    /// Whether a path looks like a URL without a scheme, or with half of one.
+    private static func mayBeURL(_ path: String) -> Bool {
+        guard let slash = path.firstIndex(of: "/") else { return false }
+        let first = path[..<slash].lowercased()
+        return first.hasPrefix("http") || (first.contains(".") && !first.hasPrefix("."))
     }
 
     /// The host of a URL, and whether it is asked without TLS; nil if it is none.
@@ -187,6 +195,8 @@ struct ProofReader {
     // MARK: the whole
 
     private func complete(_ section: inout Section, _ proof: inout ProofSettings) {
+        // What a preset knows would be missed, and has to be written by nobody.
+        guard !section.isFaulty("preset") else { return section.fail() }
         proof.proxy = apple?.proxy ?? .environment
         apply(proof.preset, &section, &proof)
         if proof.algorithms.isEmpty {
@@ -202,7 +212,6 @@ struct ProofReader {
     private func apply(
         _ preset: ProofSettings.Preset?, _ section: inout Section, _ proof: inout ProofSettings
     ) {
-        guard !section.isFaulty("preset") else { return }
         guard preset == .firebaseAppCheck else {
             section.refuse(["project"], "is used with preset: firebase_app_check only")
             if preset == .approov, proof.header.isEmpty {
