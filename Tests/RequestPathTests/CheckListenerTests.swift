@@ -92,6 +92,31 @@ struct CheckListenerTests {
         #expect(site.upstream.requests.isEmpty)
     }
 
+    @Test("tells its proxy which header of its dialect is missing or wrong, and nobody else")
+    func faults() throws {
+        func detail(_ fields: Fields, _ port: UInt16) throws -> String {
+            let answer = try RawClient(port: port).exchange("GET", "/check", fields: fields)
+            #expect(answer.status == 400 || answer.status == 404)
+            return try JSONValue.parse(answer.bodyText)["detail"]?.stringValue ?? ""
+        }
+        let method: Fields = [("X-Original-Method", "GET")]
+        #expect(try detail([], port) == "X-Original-Method is missing (dialect nginx).")
+        #expect(try detail(method, port) == "X-Original-URI is missing (dialect nginx).")
+        #expect(
+            try detail(method + method, port)
+                == "X-Original-Method is repeated or empty (dialect nginx).")
+        let length = ("X-Original-Content-Length", "x")
+        #expect(
+            try detail(method + [("X-Original-URI", "/api/x"), length], port)
+                == "X-Original-Content-Length is repeated or no number (dialect nginx).")
+        let forward = try CheckListenerTests("forward")
+        let other: Fields = [("X-Forwarded-Method", "GET"), ("X-Forwarded-Uri", "/api/x")]
+        #expect(
+            try detail(other, forward.port) == "X-Forwarded-Host is missing (dialect forward).")
+        let strange = try CheckListenerTests("nginx", from: "192.0.2.1")
+        #expect(try !detail([], strange.port).contains("nginx"))
+    }
+
     @Test("refuses as a request itself would be, with what the proxy hands on")
     func refused() throws {
         let answer = try ask("nginx", "POST", "/api/x", length: 0)

@@ -12,7 +12,8 @@ enum QuestionCauses {
                 + "asking about them."),
         CauseExplanation(
             [.badRequest], ["check_header"], .operator,
-            "A header that says what is asked about is missing, repeated or wrong.",
+            "A header that says what is asked about is missing, repeated or wrong. The answer's "
+                + "detail names it and the dialect.",
             "Let the proxy set each header of its dialect, also where the client has sent one."),
         CauseExplanation(
             [.badRequest], ["check_body"], .operator,

@@ -18,8 +18,8 @@ extension Exchange {
         }
         let method = try said(form.method, else: head.method)
         let target: Range32
-        if let names = form.target {
-            target = try said(names)
+        if let header = form.target {
+            target = try said(header)
         } else {
             target = Range32(
                 start: head.originTarget.start + UInt32(rest.lowerBound),
@@ -87,7 +87,10 @@ extension Exchange {
         case .complete where head.byteCount == bytes.count: break
         case .refused(let refusal):
             throw Refusal(refusal.gatewayReason, .httpFault(refusal.reason))
-        case .complete, .incomplete: throw Self.badQuestion
+        case .complete, .incomplete:
+            throw Refusal(
+                .badRequest, .checkHeader,
+                explanation: "What is said of the request makes no whole head.")
         }
         head.completeTarget(in: &headStorage)
         if client.isPeerTrusted { arrival.trustedRequestID = usableRequestID() }
@@ -95,37 +98,34 @@ extension Exchange {
 
     // MARK: what the proxy says
 
-    private static var badQuestion: Refusal {
-        Refusal(
-            .badRequest, .checkHeader,
-            explanation: "A header that says what is asked about is missing, repeated or wrong.")
-    }
-
     /// The value of the one header with that name, which must be there, if the dialect has it.
-    private func said(_ names: FieldNameSet?, else fallback: Range32) throws(Refusal) -> Range32 {
-        guard let names else { return fallback }
-        return try said(names)
+    private func said(
+        _ header: CheckForm.Header?, else fallback: Range32
+    ) throws(Refusal) -> Range32 {
+        guard let header else { return fallback }
+        return try said(header)
     }
 
-    private func said(_ names: FieldNameSet) throws(Refusal) -> Range32 {
-        guard let found = try one(names), !found.isEmpty else { throw Self.badQuestion }
+    private func said(_ header: CheckForm.Header) throws(Refusal) -> Range32 {
+        guard let found = try one(header) else { throw header.isMissing }
+        guard !found.isEmpty else { throw header.isWrong }
         return found
     }
 
     private func said(
-        _ names: FieldNameSet?, orElse fallback: Range32?
+        _ header: CheckForm.Header?, orElse fallback: Range32?
     ) throws(Refusal) -> Range32? {
-        guard let names, let found = try one(names) else { return fallback }
-        guard !found.isEmpty else { throw Self.badQuestion }
+        guard let header, let found = try one(header) else { return fallback }
+        guard !found.isEmpty else { throw header.isWrong }
         return found
     }
 
     /// Nil where there is none. Spellings that a proxy may have let through count as the same name.
-    private func one(_ names: FieldNameSet) throws(Refusal) -> Range32? {
+    private func one(_ header: CheckForm.Header) throws(Refusal) -> Range32? {
         let bytes = headBytes.span
         var found: Range32?
-        for field in head.fields where names.contains(bytes.extracting(field.name)) {
-            guard found == nil else { throw Self.badQuestion }
+        for field in head.fields where header.names.contains(bytes.extracting(field.name)) {
+            guard found == nil else { throw header.isWrong }
             found = field.value
         }
         return found
@@ -143,7 +143,7 @@ extension Exchange {
             if let word = try one(partial) {
                 let value = bytes.extracting(word)
                 if ASCII.equals(value, Self.words.no) { return .shown }
-                guard ASCII.equals(value, Self.words.yes) else { throw Self.badQuestion }
+                guard ASCII.equals(value, Self.words.yes) else { throw partial.isWrong }
                 return .hidden
             }
             return isCallBodiless && Self.isUsuallyBodiless(method) ? .shown : .hidden
@@ -152,7 +152,7 @@ extension Exchange {
         if let coding = form.coding, try one(coding) != nil { return .hidden }
         if let length = form.length, let announced = try one(length) {
             let digits = bytes.extracting(announced)
-            guard let count = ASCII.decimal(digits) else { throw Self.badQuestion }
+            guard let count = ASCII.decimal(digits) else { throw length.isWrong }
             return count == 0 ? .shown : .hidden
         }
         return Self.isUsuallyBodiless(method) ? .shown : .hidden
