@@ -23,6 +23,29 @@ public enum Base64 {
 
     /// The decoded bytes, nil if `text` is not strict base64.
     public static func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        guard let (digitCount, byteCount) = counts(text) else { return nil }
+        var isValid = true
+        let decoded = [UInt8](capacity: byteCount) { output in
+            isValid = decode(text, digitCount: digitCount, into: &output)
+        }
+        return isValid ? decoded : nil
+    }
+
+    /// The decoded bytes, nil if `text` is not strict base64 of exactly 32 bytes: a digest or key
+    /// id, which takes no memory of its own.
+    public static func decode32(_ text: Span<UInt8>) -> Bytes32? {
+        guard let (digitCount, byteCount) = counts(text), byteCount == Bytes32.byteCount else {
+            return nil
+        }
+        return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: byteCount) { memory in
+            var output = unsafe OutputSpan(buffer: memory, initializedCount: 0)
+            guard decode(text, digitCount: digitCount, into: &output) else { return nil }
+            return Bytes32(output.span)
+        }
+    }
+
+    /// How many digits there are before the padding, and how many bytes they stand for.
+    private static func counts(_ text: Span<UInt8>) -> (digits: Int, bytes: Int)? {
         var digitCount = text.count
         while digitCount > 0, text.count - digitCount < 2, text[digitCount - 1] == 0x3D {
             digitCount -= 1
@@ -33,12 +56,7 @@ public enum Base64 {
         if paddingCount > 0 {
             guard text.count.isMultiple(of: 4) else { return nil }
         }
-        let byteCount = digitCount / 4 * 3 + (remainder == 0 ? 0 : remainder - 1)
-        var isValid = true
-        let decoded = [UInt8](capacity: byteCount) { output in
-            isValid = decode(text, digitCount: digitCount, into: &output)
-        }
-        return isValid ? decoded : nil
+        return (digitCount, digitCount / 4 * 3 + (remainder == 0 ? 0 : remainder - 1))
     }
 
     private static func decode(

@@ -148,7 +148,7 @@ struct SimulatedAssertionTests {
         #expect(verified.counter == 1)
         let data = try RequestClientData(parsing: clientData.span, byteCountMax: 1024)
         #expect(data.keyID == device.keyID)
-        #expect(data.challenge == Array("token".utf8))
+        #expect(data.challenge?.array == Array("token".utf8))
         let method = Array("POST".utf8)
         let target = Array("/a%20b?x=1".utf8)
         let mismatch = data.check(

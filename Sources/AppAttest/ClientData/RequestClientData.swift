@@ -1,24 +1,48 @@
 public import Bytes
-import JSON
 
 /// The client data of the `header` shape: JSON that binds an assertion to one request.
 ///
 /// `{challenge, method, path, bodySHA256}`, optionally `query` and `keyId`; other members are
 /// ignored. It becomes evidence only when an assertion over the SHA-256 of exactly these bytes has
 /// been verified; until then it may be read to learn the key id and the challenge.
-public struct RequestClientData: Hashable, Sendable {
-    /// UTF-8 of the challenge; nil if there is none (a route may ask for none).
-    public let challenge: [UInt8]?
-    /// UTF-8 of the method, in the letters that the request line has.
-    public let method: [UInt8]
-    /// UTF-8 of the path, decoded as `url.path` is, or raw, or raw with a query.
-    public let path: [UInt8]
-    /// UTF-8 of the query as on the wire, without its `?`.
-    public let query: [UInt8]?
+public struct RequestClientData: Sendable {
+    /// The decoded strings, one behind the other: one piece of memory for all of them.
+    private let text: [UInt8]
+    private let challengeRange: Range<Int>?
+    private let methodRange: Range<Int>
+    private let pathRange: Range<Int>
+    private let queryRange: Range<Int>?
     /// SHA-256 of the body, of nothing if there is none.
     public let bodyDigest: Bytes32
     /// The key that signs, where the app says so inside.
     public let keyID: KeyID?
+
+    /// UTF-8 of the challenge; nil if there is none (a route may ask for none).
+    public var challenge: Span<UInt8>? {
+        @_lifetime(borrow self)
+        get {
+            guard let challengeRange else { return nil }
+            return text.span.extracting(challengeRange)
+        }
+    }
+    /// UTF-8 of the method, in the letters that the request line has.
+    public var method: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { text.span.extracting(methodRange) }
+    }
+    /// UTF-8 of the path, decoded as `url.path` is, or raw, or raw with a query.
+    public var path: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { text.span.extracting(pathRange) }
+    }
+    /// UTF-8 of the query as on the wire, without its `?`.
+    public var query: Span<UInt8>? {
+        @_lifetime(borrow self)
+        get {
+            guard let queryRange else { return nil }
+            return text.span.extracting(queryRange)
+        }
+    }
 
     /// Members that no client data of this shape lacks. A JSON object that has them all is one, or
     /// is not to be told from one.
@@ -26,53 +50,28 @@ public struct RequestClientData: Hashable, Sendable {
 
     /// `json` is what the header's base64 decodes to, at most `byteCountMax` bytes.
     public init(parsing json: Span<UInt8>, byteCountMax: Int) throws(ClientDataFailure) {
-        try self.init(Self.open(json, byteCountMax: byteCountMax))
+        try self.init(ClientDataMembers(json, byteCountMax: byteCountMax))
     }
 
-    private static func open(
-        _ json: Span<UInt8>, byteCountMax: Int
-    ) throws(ClientDataFailure) -> JSONObjectReader {
-        do {
-            // A flat object; anything deeper can only be in members that are ignored.
-            return try JSONObjectReader(parsing: json, byteCountMax: byteCountMax, depthMax: 8)
-        } catch {
-            throw .json(error.description)
+    private init(_ members: ClientDataMembers) throws(ClientDataFailure) {
+        let digest = try members.required(.bodySHA256)
+        guard let bodyDigest = Base64.decode32(members.text.span.extracting(digest)) else {
+            throw .memberMalformed("bodySHA256")
         }
-    }
-
-    private init(_ reader: borrowing JSONObjectReader) throws(ClientDataFailure) {
-        let encodedDigest = try Self.required("bodySHA256", in: reader)
-        guard let digest = Base64.decode(encodedDigest.span), let bodyDigest = Bytes32(digest)
-        else { throw .memberMalformed("bodySHA256") }
-        let encodedKeyID = try Self.optional("keyId", in: reader)
-        let keyID = encodedKeyID.flatMap { KeyID(base64: $0.span) }
-        guard encodedKeyID == nil || keyID != nil else { throw .memberMalformed("keyId") }
-        challenge = try Self.optional("challenge", in: reader)
-        method = try Self.required("method", in: reader)
-        path = try Self.required("path", in: reader)
-        query = try Self.optional("query", in: reader)
+        if let range = try members.optional(.keyId) {
+            guard let keyID = KeyID(base64: members.text.span.extracting(range)) else {
+                throw .memberMalformed("keyId")
+            }
+            self.keyID = keyID
+        } else {
+            keyID = nil
+        }
+        challengeRange = try members.optional(.challenge)
+        methodRange = try members.required(.method)
+        pathRange = try members.required(.path)
+        queryRange = try members.optional(.query)
         self.bodyDigest = bodyDigest
-        self.keyID = keyID
-    }
-
-    private static func optional(
-        _ name: StaticString, in reader: borrowing JSONObjectReader
-    ) throws(ClientDataFailure) -> [UInt8]? {
-        guard let value = reader.string(name) else {
-            // `null` is refused too: a member that says nothing must not pass for one left out.
-            guard !reader.has(name) else { throw .memberMalformed(name.description) }
-            return nil
-        }
-        return value
-    }
-
-    private static func required(
-        _ name: StaticString, in reader: borrowing JSONObjectReader
-    ) throws(ClientDataFailure) -> [UInt8] {
-        guard let value = try optional(name, in: reader) else {
-            throw .memberMissing(name.description)
-        }
-        return value
+        text = members.text
     }
 
     /// The first difference between the request and what was signed, nil if there is none.
@@ -89,19 +88,19 @@ public struct RequestClientData: Hashable, Sendable {
     public func check(
         method: Span<UInt8>, target: Span<UInt8>, bodyDigest: Bytes32
     ) -> ClientDataMismatch? {
-        guard method.equals(self.method.span) else { return .method }
+        guard method.equals(self.method) else { return .method }
         let mark = target.firstIndex(of: 0x3F)
         let rawPath = target.extracting(0..<(mark ?? target.count))
-        if path.contains(0x3F) {
-            guard target.equals(path.span) else { return .path }
+        if path.firstIndex(of: 0x3F) != nil {
+            guard target.equals(path) else { return .path }
         } else {
-            guard rawPath.equals(path.span) || rawPath.percentDecodedEquals(path.span) else {
+            guard rawPath.equals(path) || rawPath.percentDecodedEquals(path) else {
                 return .path
             }
         }
         if let query {
             let rawQuery = target.extracting((mark.map { $0 + 1 } ?? target.count)..<target.count)
-            guard rawQuery.equals(query.span) else { return .query }
+            guard rawQuery.equals(query) else { return .query }
         }
         guard bodyDigest == self.bodyDigest else { return .body }
         return nil

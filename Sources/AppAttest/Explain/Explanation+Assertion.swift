@@ -122,9 +122,11 @@ extension Explanation {
         do {
             let request = try RequestClientData(
                 parsing: clientData.span, byteCountMax: clientData.count)
-            add("client_data.method", String(decoding: request.method, as: UTF8.self))
-            add("client_data.path", String(decoding: request.path, as: UTF8.self))
-            add("client_data.query", request.query.map { String(decoding: $0, as: UTF8.self) })
+            add("client_data.method", String(decoding: request.method.array, as: UTF8.self))
+            add("client_data.path", String(decoding: request.path.array, as: UTF8.self))
+            if let query = request.query {
+                add("client_data.query", String(decoding: query.array, as: UTF8.self))
+            }
             add("client_data.body_sha256", Base64.encode(request.bodyDigest.array))
             add("client_data.key_id", request.keyID?.base64)
             skip("challenge", "needs the gateway that issued it")

@@ -15,9 +15,7 @@ public struct KeyID: Hashable, Sendable {
 
     /// Decodes a key id. Nil unless `text` is the base64 of exactly 32 bytes.
     public init?(base64 text: Span<UInt8>) {
-        guard text.count <= 44, let bytes = Base64.decode(text), let digest = Bytes32(bytes) else {
-            return nil
-        }
+        guard let digest = Base64.decode32(text) else { return nil }
         self.init(digest: digest)
     }
 

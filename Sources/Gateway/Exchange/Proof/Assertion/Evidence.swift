@@ -82,21 +82,21 @@ extension Exchange {
             throw Refusal(.bodyMismatch, .clientDataHash)
         }
         let members = try bodyMembers()
-        let challenge = try challenge(members.challenge)
+        let challenge = try challenge(members.challenge?.span)
         return Evidence(
             assertion: assertion, clientDataHash: intake.digest, clientData: nil,
             challenge: challenge, keyID: try keyID(signed: members.keyID, challenge: challenge))
     }
 
     /// Opens the challenge in `text`, which is the token or the base64 of its characters.
-    private func challenge(_ text: [UInt8]?) throws(Refusal) -> Challenge? {
+    private func challenge(_ text: Span<UInt8>?) throws(Refusal) -> Challenge? {
         guard let text else {
             if policy.challenge == .off { return nil }
             throw Refusal(.challengeRequired)
         }
-        if let opened = Self.open(text.span, site.sealer) { return opened }
+        if let opened = Self.open(text, site.sealer) { return opened }
         // Sealed with a key that is gone, it may have been spent; other words are the app's own.
-        if policy.challenge == .off, !Self.looksLikeChallenge(text.span) { return nil }
+        if policy.challenge == .off, !Self.looksLikeChallenge(text) { return nil }
         throw Refusal(.challengeExpired, .notOurs)
     }
 
