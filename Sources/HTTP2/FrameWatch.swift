@@ -11,6 +11,8 @@ struct FrameWatch {
     private var emptyData: FrameBudget
     private var windowUpdates: FrameBudget
     private var unknown: FrameBudget
+    /// Whether streams that are reset spend the budget for them.
+    var countsResets = true
     private var continuationCount = 0
     private let continuationCountMax: Int
 
@@ -59,7 +61,7 @@ struct FrameWatch {
 
     /// A stream was reset, by the client or by us for what the client did.
     mutating func wasReset(now: UInt64) -> HTTP2Fault? {
-        resets.spend(now: now) ? nil : .resetFlood
+        !countsResets || resets.spend(now: now) ? nil : .resetFlood
     }
 
     mutating func sentData() { windowUpdates.credit(10) }

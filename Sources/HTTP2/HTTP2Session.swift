@@ -39,6 +39,13 @@ public final class HTTP2Session: HTTP2Endpoint {
             ], connectionWindowByteCount: limits.connectionWindowByteCount)
     }
 
+    /// Whether streams that are reset spend the budget for them: not where one client carries the
+    /// requests of many, of which each may be given up.
+    public var countsResets: Bool {
+        get { watch.countsResets }
+        set { watch.countsResets = newValue }
+    }
+
     // MARK: bytes in
 
     /// Takes what the socket gave. `now`: nanoseconds of a clock that never goes back.
@@ -64,8 +71,10 @@ public final class HTTP2Session: HTTP2Endpoint {
 
     /// The fault of a frame, found before its content is looked at.
     private func judge(_ header: FrameHeader) -> HTTP2Fault? {
-        if let fault = watch.began(header, now: now) { return fault }
         let id = header.stream
+        // Whether it counts depends on its code, which is not there yet.
+        if header.kind == .reset, streams[id]?.isAnswered == true { return nil }
+        if let fault = watch.began(header, now: now) { return fault }
         switch header.kind {
         case .priority:
             // nghttp2 ignores these. RFC 7540 section 5.3.1 has it that none depends on itself.
@@ -193,6 +202,10 @@ public final class HTTP2Session: HTTP2Endpoint {
         case NGHTTP2_DATA.rawValue:
             if let fault = unsafe watch.received(frame.data, now: now) { return stop(fault) }
             if header.endsStream { requestEnded(header.stream_id) }
+        case NGHTTP2_RST_STREAM.rawValue where streams[header.stream_id]?.isAnswered == true:
+            if let fault = unsafe resetAnswered(frame.rst_stream.error_code) {
+                return stop(fault)
+            }
         case NGHTTP2_SETTINGS.rawValue:
             if header.isAck { events.append(.settingsAcknowledged) }
             if unsafe changesWindows(frame.settings) { hasWindowChanged = true }
@@ -201,6 +214,14 @@ public final class HTTP2Session: HTTP2Endpoint {
         default: break
         }
         return 0
+    }
+
+    /// A client that has its answer may leave out the rest of its request: nothing is thrown away.
+    private func resetAnswered(_ code: UInt32) -> HTTP2Fault? {
+        guard code != NGHTTP2_NO_ERROR.rawValue, code != NGHTTP2_CANCEL.rawValue else {
+            return nil
+        }
+        return watch.wasReset(now: now)
     }
 
     private func changesWindows(_ settings: nghttp2_settings) -> Bool {

@@ -152,6 +152,36 @@ struct HTTP2SessionTests {
         #expect(session.isFinished)
     }
 
+    /// The fault after 61 resets with `code` of a bound of 50.
+    private func fault(
+        ofResets code: UInt8, isAnswered: Bool, counts: Bool = true
+    ) -> HTTP2Fault? {
+        let session = session { $0.resetCountMax = 50 }
+        session.countsResets = counts
+        for index in 0...60 {
+            let stream = UInt8(index * 2 + 1)
+            receive(session, Self.request(stream, flags: 4))
+            if isAnswered {
+                session.fields.append(":status", decimal: 401)
+                session.submitHead(stream: Int32(stream), hasContent: false)
+                _ = output(session)
+            }
+            receive(session, Self.frame(3, stream: stream, [0, 0, 0, code]))
+            _ = events(session)
+        }
+        return session.fault
+    }
+
+    @Test("counts no reset that throws nothing away, nor those of a client that carries many")
+    func resets() {
+        #expect(fault(ofResets: 8, isAnswered: false) == .resetFlood)
+        #expect(fault(ofResets: 0, isAnswered: false) == .resetFlood)
+        #expect(fault(ofResets: 1, isAnswered: true) == .resetFlood)
+        #expect(fault(ofResets: 8, isAnswered: true) == nil)
+        #expect(fault(ofResets: 0, isAnswered: true) == nil)
+        #expect(fault(ofResets: 8, isAnswered: false, counts: false) == nil)
+    }
+
     @Test("takes a PRIORITY_UPDATE now and then for each request, and no flood of them")
     func priorityUpdates() {
         let session = session()

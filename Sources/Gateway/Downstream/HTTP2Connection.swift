@@ -69,6 +69,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             limits: limits.http2,
             fieldSection: FieldSectionLimits(byteCountMax: limits.headByteCountMax),
             storage: worker.storage, now: worker.loop.now.nanoseconds)
+        session.countsResets = !listener.answers(peer)
     }
 
     /// Begins with what has been read of the connection already.
@@ -371,6 +372,7 @@ extension HTTP2Connection: ClientConnection {
     func follow(_ change: ListenerChange) {
         listener = change.context
         isPeerTrusted = listener.trusts(peer)
+        session.countsResets = !listener.answers(peer)
         switch change.ending(saidBy: proxy) {
         case .none: break
         case .gently: announceEnd()

@@ -15,7 +15,8 @@ extension HTTP2Limits {
             Setting(
                 "resets", \.resetCountMax, frames,
                 "Streams that the client resets, or that the gateway resets because of the "
-                    + "client: work thrown away (rapid reset).")
+                    + "client: work thrown away (rapid reset). Peers of check.from, whose "
+                    + "connections carry the checks of all clients, have no such bound.")
             Setting(
                 "pings", \.pingCountMax, frames,
                 "PING frames, each of which must be answered. Clients send one every few seconds.")
