@@ -67,6 +67,19 @@ public struct AskedRequest: Equatable, Sendable {
     /// Whether there is a body, or may be one: HTTP/2 needs no length, so that without one only
     /// the method tells. Nil if the fields contradict themselves.
     public var mayHaveBody: Bool? {
+        guard let (length, isChunked) = announcement else { return nil }
+        if isChunked { return true }
+        return length.map { $0 > 0 } ?? !Self.bodilessMethods.contains(method)
+    }
+
+    /// Whether the fields announce a body of another length than `byteCount`. Nil if they
+    /// contradict themselves.
+    public func announcesOther(than byteCount: Int) -> Bool? {
+        announcement.map { $0.length.map { $0 != UInt64(byteCount) } ?? false }
+    }
+
+    /// What the fields say of a body. Nil if they contradict themselves.
+    private var announcement: (length: UInt64?, isChunked: Bool)? {
         var announced: UInt64?
         var isChunked = false
         for field in fields {
@@ -77,8 +90,7 @@ public struct AskedRequest: Equatable, Sendable {
             else { return nil }
             announced = length
         }
-        if isChunked { return true }
-        return announced.map { $0 > 0 } ?? !Self.bodilessMethods.contains(method)
+        return (announced, isChunked)
     }
 
     private static let bodilessMethods = ["GET", "HEAD", "OPTIONS"].map { Array($0.utf8) }

@@ -78,6 +78,17 @@ struct EnvoyMessageTests {
         #expect(try body("POST", route: "false") == .shown)
         #expect(try body("POST", [(name, "true")], body: "a", route: "false") == .hidden)
         #expect(try body("POST", [(name, "false")], body: "a", route: "true") == .hidden)
+        // Nobody's word makes a part of it the whole.
+        let length = ("content-length", "2")
+        #expect(try body("POST", [length], route: "false") == .hidden)
+        #expect(try body("POST", [length], body: "a", route: "false") == .hidden)
+        #expect(try body("POST", [length, (name, "false")], body: "a") == .hidden)
+        #expect(try body("POST", [("content-length", "0")], body: "a", route: "false") == .hidden)
+        #expect(try body("POST", [length], body: "ab", route: "false") == .shown)
+        #expect(try body("POST", [length, (name, "false")], body: "ab") == .shown)
+        #expect(throws: QuestionFault.self) {
+            try body("POST", [length, ("content-length", "1")], body: "a", route: "false")
+        }
         #expect(throws: QuestionFault.self) { try body("GET", [(name, "no")]) }
         #expect(throws: QuestionFault.self) { try body("GET", [(name, "false"), (name, "true")]) }
     }

@@ -218,6 +218,12 @@ struct CheckListenerTests {
         #expect(
             try site.ask("envoy", "POST", "/api/x", fields + [whole], body: Array("{}".utf8))
                 .outcome == "401 body_mismatch")
+        // The call's own length is that of the body.
+        for part in [[], Array(body.prefix(3))] {
+            #expect(
+                try site.ask("envoy", "POST", "/api/x", fields + [whole], body: part).outcome
+                    == "401 body_mismatch")
+        }
         let answer = try site.ask("envoy", "POST", "/api/x", fields + [whole], body: body)
         #expect(answer.status == 200 && answer["X-Attest-Body"] == "verified")
     }

@@ -95,13 +95,19 @@ public enum EnvoyCheck {
     }
 
     /// What is told of the body: by the operator for a route, by Envoy for a body that is there,
-    /// and where neither says anything, by what the headers announce.
+    /// and where neither says anything, by what the headers announce. Nobody's word makes a body
+    /// whole that is not as long as the headers say.
     private static func told(
         _ ofRoute: [UInt8]?, _ ofEnvoy: [UInt8]?, of asked: AskedRequest, _ body: Range<Int>
     ) throws(ProtobufError) -> AskedRequest.Body {
         for word in [ofRoute, ofEnvoy] where word == Self.yes { return .hidden }
         for word in [ofEnvoy, ofRoute] {
-            if word == Self.no { return .shown }
+            if word == Self.no {
+                guard let isOther = asked.announcesOther(than: body.count) else {
+                    throw .malformed
+                }
+                return isOther ? .hidden : .shown
+            }
             guard word == nil else { throw .malformed }
         }
         guard let mayHaveBody = asked.mayHaveBody else { throw .malformed }
