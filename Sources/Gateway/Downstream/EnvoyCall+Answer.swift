@@ -110,7 +110,8 @@ extension EnvoyCall: ResponseSink {
     /// What Envoy hands to the upstream at once.
     private static let pieceByteCount = 64 * 1024
 
-    /// Adds to the upstream's answer what the client is to get.
+    /// Adds to the upstream's answer what the client is to get, and removes what only the gateway
+    /// may say.
     func tellResponse(_ status: UInt16, _ fields: [AskedRequest.Field]) {
         var words = StorageWords()
         for field in fields { words.take(name: field.name.span, value: field.value.span) }
@@ -122,7 +123,12 @@ extension EnvoyCall: ResponseSink {
             told.append((Array("cache-control".utf8), Array("private".utf8)))
         case .withheld: told = []
         }
-        send(EnvoyProcessing.responseHead(set: told))
+        let reserved = worker.site.fieldNames.reservedInResponses
+        let set = told.map { $0.name.map { ASCII.lowercased($0) } }
+        let removed = fields.map(\.name).filter { name in
+            reserved.contains(name.span) && !set.contains(name.map { ASCII.lowercased($0) })
+        }
+        send(EnvoyProcessing.responseHead(set: told, removed: removed))
         connection.scheduleFlush()
     }
 

@@ -144,9 +144,9 @@ extension EnvoyProcessing {
         head(1, set: set, removed: removed)
     }
 
-    /// Lets a response's head go on.
-    public static func responseHead(set: [EnvoyHeader]) -> [UInt8] {
-        head(2, set: set, removed: [])
+    /// Lets a response's head go on. None of `set` may be among `removed`.
+    public static func responseHead(set: [EnvoyHeader], removed: [[UInt8]]) -> [UInt8] {
+        head(2, set: set, removed: removed)
     }
 
     /// Sends a piece of the request's body on.
