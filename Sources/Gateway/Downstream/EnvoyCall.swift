@@ -138,6 +138,8 @@ final class EnvoyCall: ClientStream {
     func endBody() {
         isClientEnded = true
         guard state != .ended else { return }
+        // Nothing more is awaited of Envoy, except that it takes the body back.
+        if state != .relaying { deadline.clear() }
         guard !messages.hasPart else {
             return fail(GRPCStatus(.invalidArgument, "the last message is not whole"))
         }
