@@ -20,7 +20,8 @@ struct EnvoyCallTests {
     private let port: UInt16
 
     private init(
-        attest: String = "mode: enforce", from: String = "127.0.0.1", more: [String] = []
+        attest: String = "mode: enforce", from: String = "127.0.0.1",
+        counters: String = "embedded", more: [String] = []
     ) throws {
         upstream = try RecordingUpstream()
         port = FreePort.find()
@@ -30,6 +31,7 @@ struct EnvoyCallTests {
             "127.0.0.1:\(port)\n    protocols: [h2, http/1.1]\n"
                 + "    check: { dialect: envoy_grpc, from: [\(from)] }"
         ]
+        configuration.counters = counters
         configuration.more += more
         gateway = try GatewayProcess(configuration)
     }
@@ -54,10 +56,12 @@ struct EnvoyCallTests {
     }
 
     private static func checkRequest(
-        _ method: String, _ target: String, _ fields: Fields = [], body: [UInt8]? = nil
+        _ method: String, _ target: String, _ fields: Fields = [], body: [UInt8]? = nil,
+        ofRoute word: String? = nil
     ) -> [UInt8] {
         var writer = ProtobufWriter()
-        let partial = body == nil ? [] : [("x-envoy-auth-partial-body", "false")]
+        let name = "x-envoy-auth-partial-body"
+        let partial = body == nil ? [] : [(name, "false")]
         writer.message(1) { context in
             context.message(4) { request in
                 request.message(2) { http in
@@ -67,6 +71,11 @@ struct EnvoyCallTests {
                     if let body { http.bytes(12, body) }
                     map(13, fields + partial, &http)
                 }
+            }
+            guard let word else { return }
+            context.message(10) { entry in
+                entry.string(1, name)
+                entry.string(2, word)
             }
         }
         return writer.bytes
@@ -145,6 +154,18 @@ struct EnvoyCallTests {
         return headers
     }
 
+    /// The strings at `number` in the message.
+    private static func names(_ number: Int, in message: [UInt8]?) throws -> Set<String> {
+        guard let message else { return [] }
+        var names: Set<String> = []
+        var reader = ProtobufReader(byteCount: message.count)
+        while let field = try reader.next(in: message.span) {
+            guard field.number == number else { continue }
+            names.insert(String(decoding: message[try field.bytes()], as: UTF8.self))
+        }
+        return names
+    }
+
     private func call(
         _ path: String, _ body: [UInt8], type: String = "application/grpc", method: String = "POST"
     ) throws -> HTTP2Client.Answer {
@@ -162,9 +183,11 @@ struct EnvoyCallTests {
     }
 
     private func check(
-        _ method: String, _ target: String, _ fields: Fields = [], body: [UInt8]? = nil
+        _ method: String, _ target: String, _ fields: Fields = [], body: [UInt8]? = nil,
+        ofRoute word: String? = nil
     ) throws -> [UInt8] {
-        let request = Self.framed(Self.checkRequest(method, target, fields, body: body))
+        let request = Self.framed(
+            Self.checkRequest(method, target, fields, body: body, ofRoute: word))
         let answer = try call(Self.checkPath, request)
         #expect(answer.status == 200 && answer["content-type"] == "application/grpc")
         #expect(status(answer) == "0")
@@ -188,12 +211,7 @@ struct EnvoyCallTests {
         #expect(set["x-attest-result"] == "verified" && set["x-attest-body"] == "verified")
         #expect(set["x-attest-key"] == app.device.keyID.base64)
         #expect(try Self.headers(6, in: ok)["x-app-attest-challenge"]?.isEmpty == false)
-        var removed: Set<String> = []
-        var reader = ProtobufReader(byteCount: ok.count)
-        while let field = try reader.next(in: ok.span) {
-            guard field.number == 5 else { continue }
-            removed.insert(String(decoding: ok[try field.bytes()], as: UTF8.self))
-        }
+        let removed = try Self.names(5, in: ok)
         // Envoy removes after it has set.
         #expect(removed.contains("x_attest_risk") && !removed.contains("x-attest-result"))
         #expect(removed.contains("x-app-attest-assertion") && !removed.contains("accept"))
@@ -213,10 +231,33 @@ struct EnvoyCallTests {
         let other = try check("POST", "/api/x", fields, body: Array("{}".utf8))
         #expect(try code(other)?.contains("body_mismatch") == true)
         #expect(try Self.at([3], in: try check("POST", "/api/x", fields, body: body)) != nil)
+        // A route that says that bodies are shown makes none of one that is not.
+        let empty = try app.signature("POST", "/api/x")
+        let unseen = try check(
+            "POST", "/api/x", empty + [("content-length", "12")], ofRoute: "false")
+        #expect(try code(unseen)?.contains("body_unavailable") == true)
+        #expect(
+            try Self.at([3], in: try check("POST", "/api/x", empty, ofRoute: "false")) != nil)
         // Longer than is held in memory.
         let large = [UInt8](repeating: 0x61, count: 200_000)
         let signed = try app.signature("POST", "/api/x", body: large)
         #expect(try Self.at([3], in: try check("POST", "/api/x", signed, body: large)) != nil)
+    }
+
+    @Test("ends no call that has come whole by the time for what is to come")
+    func wholeCall() throws {
+        let redis = try RedisServer()
+        let site = try EnvoyCallTests(
+            counters: "{ redis: \"\(redis.url)\", command_timeout: 800ms }",
+            more: ["timeouts: { request_body: 200ms }"])
+        let app = try SimulatedClient.enrolled(site.gateway)
+        let body = Array("{}".utf8)
+        let fields = try app.signature("POST", "/api/x", body: body)
+        redis.stop()
+        defer { redis.resume() }
+        // The wait for Redis ends it, which is longer.
+        let denied = try site.code(try site.check("POST", "/api/x", fields, body: body))
+        #expect(denied?.contains("store_unavailable") == true)
     }
 
     @Test("answers a call at fault with the status of gRPC, and never with OK")
@@ -346,6 +387,60 @@ struct EnvoyCallTests {
             if field.number == 2 { return try field.flag() }
         }
         return false
+    }
+
+    @Test("lets an API say nothing to the client that only the gateway may say")
+    func reserved() throws {
+        let app = try SimulatedClient.enrolled(gateway)
+        let spoofed = [
+            (":status", "200"), ("x-app-attest-challenge", "forged"),
+            ("x-app-attest-action", "enroll"), ("x-own", "1"),
+        ]
+        var answer = ProtobufWriter()
+        answer.message(3) { Self.map(1, spoofed, &$0) }
+        for (path, fields) in [
+            ("/open", []), ("/api/x", try app.signature("POST", "/api/x")),
+        ] as [(String, Fields)] {
+            let call = try Call(port)
+            try call.send(Self.head("POST", path, fields, isEnd: true))
+            #expect(try Self.at([1], in: try call.receive(1)) != nil)
+            try call.send(answer.bytes)
+            let edits = try Self.at([2, 1, 2], in: try call.receive(2))
+            let set = try Self.headers(1, in: edits)
+            let removed = try Self.names(2, in: edits)
+            #expect(set["x-app-attest-challenge"] != "forged")
+            #expect((set["x-app-attest-challenge"] == nil) == (path == "/open"))
+            #expect(
+                removed.union(set.keys).isSuperset(of: [
+                    "x-app-attest-challenge", "x-app-attest-action",
+                ]))
+            #expect(removed.isDisjoint(with: set.keys) && !removed.contains("x-own"))
+        }
+    }
+
+    @Test("ends no connection for the calls on it that were given up or refused")
+    func abandoned() throws {
+        let call = try Call(port)
+        let client = call.client
+        try call.send(Self.head("POST", "/open", isEnd: false))
+        let head = HTTP2Client.head(
+            "POST", Self.processPath, [("content-type", "application/grpc"), ("te", "trailers")])
+        for index in 1...300 {
+            let id = UInt32(index * 2 + 1)
+            // Each second upload is refused, and Envoy does not half-close.
+            let isRefused = index % 2 == 0
+            let message = Self.head(
+                "POST", isRefused ? "/api/x" : "/open", isEnd: isRefused)
+            try client.send(
+                .headers(id, head, endStream: false),
+                .data(id, Self.framed(message), endStream: false))
+            if isRefused { try client.receive { $0.answers[id]?.isComplete == true } }
+            try client.send(.reset(id, code: isRefused ? 0 : 8))
+        }
+        try client.settle()
+        #expect(client.goAways.isEmpty)
+        try call.send(Self.body([1], isEnd: true))
+        #expect(try Self.at([1], in: try call.receive(1)) != nil)
     }
 
     @Test("answers the client itself where a request must not pass, and sends nothing of it on")
