@@ -72,6 +72,12 @@ struct JSONCheckTests {
 
         subscript(_ name: String) -> String? { value["headers"]?[name]?.stringValue }
 
+        /// The names of headers that must go; nil where nothing is said of them.
+        var removed: [String]? {
+            guard case .array(let names)? = value["remove"] else { return nil }
+            return names.compactMap(\.stringValue)
+        }
+
         /// The status, and the code of a refusal.
         var outcome: String {
             let status = value["status"]?.integerValue ?? 0
@@ -87,6 +93,7 @@ struct JSONCheckTests {
         let fields = try app.signature("GET", "/api/x?to=7", query: "to=7")
         let told = try ask("GET", "/api/x?to=7", fields)
         #expect(told.outcome == "allow 200" && told.value["problem"] == .object([:]))
+        #expect(told.removed?.contains("x-app-attest-assertion") == true)
         #expect(told["X-Attest-Result"] == "verified")
         #expect(told["X-Attest-Key"] == app.device.keyID.base64)
         #expect(told["X-Attest-Body"] == "verified")
@@ -98,6 +105,25 @@ struct JSONCheckTests {
         #expect(try ask("GET", "/api/y", other).outcome == "refuse 401 request_mismatch")
         #expect(try ask("GET", "/open").outcome == "allow 200")
         #expect(upstream.requests.isEmpty)
+    }
+
+    @Test("names each header of the client that may not go on, also those that it sets itself")
+    func removed() throws {
+        let told = try ask(
+            "GET", "/open",
+            [
+                ("X-Attest-Result", "verified"), ("x_attest_key", "forged"),
+                ("X-App-Attest-Failure", "phase=key;code=other"), ("Accept", "*/*"),
+                ("X-HTTP-Method-Override", "DELETE"), ("X_Forwarded_For", "192.0.2.1"),
+            ])
+        #expect(told.outcome == "allow 200")
+        #expect(
+            told.removed?.sorted() == [
+                "x-app-attest-failure", "x-attest-result", "x-http-method-override",
+                "x_attest_key", "x_forwarded_for",
+            ])
+        #expect(try ask("GET", "/open").removed == [])
+        #expect(try ask("GET", "/api/x", [("X-Attest-Result", "verified")]).removed == nil)
     }
 
     @Test("refuses with the status, the headers and the document that a request would get")
@@ -296,10 +322,19 @@ struct JSONCheckTests {
     func ownAnswers() throws {
         let site = try JSONCheckTests(routes: [
             .init("denied", path: "/denied", upstream: "", more: ["respond: { status: 403 }"]),
+            .init(
+                "told", path: "/told", upstream: "",
+                more: [
+                    "respond: { status: 403, body: text }", "response_headers: { set: { A: b } }",
+                ]),
             .init("fine", path: "/fine", upstream: "", more: ["respond: { status: 200 }"]),
             .init("moved", path: "/moved", upstream: "", more: ["redirect: { to: /x }"]),
         ])
         #expect(try site.ask("GET", "/denied").outcome == "refuse 403")
+        let text = try site.ask("GET", "/told")
+        #expect(text.outcome == "refuse 403" && text.value["problem"] == .object([:]))
+        // The text is not told, so nothing describes it.
+        #expect(text["A"] == "b" && text["Content-Type"] == nil)
         #expect(try site.ask("GET", "/fine").outcome == "refuse 404 not_found")
         let moved = try site.ask("GET", "/moved")
         #expect(moved.outcome == "refuse 302" && moved["Location"] == "/x")

@@ -14,12 +14,21 @@ extension Exchange {
         writer.member("allow", bool: isAllowed)
         writer.member("status", int: Int64(response.status))
         writer.beginObject("headers")
-        for field in toldFields(of: response) + response.verdict {
+        for field in toldFields(of: response) + response.verdict
+        where !(response.isOfRoute && Self.describesBody(field.name)) {
             writer.member(
                 named: String(decoding: field.name, as: UTF8.self),
                 value: .string(String(decoding: field.value, as: UTF8.self)))
         }
         writer.endObject()
+        if isAllowed {
+            writer.beginArray("remove")
+            // Also those that `headers` sets: whoever adds them must not have the client's beside.
+            for name in namesToRemove(besides: []) {
+                writer.element(string: String(decoding: name, as: UTF8.self))
+            }
+            writer.endArray()
+        }
         if isAllowed || response.isOfRoute {
             writer.beginObject("problem")
             writer.endObject()
@@ -31,6 +40,12 @@ extension Exchange {
             status: 200, contentType: "application/json", body: writer.finish().readable.array)
         told.fields.append(("Cache-Control", Array("no-store".utf8)))
         return told
+    }
+
+    /// Whether a field speaks of the body, which the object does not tell if it is a route's own.
+    private static func describesBody(_ name: [UInt8]) -> Bool {
+        let name = name.map { ASCII.lowercased($0) }
+        return name == Array("content-type".utf8) || name == Array("content-length".utf8)
     }
 
     /// The fields of the answer that the client is to get, each name once.
