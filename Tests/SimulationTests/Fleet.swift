@@ -173,9 +173,9 @@ struct Fleet {
         let report = FailureReport(header: Array(text.utf8).span) ?? .unreadable
         let now = MonotonicInstant(nanoseconds: UInt64(minute) * 60_000_000_000)
         let network = Bytes16(word0: 0x2001_0DB8 << 32, word1: UInt64(device.network))
-        guard let limit = ClientFailures.rateLimits[report.code],
-            limiter.take(limit, network, now: now) == nil
-        else { return failures.drop() }
+        guard limiter.take(ClientFailures.rateLimit, network, now: now) == nil else {
+            return failures.drop()
+        }
         failures.count(report, apps: [Self.appID], at: now)
     }
 }

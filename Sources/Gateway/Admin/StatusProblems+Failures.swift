@@ -20,7 +20,7 @@ extension StatusInspection {
         return [
             StatusProblem(
                 .warning, .appleDown,
-                "Apple attests no keys: \(failed) devices said so in five minutes, and "
+                "Apple attests no keys: \(failed) reports said so in five minutes, and "
                     + "\(attested) keys were enrolled.",
                 "Wait, and let on_missing pass what must work meanwhile; enrolled keys go on.")
         ]
@@ -40,8 +40,8 @@ extension StatusInspection {
                 guard isUnusual(failed, usual), failed > others else { return nil }
                 return StatusProblem(
                     .warning, .buildBroken,
-                    "\(failed) devices with version \(build.version) of \(build.app) could not "
-                        + "attest in five minutes.",
+                    "\(failed) reports in five minutes said that version \(build.version) of "
+                        + "\(build.app) cannot attest.",
                     "Look at the entitlement and the signing of that release, and stop it.")
             }
     }
@@ -55,8 +55,8 @@ extension StatusInspection {
                 guard isUnusual(failed, usual) else { return nil }
                 return StatusProblem(
                     .warning, .keysDying,
-                    "\(failed) devices with system \(name.system) lost their keys in five "
-                        + "minutes.",
+                    "\(failed) reports in five minutes said that keys are lost on system "
+                        + "\(name.system).",
                     "Let apps enrol again: raise the limits of attestations if they are reached.")
             }
     }
@@ -91,7 +91,7 @@ extension StatusInspection {
         count > Self.failureCountMin && count > Self.unusualFactor * usual
     }
 
-    /// One address cannot have so many counted (``ClientFailures/rateLimits``).
+    /// One address cannot have so many counted (``ClientFailures/rateLimit``).
     private static let failureCountMin: UInt64 = 20
     /// More than the busiest hour of a day differs from its average, even on a day of releases.
     private static let unusualFactor: UInt64 = 10

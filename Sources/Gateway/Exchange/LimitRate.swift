@@ -97,7 +97,7 @@ extension Exchange {
 
     /// Counts a report of a failure in an app, unless its address has reported too often.
     func count(_ report: FailureReport) throws(Refusal) {
-        guard let limit = ClientFailures.rateLimits[report.code] else { return }
+        let limit = ClientFailures.rateLimit
         // Peers of a unix socket share a bucket: without one they would have no limit.
         let subject = subject(of: limit) ?? Bytes16(word0: 0, word1: 0)
         let failures = worker.hub.clientFailures

@@ -43,18 +43,15 @@ final class ClientFailures: Sendable {
 
     func drop() { state.withLock { $0.droppedCount += 1 } }
 
-    /// The limits of each address, one for each code, which no setting changes. In five minutes 13
-    /// reports of a code pass, and the alarms ask for more than 20: no single address rings one. A
+    /// The limit of each address, which no setting changes. In five minutes 13 of its reports pass,
+    /// whatever their codes, and the alarms ask for more than 20: no single address rings one. A
     /// device reports a failure once and its attempts grow rarer, so that those who share an
     /// address are still heard.
-    static let rateLimits = Dictionary(
-        uniqueKeysWithValues: FailureReport.Code.allCases.map { code in
-            // No name of a setting has a space.
-            let settings = RateLimitSettings(
-                name: "client failures \(code.rawValue)", subject: .address,
-                rate: .init(count: 1, period: .minute), burst: 8)
-            return (code, RateLimit(settings))
-        })
+    static let rateLimit = RateLimit(
+        // No name of a setting has a space.
+        RateLimitSettings(
+            name: "client failures", subject: .address,
+            rate: .init(count: 1, period: .minute), burst: 8))
 
     /// Some ten systems with ten failures each, and room. With the summaries each metric has fewer
     /// than 600 series.
