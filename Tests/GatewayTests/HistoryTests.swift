@@ -82,7 +82,8 @@ struct HistoryTests {
             history.routes.byteCountMax + history.versions.byteCountMax
                 + history.upstreams.byteCountMax + history.stores.byteCountMax
                 + history.gateway.byteCountMax + history.failureCauses.byteCountMax
-                + history.failureVersions.byteCountMax <= StatusHistory.byteCountMax)
+                + history.failureVersions.byteCountMax + history.foreignUses.byteCountMax
+                <= StatusHistory.byteCountMax)
         history.advance(to: Self.instant(24 * 60 + 15))
         let late = [UInt64](repeating: 3, count: history.routes.columnCount)
         history.routes.take("r1000", late, at: history.minute)
@@ -90,6 +91,48 @@ struct HistoryTests {
         // What it had counted before it had a place is not counted now.
         #expect(history.routes.sums("r1000", .hour, at: history.minute).first == 2)
         #expect(history.byteCount <= StatusHistory.byteCountMax)
+    }
+
+    @Test("a flood of invented failures leaves no ring behind that a fleet's failure would need")
+    func failureFlood() throws {
+        let gateway = try GatewayUnderTest()
+        gateway.stop()
+        let hub = gateway.hub
+        let start = MonotonicInstant.now()
+        func report(_ text: String, _ count: Int, minute: Int) throws {
+            let read = FailureReport(header: Array(text.utf8).span)
+            let report = try #require(read)
+            for _ in 0..<count {
+                hub.clientFailures.count(report, apps: [], at: start + .seconds(60 * minute))
+            }
+        }
+        func flood(_ number: Int, _ count: Int, minute: Int) throws {
+            try report(
+                "phase=attest;code=offline;os=\(1 + number / 100).\(number % 100)"
+                    + ";version=\(number)", count, minute: minute)
+        }
+        for number in 0..<ClientFailures.nameCountMax { try flood(number, 1, minute: 0) }
+        // Each of these takes the place of another, and more than all rings hold have had one.
+        let minutes = StatusHistory.failureVersionCountMax
+        for minute in 1...minutes {
+            try flood(ClientFailures.nameCountMax + minute, 20, minute: minute)
+            StatusSampler.sample(hub, at: start + .seconds(60 * minute))
+        }
+        for minute in minutes + 1...minutes + 4 {
+            try report(
+                "phase=assert;code=invalidKey;os=27.1;version=5", 40, minute: minute)
+            StatusSampler.sample(hub, at: start + .seconds(60 * minute))
+        }
+        let history = hub.history.withLock { $0 }
+        let counts = hub.clientFailures.counts
+        #expect(Set(history.failureCauses.names) == Set(counts.causes.keys))
+        #expect(Set(history.failureVersions.names) == Set(counts.versions.keys))
+        #expect(history.failureVersions.names.contains { $0.version == "5" })
+        let site = try Site(
+            settings: gateway.settings, challengeKeys: [GatewayUnderTest.challengeKey],
+            generation: 1, rollouts: gateway.rollouts)
+        let problems = StatusInspection(hub: hub, site: site, now: 0, history: history).problems
+        #expect(problems.contains { $0.name == .keysDying && $0.text.contains("system 27.1.") })
     }
 
     @Test("the meters are carried over, and nothing is counted twice")

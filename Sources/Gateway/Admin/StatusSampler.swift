@@ -37,14 +37,15 @@ enum StatusSampler {
             }
             for (name, counters) in stores { history.stores.take(name, counters, at: minute) }
             history.servers.take(servers, at: seconds)
+            // First, so that new names find the room of those that have given way.
+            history.failureCauses.keep(Set(failures.causes.keys))
+            history.failureVersions.keep(Set(failures.versions.keys))
             for (name, count) in failures.causes {
                 history.failureCauses.take(name, [count], at: minute)
             }
             for (name, count) in failures.versions {
                 history.failureVersions.take(name, [count], at: minute)
             }
-            history.failureCauses.keepTotals(of: failures.causes.keys)
-            history.failureVersions.keepTotals(of: failures.versions.keys)
             for (use, count) in uses { history.foreignUses.take(use, [count], at: minute) }
             history.advance(to: now)
         }

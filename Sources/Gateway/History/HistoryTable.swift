@@ -51,12 +51,13 @@ struct HistoryTable<Name: Hashable & Sendable>: Sendable {
         return true
     }
 
-    /// Forgets what counters stood at whose names are no more: others come in their place for as
-    /// long as the process lives.
-    mutating func keepTotals(of names: some Sequence<Name>) {
-        guard totals.count > 2 * countMax else { return }
-        let kept = Set(names)
-        totals = totals.filter { kept.contains($0.key) }
+    /// Forgets names that are counted no more, and makes room for those that come in their place.
+    /// One that comes back begins at 0.
+    mutating func keep(_ names: Set<Name>) {
+        guard totals.contains(where: { !names.contains($0.key) }) else { return }
+        rings = rings.filter { names.contains($0.key) }
+        totals = totals.filter { names.contains($0.key) }
+        leftOut.formIntersection(names)
     }
 
     mutating func advance(from old: Int, to minute: Int) {

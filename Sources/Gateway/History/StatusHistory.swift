@@ -71,8 +71,9 @@ struct StatusHistory: Sendable {
         columnCount: bucketCount(.storeDuration), countMax: storeCountMax)
 
     /// What failed in apps.
-    var failureCauses = HistoryTable<FailureCause>(columnCount: 1, countMax: failureCountMax)
-    var failureVersions = HistoryTable<FailureVersion>(columnCount: 1, countMax: failureCountMax)
+    var failureCauses = HistoryTable<FailureCause>(columnCount: 1, countMax: failureCauseCountMax)
+    var failureVersions = HistoryTable<FailureVersion>(
+        columnCount: 1, countMax: failureVersionCountMax)
     /// Requests that passed by tokens of other issuers.
     var foreignUses = HistoryTable<ForeignUse>(columnCount: 1, countMax: foreignUseCountMax)
 
@@ -126,11 +127,16 @@ struct StatusHistory: Sendable {
     static let upstreamCountMax = 64
     /// Registry and counters.
     static let storeCountMax = 2
-    /// As many as have names of their own, and room for what the rest is counted under. 0.6 KB
-    /// each.
-    static let failureCountMax = 320
+    /// All that have names of their own, and all that the rest is counted under. 0.6 KB each.
+    static let failureCauseCountMax =
+        ClientFailures.nameCountMax + FailureReport.Activity.allCases.count
+        * FailureReport.Code.allCases.count
+    /// All that have names of their own, and what the rest of 12 apps, of `unknown` and of `other`
+    /// is counted under.
+    static let failureVersionCountMax =
+        ClientFailures.nameCountMax + 14 * FailureReport.Code.allCases.count
     /// Routes times issuers times subjects that are told apart. Some 600 bytes each.
     static let foreignUseCountMax = 256
     /// What all rings hold together at most.
-    static let byteCountMax = 5 * 1024 * 1024
+    static let byteCountMax = 6 * 1024 * 1024
 }
