@@ -140,10 +140,11 @@ let package = Package(
             swiftSettings: strict),
 
         // MARK: tests
+        .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
         .target(
             name: "GatewayTesting",
             dependencies: [
-                "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "Crypto", "JSON",
+                "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "CSpawn", "Crypto", "JSON",
             ],
             path: "Tests/GatewayTesting",
             swiftSettings: common),

@@ -1,3 +1,4 @@
+import CSpawn
 import Foundation
 
 /// A child process did not start, or did not do in time what a test waits for.
@@ -153,14 +154,9 @@ public final class ChildProcess: Sendable {
         Date(timeIntervalSinceNow: limit / .seconds(1))
     }
 
-    /// Held from the making of a pipe to its closing, so that no sibling inherits a write end.
-    private static let spawning = NSLock()
-
     private static func start(
         _ command: [String], environment: [String], input: [UInt8]
     ) throws -> (id: pid_t, standardOutput: Int32, standardError: Int32) {
-        spawning.lock()
-        defer { spawning.unlock() }
         let inputFile = try unlinkedFile(holding: input)
         defer { close(inputFile) }
         let out = try makePipe()
@@ -175,6 +171,9 @@ public final class ChildProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, inputFile, 0)
         posix_spawn_file_actions_adddup2(&actions, out.write, 1)
         posix_spawn_file_actions_adddup2(&actions, err.write, 2)
+        // Of what the test's process has open, nothing counts against a child's limit, and no
+        // sibling holds a pipe open.
+        posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         var id: pid_t = 0
         let failure = withCStrings(command) { argumentList in
             withCStrings(environment) { environmentList in
