@@ -41,7 +41,9 @@ struct Manifest {
                 continue
             }
             let path = entry.firstMatch(of: /path: "([^"]+)"/).map { String($0.output.1) }
-            let strings = entry.replacing(/path: "[^"]+"/, with: "")
+            let strings =
+                entry
+                .replacing(/path: "[^"]+"|excluding: \[[^\]]*\]/, with: "")
                 .matches(of: /"([^"]+)"/).map { String($0.output.1) }
             if let name = strings.first {
                 let root = tier == Self.testTier ? "Tests/" : "Sources/"
