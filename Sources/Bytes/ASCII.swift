@@ -15,8 +15,13 @@ public enum ASCII {
 
     @inlinable
     public static func equals(_ bytes: Span<UInt8>, _ text: [UInt8]) -> Bool {
-        guard bytes.count == text.count else { return false }
-        for index in 0..<text.count where bytes[index] != text[index] { return false }
+        equals(bytes, text.span)
+    }
+
+    @inlinable
+    public static func equals(_ bytes: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
+        guard bytes.count == other.count else { return false }
+        for index in bytes.indices where bytes[index] != other[index] { return false }
         return true
     }
 

@@ -1,3 +1,5 @@
+import Bytes
+
 /// The members of a small JSON object (RFC 8259) whose values are all strings, found in one pass
 /// and without memory of their own.
 ///
@@ -49,8 +51,8 @@ public struct JSONPlainObject: Sendable {
     }
 
     private func isTaken(_ name: Range<Int>, in json: Span<UInt8>) -> Bool {
-        for index in 0..<count where members[index].name.count == name.count {
-            if json.extracting(members[index].name).isEqual(to: json.extracting(name)) {
+        for index in 0..<count {
+            if ASCII.equals(json.extracting(members[index].name), json.extracting(name)) {
                 return true
             }
         }
@@ -99,13 +101,5 @@ private struct Cursor {
             index += 1
         }
         return nil
-    }
-}
-
-extension Span where Element == UInt8 {
-    fileprivate func isEqual(to other: Span<UInt8>) -> Bool {
-        guard count == other.count else { return false }
-        for index in indices where self[index] != other[index] { return false }
-        return true
     }
 }

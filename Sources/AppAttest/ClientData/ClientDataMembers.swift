@@ -88,7 +88,7 @@ struct ClientDataMembers {
         switch values[name.rawValue] {
         case .absent: return nil
         case .string(let range): return range
-        case .other: throw .memberMalformed(name.text.description)
+        case .other: throw .malformed(name)
         }
     }
 
@@ -97,5 +97,11 @@ struct ClientDataMembers {
             throw .memberMissing(name.text.description)
         }
         return range
+    }
+}
+
+extension ClientDataFailure {
+    static func malformed(_ name: ClientDataMembers.Name) -> Self {
+        .memberMalformed(name.text.description)
     }
 }

@@ -46,7 +46,8 @@ public struct RequestClientData: Sendable {
 
     /// Members that no client data of this shape lacks. A JSON object that has them all is one, or
     /// is not to be told from one.
-    public static let requiredMembers: [StaticString] = ["method", "path", "bodySHA256"]
+    public static let requiredMembers = [ClientDataMembers.Name.method, .path, .bodySHA256]
+        .map(\.text)
 
     /// `json` is what the header's base64 decodes to, at most `byteCountMax` bytes.
     public init(parsing json: Span<UInt8>, byteCountMax: Int) throws(ClientDataFailure) {
@@ -56,11 +57,11 @@ public struct RequestClientData: Sendable {
     private init(_ members: ClientDataMembers) throws(ClientDataFailure) {
         let digest = try members.required(.bodySHA256)
         guard let bodyDigest = Base64.decode32(members.text.span.extracting(digest)) else {
-            throw .memberMalformed("bodySHA256")
+            throw .malformed(.bodySHA256)
         }
         if let range = try members.optional(.keyId) {
             guard let keyID = KeyID(base64: members.text.span.extracting(range)) else {
-                throw .memberMalformed("keyId")
+                throw .malformed(.keyId)
             }
             self.keyID = keyID
         } else {
@@ -88,19 +89,19 @@ public struct RequestClientData: Sendable {
     public func check(
         method: Span<UInt8>, target: Span<UInt8>, bodyDigest: Bytes32
     ) -> ClientDataMismatch? {
-        guard method.equals(self.method) else { return .method }
+        guard ASCII.equals(method, self.method) else { return .method }
         let mark = target.firstIndex(of: 0x3F)
         let rawPath = target.extracting(0..<(mark ?? target.count))
         if path.firstIndex(of: 0x3F) != nil {
-            guard target.equals(path) else { return .path }
+            guard ASCII.equals(target, path) else { return .path }
         } else {
-            guard rawPath.equals(path) || rawPath.percentDecodedEquals(path) else {
+            guard ASCII.equals(rawPath, path) || rawPath.percentDecodedEquals(path) else {
                 return .path
             }
         }
         if let query {
             let rawQuery = target.extracting((mark.map { $0 + 1 } ?? target.count)..<target.count)
-            guard rawQuery.equals(query) else { return .query }
+            guard ASCII.equals(rawQuery, query) else { return .query }
         }
         guard bodyDigest == self.bodyDigest else { return .body }
         return nil
@@ -108,12 +109,6 @@ public struct RequestClientData: Sendable {
 }
 
 extension Span where Element == UInt8 {
-    fileprivate func equals(_ other: Span<UInt8>) -> Bool {
-        guard count == other.count else { return false }
-        for index in indices where self[index] != other[index] { return false }
-        return true
-    }
-
     fileprivate func firstIndex(of byte: UInt8) -> Int? {
         for index in indices where self[index] == byte { return index }
         return nil
