@@ -114,11 +114,11 @@ final class RouteReport {
             result = .redirect
             return describe(redirect.redirect)
         }
-        if let endpoint = settings.ownEndpoints.first(where: {
+        if let own = settings.ownEndpoints.first(where: {
             path == Array($0.path.utf8)
         }) {
             result = .own
-            return add("  answered by the gateway itself: \(endpoint.name)")
+            return add("  answered by the gateway itself: \(own.endpoint.routeName)")
         }
         let match = match(target)
         switch match {

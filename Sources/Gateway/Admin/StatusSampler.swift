@@ -3,6 +3,7 @@ import EventLoop
 import Judgement
 import KeyStore
 import Policy
+import Settings
 import Telemetry
 
 /// Carries what the meters have counted into the history.

@@ -1,4 +1,5 @@
 import Judgement
+import Settings
 
 /// Whose business an exchange is. Decided where its route is matched.
 enum ExchangeKind {

@@ -3,6 +3,7 @@ import HTTP
 import Judgement
 import KeyStore
 import Policy
+import Settings
 
 /// What the judgement needs to know about a proof is found out here, and what is needed of the
 /// stores is done. Each kind of proof has a folder in `Proof`.

@@ -6,6 +6,7 @@ import HTTP
 import JSON
 import Judgement
 import KeyStore
+import Settings
 import TLS
 
 // What an exchange knows, by what it is about. Each part is forgotten by one assignment.

@@ -1,5 +1,6 @@
 import JSON
 import Judgement
+import Settings
 
 /// How a client may try again: the member `retry` of problem documents, so that apps need no rules
 /// of their own.

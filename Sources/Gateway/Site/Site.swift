@@ -119,7 +119,7 @@ public final class Site: Sendable {
         headLimits = Self.headLimits(settings.limits)
         responseHeadLimits = Self.responseHeadLimits(settings.limits)
         challengeLives = ChallengeLives(settings.challenge)
-        endpoints = SiteEndpoints(settings, routes, issuesTokens: !tokenRoutes.isEmpty)
+        endpoints = SiteEndpoints(settings, routes)
         timeouts = TimeoutNanoseconds(settings.timeouts)
         bodyPace = BodyPace(byteRate: settings.limits.bodyRateMin, grace: timeouts.bodyGrace)
         responsePace = BodyPace(

@@ -236,18 +236,4 @@ extension Settings {
         let team = Set(apps.filter { $0.teamID == teamID }.map(\.id))
         return !team.isEmpty && team.isSubset(of: ids)
     }
-
-    /// Where clients learn what they have to know, whatever ``EndpointSettings/base`` is.
-    public static let discoveryPath = "/.well-known/app-attest"
-
-    /// The gateway's own endpoints: names as in metrics, and paths.
-    public var ownEndpoints: [(name: String, path: String)] {
-        var names = ["attest/challenge", "attest/verify", "attest/failure", "assert/challenge"]
-        if routes.contains(where: { $0.attest.accept.contains(.token) }) {
-            names.append("assert/token")
-        }
-        if !identity.keys.isEmpty { names.append("identity/jwks.json") }
-        return names.map { ($0, endpoints.base + $0) }
-            + [(String(Self.discoveryPath.dropFirst()), Self.discoveryPath)]
-    }
 }

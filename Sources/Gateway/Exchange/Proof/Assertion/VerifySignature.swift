@@ -4,6 +4,7 @@ import GatewayTokens
 import HTTP
 import Judgement
 import KeyStore
+import Settings
 
 /// Assertions: read and bound to their request before anything is asked of a store.
 ///
