@@ -33,20 +33,8 @@ struct DeviceInquiryTests {
             configure(&bits)
             settings.signals.deviceBits = bits
             settings.timeouts.registry = .milliseconds(200)
-            settings.rateLimits.append(
-                RateLimitSettings(
-                    name: "suspects", subject: .key, rate: .init(count: 1, period: .hour), burst: 1)
-            )
+            settings.rateLimits.append(.suspects)
         }
-    }
-
-    private static func rule(
-        _ countMax: Int, _ action: SignalSettings.Action
-    ) -> SignalSettings.Rule {
-        var rule = SignalSettings.Rule(countMax: countMax, window: .seconds(3600))
-        rule.action = action
-        if action == .limit { rule.rateLimit = "suspects" }
-        return rule
     }
 
     private func device(
@@ -172,7 +160,7 @@ struct DeviceInquiryTests {
         "each bit has its own rule: one limits such keys, the other denies where a route enforces")
     func rules() throws {
         let gateway = try Self.gateway {
-            $0.rules = [Self.rule(0, .limit), Self.rule(0, .deny)]
+            $0.rules = [.atMost(0, .limit), .atMost(0, .deny)]
         }
         let clean = try device(gateway, DeviceBits(bit0: false, bit1: false))
         let unknown = try device(gateway, nil)

@@ -13,19 +13,10 @@ import Testing
 /// One key whose requests look as if its device signs for many.
 @Suite("Signals of one key's use")
 struct KeyUseTests {
-    private static func rule(
-        _ countMax: Int, _ action: SignalSettings.Action = .observe
-    ) -> SignalSettings.Rule {
-        var rule = SignalSettings.Rule(countMax: countMax, window: .seconds(3600))
-        rule.action = action
-        if action == .limit { rule.rateLimit = "suspects" }
-        return rule
-    }
-
     private static func users(
         _ countMax: Int, header: String? = nil, cookie: String? = nil
     ) -> SignalSettings.KeyUsers {
-        var users = SignalSettings.KeyUsers(rule: rule(countMax))
+        var users = SignalSettings.KeyUsers(rule: .atMost(countMax))
         users.header = header
         users.cookie = cookie
         return users
@@ -39,10 +30,7 @@ struct KeyUseTests {
                 .response(fields: request["X-Test-User"].map { [("X-User-Id", $0)] } ?? [])
             }
         ) { settings in
-            settings.rateLimits.append(
-                RateLimitSettings(
-                    name: "suspects", subject: .key, rate: .init(count: 1, period: .hour),
-                    burst: 1))
+            settings.rateLimits.append(.suspects)
             configure(&settings.signals)
         }
     }
@@ -65,16 +53,11 @@ struct KeyUseTests {
             "GET", path, fields: fields + [("X-Forwarded-For", address)])
     }
 
-    /// What the upstream was told last.
-    private func told(_ gateway: GatewayUnderTest, _ name: String) -> String? {
-        gateway.upstream.requests.last?[name]
-    }
-
     @Test("addresses are counted once each, an IPv6 one by its /64, and networks apart from them")
     func addresses() throws {
         let gateway = try Self.gateway {
-            $0.keyAddresses = Self.rule(3)
-            $0.keyNetworks = Self.rule(2)
+            $0.keyAddresses = .atMost(3)
+            $0.keyNetworks = .atMost(2)
         }
         let device = try EnrolledDevice(gateway)
         for (address, addresses, networks, raised) in [
@@ -85,13 +68,13 @@ struct KeyUseTests {
             ("203.0.113.7", "5", "3", "addresses_per_key, networks_per_key"),
         ] {
             #expect(try request(device, from: address).status == 200)
-            #expect(told(gateway, "X-Attest-Key-Addresses") == addresses, "\(address)")
-            #expect(told(gateway, "X-Attest-Key-Networks") == networks, "\(address)")
-            #expect(told(gateway, "X-Attest-Signals") == raised, "\(address)")
+            #expect(gateway.told("X-Attest-Key-Addresses") == addresses, "\(address)")
+            #expect(gateway.told("X-Attest-Key-Networks") == networks, "\(address)")
+            #expect(gateway.told("X-Attest-Signals") == raised, "\(address)")
         }
         let other = try EnrolledDevice(gateway)
         #expect(try request(other).status == 200)
-        #expect(told(gateway, "X-Attest-Key-Addresses") == "1")
+        #expect(gateway.told("X-Attest-Key-Addresses") == "1")
         let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
         #expect(page.contains(#"sallyport_signals_total{signal="addresses_per_key"} 2"#))
         #expect(page.contains(#"sallyport_signals_total{signal="networks_per_key"} 1"#))
@@ -104,7 +87,7 @@ struct KeyUseTests {
 
     @Test("deny refuses the address too many, which changes nothing for the ones before it")
     func deny() throws {
-        let gateway = try Self.gateway { $0.keyAddresses = Self.rule(2, .deny) }
+        let gateway = try Self.gateway { $0.keyAddresses = .atMost(2, .deny) }
         let device = try EnrolledDevice(gateway)
         for number in 1...2 {
             #expect(try request(device, from: "192.0.2.\(number)").status == 200)
@@ -114,14 +97,14 @@ struct KeyUseTests {
             #expect(refused.status == 403 && refused.code == "abuse_suspected")
         }
         #expect(try request(device, from: "192.0.2.2").status == 200)
-        #expect(told(gateway, "X-Attest-Key-Addresses") == "2")
+        #expect(gateway.told("X-Attest-Key-Addresses") == "2")
         #expect(try request(device, from: "192.0.2.6", path: "/observed/x").status == 200)
         #expect(gateway.outcomes(of: "observed")["observed abuse_suspected"] == 1)
     }
 
     @Test("limit has requests count against its limit")
     func limit() throws {
-        let gateway = try Self.gateway { $0.keyNetworks = Self.rule(1, .limit) }
+        let gateway = try Self.gateway { $0.keyNetworks = .atMost(1, .limit) }
         let device = try EnrolledDevice(gateway)
         #expect(try request(device, from: "192.0.2.1").status == 200)
         #expect(try request(device, from: "198.51.100.1").status == 200)
@@ -132,9 +115,9 @@ struct KeyUseTests {
     @Test("a captured request that others send again raises nothing against its key")
     func replay() throws {
         let gateway = try Self.gateway {
-            $0.keyAddresses = Self.rule(2, .deny)
+            $0.keyAddresses = .atMost(2, .deny)
             $0.keyUsers = Self.users(2, header: "authorization")
-            $0.counterGaps = Self.rule(1)
+            $0.counterGaps = .atMost(1)
         }
         let device = try EnrolledDevice(gateway)
         let fields = try device.signedFields("GET", "/attested/x")
@@ -148,9 +131,9 @@ struct KeyUseTests {
         let bare = try send(device, [("Authorization", "Bearer x")], from: "198.51.100.99")
         #expect(bare.status == 401)
         #expect(try request(device, from: "192.0.2.2").status == 200)
-        #expect(told(gateway, "X-Attest-Key-Addresses") == "2")
-        #expect(told(gateway, "X-Attest-Key-Users") == "0")
-        #expect(told(gateway, "X-Attest-Counter-Gaps") == "0")
+        #expect(gateway.told("X-Attest-Key-Addresses") == "2")
+        #expect(gateway.told("X-Attest-Key-Users") == "0")
+        #expect(gateway.told("X-Attest-Counter-Gaps") == "0")
     }
 
     @Test("users are told apart by a header, and one beside another does not hide it")
@@ -163,10 +146,10 @@ struct KeyUseTests {
         ] {
             let fields = values.map { ("Authorization", $0) }
             #expect(try request(device, more: fields).status == 200)
-            #expect(told(gateway, "X-Attest-Key-Users") == count, "\(values)")
+            #expect(gateway.told("X-Attest-Key-Users") == count, "\(values)")
         }
-        #expect(told(gateway, "X-Attest-Signals") == "users_per_key")
-        #expect(told(gateway, "Authorization") != nil)
+        #expect(gateway.told("X-Attest-Signals") == "users_per_key")
+        #expect(gateway.told("Authorization") != nil)
         let lines = try gateway.logLines().joined()
         for name in ["ann", "bob", "eve", "kim"] { #expect(!lines.contains("Bearer \(name)")) }
     }
@@ -181,7 +164,7 @@ struct KeyUseTests {
             ("session=ann; session=eve", "3"),
         ] {
             #expect(try request(device, more: [("Cookie", value)]).status == 200)
-            #expect(told(gateway, "X-Attest-Key-Users") == count, "\(value)")
+            #expect(gateway.told("X-Attest-Key-Users") == count, "\(value)")
         }
     }
 
@@ -198,14 +181,14 @@ struct KeyUseTests {
             for user in ["ann", "bob", "bob"] {
                 #expect(try request(device, more: [(name, user)]).status == 200)
             }
-            #expect(told(gateway, "X-Attest-Key-Users") == "2", "\(source)")
-            #expect(told(gateway, "X-Attest-Signals") == "users_per_key", "\(source)")
+            #expect(gateway.told("X-Attest-Key-Users") == "2", "\(source)")
+            #expect(gateway.told("X-Attest-Signals") == "users_per_key", "\(source)")
         }
     }
 
     @Test("counters that did not come are gaps, late ones are none, nor is the first one")
     func gaps() throws {
-        let gateway = try Self.gateway { $0.counterGaps = Self.rule(4) }
+        let gateway = try Self.gateway { $0.counterGaps = .atMost(4) }
         let device = try EnrolledDevice(gateway)
         device.device.counter = 1000
         #expect(try request(device).status == 200)
@@ -218,22 +201,22 @@ struct KeyUseTests {
         device.device.counter += 3
         #expect(try request(device).status == 200)
         // It is judged by what was known before it.
-        #expect(told(gateway, "X-Attest-Counter-Gaps") == "0")
+        #expect(gateway.told("X-Attest-Counter-Gaps") == "0")
         #expect(try request(device).status == 200)
-        #expect(told(gateway, "X-Attest-Counter-Gaps") == "6")
-        #expect(told(gateway, "X-Attest-Signals") == "counter_gaps")
+        #expect(gateway.told("X-Attest-Counter-Gaps") == "6")
+        #expect(gateway.told("X-Attest-Signals") == "counter_gaps")
         #expect(gateway.hub.meters[0].raisedCount(.counterGaps) == 1)
         for fields in late {
             #expect(try send(device, fields, from: "192.0.2.1", path: "/window/x").status == 200)
         }
         #expect(try request(device).status == 200)
-        #expect(told(gateway, "X-Attest-Counter-Gaps") == "3")
-        #expect(told(gateway, "X-Attest-Signals") == "none")
+        #expect(gateway.told("X-Attest-Counter-Gaps") == "3")
+        #expect(gateway.told("X-Attest-Signals") == "none")
     }
 
     @Test("a gap too many has the requests after it refused, and no other key's")
     func deniedGaps() throws {
-        let gateway = try Self.gateway { $0.counterGaps = Self.rule(4, .deny) }
+        let gateway = try Self.gateway { $0.counterGaps = .atMost(4, .deny) }
         let device = try EnrolledDevice(gateway)
         #expect(try request(device).status == 200)
         device.device.counter += 500

@@ -28,23 +28,12 @@ struct SignalTests {
             var user = SignalSettings.User(header: "x-user-id")
             user.source = source
             settings.signals.user = user
-            for (name, burst) in [("suspects", 1), ("twice", 2)] {
-                settings.rateLimits.append(
-                    RateLimitSettings(
-                        name: name, subject: .key, rate: .init(count: 1, period: .hour),
-                        burst: burst))
-            }
+            var twice = RateLimitSettings.suspects
+            twice.name = "twice"
+            twice.burst = 2
+            settings.rateLimits += [.suspects, twice]
             configure(&settings.signals)
         }
-    }
-
-    private static func rule(
-        _ countMax: Int, _ action: SignalSettings.Action = .observe
-    ) -> SignalSettings.Rule {
-        var rule = SignalSettings.Rule(countMax: countMax, window: .seconds(3600))
-        rule.action = action
-        if action == .limit { rule.rateLimit = "suspects" }
-        return rule
     }
 
     private func request(
@@ -70,16 +59,11 @@ struct SignalTests {
         }
     }
 
-    /// What the upstream was told last.
-    private func told(_ gateway: GatewayUnderTest, _ name: String) -> String? {
-        gateway.upstream.requests.last?[name]
-    }
-
     @Test("keys of a user are counted by the upstream's word, and told to it")
     func userKeys() throws {
         let gateway = try Self.gateway {
-            $0.userKeys = Self.rule(1)
-            $0.newUserKey = Self.rule(0)
+            $0.userKeys = .atMost(1)
+            $0.newUserKey = .atMost(0)
         }
         let first = try EnrolledDevice(gateway)
         let answer = try request(first, user: "ann")
@@ -87,17 +71,17 @@ struct SignalTests {
         // The name is for the gateway alone, in whichever spelling.
         #expect(answer["X-User_Id"] == nil)
         // Nobody was known yet.
-        #expect(told(gateway, "X-Attest-Signals") == "none")
-        #expect(told(gateway, "X-Attest-User-Keys") == nil)
-        try ask(first, user: "ann") { _ in told(gateway, "X-Attest-User-Keys") == "1" }
-        #expect(told(gateway, "X-Attest-Signals") == "none")
+        #expect(gateway.told("X-Attest-Signals") == "none")
+        #expect(gateway.told("X-Attest-User-Keys") == nil)
+        try ask(first, user: "ann") { _ in gateway.told("X-Attest-User-Keys") == "1" }
+        #expect(gateway.told("X-Attest-Signals") == "none")
         let second = try EnrolledDevice(gateway)
-        try ask(second, user: "ann") { _ in told(gateway, "X-Attest-User-Keys") == "2" }
-        #expect(told(gateway, "X-Attest-Signals") == "keys_per_user, new_key_per_user")
+        try ask(second, user: "ann") { _ in gateway.told("X-Attest-User-Keys") == "2" }
+        #expect(gateway.told("X-Attest-Signals") == "keys_per_user, new_key_per_user")
         // Another user's first key is nothing new.
         let third = try EnrolledDevice(gateway)
-        try ask(third, user: "bob") { _ in told(gateway, "X-Attest-User-Keys") == "1" }
-        #expect(told(gateway, "X-Attest-Signals") == "none")
+        try ask(third, user: "bob") { _ in gateway.told("X-Attest-User-Keys") == "1" }
+        #expect(gateway.told("X-Attest-Signals") == "none")
         #expect(gateway.hub.meters[0].value(.newUserKeys) == 1)
         #expect(gateway.hub.meters[0].raisedCount(.userKeys) >= 1)
         let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
@@ -110,7 +94,7 @@ struct SignalTests {
 
     @Test("a signal that denies refuses what enforces, is observed where a route observes")
     func deny() throws {
-        let gateway = try Self.gateway { $0.userKeys = Self.rule(1, .deny) }
+        let gateway = try Self.gateway { $0.userKeys = .atMost(1, .deny) }
         let devices = try (0..<2).map { _ in try EnrolledDevice(gateway) }
         for device in devices { #expect(try request(device, user: "ann").status == 200) }
         let refused = try ask(devices[1], user: "ann") { $0.status == 403 }
@@ -118,7 +102,7 @@ struct SignalTests {
         #expect(refused.member("action") == "none")
         let observed = try request(devices[1], user: "ann", path: "/observed/x")
         #expect(observed.status == 200)
-        #expect(told(gateway, "X-Attest-Result") == "unverified")
+        #expect(gateway.told("X-Attest-Result") == "unverified")
         // What was refused has changed no counter.
         #expect(gateway.outcomes(of: "observed")["observed abuse_suspected"] == 1)
     }
@@ -126,14 +110,14 @@ struct SignalTests {
     @Test("a replay takes nothing from the limit of what is raised on it")
     func limitedReplay() throws {
         let gateway = try Self.gateway {
-            $0.addressKeys = Self.rule(1, .limit)
+            $0.addressKeys = .atMost(1, .limit)
             $0.addressKeys?.rateLimit = "twice"
         }
         let devices = try (0..<2).map { _ in try EnrolledDevice(gateway) }
         #expect(try request(devices[0], user: nil).status == 200)
         let fields = try devices[1].signedFields("GET", "/attested/x")
         #expect(try devices[1].send("GET", "/attested/x", fields: fields).status == 200)
-        #expect(told(gateway, "X-Attest-Signals") == "keys_per_address")
+        #expect(gateway.told("X-Attest-Signals") == "keys_per_address")
         for _ in 0..<3 {
             let replay = try devices[1].send("GET", "/attested/x", fields: fields)
             #expect(replay.code == "assertion_replayed")
@@ -144,7 +128,7 @@ struct SignalTests {
 
     @Test("a signal that limits has the request count against its limit")
     func limit() throws {
-        let gateway = try Self.gateway { $0.userKeys = Self.rule(1, .limit) }
+        let gateway = try Self.gateway { $0.userKeys = .atMost(1, .limit) }
         let devices = try (0..<2).map { _ in try EnrolledDevice(gateway) }
         for device in devices { #expect(try request(device, user: "ann").status == 200) }
         let limited = try ask(devices[1], user: "ann") { $0.status == 429 }
@@ -154,7 +138,7 @@ struct SignalTests {
     @Test("a client names a user only where the configuration takes its word")
     func sources() throws {
         for source in SignalSettings.UserSource.allCases {
-            let gateway = try Self.gateway(from: source) { $0.userKeys = Self.rule(1) }
+            let gateway = try Self.gateway(from: source) { $0.userKeys = .atMost(1) }
             let device = try EnrolledDevice(gateway)
             let named = [("X-User-Id", "ann")]
             for _ in 0..<3 { #expect(try request(device, user: nil, more: named).status == 200) }
@@ -162,13 +146,13 @@ struct SignalTests {
             // The test's listener trusts nobody.
             #expect(notes == (source == .client ? 1 : 0), "\(source)")
             // It is the client's own header, and goes on.
-            #expect(told(gateway, "X-User-Id") == "ann")
+            #expect(gateway.told("X-User-Id") == "ann")
         }
     }
 
     @Test("a trusted proxy's word is taken where the configuration says so")
     func proxy() throws {
-        let gateway = try Self.gateway(from: .proxy) { $0.userKeys = Self.rule(1) }
+        let gateway = try Self.gateway(from: .proxy) { $0.userKeys = .atMost(1) }
         let device = try EnrolledDevice(gateway)
         let fields = try device.signedFields("GET", "/attested/x") + [("X-User-Id", "ann")]
         let proxy = try RawClient(port: gateway.trustedPort)
@@ -178,7 +162,7 @@ struct SignalTests {
 
     @Test("two names are none, nor is an empty one; a refused request names nobody")
     func noNames() throws {
-        let gateway = try Self.gateway(from: .client) { $0.userKeys = Self.rule(1) }
+        let gateway = try Self.gateway(from: .client) { $0.userKeys = .atMost(1) }
         let device = try EnrolledDevice(gateway)
         let two = [("X-User-Id", "ann"), ("X_User_Id", "bob")]
         #expect(try request(device, user: nil, more: two).status == 200)
@@ -192,7 +176,7 @@ struct SignalTests {
 
     @Test("where the registry does not answer the user is unknown, and known keys go on")
     func storeDown() throws {
-        let gateway = try Self.gateway { $0.userKeys = Self.rule(1, .deny) }
+        let gateway = try Self.gateway { $0.userKeys = .atMost(1, .deny) }
         let device = try EnrolledDevice(gateway)
         // Its record is in the cache, and for whom it was used is not.
         #expect(try request(device, user: nil).status == 200)
@@ -200,24 +184,24 @@ struct SignalTests {
         gateway.hub.signals.forget(.everything)
         gateway.registry.fail("down")
         #expect(try request(device, user: nil).status == 200)
-        #expect(told(gateway, "X-Attest-User-Keys") == nil)
+        #expect(gateway.told("X-Attest-User-Keys") == nil)
     }
 
     @Test("keys of an address and enrolments from it are counted, and refused where configured")
     func addresses() throws {
         let gateway = try Self.gateway {
             $0.user = nil
-            $0.addressKeys = Self.rule(1)
-            $0.addressAttestations = Self.rule(2, .deny)
+            $0.addressKeys = .atMost(1)
+            $0.addressAttestations = .atMost(2, .deny)
         }
         let first = try EnrolledDevice(gateway, isKnown: false, enrols: true)
         #expect(try request(first, user: nil).status == 200)
-        #expect(told(gateway, "X-Attest-Address-Keys") == "1")
-        #expect(told(gateway, "X-Attest-Address-Attestations") == "1")
+        #expect(gateway.told("X-Attest-Address-Keys") == "1")
+        #expect(gateway.told("X-Attest-Address-Attestations") == "1")
         let second = try EnrolledDevice(gateway, isKnown: false, enrols: true)
         #expect(try request(second, user: nil).status == 200)
-        #expect(told(gateway, "X-Attest-Address-Keys") == "2")
-        #expect(told(gateway, "X-Attest-Signals") == "keys_per_address")
+        #expect(gateway.told("X-Attest-Address-Keys") == "2")
+        #expect(gateway.told("X-Attest-Signals") == "keys_per_address")
         let third = try EnrolledDevice(gateway, isKnown: false)
         let refused = try third.attest()
         #expect(refused.status == 403 && refused.code == "abuse_suspected")
@@ -228,7 +212,7 @@ struct SignalTests {
     func conflicts() throws {
         let gateway = try Self.gateway {
             $0.user = nil
-            $0.keyConflicts = Self.rule(1)
+            $0.keyConflicts = .atMost(1)
         }
         let device = try EnrolledDevice(gateway)
         #expect(try request(device, user: nil).status == 200)
@@ -237,11 +221,11 @@ struct SignalTests {
             #expect(try request(device, user: nil).code == "assertion_replayed")
         }
         #expect(try request(device, user: nil).status == 200)
-        #expect(told(gateway, "X-Attest-Key-Conflicts") == "2")
-        #expect(told(gateway, "X-Attest-Signals") == "conflicts_per_key")
+        #expect(gateway.told("X-Attest-Key-Conflicts") == "2")
+        #expect(gateway.told("X-Attest-Signals") == "conflicts_per_key")
         let other = try EnrolledDevice(gateway)
         #expect(try request(other, user: nil).status == 200)
-        #expect(told(gateway, "X-Attest-Key-Conflicts") == "0")
+        #expect(gateway.told("X-Attest-Key-Conflicts") == "0")
     }
 
     @Test("without signals nothing is counted or told, and what a client says of them is removed")
@@ -251,7 +235,7 @@ struct SignalTests {
         let lies = [("X-Attest-Signals", "none"), ("x_attest_user_keys", "1")]
         #expect(try request(device, user: "ann", more: lies).status == 200)
         for name in ["X-Attest-Signals", "x_attest_user_keys"] {
-            #expect(told(gateway, name) == nil)
+            #expect(gateway.told(name) == nil)
         }
         #expect(
             !gateway.registry.calls.contains { [.findUser(device.device.keyID)].contains($0) })

@@ -277,6 +277,9 @@ final class GatewayUnderTest {
         return text.split(separator: "\n").map(String.init)
     }
 
+    /// What the upstream was told last in this header.
+    func told(_ name: String) -> String? { upstream.requests.last?[name] }
+
     func client(receiveBufferByteCount: Int32? = nil) throws -> RawClient {
         try RawClient(port: port, receiveBufferByteCount: receiveBufferByteCount)
     }
