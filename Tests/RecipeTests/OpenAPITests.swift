@@ -43,9 +43,7 @@ struct OpenAPITests {
             attest: "mode: enforce, accept: [assertion, token], "
                 + "rollout: { start: 100% }")
         configuration.api = "bind: \"127.0.0.1:\(adminAPIPort)\", token_file: \(tokens)"
-        configuration.binds = [
-            "127.0.0.1:\(checkPort)\n    check: { dialect: forward, from: [127.0.0.1] }"
-        ]
+        configuration.binds = [GatewayConfiguration.checkListener("forward", port: checkPort)]
         configuration.more = [
             try apple.settings, "device_check: { admin_secret_file: \(secret) }",
             "endpoints: { rate_limit: { challenge: off, attestation: off } }",

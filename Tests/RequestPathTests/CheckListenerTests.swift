@@ -24,8 +24,9 @@ struct CheckListenerTests {
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: attest)
         configuration.binds = [
-            "127.0.0.1:\(port)\n    check: { dialect: \(dialect), from: [\(from)] }"
-                + (trusted ? "\n    trusted_proxies: [127.0.0.1]" : "")
+            GatewayConfiguration.checkListener(
+                dialect, port: port, from: from,
+                more: trusted ? ["trusted_proxies: [127.0.0.1]"] : [])
         ]
         configuration.routes.insert(contentsOf: routes, at: 0)
         gateway = try GatewayProcess(configuration)

@@ -155,9 +155,7 @@ struct DiscoveryTests {
         var configuration = configuration()
         let check = FreePort.find()
         configuration.listenerMore = ["protocols: [http/1.1, h2]"]
-        configuration.binds = [
-            "127.0.0.1:\(check)\n    check: { dialect: forward, from: [127.0.0.1] }"
-        ]
+        configuration.binds = [GatewayConfiguration.checkListener("forward", port: check)]
         let gateway = try GatewayProcess(configuration)
         let whole = try gateway.exchange("GET", Self.path)
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"] {

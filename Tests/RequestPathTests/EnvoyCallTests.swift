@@ -28,8 +28,8 @@ struct EnvoyCallTests {
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: attest)
         configuration.binds = [
-            "127.0.0.1:\(port)\n    protocols: [h2, http/1.1]\n"
-                + "    check: { dialect: envoy_grpc, from: [\(from)] }"
+            GatewayConfiguration.checkListener(
+                "envoy_grpc", port: port, from: from, more: ["protocols: [h2, http/1.1]"])
         ]
         configuration.counters = counters
         configuration.more += more

@@ -181,9 +181,7 @@ struct ForeignProofTests {
         let port = FreePort.find()
         let site = try Site(
             Site.keys(key.jwk()),
-            binds: [
-                "127.0.0.1:\(port)\n    check: { dialect: nginx, from: [127.0.0.1] }"
-            ])
+            binds: [GatewayConfiguration.checkListener("nginx", port: port)])
         defer { withExtendedLifetime(site) {} }
         let own = [
             ("X-Original-Method", "GET"), ("X-Original-URI", "/api/x"),

@@ -15,8 +15,7 @@ struct JSONCheckTests {
     private let port: UInt16
 
     private init(
-        attest: String = "mode: enforce", from: String = "127.0.0.1", listener: String = "",
-        more: [String] = [],
+        attest: String = "mode: enforce", from: String = "127.0.0.1", more: [String] = [],
         routes: [GatewayConfiguration.Route] = []
     ) throws {
         upstream = try RecordingUpstream()
@@ -24,7 +23,7 @@ struct JSONCheckTests {
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: attest)
         configuration.binds = [
-            "127.0.0.1:\(port)\n    check: { dialect: json, from: [\(from)] }" + listener
+            GatewayConfiguration.checkListener("json", port: port, from: from)
         ]
         configuration.more += more
         configuration.routes.insert(contentsOf: routes, at: 0)

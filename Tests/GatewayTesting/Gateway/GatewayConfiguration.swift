@@ -67,6 +67,14 @@ public struct GatewayConfiguration: Sendable {
             ])
     }
 
+    /// A further listener, for ``binds``, where proxies at `from` ask about requests.
+    public static func checkListener(
+        _ dialect: String, port: UInt16, from: String = "127.0.0.1", more: [String] = []
+    ) -> String {
+        (["127.0.0.1:\(port)", "check: { dialect: \(dialect), from: [\(from)] }"] + more)
+            .joined(separator: "\n    ")
+    }
+
     /// The file's text for a gateway whose files lie in `directory`.
     public func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
