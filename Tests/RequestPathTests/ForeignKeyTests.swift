@@ -17,31 +17,32 @@ struct ForeignKeyTests {
         key = try IssuerKey("ES256", id: "old", in: directory)
     }
 
-    /// nginx speaks TLS for the issuer.
-    private func secure(
-        _ issuer: RecordingUpstream, _ host: TestCertificate
-    ) throws -> NginxServer {
-        try NginxServer(
-            locations: """
-                ssl_certificate \(host.certificatePath);
-                ssl_certificate_key \(host.keyPath);
-                location / { proxy_pass http://127.0.0.1:\(issuer.port); }
-                """, options: "ssl")
+    /// A gateway whose issuer has nginx speak TLS for it, with a certificate of `signer`, where
+    /// `authority` is trusted.
+    private func securedSite(
+        _ signer: TestCertificate, trusting authority: TestCertificate, awaitsKeys: Bool = true
+    ) throws -> (site: Site, server: NginxServer) {
+        let host = try TestCertificate(in: directory, "host", names: ["127.0.0.1"], issuer: signer)
+        var server: NginxServer?
+        let site = try Site(
+            Site.keys(key.jwk()), proof: "ca: \(authority.certificatePath)",
+            url: { issuer, _ in
+                let nginx = try NginxServer(
+                    locations: """
+                        ssl_certificate \(host.certificatePath);
+                        ssl_certificate_key \(host.keyPath);
+                        location / { proxy_pass http://127.0.0.1:\(issuer.port); }
+                        """, options: "ssl")
+                server = nginx
+                return "https://127.0.0.1:\(nginx.port)/jwks"
+            }, awaitsKeys: awaitsKeys)
+        return (site, try #require(server))
     }
 
     @Test("rotate under load, by TLS, and no token of a published key is refused meanwhile")
     func rotation() throws {
         let authority = try TestCertificate.authority(in: directory)
-        let host = try TestCertificate(
-            in: directory, "host", names: ["127.0.0.1"], issuer: authority)
-        var server: NginxServer?
-        let site = try Site(
-            Site.keys(key.jwk()), proof: "ca: \(authority.certificatePath)",
-            url: { issuer, _ in
-                let nginx = try secure(issuer, host)
-                server = nginx
-                return "https://127.0.0.1:\(nginx.port)/jwks"
-            })
+        let (site, server) = try securedSite(authority, trusting: authority)
         let next = try IssuerKey("RS256", id: "new", in: directory)
         let (old, new) = (try key.token(Site.claims()), try next.token(Site.claims()))
         #expect(try site.send(old).status == 200)
@@ -69,16 +70,7 @@ struct ForeignKeyTests {
     func untrusted() throws {
         let authority = try TestCertificate.authority(in: directory)
         let stranger = try TestCertificate.authority(in: directory, "stranger")
-        let host = try TestCertificate(
-            in: directory, "host", names: ["127.0.0.1"], issuer: stranger)
-        var server: NginxServer?
-        let site = try Site(
-            Site.keys(key.jwk()), proof: "ca: \(authority.certificatePath)",
-            url: { issuer, _ in
-                let nginx = try secure(issuer, host)
-                server = nginx
-                return "https://127.0.0.1:\(nginx.port)/jwks"
-            }, awaitsKeys: false)
+        let (site, server) = try securedSite(stranger, trusting: authority, awaitsKeys: false)
         let event = try site.gateway.waitForEvent("jwks_down")
         #expect(event["message"]?.stringValue?.contains("not trusted") == true)
         #expect(try site.send(key.token(Site.claims())).outcome == "503 store_unavailable")
