@@ -94,6 +94,18 @@ struct ClientFailureReportTests {
 
 @Suite("What a client does as answers say", .enabled(if: BuiltProgram.isBuilt))
 struct ClientRetryTests {
+    private let site: ClientSite
+    private let client: AppAttestClient
+    private let request: URLRequest
+
+    /// A client with a key that the gateway knows.
+    init() async throws {
+        site = try ClientSite()
+        client = site.client()
+        request = try site.request()
+        try await client.enrol()
+    }
+
     private func refusal(_ action: String, _ retry: String) -> SimulatedNetwork.Trouble {
         .answer(
             503, ["Content-Type": "application/problem+json"],
@@ -102,10 +114,6 @@ struct ClientRetryTests {
 
     @Test("it waits and gives up as the answer says, whatever its own settings are")
     func obeys() async throws {
-        let site = try ClientSite()
-        let client = site.client()
-        try await client.enrol()
-        let request = try site.request()
         let advice = #"{"after":3,"backoff":1.5,"max":4,"longest":5}"#
         site.network.trouble(
             "/api/x", Array(repeating: refusal("retry_later", advice), count: 9))
@@ -119,10 +127,6 @@ struct ClientRetryTests {
 
     @Test("it takes nothing that makes no sense")
     func absurd() async throws {
-        let site = try ClientSite()
-        let client = site.client()
-        try await client.enrol()
-        let request = try site.request()
         let advice = #"{"after":-5,"backoff":-1,"max":1000000,"longest":1e99}"#
         site.network.trouble(
             "/api/x", Array(repeating: refusal("retry_later", advice), count: 99))
@@ -133,9 +137,6 @@ struct ClientRetryTests {
 
     @Test("it makes no second new key sooner than the answer says")
     func newKeys() async throws {
-        let site = try ClientSite()
-        let client = site.client()
-        let request = try site.request()
         #expect(try await client.send(request).1.statusCode == 200)
         for (wait, keys) in [(TimeInterval(0), 2), (50, 2), (20, 3)] {
             site.clock.advance(wait)
