@@ -5,11 +5,28 @@ public enum ASCII {
         byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
     }
 
+    /// A copy whose letters are small, as names are compared in sets.
+    public static func lowercased(_ bytes: Span<UInt8>) -> [UInt8] {
+        [UInt8](capacity: bytes.count) { output in
+            for index in bytes.indices { output.append(lowercased(bytes[index])) }
+        }
+    }
+
     /// Whether `bytes` equals `text`, which is given in lower case, folding the case of `bytes`.
     @inlinable
     public static func equalsIgnoringCase(_ bytes: Span<UInt8>, lowercase text: [UInt8]) -> Bool {
         guard bytes.count == text.count else { return false }
         for index in 0..<text.count where lowercased(bytes[index]) != text[index] { return false }
+        return true
+    }
+
+    /// Whether both are equal, folding the case of both.
+    @inlinable
+    public static func equalsIgnoringCase(_ bytes: Span<UInt8>, _ other: Span<UInt8>) -> Bool {
+        guard bytes.count == other.count else { return false }
+        for index in bytes.indices where lowercased(bytes[index]) != lowercased(other[index]) {
+            return false
+        }
         return true
     }
 

@@ -1,3 +1,5 @@
+import Bytes
+
 /// Finds the nodes that a `Forwarded` field names (RFC 7239 section 4).
 public enum ForwardedNodes {
     /// The `for` of each element, without its quotes and escapes; nil for an element without one.
@@ -47,7 +49,7 @@ public enum ForwardedNodes {
                 guard let token = token(), skip(ASCIIByte.equals),
                     let word = skip(ASCIIByte.quote) ? quoted() : self.token()
                 else { return false }
-                let name = token.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+                let name = ASCII.lowercased(token.span)
                 guard names.count < ForwardedNodes.parameterCountMax, !names.contains(name) else {
                     return false
                 }

@@ -109,12 +109,9 @@ struct MessageFraming: Sendable {
 extension Span where Element == UInt8 {
     /// Whether `name` is one of `tokens`, which are ranges of these bytes, folding ASCII case.
     func nominates(_ name: Range32, among tokens: [Range32]) -> Bool {
-        for token in tokens where token.count == name.count {
-            var isSame = true
-            for (left, right) in zip(token.offsets, name.offsets) {
-                isSame = isSame && ASCII.lowercased(self[left]) == ASCII.lowercased(self[right])
-            }
-            if isSame { return true }
+        for token in tokens
+        where ASCII.equalsIgnoringCase(extracting(token), extracting(name)) {
+            return true
         }
         return false
     }

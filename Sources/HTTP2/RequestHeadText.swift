@@ -134,11 +134,8 @@ public struct RequestHeadText: ~Copyable {
     private mutating func appendHost(to text: inout ByteBuffer) -> Bool {
         guard let authority = place(.authority) ?? host else { return true }
         if let host {
-            let (left, right) = (pseudo.readable.extracting(authority), host)
-            let other = pseudo.readable.extracting(right)
-            guard left.count == other.count else { return false }
-            for index in left.indices
-            where ASCII.lowercased(left[index]) != ASCII.lowercased(other[index]) {
+            let named = pseudo.readable.extracting(authority)
+            guard ASCII.equalsIgnoringCase(named, pseudo.readable.extracting(host)) else {
                 return false
             }
         }

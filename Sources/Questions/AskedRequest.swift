@@ -83,9 +83,11 @@ public struct AskedRequest: Equatable, Sendable {
         var announced: UInt64?
         var isChunked = false
         for field in fields {
-            let name = field.name.map { ASCII.lowercased($0) }
-            if name == Self.transferEncoding { isChunked = true }
-            guard name == Self.contentLength else { continue }
+            let name = field.name.span
+            if ASCII.equalsIgnoringCase(name, lowercase: Self.transferEncoding) {
+                isChunked = true
+            }
+            guard ASCII.equalsIgnoringCase(name, lowercase: Self.contentLength) else { continue }
             guard let length = ASCII.decimal(field.value.span), announced ?? length == length
             else { return nil }
             announced = length
@@ -97,7 +99,7 @@ public struct AskedRequest: Equatable, Sendable {
 
     /// What is about the connection to whoever asks, or about framing, is no part of the question.
     private static func isOfConnection(_ name: [UInt8]) -> Bool {
-        connectionFields.contains(name.map { ASCII.lowercased($0) })
+        connectionFields.contains(ASCII.lowercased(name.span))
     }
 
     private static let transferEncoding = Array("transfer-encoding".utf8)

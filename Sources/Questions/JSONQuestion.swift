@@ -69,7 +69,7 @@ public enum JSONQuestion {
         var names: Set<[UInt8]> = []
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
             let bytes = Array(name.utf8)
-            guard names.insert(bytes.map { ASCII.lowercased($0) }).inserted else {
+            guard names.insert(ASCII.lowercased(bytes.span)).inserted else {
                 throw QuestionFault("headers has a name twice: give its values as one array.")
             }
             for value in value.arrayValue ?? [value] {

@@ -85,12 +85,22 @@ struct ASCIITests {
             #expect(ASCII.lowercased(byte) == byte)
         }
         #expect(ASCII.lowercased(0x41) == 0x61 && ASCII.lowercased(0x5A) == 0x7A)
+        let all = Array(UInt8.min...UInt8.max)
+        #expect(ASCII.lowercased(all.span) == all.map { ASCII.lowercased($0) })
+        let (some, others) = (Array("aB@[".utf8), ["Ab@[", "aB`{", "aB@", "aB@[ "])
+        #expect(
+            others.map { ASCII.equalsIgnoringCase(some.span, Array($0.utf8).span) } == [
+                true, false, false, false,
+            ])
     }
 
     @Test("tells equal bytes from others, with their case")
     func exact() {
         func equals(_ bytes: String, _ text: String) -> Bool {
-            ASCII.equals(Array(bytes.utf8).span, Array(text.utf8))
+            let (bytes, text) = (Array(bytes.utf8), Array(text.utf8))
+            let isEqual = ASCII.equals(bytes.span, text)
+            #expect(ASCII.equals(bytes.span, text.span) == isEqual)
+            return isEqual
         }
         #expect(equals("GET", "GET") && equals("", ""))
         #expect(!equals("get", "GET") && !equals("GETS", "GET") && !equals("", "G"))

@@ -51,8 +51,12 @@ extension EnvoyCall: ResponseSink {
     }
 
     private static func isOurs(_ name: [UInt8]) -> Bool {
-        name.map { ASCII.lowercased($0) }.starts(with: Array("x-app-attest-".utf8))
+        name.count >= ourPrefix.count
+            && ASCII.equalsIgnoringCase(
+                name.span.extracting(first: ourPrefix.count), lowercase: ourPrefix)
     }
+
+    private static let ourPrefix = Array("x-app-attest-".utf8)
 
     func exchangeEnded() {
         guard let exchange else { return }
@@ -124,9 +128,9 @@ extension EnvoyCall: ResponseSink {
         case .withheld: told = []
         }
         let reserved = worker.site.fieldNames.reservedInResponses
-        let set = told.map { $0.name.map { ASCII.lowercased($0) } }
         let removed = fields.map(\.name).filter { name in
-            reserved.contains(name.span) && !set.contains(name.map { ASCII.lowercased($0) })
+            reserved.contains(name.span)
+                && !told.contains { ASCII.equalsIgnoringCase($0.name.span, name.span) }
         }
         send(EnvoyProcessing.responseHead(set: told, removed: removed))
         connection.scheduleFlush()

@@ -94,10 +94,14 @@ final class EnvoyCall: ClientStream {
 
     /// `application/grpc` in protobuf, the only encoding there is here.
     private static func isGRPC(_ type: [UInt8]) -> Bool {
-        let word = type.prefix { $0 != UInt8(ascii: ";") }.map { ASCII.lowercased($0) }
-        return word == Array("application/grpc".utf8)
-            || word == Array("application/grpc+proto".utf8)
+        let end = type.firstIndex(of: UInt8(ascii: ";")) ?? type.count
+        let word = type.span.extracting(first: end)
+        return ASCII.equalsIgnoringCase(word, lowercase: plainType)
+            || ASCII.equalsIgnoringCase(word, lowercase: protobufType)
     }
+
+    private static let plainType = Array("application/grpc".utf8)
+    private static let protobufType = Array("application/grpc+proto".utf8)
 
     func begin() {
         // Reset in the same breath: nothing is done for it.

@@ -206,7 +206,7 @@ extension HTTP2Stream: ResponseSink {
             session.fields.append(field.name, field.value.span)
         }
         for field in response.verdict {
-            let name = field.name.map { ASCII.lowercased($0) }
+            let name = ASCII.lowercased(field.name.span)
             session.fields.append(name.span, field.value.span)
         }
         if exchange.tellsRequestID(isOfRoute: response.isOfRoute) { appendRequestID(exchange) }

@@ -124,15 +124,16 @@ extension Exchange {
     func namesToRemove(besides set: [[UInt8]]) -> [[UInt8]] {
         let bytes = headBytes.span
         let names = site.fieldNames
-        var known = Set(set.map { $0.map { ASCII.lowercased($0) } })
+        var known = Set(set.map { ASCII.lowercased($0.span) })
         var found: [[UInt8]] = []
         for field in head.fields {
             let name = bytes.extracting(field.name)
             let isUnwanted =
                 names.reserved.contains(name) || names.overriding.contains(name)
                 || names.forwarding.contains(name) && isDisguised(name)
-            let folded = name.array.map { ASCII.lowercased($0) }
-            if isUnwanted, known.insert(folded).inserted { found.append(folded) }
+            guard isUnwanted else { continue }
+            let folded = ASCII.lowercased(name)
+            if known.insert(folded).inserted { found.append(folded) }
         }
         return found
     }

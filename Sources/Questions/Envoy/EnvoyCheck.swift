@@ -115,7 +115,7 @@ public enum EnvoyCheck {
     }
 
     private static func isPartial(_ name: [UInt8]) -> Bool {
-        name.map { ASCII.lowercased($0) } == partial
+        ASCII.equalsIgnoringCase(name.span, lowercase: partial)
     }
 
     private static let partial = Array("x-envoy-auth-partial-body".utf8)

@@ -44,9 +44,12 @@ extension Exchange {
 
     /// Whether a field speaks of the body, which the object does not tell if it is a route's own.
     private static func describesBody(_ name: [UInt8]) -> Bool {
-        let name = name.map { ASCII.lowercased($0) }
-        return name == Array("content-type".utf8) || name == Array("content-length".utf8)
+        ASCII.equalsIgnoringCase(name.span, lowercase: contentType)
+            || ASCII.equalsIgnoringCase(name.span, lowercase: contentLength)
     }
+
+    private static let contentType = Array("content-type".utf8)
+    private static let contentLength = Array("content-length".utf8)
 
     /// The fields of the answer that the client is to get, each name once.
     func toldFields(of response: LocalResponse) -> [(name: [UInt8], value: [UInt8])] {
@@ -74,7 +77,7 @@ extension Exchange {
         // Where a route sets a field that the gateway has, too, the route's counts.
         var names: Set<[UInt8]> = []
         return fields.reversed().filter { field in
-            names.insert(field.name.map { ASCII.lowercased($0) }).inserted
+            names.insert(ASCII.lowercased(field.name.span)).inserted
         }.reversed()
     }
 
