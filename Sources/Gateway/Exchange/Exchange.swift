@@ -45,6 +45,8 @@ final class Exchange {
     /// What it brings to prove itself, and how far the gateway has come with that.
     var proof = Proof.none
     var known = KnownKey()
+    /// What its key's use is counted by, once that was looked for.
+    var keyUseMarks: KeyUseMarks?
     /// What is decided about it, so far.
     var judgement = Judgement()
     /// What was decided, once that is settled.
@@ -125,6 +127,7 @@ final class Exchange {
         if match.endpoint != nil || own.isAdmin { own = OwnWork() }
         if proof.kind != nil { proof = .none }
         if case .some = known.key { known = KnownKey() }
+        if keyUseMarks != nil { keyUseMarks = nil }
         match = Match()
         judgement = Judgement()
         verdict = nil

@@ -89,6 +89,13 @@ struct KnownKey {
     var floorNewsNumber: UInt64 = 0
 }
 
+/// What stands for a request's user, address and network, as far as they are counted.
+struct KeyUseMarks {
+    var user: UInt64?
+    var address: UInt64?
+    var network: UInt64?
+}
+
 /// What the gateway's own endpoints do for a request.
 struct OwnWork {
     /// What the operator asks about a device, on the admin listener.

@@ -13,20 +13,13 @@ import KeyStore
 /// if it counted already.
 extension Exchange {
     func judgeKeyUse(of keyID: KeyID, _ rules: SiteSignals, _ facts: inout SignalFacts) {
-        if let rule = rules.keyUsers {
-            judge(requestUser(rules), of: keyID, rule, &facts)
+        let marks = findKeyUseMarks(rules)
+        if let rule = rules.keyUsers { judge(marks.user, of: keyID, rule, &facts) }
+        if let rule = rules.keyAddresses, let address = marks.address {
+            judge(address, of: keyID, rule, &facts)
         }
-        if let address = origin?.address.ipv6Form {
-            if let rule = rules.keyAddresses {
-                judge(
-                    site.pseudonyms.hash(ofNetwork: address.limitedNetwork), of: keyID, rule, &facts
-                )
-            }
-            if let rule = rules.keyNetworks {
-                judge(
-                    site.pseudonyms.hash(ofNetwork: address.providerNetwork), of: keyID, rule,
-                    &facts)
-            }
+        if let rule = rules.keyNetworks, let network = marks.network {
+            judge(network, of: keyID, rule, &facts)
         }
         if let rule = rules.counterGaps {
             let count = worker.hub.signals.gapCount(of: .key(keyID), now: worker.signalTime)
@@ -45,16 +38,13 @@ extension Exchange {
     /// The request was accepted.
     func countKeyUse() {
         guard let rules = site.signals, let keyID = provenKeyID else { return }
-        if let rule = rules.keyUsers, let hash = requestUser(rules) {
-            count(hash, of: keyID, rule)
+        let marks = findKeyUseMarks(rules)
+        if let rule = rules.keyUsers, let user = marks.user { count(user, of: keyID, rule) }
+        if let rule = rules.keyAddresses, let address = marks.address {
+            count(address, of: keyID, rule)
         }
-        if let address = origin?.address.ipv6Form {
-            if let rule = rules.keyAddresses {
-                count(site.pseudonyms.hash(ofNetwork: address.limitedNetwork), of: keyID, rule)
-            }
-            if let rule = rules.keyNetworks {
-                count(site.pseudonyms.hash(ofNetwork: address.providerNetwork), of: keyID, rule)
-            }
+        if let rule = rules.keyNetworks, let network = marks.network {
+            count(network, of: keyID, rule)
         }
         if let rule = rules.counterGaps, case .assertion(let proof) = proof, let claim = proof.claim
         {
@@ -75,6 +65,26 @@ extension Exchange {
 
     private func report(_ change: TallyChange, of keyID: KeyID, _ rule: SiteSignals.Rule) {
         reportRaised(rule, change, { "\(site.logName(of: keyID)) has \(change.after)" })
+    }
+
+    /// Each mark costs a hash or more, so they are found once.
+    private func findKeyUseMarks(_ rules: SiteSignals) -> KeyUseMarks {
+        if let keyUseMarks { return keyUseMarks }
+        var marks = KeyUseMarks()
+        if rules.keyUsers != nil { marks.user = requestUser(rules) }
+        if rules.keyAddresses != nil || rules.keyNetworks != nil,
+            let address = origin?.address.ipv6Form
+        {
+            let pseudonyms = site.pseudonyms
+            if rules.keyAddresses != nil {
+                marks.address = pseudonyms.hash(ofNetwork: address.limitedNetwork)
+            }
+            if rules.keyNetworks != nil {
+                marks.network = pseudonyms.hash(ofNetwork: address.providerNetwork)
+            }
+        }
+        keyUseMarks = marks
+        return marks
     }
 
     // MARK: who the user is
