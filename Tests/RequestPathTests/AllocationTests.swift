@@ -16,10 +16,17 @@ struct AllocationTests {
     /// More of them are made only where that is above the budget.
     private static let triesMax = 20
 
+    /// Its upstream says how long it keeps connections. Without that, what cannot be repeated takes
+    /// a new one whenever the machine was so busy that a second has passed.
+    private static func site() throws -> FaultSite {
+        try FaultSite(
+            upstream: RecordingUpstream { _ in .response(fields: [("Keep-Alive", "timeout=60")]) })
+    }
+
     @Test(
         "are the same with spans of other requests", .enabled(if: CountedGateway.isInstalled))
     func unsampled() throws {
-        let site = try FaultSite()
+        let site = try Self.site()
         site.configuration.more.append(
             "otlp: { endpoint: \"http://127.0.0.1:1\", sample: 0%, metrics_interval: off }")
         let counted = try CountedGateway(
@@ -40,7 +47,7 @@ struct AllocationTests {
 
     @Test("are hardly more with signals of a key's use", .enabled(if: CountedGateway.isInstalled))
     func keyUse() throws {
-        let site = try FaultSite()
+        let site = try Self.site()
         site.configuration.more.append(
             "signals: { users_per_key: { cookie: session }, addresses_per_key: {}, "
                 + "networks_per_key: {}, counter_gaps: {} }")
@@ -72,7 +79,7 @@ struct AllocationTests {
 
     @Test("are no more than they were", .enabled(if: CountedGateway.isInstalled))
     func budget() throws {
-        let site = try FaultSite()
+        let site = try Self.site()
         site.configuration.routes.append(
             .init("tokens", path: "/tokens/*", attest: "mode: enforce, accept: [assertion, token]"))
         let counted = try CountedGateway(
