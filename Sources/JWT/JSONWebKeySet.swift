@@ -12,6 +12,10 @@ public struct JSONWebKeySetError: Error, Hashable, Sendable, CustomStringConvert
 
 /// The public keys by which an issuer's tokens are checked (RFC 7517 section 5).
 ///
+/// A key may have no id (RFC 7517 section 4.5), and a token may name none (RFC 7515 section 4.1.4).
+/// Such a token is tried against the keys without an id, of which there are few: whoever sends one
+/// that is none has it checked by each.
+///
 /// Keys that cannot be used are left out, as the RFC says: those of other kinds and curves, of
 /// other lengths, for encryption, and secrets, which have no place in a public document.
 public final class JSONWebKeySet: Sendable {
@@ -35,13 +39,15 @@ public final class JSONWebKeySet: Sendable {
     /// Issuers have two to ten, an old and a new one of each kind. Each takes some kilobytes, and
     /// each is decoded when the document is read.
     public static let keyCountMax = 64
+    /// The most keys without an id for one algorithm: an old and a new one, and some to spare.
+    public static let unnamedCountMax = 4
     /// A set, its array and its keys, which may hold arrays of certificates.
     private static let depthMax = 8
 
     public var count: Int { entries.count }
 
     /// Throws for what is no set, for one without a key that can be used, and for one in which two
-    /// keys would do for the same token.
+    /// keys would do for a token that names its key, or too many for one that does not.
     public init(parsing document: Span<UInt8>) throws(JSONWebKeySetError) {
         let value: JSONValue
         do throws(JSONError) {
@@ -59,12 +65,8 @@ public final class JSONWebKeySet: Sendable {
         var entries: [Entry] = []
         for key in keys {
             guard let entry = Self.entry(key) else { continue }
-            let isTaken = entries.contains { other in
-                other.id == entry.id
-                    && TokenAlgorithm.allCases.contains { entry.fits($0) && other.fits($0) }
-            }
-            guard !isTaken else { throw JSONWebKeySetError("two keys of the same kid") }
             entries.append(entry)
+            try Self.checkSameID(entries)
         }
         guard !entries.isEmpty else {
             throw JSONWebKeySetError("none of its \(keys.count) keys can be used")
@@ -73,18 +75,37 @@ public final class JSONWebKeySet: Sendable {
         ignoredCount = keys.count - entries.count
     }
 
-    /// The key that a token with this header is signed with. A token that names none is of the only
-    /// key there is.
-    func key(id: [UInt8]?, for algorithm: TokenAlgorithm) throws(TokenFailure) -> TokenKey {
+    /// The keys that a token with this header may be signed with: the one that it names, those
+    /// without an id if it names none, and in either case the only key there is.
+    func keys(id: [UInt8]?, for algorithm: TokenAlgorithm) throws(TokenFailure) -> [TokenKey] {
         let named = entries.filter { entry in
             entry.id == id || entries.count == 1 && (id == nil || entry.id == nil)
         }
-        guard !named.isEmpty, id != nil || entries.count == 1 else { throw .keyUnknown }
-        guard let entry = named.first(where: { $0.fits(algorithm) }) else { throw .algorithm }
-        return entry.key
+        guard !named.isEmpty else { throw .keyUnknown }
+        let fitting = named.filter { $0.fits(algorithm) }
+        guard !fitting.isEmpty else { throw .algorithm }
+        return fitting.map(\.key)
     }
 
     // MARK: single keys
+
+    /// Throws if more keys have the id of the last one, and are for the same algorithm, than may.
+    private static func checkSameID(_ entries: [Entry]) throws(JSONWebKeySetError) {
+        guard let last = entries.last else { return }
+        let same = entries.filter { $0.id == last.id }
+        let count = TokenAlgorithm.allCases.filter(last.fits)
+            .map { algorithm in same.count { $0.fits(algorithm) } }.max() ?? 0
+        guard last.id == nil else {
+            guard count == 1 else {
+                throw JSONWebKeySetError("two keys of the same kid for the same algorithm")
+            }
+            return
+        }
+        guard count <= unnamedCountMax else {
+            throw JSONWebKeySetError(
+                "more than \(unnamedCountMax) keys without a kid for the same algorithm")
+        }
+    }
 
     /// Nil for a key that cannot be used.
     private static func entry(_ key: JSONValue) -> Entry? {

@@ -7,7 +7,7 @@ public enum TokenFailure: String, Error, Hashable, Sendable, CaseIterable {
     case critical = "proof_critical"
     /// Nobody has been able to fetch the issuer's keys: no fault of the token.
     case keysMissing = "proof_keys"
-    /// No key has that id; or it names none, and there are several.
+    /// No key has that id; or it names none, and there are several, all with ids.
     case keyUnknown = "proof_key_unknown"
     case signature = "proof_signature"
     case issuer = "proof_issuer"

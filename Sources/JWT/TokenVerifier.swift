@@ -136,8 +136,9 @@ public struct TokenVerifier: Sendable {
         switch keys {
         case .published(let set):
             guard let scheme = header.algorithm.scheme else { throw .algorithm }
-            let key = try set.key(id: header.keyID, for: header.algorithm)
-            isValid = key.isValid(signature, message: signed, scheme: scheme)
+            isValid = try set.keys(id: header.keyID, for: header.algorithm).contains { key in
+                key.isValid(signature, message: signed, scheme: scheme)
+            }
         case .secrets(let secrets):
             guard header.algorithm.isSymmetric else { throw .algorithm }
             guard let code = Bytes32(signature) else { throw .signature }

@@ -43,18 +43,33 @@ struct JSONWebKeySetTests {
             read(IssuerKey.document(others + [key.jwk(), rsa.jwk()])) == "2 and \(others.count)")
     }
 
-    @Test("one key each for a token, or none at all")
+    @Test("one key for each kid and algorithm, or none at all")
     func sameIDs() throws {
         let key = try IssuerKey("ES256", in: directory)
         let rsa = try IssuerKey("RS256", in: directory)
-        #expect(read(IssuerKey.document([key.jwk(), key.jwk()])) == "two keys of the same kid")
         #expect(
-            read(IssuerKey.document([key.jwk(["kid": nil]), key.jwk(["kid": nil])]))
-                == "two keys of the same kid")
+            read(IssuerKey.document([key.jwk(), key.jwk()]))
+                == "two keys of the same kid for the same algorithm")
         // No token can be for both.
         #expect(read(IssuerKey.document([key.jwk(), rsa.jwk()])) == "2 and 0")
         let keys = ["RS256", "PS256"].map { rsa.jwk(["alg": $0]) }
         #expect(read(IssuerKey.document(keys)) == "2 and 0")
+        #expect(
+            read(IssuerKey.document(keys + [rsa.jwk()]))
+                == "two keys of the same kid for the same algorithm")
+    }
+
+    @Test("a few keys for each algorithm may have no kid")
+    func unnamed() throws {
+        let key = try IssuerKey("ES256", id: nil, in: directory)
+        let rsa = try IssuerKey("RS256", id: nil, in: directory)
+        let few = Array(repeating: key.jwk(), count: JSONWebKeySet.unnamedCountMax)
+        #expect(read(IssuerKey.document(few + [rsa.jwk()])) == "5 and 0")
+        #expect(
+            read(IssuerKey.document(few + [key.jwk()]))
+                == "more than 4 keys without a kid for the same algorithm")
+        let named = (0..<8).map { key.jwk(["kid": "\($0)"]) }
+        #expect(read(IssuerKey.document(few + named)) == "12 and 0")
     }
 
     @Test(

@@ -127,6 +127,30 @@ struct TokenVerifierTests {
         }
     }
 
+    @Test("that name no key are tried by those without a kid, and by no other")
+    func unnamedKeys() throws {
+        let known = try (0..<3).map { _ in try IssuerKey("ES256", id: nil, in: directory) }
+        let rsa = try IssuerKey("RS256", id: nil, in: directory)
+        let named = try IssuerKey("ES256", in: directory)
+        let stranger = try IssuerKey("ES256", id: nil, in: directory)
+        let set = try keys(named.jwk(), known[0].jwk(), rsa.jwk(), known[1].jwk(), known[2].jwk())
+        let verifier = verifier(.es256, .rs256)
+        for key in known + [rsa] {
+            #expect(failure(try key.token(Self.claims), set, verifier) == nil)
+            // A token that names a key is that key's, whoever else has none.
+            let token = try key.token(
+                Self.claims, header: #"{"alg":"\#(key.algorithm)","kid":"x"}"#)
+            #expect(failure(token, set, verifier) == .keyUnknown)
+        }
+        #expect(failure(try stranger.token(Self.claims), set, verifier) == .signature)
+        #expect(failure(try named.token(Self.claims), set, verifier) == nil)
+        let unnamed = try named.token(Self.claims, header: #"{"alg":"ES256"}"#)
+        #expect(failure(unnamed, set, verifier) == .signature)
+        #expect(
+            failure(try rsa.token(Self.claims), try keys(known[0].jwk(), known[1].jwk()), verifier)
+                == .algorithm)
+    }
+
     @Test(
         "say for whom, by whom and until when",
         arguments: [

@@ -23,7 +23,8 @@ enum ForeignCauses {
             "Let the issuer leave the extension out."),
         Row(
             [.tokenInvalid], ["proof_key_unknown"], .stranger,
-            "The issuer publishes no key with the id that the token names.",
+            "The issuer publishes no key with the id that the token names; or it names none, and "
+                + "the issuer's keys have ids.",
             "Nothing, if it is over after a minute: the keys are fetched again. With pinned keys, "
                 + "put the new document in place and send SIGHUP. Else the token is of another "
                 + "issuer, or forged."),
