@@ -31,8 +31,7 @@ public final class JSONWebKeySet: Sendable {
     }
 
     private let entries: [Entry]
-    /// How many keys of the document are not used.
-    public let ignoredCount: Int
+    private let faults: [JSONWebKeyFault]
 
     /// The longest document: some hundred keys of RSA.
     public static let byteCountMax = 64 * 1024
@@ -44,7 +43,15 @@ public final class JSONWebKeySet: Sendable {
     /// A set, its array and its keys, which may hold arrays of certificates.
     private static let depthMax = 8
 
-    public var count: Int { entries.count }
+    /// What the keys of the document are worth where tokens are signed by one of `algorithms`.
+    public func tally(for algorithms: Set<TokenAlgorithm>) -> JSONWebKeyTally {
+        var tally = JSONWebKeyTally(faults)
+        for entry in entries {
+            let isUsed = algorithms.contains(where: entry.fits)
+            if isUsed { tally.usedCount += 1 } else { tally.leaveOut(.algorithm) }
+        }
+        return tally
+    }
 
     /// Throws for what is no set, for one without a key that can be used, and for one in which two
     /// keys would do for a token that names its key, or too many for one that does not.
@@ -62,17 +69,23 @@ public final class JSONWebKeySet: Sendable {
         guard keys.count <= Self.keyCountMax else {
             throw JSONWebKeySetError("more than \(Self.keyCountMax) keys")
         }
+        guard !keys.isEmpty else { throw JSONWebKeySetError("it has no keys") }
         var entries: [Entry] = []
+        var faults: [JSONWebKeyFault] = []
         for key in keys {
-            guard let entry = Self.entry(key) else { continue }
-            entries.append(entry)
+            do throws(JSONWebKeyFault) {
+                entries.append(try Self.entry(key))
+            } catch {
+                faults.append(error)
+                continue
+            }
             try Self.checkSameID(entries)
         }
         guard !entries.isEmpty else {
-            throw JSONWebKeySetError("none of its \(keys.count) keys can be used")
+            throw JSONWebKeySetError("no key can be used; " + JSONWebKeyTally(faults).leftOutText)
         }
         self.entries = entries
-        ignoredCount = keys.count - entries.count
+        self.faults = faults
     }
 
     /// The keys that a token with this header may be signed with: the one that it names, those
@@ -93,7 +106,8 @@ public final class JSONWebKeySet: Sendable {
     private static func checkSameID(_ entries: [Entry]) throws(JSONWebKeySetError) {
         guard let last = entries.last else { return }
         let same = entries.filter { $0.id == last.id }
-        let count = TokenAlgorithm.allCases.filter(last.fits)
+        let count =
+            TokenAlgorithm.allCases.filter(last.fits)
             .map { algorithm in same.count { $0.fits(algorithm) } }.max() ?? 0
         guard last.id == nil else {
             guard count == 1 else {
@@ -107,22 +121,23 @@ public final class JSONWebKeySet: Sendable {
         }
     }
 
-    /// Nil for a key that cannot be used.
-    private static func entry(_ key: JSONValue) -> Entry? {
-        guard key.objectValue != nil, key["d"] == nil, isForSignatures(key) else { return nil }
+    private static func entry(_ key: JSONValue) throws(JSONWebKeyFault) -> Entry {
+        guard key.objectValue != nil else { throw .form }
+        guard key["d"] == nil, key["kty"]?.stringValue != "oct" else { throw .secret }
+        guard isForSignatures(key) else { throw .use }
         var algorithm: TokenAlgorithm?
         if let named = key["alg"] {
             algorithm = named.stringValue.flatMap(TokenAlgorithm.init(rawValue:))
-            guard algorithm != nil else { return nil }
+            guard algorithm != nil else { throw .algorithm }
         }
         var id: [UInt8]?
         if let named = key["kid"] {
             id = named.stringValue.map { Array($0.utf8) }
-            guard id != nil else { return nil }
+            guard id != nil else { throw .form }
         }
-        guard let publicKey = publicKey(key) else { return nil }
-        let entry = Entry(id: id, algorithm: algorithm, key: publicKey)
-        return algorithm.map(entry.fits) ?? true ? entry : nil
+        let entry = Entry(id: id, algorithm: algorithm, key: try publicKey(key))
+        guard algorithm.map(entry.fits) ?? true else { throw .algorithm }
+        return entry
     }
 
     /// RFC 7517 sections 4.2 and 4.3.
@@ -132,16 +147,19 @@ public final class JSONWebKeySet: Sendable {
         return operations.arrayValue?.contains(.string("verify")) ?? false
     }
 
-    private static func publicKey(_ key: JSONValue) -> TokenKey? {
+    private static func publicKey(_ key: JSONValue) throws(JSONWebKeyFault) -> TokenKey {
         func number(_ name: String) -> [UInt8] {
             key[name]?.stringValue.flatMap { Base64URL.decode(Array($0.utf8).span) } ?? []
         }
+        let found: TokenKey?
         switch (key["kty"]?.stringValue, key["crv"]?.stringValue) {
-        case ("RSA", nil): return try? TokenKey(modulus: number("n"), exponent: number("e"))
-        case ("EC", "P-256"): return try? TokenKey(.p256, x: number("x"), y: number("y"))
-        case ("EC", "P-384"): return try? TokenKey(.p384, x: number("x"), y: number("y"))
-        case ("OKP", "Ed25519"): return try? TokenKey(ed25519: number("x"))
-        default: return nil
+        case ("RSA", nil): found = try? TokenKey(modulus: number("n"), exponent: number("e"))
+        case ("EC", "P-256"): found = try? TokenKey(.p256, x: number("x"), y: number("y"))
+        case ("EC", "P-384"): found = try? TokenKey(.p384, x: number("x"), y: number("y"))
+        case ("OKP", "Ed25519"): found = try? TokenKey(ed25519: number("x"))
+        default: throw .kind
         }
+        guard let found else { throw .numbers }
+        return found
     }
 }

@@ -1,4 +1,5 @@
 import Background
+import JWT
 import RedisKeyStore
 import Settings
 
@@ -16,7 +17,14 @@ extension DoctorCommand {
     ) -> (RedisCheckupStep.Verdict, String) {
         switch proof.keys {
         case .secrets(let path, let secrets)?: return (.ok, "\(path), secrets: \(secrets.count)")
-        case .file(let path, _)?: return (.ok, "\(path), pinned keys")
+        case .file(let path, let document)?:
+            do throws(JSONWebKeySetError) {
+                let tally = try JSONWebKeySet(parsing: document.span)
+                    .tally(for: Set(proof.algorithms))
+                return (.ok, "\(path), pinned keys: \(tally.text)")
+            } catch {
+                return (.failure, "\(path): \(error)")
+            }
         case .url(let url)?:
             do {
                 guard let finding = try KeySetCheckup.ask(proof) else { return (.failure, url) }
@@ -33,12 +41,10 @@ extension DoctorCommand {
     ) -> (RedisCheckupStep.Verdict, String) {
         switch finding {
         case .failure(let reason): return (.failure, "\(url): \(reason)")
-        case .keys(let count, let ignoredCount, let lifeSeconds):
-            let ignored = ignoredCount == 0 ? "" : ", \(ignoredCount) that cannot be used"
+        case .keys(let tally, let lifeSeconds):
             return (
                 .ok,
-                "\(url), keys: \(count)\(ignored); they are fetched again after "
-                    + "\(lifeSeconds / 60)m"
+                "\(url), keys: \(tally.text); they are fetched again after \(lifeSeconds / 60)m"
             )
         }
     }

@@ -96,6 +96,7 @@ struct KeySetFetcherTests {
         var proof = ProofSettings()
         proof.name = name
         proof.header = "x-token"
+        proof.algorithms = [.es256]
         proof.jwks = .url(url)
         return proof
     }

@@ -14,7 +14,8 @@ struct JSONWebKeySetTests {
         let bytes = Array(document.utf8)
         do throws(JSONWebKeySetError) {
             let set = try JSONWebKeySet(parsing: bytes.span)
-            return "\(set.count) and \(set.ignoredCount)"
+            let tally = set.tally(for: Set(TokenAlgorithm.allCases))
+            return "\(tally.usedCount) and \(tally.leftOutCount)"
         } catch {
             return "\(error)"
         }
@@ -26,21 +27,49 @@ struct JSONWebKeySetTests {
         let rsa = try IssuerKey("RS256", id: "r", in: directory)
         let small = try IssuerKey("RS256", id: "s", bitCount: 1024, in: directory)
         let others = [
-            small.jwk(), rsa.jwk(["e": "AQ", "kid": "a"]), rsa.jwk(["e": "Ag", "kid": "b"]),
-            rsa.jwk(["n": "AQAB", "kid": "c"]), rsa.jwk(["n": nil, "kid": "d"]),
-            key.jwk(["use": "enc", "kid": "e"]), key.jwk(["crv": "P-521", "kid": "f"]),
-            key.jwk(["y": "AAAA", "kid": "g"]), key.jwk(["d": "AAAA", "kid": "h"]),
-            key.jwk(["alg": "RS256", "kid": "i"]), key.jwk(["alg": "none", "kid": "j"]),
-            key.jwk(["alg": "HS256", "kid": "k"]), key.jwk(["kty": "oct", "kid": "l"]),
-            key.jwk(["x": "=", "kid": "m"]), #"{"kty":"oct","k":"AAAA","kid":"n"}"#, "7", "null",
-            "[]", "{}", #"{"kid":7}"#,
+            "malformed, or too short or long": [
+                small.jwk(), rsa.jwk(["e": "AQ", "kid": "a"]), rsa.jwk(["e": "Ag", "kid": "b"]),
+                rsa.jwk(["n": "AQAB", "kid": "c"]), rsa.jwk(["n": nil, "kid": "d"]),
+                key.jwk(["y": "AAAA", "kid": "g"]), key.jwk(["x": "=", "kid": "m"]),
+            ],
+            "not for signatures": [key.jwk(["use": "enc", "kid": "e"])],
+            "of an unknown kind": [key.jwk(["crv": "P-521", "kid": "f"]), "{}"],
+            "not public": [
+                key.jwk(["d": "AAAA", "kid": "h"]), key.jwk(["kty": "oct", "kid": "l"]),
+                #"{"kty":"oct","k":"AAAA","kid":"n"}"#,
+            ],
+            "for none of the algorithms": [
+                key.jwk(["alg": "RS256", "kid": "i"]), key.jwk(["alg": "none", "kid": "j"]),
+                key.jwk(["alg": "HS256", "kid": "k"]),
+            ],
+            "no JWK": ["7", "null", "[]", #"{"kid":7}"#],
         ]
-        for other in others {
-            let read = read(IssuerKey.document([other]))
-            #expect(read == "none of its 1 keys can be used", "\(other)")
+        for (words, documents) in others {
+            for other in documents {
+                let read = read(IssuerKey.document([other]))
+                #expect(read == "no key can be used; left out: 1 (1 \(words))", "\(other)")
+            }
         }
+        let all = others.values.flatMap(\.self)
+        #expect(read(IssuerKey.document(all + [key.jwk(), rsa.jwk()])) == "2 and \(all.count)")
+    }
+
+    @Test("are counted where an algorithm that was agreed on can use them")
+    func tally() throws {
+        let key = try IssuerKey("ES256", in: directory)
+        let rsa = try IssuerKey("RS256", in: directory)
+        let keys = [
+            key.jwk(), rsa.jwk(), rsa.jwk(["alg": "PS256", "kid": "p"]),
+            rsa.jwk(["use": "enc", "kid": "e"]),
+        ]
+        let document = Array(IssuerKey.document(keys).utf8)
+        let set = try JSONWebKeySet(parsing: document.span)
+        let tally = set.tally(for: [.rs256])
         #expect(
-            read(IssuerKey.document(others + [key.jwk(), rsa.jwk()])) == "2 and \(others.count)")
+            tally.text
+                == "1, left out: 3 (2 for none of the algorithms, 1 not for signatures)")
+        #expect(set.tally(for: [.es384]).usedCount == 0)
+        #expect(set.tally(for: [.rs256, .es256, .ps256]).usedCount == 3)
     }
 
     @Test("one key for each kid and algorithm, or none at all")

@@ -99,7 +99,9 @@ struct ForeignKeyTests {
     @Test("the presets take what Firebase and Approov make")
     func presets() throws {
         let upstream = try RecordingUpstream()
-        try directory.write(IssuerKey.document([key.jwk()]), to: "jwks.json")
+        let rsa = try IssuerKey("RS256", id: "r", in: directory)
+        let document = IssuerKey.document([key.jwk(), rsa.jwk(["alg": "RS256"])])
+        try directory.write(document, to: "jwks.json")
         let secret = [UInt8](repeating: 5, count: 64)
         let secretPath = try directory.write(Base64.encode(secret) + "\n", to: "approov")
         var configuration = GatewayConfiguration.enforcing(
@@ -123,9 +125,6 @@ struct ForeignKeyTests {
             try gateway.exchange("GET", "/api/x", fields: [(name, token)])
         }
         #expect(try send("X-Firebase-AppCheck", other).outcome == "401 token_invalid")
-        let rsa = try IssuerKey("RS256", id: "r", in: directory)
-        try directory.write(IssuerKey.document([rsa.jwk(["alg": "RS256"])]), to: "jwks.json")
-        _ = try gateway.reload(configuration)
         #expect(try send("X-Firebase-AppCheck", rsa.token(firebase)).status == 200)
         let wrong = firebase.replacing("/1234", with: "/1235")
         #expect(try send("X-Firebase-AppCheck", rsa.token(wrong)).outcome == "401 token_invalid")
@@ -138,6 +137,10 @@ struct ForeignKeyTests {
         #expect(upstream.requests.last?["X-Attest-Proof"] == "approov")
         #expect(upstream.requests.last?["X-Attest-Tier"] == "token")
         #expect(try send("Approov-Token", approov + "A").outcome == "401 token_invalid")
+        let doctor = try BuiltProgram.run(["doctor", "-c", gateway.configurationPath])
+        #expect(
+            doctor.standardOutput.contains(
+                "jwks.json, pinned keys: 1, left out: 1 (1 for none of the algorithms)"))
     }
 }
 

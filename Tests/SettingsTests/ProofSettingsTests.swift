@@ -12,12 +12,17 @@ struct ProofSettingsTests {
         "x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
         "y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}
         """#
+    /// 2048 bits that are no product of two primes anybody knows: nothing is checked by them here.
+    private static let rsa =
+        #"{"keys":[{"kty":"RSA","e":"AQAB","n":""#
+        + Base64.encodeURL([UInt8](repeating: 0xFF, count: 256)) + #""}]}"#
     private let configuration: Configuration
 
     init() throws {
         var configuration = Configuration()
         configuration.files["/root.pem"] = try Configuration.rootPEM()
         configuration.files["/keys.json"] = Self.keys
+        configuration.files["/rsa.json"] = Self.rsa
         configuration.files["/html"] = "<html>"
         configuration.files["/secret"] = Base64.encode([UInt8](repeating: 1, count: 32)) + "\n"
         configuration.files["/short"] = "AAAA\n"
@@ -38,7 +43,7 @@ struct ProofSettingsTests {
         #expect(firebase.header == "x-firebase-appcheck" && firebase.tier == .foreign)
         #expect(firebase.name == "p" && firebase.configuration.authorities != nil)
         let pinned = try proof(
-            "preset: firebase_app_check, project: '12', jwks: /keys.json, header: X-Other")
+            "preset: firebase_app_check, project: '12', jwks: /rsa.json, header: X-Other")
         #expect(pinned.url == nil && pinned.header == "x-other")
         let approov = try proof("preset: approov, secret_file: /secret, tier: token")
         #expect(approov.algorithms == [.hs256] && approov.header == "approov-token")
@@ -67,10 +72,16 @@ struct ProofSettingsTests {
             ("preset: approov, secret_file: /secret, header: X_Attest_Key", "of its own"),
             ("preset: approov, secret_file: /secret, header: X-App-Attest-Token", "of its own"),
             ("preset: approov, secret_file: /secret, tier: attested", "is not one of"),
-            ("audience: [a], jwks: /keys.json, header: x", "required key \"issuer\" is missing"),
-            ("issuer: i, jwks: /keys.json, header: x", "required key \"audience\" is missing"),
-            ("issuer: i, audience: [a], jwks: /keys.json", "required key \"header\" is missing"),
-            ("issuer: i, audience: [a], jwks: /html, header: x", "is not a JWK set"),
+            ("audience: [a], jwks: /rsa.json, header: x", "required key \"issuer\" is missing"),
+            ("issuer: i, jwks: /rsa.json, header: x", "required key \"audience\" is missing"),
+            ("issuer: i, audience: [a], jwks: /rsa.json", "required key \"header\" is missing"),
+            ("issuer: i, audience: [a], jwks: /html, header: x", "has no set of keys"),
+            (
+                "preset: firebase_app_check, project: '1', jwks: /keys.json",
+                "/keys.json has no key for RS256: no token would be taken; left out: 1 (1 for none "
+                    + "of the algorithms)"
+            ),
+            ("preset: approov, jwks: /keys.json, algorithms: [ES384]", "has no key for ES384"),
             (
                 "issuer: i, audience: [a], jwks: /keys.json, header: x, algorithms: [none]",
                 "\"none\" is not one of"
@@ -84,7 +95,7 @@ struct ProofSettingsTests {
                 "is not a URL of keys"
             ),
             ("issuer: i, audience: [a], jwks: 'file:///keys', header: x", "is not a URL of keys"),
-            ("issuer: i, audience: [a], jwks: /keys.json, header: x, ca: /root.pem", "https URL"),
+            ("issuer: i, audience: [a], jwks: /rsa.json, header: x, ca: /root.pem", "https URL"),
             ("preset: firebase, project: '1'", "did you mean \"firebase_app_check\"?"),
             (
                 "issuer: i, audience: [a], jwks: issuer.example.com/keys, header: x",

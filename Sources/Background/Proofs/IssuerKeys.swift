@@ -56,11 +56,12 @@ package final class IssuerKeys: Sendable {
         }
     }
 
-    func take(_ keys: JSONWebKeySet, at now: MonotonicInstant) {
+    /// `count`: how many of them are for the algorithms that were agreed on.
+    func take(_ keys: JSONWebKeySet, count: Int, at now: MonotonicInstant) {
         state.withLock { state in
             state.keys = keys
             state.figures.counts[.fetched, default: 0] += 1
-            state.figures.keyCount = keys.count
+            state.figures.keyCount = count
             state.figures.fetchedAt = now
             state.figures.failure = nil
             state.figures.failedBy = nil

@@ -6,15 +6,16 @@ import JWT
 /// What an issuer's answer to a question for its keys means.
 enum KeySetAnswer {
     /// The keys, and for how long they need not be asked for again.
-    case keys(JSONWebKeySet, life: Duration)
+    case keys(JSONWebKeySet, JSONWebKeyTally, life: Duration)
     case none(IssuerKeys.Outcome, String)
 
     static func request(_ url: String) -> HTTPSRequest {
         HTTPSRequest(url: url, method: .get, fields: [HTTPSField("Accept", "application/json")])
     }
 
-    /// A redirect is followed nowhere: the place is the operator's to say.
-    init(_ result: Result<HTTPSResponse, HTTPSFailure>) {
+    /// A redirect is followed nowhere: the place is the operator's to say. `algorithms`: those that
+    /// tokens may be signed by.
+    init(_ result: Result<HTTPSResponse, HTTPSFailure>, for algorithms: Set<TokenAlgorithm>) {
         switch result {
         case .failure(let failure): self = .none(.failed, "\(failure)")
         case .success(let response) where response.status != 200:
@@ -26,7 +27,13 @@ enum KeySetAnswer {
         case .success(let response):
             do throws(JSONWebKeySetError) {
                 let keys = try JSONWebKeySet(parsing: response.body.span)
-                self = .keys(keys, life: Self.life(of: response))
+                let tally = keys.tally(for: algorithms)
+                guard tally.usedCount > 0 else {
+                    self = .none(
+                        .malformed, "the answer has no key that can be used; \(tally.leftOutText)")
+                    return
+                }
+                self = .keys(keys, tally, life: Self.life(of: response))
             } catch {
                 self = .none(.malformed, "the answer is no JWK set: \(error)")
             }

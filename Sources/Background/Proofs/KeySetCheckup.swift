@@ -1,12 +1,12 @@
 import EventLoop
 import HTTPSClient
-import JWT
+package import JWT
 package import Settings
 
 /// Asks an issuer for its keys, for `doctor`.
 package enum KeySetCheckup {
     package enum Finding {
-        case keys(count: Int, ignoredCount: Int, lifeSeconds: Int64)
+        case keys(JSONWebKeyTally, lifeSeconds: Int64)
         case failure(String)
     }
 
@@ -17,11 +17,9 @@ package enum KeySetCheckup {
         let client = try HTTPSClient(loop: loop, proof.configuration)
         var finding: Finding?
         client.send(KeySetAnswer.request(url)) { result in
-            switch KeySetAnswer(result) {
-            case .keys(let keys, let life):
-                finding = .keys(
-                    count: keys.count, ignoredCount: keys.ignoredCount,
-                    lifeSeconds: life.components.seconds)
+            switch KeySetAnswer(result, for: Set(proof.algorithms)) {
+            case .keys(_, let tally, let life):
+                finding = .keys(tally, lifeSeconds: life.components.seconds)
             case .none(_, let reason): finding = .failure(reason)
             }
             loop.stop()

@@ -8,7 +8,7 @@ package import Settings
 package final class KeySetFetcher {
     /// One issuer, and where its keys are.
     fileprivate final class Source {
-        let settings: ProofSettings
+        var settings: ProofSettings
         let place: IssuerKeyRegister.Place
         let keys: IssuerKeys
         let client: any KeySetClient
@@ -52,25 +52,25 @@ package final class KeySetFetcher {
 
     /// The effect of another configuration, once that is in use.
     package struct Change {
-        fileprivate let sources: [Source]
+        fileprivate let sources: [(source: Source, settings: ProofSettings)]
     }
 
     /// To be called at the start and at each reload, before anything else of it is in force. Keys
     /// that were fetched, and connections, outlive a reload that does not concern them; but each
     /// issuer is asked again at once, for operators who know that a key was withdrawn.
     package func change(to proofs: [ProofSettings]) throws(ConfigurationFailure) -> Change {
-        var next: [Source] = []
+        var next: [(source: Source, settings: ProofSettings)] = []
         for proof in proofs {
             guard let place = IssuerKeyRegister.Place(proof) else { continue }
             if let known = sources.first(where: { $0.settings.fetchesLike(proof) }) {
-                next.append(known)
+                next.append((known, proof))
                 continue
             }
             do throws(HTTPSClientError) {
-                next.append(
-                    Source(
-                        proof, place, register.keys(of: place),
-                        try makeClient(loop, proof.configuration), due: loop.now))
+                let source = Source(
+                    proof, place, register.keys(of: place),
+                    try makeClient(loop, proof.configuration), due: loop.now)
+                next.append((source, proof))
             } catch {
                 throw ConfigurationFailure("proofs.\(proof.name): \(error)")
             }
@@ -79,11 +79,14 @@ package final class KeySetFetcher {
     }
 
     package func use(_ change: Change) {
-        for source in sources where !change.sources.contains(where: { $0 === source }) {
+        for source in sources where !change.sources.contains(where: { $0.source === source }) {
             source.client.close()
         }
-        sources = change.sources
-        for source in sources { source.due = loop.now }
+        sources = change.sources.map(\.source)
+        for (source, settings) in change.sources {
+            source.settings = settings
+            source.due = loop.now
+        }
         register.keep(Set(sources.map(\.place)))
         guard !sources.isEmpty else {
             timer?.cancel()
@@ -137,15 +140,15 @@ package final class KeySetFetcher {
             guard let self, let source else { return }
             source.isBusy = false
             if case .failure(.closed) = $0 { return }
-            take(KeySetAnswer($0), for: source)
+            take(KeySetAnswer($0, for: Set(source.settings.algorithms)), for: source)
         }
     }
 
     private func take(_ answer: KeySetAnswer, for source: Source) {
         let now = loop.now
         switch answer {
-        case .keys(let keys, let life):
-            source.keys.take(keys, at: now)
+        case .keys(let keys, let tally, let life):
+            source.keys.take(keys, count: tally.usedCount, at: now)
             source.due = now + life
             if source.failureCount > 0 {
                 log.event(

@@ -122,7 +122,7 @@ struct ProofReader {
                 do throws(JSONWebKeySetError) {
                     _ = try JSONWebKeySet(parsing: bytes.span)
                 } catch {
-                    throw Fault("is not a JWK set (RFC 7517): \(error)")
+                    throw Fault("has no set of keys (RFC 7517) that can be used: \(error)")
                 }
                 return .file(path: path, document: bytes)
             }
@@ -236,6 +236,19 @@ struct ProofReader {
         proof.audiences = [ProofSettings.Firebase.audience(project)]
     }
 
+    /// A file whose keys are all for other algorithms lets no token pass.
+    private func checkPinned(_ section: inout Section, _ proof: ProofSettings) {
+        guard case .file(let path, let document)? = proof.jwks,
+            !section.isFaulty("algorithms"), !proof.algorithms.contains(where: \.isSymmetric),
+            let tally = (try? JSONWebKeySet(parsing: document.span))?
+                .tally(for: Set(proof.algorithms)),
+            tally.usedCount == 0
+        else { return }
+        let names = proof.algorithms.map(\.rawValue).joined(separator: ", ")
+        section.field("jwks")?.error(
+            "\(path) has no key for \(names): no token would be taken; \(tally.leftOutText)")
+    }
+
     private func checkKeys(_ section: inout Section, _ proof: inout ProofSettings) {
         let isSymmetric = proof.algorithms.contains(where: \.isSymmetric)
         if proof.secrets != nil {
@@ -263,6 +276,7 @@ struct ProofReader {
         } else {
             section.refuse(["ca"], "is used with an https URL in jwks only")
         }
+        checkPinned(&section, proof)
         guard proof.preset == nil else { return }
         for (key, isMissing) in [
             ("issuer", proof.issuer == nil), ("audience", proof.audiences.isEmpty),
