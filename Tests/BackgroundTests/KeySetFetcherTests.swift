@@ -75,8 +75,10 @@ struct KeySetFetcherTests {
             }
         }
 
-        var keys: IssuerKeys {
-            register.keys(of: IssuerKeyRegister.Place(name: "issuer", url: KeySetFetcherTests.url))
+        var keys: IssuerKeys { get throws { try keys(of: KeySetFetcherTests.proof()) } }
+
+        func keys(of proof: ProofSettings) throws -> IssuerKeys {
+            register.keys(of: try #require(IssuerKeyRegister.Place(proof)))
         }
     }
 
@@ -92,9 +94,12 @@ struct KeySetFetcherTests {
                 status: 200, fields: fields, body: Array(IssuerKey.document([key]).utf8)))
     }
 
-    private static func proof(_ name: String = "issuer") -> ProofSettings {
+    fileprivate static func proof(
+        _ name: String = "issuer", url: String = url, issuer: String? = "i"
+    ) -> ProofSettings {
         var proof = ProofSettings()
         proof.name = name
+        proof.issuer = issuer
         proof.header = "x-token"
         proof.algorithms = [.es256]
         proof.jwks = .url(url)
@@ -118,7 +123,7 @@ struct KeySetFetcherTests {
         let bench = try Bench(
             answer: .success(HTTPSResponse(status: 200, fields: fields, body: body)))
         try bench.use([Self.proof()])
-        #expect(bench.keys.figures.keyCount == 1)
+        #expect(try bench.keys.figures.keyCount == 1)
         bench.run(life + 1)
         #expect(bench.askedAt == [0, life])
     }
@@ -128,12 +133,12 @@ struct KeySetFetcherTests {
         let bench = try Bench(answer: Self.keys())
         try bench.use([Self.proof()])
         for _ in 0..<59 {
-            for _ in 0..<1000 { bench.keys.miss() }
+            for _ in 0..<1000 { try bench.keys.miss() }
             bench.run(1)
         }
         #expect(bench.askedAt == [0])
         for _ in 0..<121 {
-            bench.keys.miss()
+            try bench.keys.miss()
             bench.run(1)
         }
         #expect(bench.askedAt == [0, 60, 120, 180])
@@ -145,17 +150,17 @@ struct KeySetFetcherTests {
         try bench.use([Self.proof()])
         bench.answer = .failure(.unreachable("down"))
         bench.run(86_399)
-        #expect(bench.keys.current != nil)
-        #expect(bench.keys.figures.failure == "unreachable (down)")
+        #expect(try bench.keys.current != nil)
+        #expect(try bench.keys.figures.failure == "unreachable (down)")
         bench.run(2)
-        #expect(bench.keys.current == nil && bench.keys.figures.keyCount == 0)
+        #expect(try bench.keys.current == nil && bench.keys.figures.keyCount == 0)
         // Twice a minute at most, and each failure is counted.
-        let count = bench.keys.figures.counts[.failed] ?? 0
+        let count = try bench.keys.figures.counts[.failed] ?? 0
         #expect(count == UInt64(bench.askedAt.count - 1) && count < 86_400 / 29)
         #expect(bench.events.names.withLock { $0 } == ["jwks_down", "jwks_expired"])
         bench.answer = Self.keys()
         bench.run(61)
-        #expect(bench.keys.current != nil && bench.keys.figures.failure == nil)
+        #expect(try bench.keys.current != nil && bench.keys.figures.failure == nil)
         #expect(bench.events.names.withLock { $0 }.last == "jwks_up")
     }
 
@@ -179,15 +184,15 @@ struct KeySetFetcherTests {
     ) throws {
         let bench = try Bench(answer: answer)
         try bench.use([Self.proof()])
-        #expect(bench.keys.current == nil)
-        #expect(bench.keys.figures.counts == [outcome: 1])
+        #expect(try bench.keys.current == nil)
+        #expect(try bench.keys.figures.counts == [outcome: 1])
         bench.answer = Self.keys()
         bench.run(3)
-        #expect(bench.keys.current != nil)
+        #expect(try bench.keys.current != nil)
         bench.answer = answer
         bench.run(3600)
-        #expect(bench.keys.current != nil)
-        #expect((bench.keys.figures.counts[outcome] ?? 0) > 1)
+        #expect(try bench.keys.current != nil)
+        #expect(try (bench.keys.figures.counts[outcome] ?? 0) > 1)
     }
 
     @Test("a silent issuer is asked one question at a time")
@@ -198,18 +203,70 @@ struct KeySetFetcherTests {
         #expect(bench.askedAt == [0])
     }
 
+    @Test("an issuer whose keys move keeps the old ones until the new place has answered")
+    func moved() throws {
+        let bench = try Bench(answer: Self.keys())
+        let moved = Self.proof(url: "http://127.0.0.1:1/moved")
+        try bench.use([Self.proof()])
+        bench.run(3000)
+        bench.answer = .failure(.unreachable("down"))
+        try bench.use([moved])
+        let keys = try bench.keys(of: moved)
+        #expect(keys.current != nil && keys.figures.keyCount == 1)
+        #expect(keys.figures.counts == [.failed: 1])
+        #expect(bench.clients.map(\.isClosed) == [true, false])
+        // And back, while neither answers.
+        try bench.use([Self.proof()])
+        #expect(try bench.keys !== keys && bench.keys.current != nil)
+        // A day after they were fetched, as if nothing had moved.
+        bench.run(86_400 - 3001)
+        #expect(try bench.keys.current != nil)
+        bench.run(2)
+        #expect(try bench.keys.current == nil)
+    }
+
+    @Test("what the new place answers is all that counts from then on")
+    func movedAndAnswered() throws {
+        let bench = try Bench(answer: Self.keys())
+        try bench.use([Self.proof()])
+        let former = try bench.keys.current
+        let moved = Self.proof(url: "http://127.0.0.1:1/moved")
+        try bench.use([moved])
+        let keys = try bench.keys(of: moved)
+        #expect(keys.current != nil && keys.current !== former)
+    }
+
+    @Test(
+        "keys of another issuer never count",
+        arguments: [
+            (proof(), proof(issuer: "other")), (proof(), proof("other")),
+            (proof(), proof(url: "http://127.0.0.1:1/moved", issuer: "other")),
+            (proof(), proof(url: "http://127.0.0.1:1/moved", issuer: nil)),
+            (proof(issuer: nil), proof(url: "http://127.0.0.1:1/moved", issuer: nil)),
+            (proof(issuer: nil), proof()),
+        ])
+    func another(former: ProofSettings, next: ProofSettings) throws {
+        let bench = try Bench(answer: Self.keys())
+        try bench.use([former])
+        #expect(try bench.keys(of: former).current != nil)
+        bench.answer = nil
+        try bench.use([next])
+        #expect(try bench.keys(of: next).current == nil)
+        #expect(try bench.keys(of: next).figures.keyCount == 0)
+    }
+
     @Test("a reload keeps the keys and asks again; what is gone is forgotten")
     func reload() throws {
         let bench = try Bench(answer: Self.keys())
         try bench.use([Self.proof()])
-        let keys = bench.keys
+        let keys = try bench.keys
         bench.run(10)
         try bench.use([Self.proof(), Self.proof("other")])
-        #expect(bench.keys === keys && bench.askedAt == [0, 10, 10])
+        #expect(try bench.keys === keys && bench.askedAt == [0, 10, 10])
         #expect(bench.clients.map(\.isClosed) == [false, false])
         try bench.use([])
         #expect(bench.clients.map(\.isClosed) == [true, true])
-        #expect(bench.keys !== keys)
+        #expect(try bench.keys !== keys)
         bench.run(7200)
         #expect(bench.askedAt == [0, 10, 10])
     }

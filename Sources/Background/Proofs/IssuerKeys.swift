@@ -1,5 +1,6 @@
 package import EventLoop
 package import JWT
+package import Settings
 
 /// The keys of an issuer whose keys are fetched, as they were last found.
 ///
@@ -68,6 +69,18 @@ package final class IssuerKeys: Sendable {
         }
     }
 
+    /// Holds what was fetched from elsewhere for the same issuer, for as long as it would have
+    /// counted there, or until an answer of its own comes.
+    func inherit(from other: IssuerKeys) {
+        let (keys, figures) = other.state.withLock { ($0.keys, $0.figures) }
+        state.withLock { state in
+            guard state.keys == nil else { return }
+            state.keys = keys
+            state.figures.keyCount = figures.keyCount
+            state.figures.fetchedAt = figures.fetchedAt
+        }
+    }
+
     func fail(_ outcome: Outcome, _ reason: String) {
         state.withLock { state in
             state.figures.counts[outcome, default: 0] += 1
@@ -90,11 +103,19 @@ package final class IssuerKeys: Sendable {
 package final class IssuerKeyRegister: Sendable {
     package struct Place: Hashable, Sendable {
         let name: String
+        /// Nil where tokens of any are taken.
+        let issuer: String?
         package let url: String
 
-        package init(name: String, url: String) {
-            self.name = name
-            self.url = url
+        /// Nil for keys that are not fetched.
+        package init?(_ proof: ProofSettings) {
+            guard let url = proof.url else { return nil }
+            (name, issuer, self.url) = (proof.name, proof.issuer, url)
+        }
+
+        /// Whether keys that were found at one of them are those of the other's issuer.
+        func isOfSameIssuer(as other: Place) -> Bool {
+            name == other.name && issuer != nil && issuer == other.issuer
         }
     }
 

@@ -62,7 +62,9 @@ package final class KeySetFetcher {
         var next: [(source: Source, settings: ProofSettings)] = []
         for proof in proofs {
             guard let place = IssuerKeyRegister.Place(proof) else { continue }
-            if let known = sources.first(where: { $0.settings.fetchesLike(proof) }) {
+            if let known = sources.first(where: {
+                $0.place == place && $0.settings.configuration == proof.configuration
+            }) {
                 next.append((known, proof))
                 continue
             }
@@ -81,6 +83,12 @@ package final class KeySetFetcher {
     package func use(_ change: Change) {
         for source in sources where !change.sources.contains(where: { $0.source === source }) {
             source.client.close()
+        }
+        // An issuer that moves its keys has the same keys; another issuer's tokens wait for its own.
+        for (source, _) in change.sources {
+            guard let former = sources.first(where: { $0.place.isOfSameIssuer(as: source.place) })
+            else { continue }
+            source.keys.inherit(from: former.keys)
         }
         sources = change.sources.map(\.source)
         for (source, settings) in change.sources {
@@ -180,19 +188,4 @@ package final class KeySetFetcher {
     /// stolen key that the issuer withdrew should do harm.
     private static let staleMax = Duration.seconds(24 * 3600)
     private static let staleMaxText = "24 hours"
-}
-
-extension IssuerKeyRegister.Place {
-    /// Nil for keys that are in a file.
-    package init?(_ proof: ProofSettings) {
-        guard let url = proof.url else { return nil }
-        self.init(name: proof.name, url: url)
-    }
-}
-
-extension ProofSettings {
-    /// Whether keys that were fetched for the one are those for the other.
-    fileprivate func fetchesLike(_ other: ProofSettings) -> Bool {
-        name == other.name && url == other.url && configuration == other.configuration
-    }
 }

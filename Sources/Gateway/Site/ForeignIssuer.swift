@@ -33,10 +33,11 @@ final class ForeignIssuer: Sendable {
                 throw ConfigurationFailure("proofs.\(settings.name).jwks: \(path) has no keys")
             }
             keys = .fixed(.published(set))
-        case .url(let url)?:
-            keys = .fetched(
-                register.keys(of: IssuerKeyRegister.Place(name: settings.name, url: url)))
-        case nil: throw ConfigurationFailure("proofs.\(settings.name): no keys")
+        case .url?, nil:
+            guard let place = IssuerKeyRegister.Place(settings) else {
+                throw ConfigurationFailure("proofs.\(settings.name): no keys")
+            }
+            keys = .fetched(register.keys(of: place))
         }
     }
 
