@@ -24,6 +24,8 @@ public final class JSONWebKeySet: Sendable {
         /// Nil where the document does not say.
         let algorithm: TokenAlgorithm?
         let key: TokenKey
+        /// What the document says of it.
+        let members: [(name: StaticString, value: String)]
 
         func fits(_ other: TokenAlgorithm) -> Bool {
             key.kind == other.kind && algorithm.map { $0 == other } ?? true
@@ -100,6 +102,22 @@ public final class JSONWebKeySet: Sendable {
         return fitting.map(\.key)
     }
 
+    /// A document of the keys that can be used, which reads as these. It has none of what else
+    /// was said of them, and nothing of other keys.
+    public var document: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.beginArray("keys")
+        for entry in entries {
+            writer.beginObject()
+            for member in entry.members { writer.member(member.name, string: member.value) }
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.finish().readable.array
+    }
+
     // MARK: single keys
 
     /// Throws if more keys have the id of the last one, and are for the same algorithm, than may.
@@ -135,10 +153,18 @@ public final class JSONWebKeySet: Sendable {
             id = named.stringValue.map { Array($0.utf8) }
             guard id != nil else { throw .form }
         }
-        let entry = Entry(id: id, algorithm: algorithm, key: try publicKey(key))
+        let members = memberNames.compactMap { name in
+            key["\(name)"]?.stringValue.map { (name: name, value: $0) }
+        }
+        let entry = Entry(
+            id: id, algorithm: algorithm, key: try publicKey(key), members: members)
         guard algorithm.map(entry.fits) ?? true else { throw .algorithm }
         return entry
     }
+
+    private static let memberNames: [StaticString] = [
+        "kty", "crv", "kid", "alg", "n", "e", "x", "y",
+    ]
 
     /// RFC 7517 sections 4.2 and 4.3.
     private static func isForSignatures(_ key: JSONValue) -> Bool {

@@ -1,6 +1,7 @@
 import Background
 import Bytes
 import EventLoop
+import Foundation
 import GatewayTesting
 import HTTPSClient
 import JWT
@@ -49,7 +50,12 @@ struct KeySetFetcherTests {
         var askedAt: [Int64] = []
         var clients: [Client] = []
 
-        init(answer: Result<HTTPSResponse, HTTPSFailure>?) throws {
+        /// `wallMilliseconds`: the time of day at which the gateway starts.
+        init(
+            answer: Result<HTTPSResponse, HTTPSFailure>?, folder: KeySetFolder? = nil,
+            wallMilliseconds: Int64 = 0
+        ) throws {
+            clock.wallMilliseconds = wallMilliseconds
             loop = try EventLoop(clock: clock)
             self.answer = answer
             let make: KeySetClientMaker = { [unowned self] _, _ in
@@ -57,7 +63,8 @@ struct KeySetFetcherTests {
                 clients.append(client)
                 return client
             }
-            fetcher = KeySetFetcher(loop: loop, register: register, log: events, client: make)
+            fetcher = KeySetFetcher(
+                loop: loop, register: register, log: events, folder: folder, client: make)
         }
 
         var seconds: Int64 { Int64(clock.now.nanoseconds(since: Self.start) / 1_000_000_000) }
@@ -65,6 +72,14 @@ struct KeySetFetcherTests {
         func use(_ proofs: [ProofSettings]) throws {
             guard let fetcher else { return }
             fetcher.use(try fetcher.change(to: proofs))
+        }
+
+        /// As a gateway starts.
+        func start(_ proofs: [ProofSettings]) throws {
+            guard let fetcher else { return }
+            let change = try fetcher.change(to: proofs)
+            fetcher.restore(change)
+            fetcher.use(change)
         }
 
         /// Lets time pass, second by second.
@@ -253,6 +268,78 @@ struct KeySetFetcherTests {
         try bench.use([next])
         #expect(try bench.keys(of: next).current == nil)
         #expect(try bench.keys(of: next).figures.keyCount == 0)
+    }
+
+    /// Where keys lie that were fetched at 1000 s.
+    private func folder(in directory: ScratchDirectory) throws -> KeySetFolder {
+        var settings = Settings()
+        settings.registry = .sqlite(path: directory.path(of: "registry.db"))
+        let folder = try #require(KeySetFolder(settings))
+        let bench = try Bench(answer: Self.keys(), folder: folder, wallMilliseconds: 1_000_000)
+        try bench.start([Self.proof()])
+        while !File.exists(directory.path(of: "registry.db.jwks-issuer")) {
+            bench.loop.runUntilIdle()
+            _ = Foundation.poll(nil, 0, 5)
+        }
+        return folder
+    }
+
+    @Test("a restart goes on with the keys for as long as they count")
+    func restart() throws {
+        let directory = try ScratchDirectory()
+        let folder = try folder(in: directory)
+        let bench = try Bench(
+            answer: .failure(.unreachable("down")), folder: folder,
+            wallMilliseconds: 1_000_000 + 23 * 3_600_000)
+        try bench.start([Self.proof()])
+        #expect(try bench.keys.current != nil && bench.keys.figures.keyCount == 1)
+        // It is asked at once all the same, as its keys may have changed.
+        #expect(bench.askedAt == [0])
+        #expect(try bench.keys.figures.age(at: bench.clock.now) == .seconds(23 * 3600))
+        bench.run(3599)
+        #expect(try bench.keys.current != nil)
+        bench.run(1)
+        #expect(try bench.keys.current == nil)
+        #expect(bench.events.names.withLock { $0 } == ["jwks_down", "jwks_expired"])
+    }
+
+    @Test(
+        "nothing that is too old, from the future or another's is taken up",
+        arguments: [
+            (1_000_000 + 24 * 3_600_000, proof(), []), (999_999, proof(), ["jwks_unread"]),
+            (1_000_000, proof(issuer: "other"), []), (1_000_000, proof("other"), []),
+            (1_000_000, proof(url: "http://127.0.0.1:1/moved"), []),
+        ] as [(Int64, ProofSettings, [String])])
+    func unusable(wall: Int64, proof: ProofSettings, events: [String]) throws {
+        let directory = try ScratchDirectory()
+        let folder = try folder(in: directory)
+        let bench = try Bench(answer: nil, folder: folder, wallMilliseconds: wall)
+        try bench.start([proof])
+        #expect(try bench.keys(of: proof).current == nil)
+        #expect(try bench.keys(of: proof).figures.keyCount == 0)
+        #expect(bench.events.names.withLock { $0 } == events)
+    }
+
+    @Test("that a disk takes no keys is told once, and when it does again")
+    func fullDisk() throws {
+        let directory = try ScratchDirectory()
+        let folder = try folder(in: directory)
+        let path = directory.path(of: "registry.db.jwks-issuer")
+        try File.remove(path)
+        try File.makePrivateDirectory(path)
+        let bench = try Bench(answer: Self.keys(), folder: folder)
+        func wait(for events: [String]) {
+            while bench.events.names.withLock({ $0 != events }) {
+                bench.loop.runUntilIdle()
+                _ = Foundation.poll(nil, 0, 5)
+            }
+        }
+        try bench.use([Self.proof()])
+        wait(for: ["jwks_unkept"])
+        try FileManager.default.removeItem(atPath: path)
+        try bench.use([Self.proof()])
+        wait(for: ["jwks_unkept", "jwks_kept"])
+        #expect(try bench.keys.current != nil)
     }
 
     @Test("a reload keeps the keys and asks again; what is gone is forgotten")

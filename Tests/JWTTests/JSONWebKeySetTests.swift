@@ -72,6 +72,27 @@ struct JSONWebKeySetTests {
         #expect(set.tally(for: [.rs256, .es256, .ps256]).usedCount == 3)
     }
 
+    @Test("are written as they can be used, and nothing else of the document is")
+    func written() throws {
+        let key = try IssuerKey("ES256", id: "k\u{E9}", in: directory)
+        let rsa = try IssuerKey("RS256", id: nil, in: directory)
+        let edwards = try IssuerKey("EdDSA", in: directory)
+        let keys = [
+            key.jwk(["use": "sig"]), rsa.jwk(["alg": "PS384", "x5c": "secret"]), edwards.jwk(),
+            rsa.jwk(["use": "enc", "kid": "secret"]), key.jwk(["d": "secret"]),
+            #"{"kty":"oct","k":"secret"}"#,
+        ]
+        let document = Array(IssuerKey.document(keys).utf8)
+        let written = try JSONWebKeySet(parsing: document.span).document
+        let again = try JSONWebKeySet(parsing: written.span)
+        #expect(again.tally(for: Set(TokenAlgorithm.allCases)).text == "3")
+        #expect(again.tally(for: [.ps384]).usedCount == 1)
+        #expect(again.document == written)
+        let text = String(decoding: written, as: UTF8.self)
+        #expect(!text.contains("secret"))
+        #expect(text.contains("\"kid\":\"k\u{E9}\"") && text.contains("\"alg\":\"PS384\""))
+    }
+
     @Test("one key for each kid and algorithm, or none at all")
     func sameIDs() throws {
         let key = try IssuerKey("ES256", in: directory)

@@ -80,6 +80,35 @@ struct ForeignKeyTests {
         withExtendedLifetime(server) {}
     }
 
+    @Test("outlive a kill while the issuer is down, and not in a file that was changed")
+    func kept() throws {
+        let site = try Site(Site.keys(key.jwk()))
+        let token = try key.token(Site.claims())
+        let path = site.gateway.directory.path(of: "registry.db.jwks-issuer")
+        try awaitFile(path)
+        site.issuer.answer { _ in .response(500) }
+        try site.gateway.kill()
+        try site.gateway.start()
+        #expect(try site.send(token).status == 200)
+        try site.gateway.terminate()
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        try text.replacing("old", with: "new").write(
+            toFile: path, atomically: false, encoding: .utf8)
+        try site.gateway.start()
+        let event = try site.gateway.waitForEvent("jwks_unread")
+        #expect(event["message"]?.stringValue == "proofs.issuer: \(path): is damaged")
+        #expect(try site.send(token).outcome == "503 store_unavailable")
+    }
+
+    /// Waits until a file is there; no event tells.
+    private func awaitFile(_ path: String) throws {
+        let limit = Date(timeIntervalSinceNow: 60)
+        while !FileManager.default.fileExists(atPath: path) {
+            guard Date() < limit else { throw RawSocketError("\(path) is missing") }
+            _ = Foundation.poll(nil, 0, 20)
+        }
+    }
+
     @Test("are pinned by a file, and changed by SIGHUP")
     func pinned() throws {
         let path = directory.path(of: "jwks.json")

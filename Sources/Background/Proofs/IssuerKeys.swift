@@ -21,12 +21,18 @@ package final class IssuerKeys: Sendable {
     package struct Figures: Sendable {
         package fileprivate(set) var counts: [Outcome: UInt64] = [:]
         package fileprivate(set) var keyCount = 0
-        /// When the keys were fetched; nil if there are none.
-        package fileprivate(set) var fetchedAt: MonotonicInstant?
+        /// When the keys end if they are not fetched again; nil if there are none.
+        fileprivate(set) var staleAt: MonotonicInstant?
         /// Why they could not be fetched the last time; nil if they could.
         package fileprivate(set) var failure: String?
         /// What became of that question; nil likewise.
         package fileprivate(set) var failedBy: Outcome?
+
+        /// How long ago the keys were fetched; nil if there are none. The machine may have started
+        /// since.
+        package func age(at now: MonotonicInstant) -> Duration? {
+            staleAt.map { IssuerKeys.staleMax - ($0 - now) }
+        }
     }
 
     private struct State {
@@ -63,7 +69,7 @@ package final class IssuerKeys: Sendable {
             state.keys = keys
             state.figures.counts[.fetched, default: 0] += 1
             state.figures.keyCount = count
-            state.figures.fetchedAt = now
+            state.figures.staleAt = now + Self.staleMax
             state.figures.failure = nil
             state.figures.failedBy = nil
         }
@@ -73,11 +79,17 @@ package final class IssuerKeys: Sendable {
     /// counted there, or until an answer of its own comes.
     func inherit(from other: IssuerKeys) {
         let (keys, figures) = other.state.withLock { ($0.keys, $0.figures) }
+        guard let keys, let staleAt = figures.staleAt else { return }
+        hold(keys, count: figures.keyCount, until: staleAt)
+    }
+
+    /// Holds what was fetched before until `staleAt`, if there is nothing newer.
+    func hold(_ keys: JSONWebKeySet, count: Int, until staleAt: MonotonicInstant) {
         state.withLock { state in
             guard state.keys == nil else { return }
             state.keys = keys
-            state.figures.keyCount = figures.keyCount
-            state.figures.fetchedAt = figures.fetchedAt
+            state.figures.keyCount = count
+            state.figures.staleAt = staleAt
         }
     }
 
@@ -94,9 +106,13 @@ package final class IssuerKeys: Sendable {
         state.withLock { state in
             state.keys = nil
             state.figures.keyCount = 0
-            state.figures.fetchedAt = nil
+            state.figures.staleAt = nil
         }
     }
+
+    /// How long keys count that cannot be renewed: longer than most failures, and no longer than a
+    /// stolen key that the issuer withdrew should do harm.
+    static let staleMax = Duration.seconds(24 * 3600)
 }
 
 /// The keys of all issuers whose keys are fetched: they outlive reloads.
@@ -106,6 +122,10 @@ package final class IssuerKeyRegister: Sendable {
         /// Nil where tokens of any are taken.
         let issuer: String?
         package let url: String
+
+        init(name: String, issuer: String?, url: String) {
+            (self.name, self.issuer, self.url) = (name, issuer, url)
+        }
 
         /// Nil for keys that are not fetched.
         package init?(_ proof: ProofSettings) {

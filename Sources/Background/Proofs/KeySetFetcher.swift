@@ -34,17 +34,23 @@ package final class KeySetFetcher {
     private let register: IssuerKeyRegister
     private let log: any EventLog
     private let makeClient: KeySetClientMaker
+    private let folder: KeySetFolder?
+    private let keeper: KeySetKeeper?
     private var sources: [Source] = []
     private var timer: Timer?
 
+    /// `folder`: where the keys outlive the gateway; nil if they do not.
     package init(
         loop: EventLoop, register: IssuerKeyRegister, log: any EventLog,
+        folder: KeySetFolder? = nil,
         client makeClient: @escaping KeySetClientMaker = makeKeySetClient
     ) {
         self.makeClient = makeClient
         self.loop = loop
         self.register = register
         self.log = log
+        self.folder = folder
+        keeper = folder.map { KeySetKeeper($0, loop: loop, log: log) }
         timer = Timer(loop: loop) { [unowned self] in tend() }
     }
 
@@ -80,11 +86,38 @@ package final class KeySetFetcher {
         return Change(sources: next)
     }
 
+    /// Takes up what an earlier gateway has fetched, if it is not too old: nobody waits for the
+    /// issuers then. Blocks; to be called once, before ``use(_:)``.
+    package func restore(_ change: Change) {
+        guard let folder else { return }
+        for (source, _) in change.sources {
+            do throws(KeySetFileError) {
+                guard let kept = try folder.read(source.place) else { continue }
+                try restore(kept, to: source)
+            } catch {
+                log.event(
+                    level: "warning", "jwks_unread", "proofs.\(source.settings.name): \(error)")
+            }
+        }
+    }
+
+    private func restore(_ kept: KeptKeySet, to source: Source) throws(KeySetFileError) {
+        let age = Duration.milliseconds(loop.wallMilliseconds - kept.fetchedAtMilliseconds)
+        guard age >= .zero else {
+            // Nobody knows how old they are.
+            throw KeySetFileError("its keys were fetched later than the clock shows")
+        }
+        let tally = kept.keys.tally(for: Set(source.settings.algorithms))
+        guard age < IssuerKeys.staleMax, tally.usedCount > 0 else { return }
+        source.keys.hold(
+            kept.keys, count: tally.usedCount, until: loop.now + (IssuerKeys.staleMax - age))
+    }
+
     package func use(_ change: Change) {
         for source in sources where !change.sources.contains(where: { $0.source === source }) {
             source.client.close()
         }
-        // An issuer that moves its keys has the same keys; another issuer's tokens wait for its own.
+        // An issuer that moves its keys has the same keys; another's tokens wait for its own.
         for (source, _) in change.sources {
             guard let former = sources.first(where: { $0.place.isOfSameIssuer(as: source.place) })
             else { continue }
@@ -131,8 +164,7 @@ package final class KeySetFetcher {
     }
 
     private func forgetOld(_ source: Source, _ now: MonotonicInstant) {
-        guard let fetchedAt = source.keys.figures.fetchedAt, fetchedAt + Self.staleMax <= now
-        else { return }
+        guard let staleAt = source.keys.figures.staleAt, staleAt <= now else { return }
         source.keys.forget()
         log.event(
             level: "error", "jwks_expired",
@@ -157,6 +189,9 @@ package final class KeySetFetcher {
         switch answer {
         case .keys(let keys, let tally, let life):
             source.keys.take(keys, count: tally.usedCount, at: now)
+            keeper?.keep(
+                KeptKeySet(
+                    place: source.place, keys: keys, fetchedAtMilliseconds: loop.wallMilliseconds))
             source.due = now + life
             if source.failureCount > 0 {
                 log.event(
@@ -184,8 +219,5 @@ package final class KeySetFetcher {
     /// Between two questions that unknown keys are the reason of. Issuers show a key for hours
     /// before they sign with it, so only one that was withdrawn in haste makes clients wait.
     private static let pauseMin = Duration.seconds(60)
-    /// How long keys count that cannot be renewed: longer than most failures, and no longer than a
-    /// stolen key that the issuer withdrew should do harm.
-    private static let staleMax = Duration.seconds(24 * 3600)
     private static let staleMaxText = "24 hours"
 }

@@ -46,8 +46,8 @@ extension MetricsPage {
             help: "How long ago an issuer's keys were fetched; after 24 hours they are forgotten.")
         let now = MonotonicInstant.now()
         for (name, figures) in fetched {
-            guard let fetchedAt = figures.fetchedAt else { continue }
-            page.sample([("proof", name)], now.nanoseconds(since: fetchedAt) / 1_000_000_000)
+            guard let age = figures.age(at: now) else { continue }
+            page.sample([("proof", name)], UInt64(age.components.seconds))
         }
     }
 }

@@ -40,8 +40,8 @@ extension StatusDocument {
         let figures = hub.issuerKeys.keys(of: place).figures
         writer.member("keys", constant: "fetched")
         writer.member("key_count", int: Int64(figures.keyCount))
-        if let fetchedAt = figures.fetchedAt {
-            writer.member("age_s", unsigned: instant.nanoseconds(since: fetchedAt) / 1_000_000_000)
+        if let age = figures.age(at: instant) {
+            writer.member("age_s", int: age.components.seconds)
         } else {
             writer.null("age_s")
         }

@@ -114,8 +114,12 @@ public final class Gateway {
         let devices = try DeviceCheckService(loop: control.loop, apple: apple, mailbox: hub.devices)
         devices.use(site.settings.deviceCheck)
         self.devices = devices
-        let keySets = KeySetFetcher(loop: control.loop, register: hub.issuerKeys, log: hub.logs)
-        keySets.use(try keySets.change(to: site.settings.proofs))
+        let keySets = KeySetFetcher(
+            loop: control.loop, register: hub.issuerKeys, log: hub.logs,
+            folder: KeySetFolder(site.settings))
+        let keySetChange = try keySets.change(to: site.settings.proofs)
+        keySets.restore(keySetChange)
+        keySets.use(keySetChange)
         self.keySets = keySets
         try startWorkers()
         reportReceiver = reports.attach(to: control.loop) { [unowned self] in receive($0) }

@@ -1,0 +1,109 @@
+import Bytes
+import Crypto
+package import EventLoop
+import JSON
+package import JWT
+package import Settings
+
+/// The keys of one issuer as they were last fetched.
+package struct KeptKeySet: Sendable {
+    let place: IssuerKeyRegister.Place
+    package let keys: JSONWebKeySet
+    /// Since 1970, by this machine's clock.
+    package let fetchedAtMilliseconds: Int64
+
+    package init(
+        place: IssuerKeyRegister.Place, keys: JSONWebKeySet, fetchedAtMilliseconds: Int64
+    ) {
+        (self.place, self.keys) = (place, keys)
+        self.fetchedAtMilliseconds = fetchedAtMilliseconds
+    }
+}
+
+/// Files of the keys that were last fetched, one for each issuer: a gateway that starts while an
+/// issuer is down goes on with them.
+///
+/// The first line is a digest of the others, so that nothing damaged is believed. The second says
+/// what the keys are and since when. The third is a document of the keys alone, which is read as
+/// strictly as an answer.
+package struct KeySetFolder: Sendable {
+    /// What the paths of the files begin with.
+    private let base: String
+
+    /// Nil where the gateway has no place of its own, because its registry is a database.
+    package init?(_ settings: Settings) {
+        guard case .sqlite(let path) = settings.registry else { return nil }
+        base = path + ".jwks-"
+    }
+
+    /// Names have only characters that a file name may have.
+    func path(of place: IssuerKeyRegister.Place) -> String { base + place.name }
+
+    /// Blocks.
+    package func write(_ kept: KeptKeySet) throws(IOError) {
+        let text = Self.header(kept) + [Self.lineFeed] + kept.keys.document
+        let digest = Array(Base64.encode(SHA256.hash(text).array).utf8)
+        try File.write(path(of: kept.place), digest + [Self.lineFeed] + text, mode: 0o600)
+    }
+
+    /// Blocks. Nil if there are none of the place.
+    package func read(_ place: IssuerKeyRegister.Place) throws(KeySetFileError) -> KeptKeySet? {
+        let path = path(of: place)
+        let bytes: [UInt8]
+        do throws(IOError) {
+            let file = try RegularFile(path)
+            guard File.isOnlyOwners(path) else { throw IOError(path, .openToOthers) }
+            bytes = try file.read(byteCountMax: Self.byteCountMax)
+        } catch {
+            if error.reason == .notFound { return nil }
+            throw KeySetFileError("\(error)")
+        }
+        let parts = bytes.split(separator: Self.lineFeed, maxSplits: 1)
+        guard parts.count == 2, let digest = Base64.decode(Array(parts[0]).span),
+            digest == SHA256.hash(Array(parts[1])).array
+        else { throw KeySetFileError("\(path): is damaged") }
+        guard let kept = Self.parse(parts[1]) else {
+            throw KeySetFileError("\(path): is of another version")
+        }
+        return kept.place == place ? kept : nil
+    }
+
+    private static func header(_ kept: KeptKeySet) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("format", int: format)
+        writer.member("name", string: kept.place.name)
+        if let issuer = kept.place.issuer { writer.member("issuer", string: issuer) }
+        writer.member("url", string: kept.place.url)
+        writer.member("fetched_at_ms", int: kept.fetchedAtMilliseconds)
+        writer.endObject()
+        return writer.finish().readable.array
+    }
+
+    private static func parse(_ text: ArraySlice<UInt8>) -> KeptKeySet? {
+        let parts = text.split(separator: lineFeed, maxSplits: 1).map(Array.init)
+        guard parts.count == 2 else { return nil }
+        let (first, document) = (parts[0], parts[1])
+        guard let header = try? JSONValue.parse(first.span, byteCountMax: headerByteCountMax),
+            header["format"]?.integerValue == format,
+            let name = header["name"]?.stringValue, let url = header["url"]?.stringValue,
+            let fetchedAt = header["fetched_at_ms"]?.integerValue, fetchedAt >= 0,
+            let keys = try? JSONWebKeySet(parsing: document.span)
+        else { return nil }
+        let place = IssuerKeyRegister.Place(
+            name: name, issuer: header["issuer"]?.stringValue, url: url)
+        return KeptKeySet(place: place, keys: keys, fetchedAtMilliseconds: fetchedAt)
+    }
+
+    private static let format: Int64 = 1
+    private static let lineFeed = UInt8(ascii: "\n")
+    private static let headerByteCountMax = 16 * 1024
+    private static let byteCountMax = JSONWebKeySet.byteCountMax + headerByteCountMax
+}
+
+/// Why a file of keys is not used.
+package struct KeySetFileError: Error, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) { self.description = description }
+}
