@@ -15,6 +15,8 @@ public enum HostPattern: Hashable, Sendable {
         case notASCII
         case badLabel
         case badAddress
+        /// An IPv6 address, which hosts have in brackets (RFC 3986 section 3.2.2).
+        case bareAddress
         case badWildcard
         case tooLong
     }
@@ -35,7 +37,9 @@ public enum HostPattern: Hashable, Sendable {
             self = .exact(name)
             return
         }
-        guard !bytes.contains(UInt8(ascii: ":")) else { throw .hasPort }
+        guard !bytes.contains(UInt8(ascii: ":")) else {
+            throw IPAddress.ipv6(bytes[...]) == nil ? .hasPort : .bareAddress
+        }
         let isWildcard = text.hasPrefix("*.")
         let name = isWildcard ? Array(bytes.dropFirst(2)) : bytes
         guard !name.contains(UInt8(ascii: "*")) else { throw .badWildcard }

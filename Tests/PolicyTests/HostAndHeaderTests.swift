@@ -95,7 +95,8 @@ struct HostMatchTests {
             ("a/b", .isURL), ("bücher.de", .notASCII), ("a..b", .badLabel), (".a", .badLabel),
             ("a b", .badLabel), ("*.", .badLabel), ("*", .badWildcard), ("a.*", .badWildcard),
             ("*.*.a", .badWildcard), ("[::g]", .badAddress), ("[1:2]", .badAddress),
-            ("[::1", .badAddress), ("::1", .hasPort),
+            ("[::1", .badAddress), ("::1", .bareAddress),
+            ("2001:db8::1", .bareAddress), ("::1:", .hasPort), ("1:2", .hasPort),
             (String(repeating: "a.", count: 128), .tooLong),
             (String(repeating: "a", count: 64), .badLabel),
         ] as [(String, HostPattern.Fault)])

@@ -6,7 +6,7 @@ extension GoldenCase {
             routes:
               - name: a
                 path: /a
-                hosts: ['a.org:80', 'https://a.org', 'a b', '*', A.org, a.org., ü.de]
+                hosts: ['a.org:80', 'https://a.org', 'a b', '*', A.org, a.org., ü.de, '::1']
                 upstream: api
                 attest: { mode: off }
               - { name: b, path: /b, hosts: [], upstream: api, attest: { mode: off } }
@@ -23,6 +23,8 @@ extension GoldenCase {
                 4:61: routes[0].hosts[5]: listed twice
                 4:69: routes[0].hosts[6]: "ü.de" is not ASCII: write it as browsers send it, \#
                 xn--...
+                4:75: routes[0].hosts[7]: "::1" is an IPv6 address without brackets: write \#
+                "[::1]"
                 7:33: routes[1].hosts: is empty: leave it out to take every host
                 8:26: unknown key "host" in routes[2]: did you mean "hosts"?
                 """#),

@@ -51,12 +51,12 @@ enum RouteMatchReader {
     static var host: Kind<HostPattern> {
         Kind(.text("name, address or *.domain"), text: \.description) { text throws(Fault) in
             do throws(HostPattern.Fault) { return try HostPattern(text) } catch {
-                throw Fault(message(error))
+                throw Fault(message(error, text))
             }
         }
     }
 
-    private static func message(_ fault: HostPattern.Fault) -> String {
+    private static func message(_ fault: HostPattern.Fault, _ text: String) -> String {
         switch fault {
         case .empty: "is empty"
         case .hasPort: "has a port, which makes no difference: leave it out"
@@ -64,6 +64,7 @@ enum RouteMatchReader {
         case .notASCII: "is not ASCII: write it as browsers send it, xn--..."
         case .badLabel: "is not a host: labels are 1 to 63 letters, digits, hyphens, underscores"
         case .badAddress: "is not an IPv6 address in brackets"
+        case .bareAddress: "is an IPv6 address without brackets: write \"[\(text)]\""
         case .badWildcard: "has a * other than in a leading *."
         case .tooLong: "is longer than 253 bytes"
         }
