@@ -80,6 +80,15 @@ struct StatusCauseTests {
         }
     }
 
+    @Test("an issuer whose keys were never there is told before anything has failed")
+    func neverFetched() throws {
+        let gateway = try GatewayUnderTest { $0.proofs = [Self.issuer] }
+        let found = try #require(try problems(gateway).first { $0.name == .jwksMissing })
+        #expect(found.level == .error)
+        #expect(found.text.hasPrefix("The keys of issuer have not come yet"))
+        #expect(found.remedy.contains("https://issuer.example/keys"))
+    }
+
     @Test("an issuer without keys is no store that fails")
     func stores() throws {
         let gateway = try GatewayUnderTest { settings in

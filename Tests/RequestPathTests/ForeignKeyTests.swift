@@ -100,6 +100,22 @@ struct ForeignKeyTests {
         #expect(try site.send(token).outcome == "503 store_unavailable")
     }
 
+    @Test("that have not come yet are told at once, to operators alone, and hold nothing back")
+    func awaited() throws {
+        let (gate, probes) = (Gate(), FreePort.find())
+        let site = try Site(
+            .response(after: gate, body: IssuerKey.document([key.jwk()])),
+            probes: "127.0.0.1:\(probes)", awaitsKeys: false)
+        let ready = try site.gateway.admin("/readyz")
+        #expect(ready.status == 200 && ready.bodyText == "ready\nwithout keys of: issuer\n")
+        #expect(try RawClient(port: probes).exchange("GET", "/readyz").bodyText == "ready\n")
+        let problems = try #require(try site.status()["problems"]?.arrayValue)
+        #expect(problems.contains { $0["name"]?.stringValue == "jwks_missing" })
+        gate.open()
+        try site.awaitKeys(1)
+        #expect(try site.gateway.admin("/readyz").bodyText == "ready\n")
+    }
+
     /// Waits until a file is there; no event tells.
     private func awaitFile(_ path: String) throws {
         let limit = Date(timeIntervalSinceNow: 60)

@@ -22,6 +22,7 @@ final class ForeignProofSite {
         url: (RecordingUpstream, ScratchDirectory) throws -> String? = {
             _, _ in nil
         }, binds: [String] = [], listener: [String] = [], more: [String] = [],
+        probes: String? = nil,
         awaitsKeys: Bool = true
     ) throws {
         directory = try ScratchDirectory()
@@ -39,6 +40,7 @@ final class ForeignProofSite {
             ] + more
         configuration.listenerMore = listener
         configuration.binds = binds
+        configuration.probes = probes
         gateway = try GatewayProcess(configuration)
         if awaitsKeys { try awaitKeys(1) }
     }

@@ -94,7 +94,12 @@ extension Exchange {
         guard failing.isEmpty else {
             return text(503, "unavailable: " + failing.joined(separator: ", ") + "\n")
         }
-        return text(200, "ready\n")
+        // Nobody else's service holds this one back, and a listener for probes tells no more.
+        let waiting = ForeignIssuer.withoutKeys(worker.hub, site)
+        guard client.listener.audience == .operators, !waiting.isEmpty else {
+            return text(200, "ready\n")
+        }
+        return text(200, "ready\nwithout keys of: " + waiting.joined(separator: ", ") + "\n")
     }
 
     private func text(_ status: UInt16, _ body: String) -> LocalResponse {

@@ -1,4 +1,16 @@
+import Background
 import Judgement
+import Settings
+
+extension ForeignIssuer {
+    /// The names of the issuers of whose keys none has been fetched, so that no token is judged.
+    static func withoutKeys(_ hub: Hub, _ site: Site) -> [String] {
+        site.settings.proofs.filter { proof in
+            IssuerKeyRegister.Place(proof).map { hub.issuerKeys.keys(of: $0).figures.keyCount == 0 }
+                ?? false
+        }.map(\.name)
+    }
+}
 
 extension ForeignUse {
     /// The counts of all workers, by decision, in a stable order.

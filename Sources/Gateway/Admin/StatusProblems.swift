@@ -53,12 +53,19 @@ struct StatusInspection {
                 ] : [])
     }
 
-    /// Issuers whose keys could not be fetched the last time, or were never.
+    /// Issuers whose keys could not be fetched the last time, or never were.
     private var issuers: [StatusProblem] {
         site.settings.proofs.compactMap { proof in
             guard let place = IssuerKeyRegister.Place(proof) else { return nil }
             let figures = hub.issuerKeys.keys(of: place).figures
-            guard let failure = figures.failure else { return nil }
+            guard let failure = figures.failure else {
+                guard figures.keyCount == 0 else { return nil }
+                return StatusProblem(
+                    .error, .jwksMissing,
+                    "The keys of \(proof.name) have not come yet, so its tokens cannot be judged.",
+                    "Nothing is to be done if that is over in some seconds: \(place.url) has been "
+                        + "asked.")
+            }
             let remedy =
                 (figures.failedBy == .failed
                     ? "Make \(place.url) reachable"
