@@ -47,6 +47,33 @@ struct ForeignProofTests {
         #expect(use["subject"] == .string("1:7:android:x") && use["route"] == .string("api"))
         #expect(use["hour"] == .integer(3) && use["day"] == .integer(3))
         #expect(proof["key_count"] == .integer(1) && proof["failure"] == .null)
+        #expect(proof["accepted"] == .integer(3) && proof["refused"] == .integer(0))
+    }
+
+    @Test("the status page shows keys and counts of each issuer, without a script, too")
+    func page() throws {
+        let site = try Site(
+            Site.keys(key.jwk()),
+            attest: "min_tier: token, on_lower_tier: pass")
+        let token = try key.token(Site.claims())
+        #expect(try site.send(token).status == 200)
+        #expect(try site.send(token + "A").outcome == "401 token_invalid")
+        #expect(try site.send("x").outcome == "401 token_invalid")
+        _ = try site.gateway.accessLine { $0["status"]?.integerValue == 401 }
+        try site.waitForMetric(
+            #"sallyport_proof_requests_total{route="api",proof="issuer",subject="none","#
+                + #"decision="refused"}"#
+        ) { $0 == 2 }
+        let proof = try #require(try site.status()["proofs"]?.arrayValue?.first)
+        // It held, and fell short of what the route demands.
+        #expect(proof["accepted"] == .integer(1) && proof["refused"] == .integer(2))
+        #expect(proof["passed_by_it_alone"] == .array([]))
+        let next = try #require(proof["next_s"]?.integerValue)
+        #expect((3000...3600).contains(next))
+        let page = try site.gateway.admin("/").bodyText
+        let row = "<tr><td>issuer</td><td>foreign</td><td>1</td>"
+        let shown = try #require(page.split(separator: "\n").first { $0.contains(row) })
+        #expect(shown.contains("</td><td>1</td><td>2</td><td>0</td><td>0</td></tr>"), "\(shown)")
     }
 
     @Test("an assertion counts before a token, and a bad one is not made good by it")

@@ -1,5 +1,6 @@
 import AppAttest
 import AppAttestTesting
+import Bytes
 import Foundation
 import GatewayTesting
 import JSON
@@ -28,7 +29,13 @@ struct StatusPageTests {
             .init("seen", path: "/seen/*", attest: "mode: observe"), at: 1)
         configuration.routes.insert(
             .init("quiet", path: "/quiet/*", attest: "mode: observe"), at: 1)
-        gateway = try GatewayProcess(configuration)
+        configuration.more = [
+            "proofs: { partner: { preset: approov, header: X-Partner, secret_file: partner } }"
+        ]
+        let directory = try ScratchDirectory()
+        let secret = Base64.encode([UInt8](repeating: 5, count: 32)) + "\n"
+        try directory.write(secret, to: "partner")
+        gateway = try GatewayProcess(configuration, directory: directory)
         client = try SimulatedClient.enrolled(gateway)
     }
 
@@ -152,7 +159,7 @@ struct StatusPageTests {
         }
         for text in [
             "From challenge to request in the last hour", "Latency in the last hour",
-            "Events since the start", "descriptors",
+            "Events since the start", "descriptors", "<td>partner</td><td>foreign</td>",
         ] { #expect(page.bodyText.contains(text), "\(text)") }
         #expect(!page.bodyText.contains("<img"))
         #expect(try gateway.admin("/status.css")["Content-Type"]?.hasPrefix("text/css") == true)
@@ -179,6 +186,7 @@ struct StatusPageTests {
         }
         let text = try #require(seen["text"]?.stringValue)
         #expect(text.contains("no requests to judge"))
+        #expect(text.contains("Other issuers") && text.contains("partner foreign"))
         #expect(text.contains("by the gateway in the last hour"))
         #expect(text.contains(/\d (key|keys) enrolled at \d\d:|keys not counted yet/))
         #expect(!text.contains(/\b1 (keys|requests|workers|WebSockets)\b/))

@@ -23,6 +23,9 @@ package final class IssuerKeys: Sendable {
         package fileprivate(set) var keyCount = 0
         /// When the keys end if they are not fetched again; nil if there are none.
         fileprivate(set) var staleAt: MonotonicInstant?
+        /// When the issuer is asked again, if no token names an unknown key before; in the past
+        /// while it is asked. Nil before the first question.
+        package fileprivate(set) var dueAt: MonotonicInstant?
         /// Why they could not be fetched the last time; nil if they could.
         package fileprivate(set) var failure: String?
         /// What became of that question; nil likewise.
@@ -92,6 +95,8 @@ package final class IssuerKeys: Sendable {
             state.figures.staleAt = staleAt
         }
     }
+
+    func plan(_ dueAt: MonotonicInstant) { state.withLock { $0.figures.dueAt = dueAt } }
 
     func fail(_ outcome: Outcome, _ reason: String) {
         state.withLock { state in

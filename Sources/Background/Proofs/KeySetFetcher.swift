@@ -15,7 +15,7 @@ package final class KeySetFetcher {
         var isBusy = false
         var failureCount = 0
         /// When they are asked for next, whatever tokens name.
-        var due: MonotonicInstant
+        var due: MonotonicInstant { didSet { keys.plan(due) } }
         var askedAt: MonotonicInstant?
 
         init(

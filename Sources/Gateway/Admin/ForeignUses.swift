@@ -1,4 +1,5 @@
 import Background
+import EventLoop
 import Judgement
 import Settings
 
@@ -25,5 +26,63 @@ extension ForeignUse {
     /// The requests that would have had nothing to show without these tokens.
     static func counts(_ hub: Hub) -> [(ForeignUse, UInt64)] {
         all(hub).map { ($0.use, $0.counts[Int(Decision.foreign.rawValue)]) }
+    }
+}
+
+/// What is known of one issuer of other tokens, for the status page and its JSON.
+struct IssuerFigures {
+    /// Requests of one route and subject that passed by its tokens alone.
+    struct Use {
+        let name: ForeignUse
+        let hour: UInt64
+        let day: UInt64
+        let total: UInt64
+    }
+
+    let settings: ProofSettings
+    /// Nil for keys that are pinned.
+    let keys: IssuerKeys.Figures?
+    /// Tokens that held, whatever became of their requests; and that did not.
+    private(set) var accepted: UInt64 = 0
+    private(set) var refused: UInt64 = 0
+    private(set) var alone: [Use] = []
+
+    static func all(_ document: StatusDocument) -> [IssuerFigures] {
+        let uses = ForeignUse.all(document.hub)
+        return document.site.settings.proofs.map { proof in
+            IssuerFigures(proof, uses.filter { $0.use.proof == proof.name }, document)
+        }
+    }
+
+    private init(
+        _ proof: ProofSettings, _ uses: [(use: ForeignUse, counts: [UInt64])],
+        _ document: StatusDocument
+    ) {
+        settings = proof
+        keys = IssuerKeyRegister.Place(proof).map { document.hub.issuerKeys.keys(of: $0).figures }
+        for (use, counts) in uses {
+            let all = counts.reduce(0, &+)
+            if use.isVerified {
+                accepted &+= all
+            } else {
+                // Nobody has looked at a token of which it is not known.
+                refused &+= all &- counts[Int(Decision.unjudged.rawValue)]
+            }
+            let total = counts[Int(Decision.foreign.rawValue)]
+            guard total > 0 else { continue }
+            let history = document.history
+            func sum(_ range: HistoryRange) -> UInt64 {
+                history.foreignUses.sums(use, range, at: history.minute).first ?? 0
+            }
+            alone.append(Use(name: use, hour: sum(.hour), day: sum(.day), total: total))
+        }
+    }
+
+    /// Whole seconds since the keys were fetched; nil if there are none.
+    func ageSeconds(at now: MonotonicInstant) -> Int64? { keys?.age(at: now)?.components.seconds }
+
+    /// Whole seconds until the issuer is asked again, 0 while it is; nil if it never is.
+    func nextSeconds(at now: MonotonicInstant) -> Int64? {
+        keys.map { figures in (figures.dueAt.map { $0 - now } ?? .zero).components.seconds }
     }
 }

@@ -1,5 +1,4 @@
 import Background
-import EventLoop
 import JSON
 import Policy
 import Settings
@@ -7,24 +6,22 @@ import Settings
 extension StatusDocument {
     /// Writes who would lose access if an issuer's tokens were not accepted any more.
     func writeProofs(_ writer: inout JSONWriter) {
-        let uses = ForeignUse.counts(hub).filter { $0.1 > 0 }
         writer.beginArray("proofs")
-        for proof in site.settings.proofs {
+        for issuer in IssuerFigures.all(self) {
             writer.beginObject()
-            writer.member("name", string: proof.name)
-            writer.member("tier", constant: proof.tier.name)
-            writeKeys(proof, &writer)
+            writer.member("name", string: issuer.settings.name)
+            writer.member("tier", constant: issuer.settings.tier.name)
+            writeKeys(issuer, &writer)
+            writer.member("accepted", unsigned: issuer.accepted)
+            writer.member("refused", unsigned: issuer.refused)
             writer.beginArray("passed_by_it_alone")
-            for (use, count) in uses where use.proof == proof.name {
+            for use in issuer.alone {
                 writer.beginObject()
-                writer.member("route", string: use.route)
-                writer.member("subject", string: use.subject)
-                for range in HistoryRange.allCases {
-                    let sums = history.foreignUses.sums(use, range, at: history.minute)
-                    writer.member(
-                        range == .hour ? "hour" : "day", unsigned: sums.first ?? 0)
-                }
-                writer.member("total", unsigned: count)
+                writer.member("route", string: use.name.route)
+                writer.member("subject", string: use.name.subject)
+                writer.member("hour", unsigned: use.hour)
+                writer.member("day", unsigned: use.day)
+                writer.member("total", unsigned: use.total)
                 writer.endObject()
             }
             writer.endArray()
@@ -33,18 +30,16 @@ extension StatusDocument {
         writer.endArray()
     }
 
-    private func writeKeys(_ proof: ProofSettings, _ writer: inout JSONWriter) {
-        guard let place = IssuerKeyRegister.Place(proof) else {
-            return writer.member("keys", constant: "pinned")
-        }
-        let figures = hub.issuerKeys.keys(of: place).figures
+    private func writeKeys(_ issuer: IssuerFigures, _ writer: inout JSONWriter) {
+        guard let figures = issuer.keys else { return writer.member("keys", constant: "pinned") }
         writer.member("keys", constant: "fetched")
         writer.member("key_count", int: Int64(figures.keyCount))
-        if let age = figures.age(at: instant) {
-            writer.member("age_s", int: age.components.seconds)
+        if let age = issuer.ageSeconds(at: instant) {
+            writer.member("age_s", int: age)
         } else {
             writer.null("age_s")
         }
+        writer.member("next_s", int: issuer.nextSeconds(at: instant) ?? 0)
         if let failure = figures.failure {
             writer.member("failure", string: failure)
         } else {

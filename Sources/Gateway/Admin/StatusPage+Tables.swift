@@ -76,6 +76,27 @@ extension StatusPage {
             })
     }
 
+    static func issuers(_ document: StatusDocument) -> String {
+        let now = document.instant
+        return table(
+            "Other issuers",
+            [
+                "issuer", "tier", "keys", "fetched", "asked again", "tokens accepted",
+                "tokens refused", "passed by them alone in the last hour", "in the last day",
+            ],
+            IssuerFigures.all(document).map { issuer in
+                [
+                    issuer.settings.name, "\(issuer.settings.tier.name)",
+                    issuer.keys.map { "\($0.keyCount)" } ?? "pinned",
+                    issuer.ageSeconds(at: now).map { "\($0) s ago" } ?? "",
+                    issuer.nextSeconds(at: now).map { $0 > 0 ? "in \($0) s" : "now" } ?? "",
+                    "\(issuer.accepted)", "\(issuer.refused)",
+                    "\(issuer.alone.reduce(0) { $0 &+ $1.hour })",
+                    "\(issuer.alone.reduce(0) { $0 &+ $1.day })",
+                ]
+            })
+    }
+
     private static func state(of server: ServerFigures, _ document: StatusDocument) -> String {
         server.unasked(document.history, at: document.wall.seconds)
             .map { "\(server.state), \($0)" } ?? server.state

@@ -35,7 +35,7 @@ enum StatusPage {
         html += list(verdict)
         html += "</section>\n"
         html += routes(document) + versions(document) + failures(document) + lastHour(document)
-        html += refusals(document) + servers(document) + state(document)
+        html += refusals(document) + servers(document) + issuers(document) + state(document)
         html += """
             <footer class="dim"><a href="metrics">metrics</a> ·
             <a href="status.json">status.json</a> ·

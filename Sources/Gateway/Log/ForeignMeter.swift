@@ -10,6 +10,12 @@ struct ForeignUse: Hashable, Sendable, Comparable {
     /// The token's subject, where subjects are told apart.
     let subject: String
 
+    /// In place of the subject of a token that did not hold.
+    static let noSubject = "none"
+
+    /// Whether the token held.
+    var isVerified: Bool { subject != Self.noSubject }
+
     static func < (left: ForeignUse, right: ForeignUse) -> Bool {
         (left.route, left.proof, left.subject) < (right.route, right.proof, right.subject)
     }

@@ -172,7 +172,7 @@ final class WorkerMeter: @unchecked Sendable {
         else { return }
         let use = ForeignUse(
             route: exchange.site.settings.routes[index].name, proof: proof,
-            subject: token.subject ?? "none")
+            subject: token.subject ?? ForeignUse.noSubject)
         foreign.count(use, exchange.outcome.decision)
     }
 

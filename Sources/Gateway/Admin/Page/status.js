@@ -82,6 +82,7 @@ function build() {
         make("div", { id: "refusal-list", class: "refusals" }))),
     card("Stores and upstreams", "half", make("h2", {}, "Stores and upstreams"), place("servers")),
     card("Rollouts", "half", make("h2", {}, "Rollouts"), place("rollouts")),
+    card("Other issuers", "", make("h2", {}, "Other issuers"), place("issuers")),
     card("Certificates", "half", make("h2", {}, "Certificates"), place("certificates")),
     card("Keys and receipts", "half", make("h2", {}, "Keys and receipts"), place("keys")),
     card("Gateway", "half", make("h2", {}, "Gateway"), place("gateway")),
@@ -139,6 +140,7 @@ function show() {
   showFailures(status);
   showServers(status);
   showRollouts(status);
+  showIssuers(status);
   showRest(status);
   showRefusals();
 }

@@ -242,6 +242,26 @@ function showRollouts(status) {
   "No route enforces yet: nothing is refused."));
 }
 
+function showIssuers(status) {
+  const rows = status.proofs.map((proof) => {
+    const isFetched = proof.keys === "fetched";
+    const alone = (range) => number(sum(proof.passed_by_it_alone.map((each) => each[range])));
+    const age = isFetched && proof.age_s !== null ? `${duration(proof.age_s)} ago` : "–";
+    return [
+      [proof.name, " ", make("span", { class: "badge" }, proof.tier)],
+      !isFetched ? "pinned" : proof.key_count ? number(proof.key_count) : badge("error", "none"),
+      proof.failure && proof.key_count ? badge("warning", age) : age,
+      !isFetched ? "–" : proof.next_s ? `in ${duration(proof.next_s)}` : "now",
+      number(proof.accepted), number(proof.refused), alone("hour"), alone("day"),
+    ];
+  });
+  byId("issuers").replaceChildren(table([{ title: "Issuer" }, { title: "Keys", class: "n" },
+    { title: "Fetched", class: "n" }, { title: "Asked again", class: "n" },
+    { title: "Tokens accepted", class: "n" }, { title: "Refused", class: "n" },
+    { title: "By them alone, last hour", class: "n" }, { title: "Last day", class: "n" }], rows,
+  "No route takes tokens of other issuers."));
+}
+
 function pairs(entries) {
   return make("dl", { class: "pairs" }, ...entries.flatMap(([name, value]) => [
     make("dt", {}, name), make("dd", {}, value)]));
