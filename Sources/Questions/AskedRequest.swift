@@ -38,6 +38,11 @@ public struct AskedRequest: Equatable, Sendable {
         self.host = host
     }
 
+    /// The target of a CONNECT, which names a host and no path. Nil for every other method.
+    static func target(ofTunnel method: [UInt8], to host: [UInt8]) -> [UInt8]? {
+        method == Array("CONNECT".utf8) ? host : nil
+    }
+
     /// The head in HTTP/1.1's form, for the parser that judges every request, and how many fields
     /// it has. Nil if a part of it would be more than that part: a line, or a word of the first
     /// line.

@@ -281,6 +281,32 @@ struct IntegrationTests {
         #expect(site.upstream.requests.count <= 1)
     }
 
+    @Test(
+        "what Envoy refuses itself reaches the client as Envoy says it, and is no fault",
+        .enabled(if: Integration.installed.contains(.envoyProcessor)))
+    func localAnswers() throws {
+        let site = try IntegrationSite(.envoyProcessor)
+        for (method, options, status) in [
+            ("OPTIONS", ["--request-target", "*"], 404), ("GET", ["-H", "Host:"], 400),
+            ("CONNECT", ["--request-target", "a:443"], 501),
+        ] {
+            let answer = try site.send(method, "/", options: ["--http1.1"] + options)
+            #expect(answer.answer.status == status, "\(method) \(options)")
+        }
+        // These Envoy shows, and closes the connection without a word.
+        for options in [
+            ["--http1.1", "-H", "Content-Length: 1", "-H", "Transfer-Encoding: chunked"],
+            ["--http1.0"],
+        ] {
+            #expect(throws: RecipeError.self) {
+                try site.send("POST", "/", body: "0", options: options)
+            }
+        }
+        #expect(try site.app.request("GET", "/api/x").outcome == "200")
+        try site.gateway.stop()
+        #expect(!site.gateway.process.text(on: .standardError).contains("check_call_failed"))
+    }
+
     @Test("the files that cannot be tried here are well-formed, and name what the others do")
     func forms() throws {
         #expect(try Integration.file("envoy.yaml").contains("allow_partial_message: false"))

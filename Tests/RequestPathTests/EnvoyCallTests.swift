@@ -66,7 +66,7 @@ struct EnvoyCallTests {
             context.message(4) { request in
                 request.message(2) { http in
                     http.string(2, method)
-                    http.string(4, target)
+                    if !target.isEmpty { http.string(4, target) }
                     http.string(5, "api.example")
                     if let body { http.bytes(12, body) }
                     map(13, fields + partial, &http)
@@ -416,6 +416,71 @@ struct EnvoyCallTests {
                 ]))
             #expect(removed.isDisjoint(with: set.keys) && !removed.contains("x-own"))
         }
+    }
+
+    /// An `HttpStatus`.
+    private static func status(_ number: UInt64) -> [UInt8] {
+        var writer = ProtobufWriter()
+        writer.number(1, number)
+        return writer.bytes
+    }
+
+    private static func responseHead(_ fields: Fields) -> [UInt8] {
+        var writer = ProtobufWriter()
+        writer.message(3) { map(1, fields, &$0) }
+        return writer.bytes
+    }
+
+    @Test("lets pass what Envoy answers itself, and no answer to a request that it did not show")
+    func localAnswers() throws {
+        let local = [(":status", "404"), ("x-app-attest-action", "enroll")]
+        let app = try SimulatedClient.enrolled(gateway)
+        let signed = try app.signature("POST", "/api/x", body: [1])
+        for messages in [
+            [], [Self.head("POST", "/api/x", signed, isEnd: false)],
+            [Self.head("POST", "/open", isEnd: false), Self.body([1], isEnd: false)],
+        ] {
+            let call = try Call(port)
+            for message in messages { try call.send(message) }
+            try call.send(Self.responseHead(local))
+            let edits = try Self.at([2, 1, 2], in: try call.receive(1))
+            #expect(try Self.names(2, in: edits).contains("x-app-attest-action"))
+            try call.client.receive { $0.answers[1]?.isOver == true }
+            #expect(status(try #require(call.client.answers[1])) == "0")
+        }
+        // Those that were shown are recorded, as ones whose client has left.
+        let lines = try gateway.accessLines(2).filter { $0["check"] != nil }
+        #expect(lines.allSatisfy { $0["status"]?.integerValue == 499 })
+        #expect(!gateway.current.text(on: .standardError).contains("check_call_failed"))
+        let upstreams = local + [("x-envoy-upstream-service-time", "3")]
+        for messages in [[], [Self.head("POST", "/api/x", signed, isEnd: false)]] {
+            let call = try Call(port)
+            for message in messages { try call.send(message) }
+            try call.send(Self.responseHead(upstreams))
+            try call.client.receive { $0.answers[1]?.isOver == true }
+            #expect(status(try #require(call.client.answers[1])) == "9")
+        }
+        try gateway.current.waitForLine(on: .standardError, containing: "request_header_mode")
+        // Nothing was spent.
+        #expect(
+            try app.raw.exchange("POST", "/api/x", fields: signed, body: [1]).status == 200)
+    }
+
+    @Test("refuses a CONNECT, which has no path, as it does a client's own")
+    func tunnel() throws {
+        let denied = try check("CONNECT", "", ofRoute: "false")
+        #expect(try Self.at([2, 1], in: denied) == Self.status(501))
+        let call = try Call(port)
+        var writer = ProtobufWriter()
+        writer.message(2) { head in
+            Self.map(1, [(":method", "CONNECT"), (":authority", "api.example:443")], &head)
+        }
+        writer.message(11) { $0.number(1, 4) }
+        try call.send(writer.bytes)
+        let message = try call.receive(1)
+        #expect(try Self.at([7, 1], in: message) == Self.status(501))
+        try call.client.receive { $0.answers[1]?.isOver == true }
+        #expect(!gateway.current.text(on: .standardError).contains("check_call_failed"))
     }
 
     @Test("ends no connection for the calls on it that were given up or refused")

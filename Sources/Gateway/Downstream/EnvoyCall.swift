@@ -223,8 +223,26 @@ final class EnvoyCall: ClientStream {
             exchange.endBody()
         case .responseHead(let status, let fields) where state == .allowed || state == .relaying:
             tellResponse(status, fields)
+        case .responseHead(let status, let fields) where state == .asking || state == .deciding:
+            try passLocal(status, fields)
         default: throw Self.outOfPlace
         }
+    }
+
+    /// Lets an answer pass that Envoy made itself, to a request that it refused before it showed it
+    /// or before all of it had come. Nothing of that request has gone on.
+    private func passLocal(
+        _ status: UInt16, _ fields: [AskedRequest.Field]
+    ) throws(GRPCStatus) {
+        guard !EnvoyProcessing.isOfUpstream(fields) else {
+            throw GRPCStatus(
+                .failedPrecondition,
+                "the upstream has answered a request that was not shown or not allowed yet: "
+                    + "request_header_mode must be SEND")
+        }
+        tellResponse(status, fields)
+        end()
+        loseExchange()
     }
 
     private static var outOfPlace: GRPCStatus {
@@ -292,6 +310,11 @@ final class EnvoyCall: ClientStream {
         state = .ended
         deadline.clear()
         answer = EnvoyAnswer()
+        loseExchange()
+    }
+
+    /// Leaves the request that nobody waits for.
+    private func loseExchange() {
         guard let lost = exchange else { return }
         exchange = nil
         if lost.number != 0 { lost.downstreamIsLost() }

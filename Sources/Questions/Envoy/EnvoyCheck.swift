@@ -74,13 +74,14 @@ public enum EnvoyCheck {
     private static func question(
         _ attributes: Attributes, _ bytes: Span<UInt8>
     ) throws(ProtobufError) -> Question {
-        guard let method = attributes.method, let target = attributes.target,
-            let host = attributes.host, attributes.raw == nil || attributes.joined.isEmpty,
+        guard let method = attributes.method.map({ bytes.extracting($0).array }),
+            let host = attributes.host.map({ bytes.extracting($0).array }),
+            let target = attributes.target.map({ bytes.extracting($0).array })
+                ?? AskedRequest.target(ofTunnel: method, to: host),
+            attributes.raw == nil || attributes.joined.isEmpty,
             attributes.text == nil || attributes.bytes == nil
         else { throw .malformed }
-        var asked = AskedRequest(
-            method: bytes.extracting(method).array, target: bytes.extracting(target).array,
-            host: bytes.extracting(host).array)
+        var asked = AskedRequest(method: method, target: target, host: host)
         let all = try attributes.raw.map { raw throws(ProtobufError) in
             try EnvoyHeaders.readMap(bytes, raw)
         }

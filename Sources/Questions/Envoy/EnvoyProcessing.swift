@@ -100,8 +100,8 @@ public enum EnvoyProcessing {
         _ bytes: Span<UInt8>, _ range: Range<Int>, _ mode: BodyMode
     ) throws(ProtobufError) -> Event {
         let (pseudo, fields, isEnd) = try headers(bytes, range)
-        guard let method = pseudo[Self.method], let target = pseudo[Self.path],
-            let host = pseudo[Self.authority]
+        guard let method = pseudo[Self.method], let host = pseudo[Self.authority],
+            let target = pseudo[Self.path] ?? AskedRequest.target(ofTunnel: method, to: host)
         else { throw .malformed }
         var asked = AskedRequest(method: method, target: target, host: host)
         asked.fields = fields
@@ -117,6 +117,12 @@ public enum EnvoyProcessing {
             let status = UInt16(exactly: number)
         else { throw .malformed }
         return .responseHead(status: status, fields)
+    }
+
+    /// Whether a response came from an upstream, and is none that Envoy made itself: its router
+    /// marks each one, unless `suppress_envoy_headers` is set.
+    public static func isOfUpstream(_ fields: [AskedRequest.Field]) -> Bool {
+        fields.contains { $0.name.map { ASCII.lowercased($0) } == serviceTime }
     }
 
     private static func body(
@@ -135,6 +141,7 @@ public enum EnvoyProcessing {
     private static let path = Array(":path".utf8)
     private static let authority = Array(":authority".utf8)
     private static let status = Array(":status".utf8)
+    private static let serviceTime = Array("x-envoy-upstream-service-time".utf8)
 }
 
 /// The answers of `envoy.service.ext_proc.v3.ExternalProcessor/Process`.
