@@ -6,7 +6,7 @@ extension FuzzTarget {
     static let failureReport = FuzzTarget(
         "failure-report", byteCountMax: FailureReport.byteCountMax + 1
     ) { bytes in
-        guard let report = FailureReport(header: bytes.span) else { return }
+        guard let report = try? FailureReport(header: bytes.span) else { return }
         var parts = [("code", report.code.rawValue), ("phase", report.phase.rawValue)]
         switch report.system {
         case .value(let system): parts.append(("os", system.description))
@@ -31,9 +31,10 @@ extension FuzzTarget {
         // The separators and the new part may make it too long.
         guard text.utf8.count <= FailureReport.byteCountMax else { return }
         try FuzzFinding.requireEqual(
-            FailureReport(header: Array(text.utf8).span), report, "written anew it reads otherwise")
+            try? FailureReport(header: Array(text.utf8).span), report,
+            "written anew it reads otherwise")
         try FuzzFinding.require(
-            FailureReport(header: Array((text + ";phase=key").utf8).span) == nil,
+            (try? FailureReport(header: Array((text + ";phase=key").utf8).span)) == nil,
             "a part that comes twice is read")
     }
 }

@@ -101,18 +101,37 @@ public struct FailureReport: Sendable, Equatable {
 
     private init(phase: Activity, code: Code) { (self.phase, self.code) = (phase, code) }
 
-    /// Whether every part that is there has its form.
-    public var isWellFormed: Bool {
-        system != .malformed && attempt != .malformed && app != .malformed
-            && version != .malformed && phase != .invalid && code != .invalid
+    /// What is wrong with a report, in words for whoever wrote it.
+    public struct Fault: Error {
+        public let explanation: StaticString
+
+        public init(_ explanation: StaticString) { self.explanation = explanation }
     }
 
-    /// Takes the parts of a report by their names. Nil without a phase or a code, or with a value
+    /// The first part that is there and has another form than it should.
+    public var fault: Fault? {
+        if system == .malformed { return Fault("os is not a version such as \"27.1\".") }
+        if attempt == .malformed { return Fault("try is not a whole number from 1 to 99.") }
+        if app == .malformed {
+            return Fault("app is not 1 to 128 letters, digits, '.', '-' and '_'.")
+        }
+        if version == .malformed {
+            return Fault("version is not 1 to 128 letters, digits, '.', '-' and '_'.")
+        }
+        return nil
+    }
+
+    /// Takes the parts of a report by their names. Fails without a phase or a code, or with a value
     /// that cannot be one.
-    public init?(value: (String) -> [UInt8]?) {
-        guard let phase = value("phase"), let code = value("code"), Self.isWord(phase.span),
-            Self.isWord(code.span)
-        else { return nil }
+    public init(value: (String) -> [UInt8]?) throws(Fault) {
+        guard let phase = value("phase") else { throw Fault("phase is missing.") }
+        guard let code = value("code") else { throw Fault("code is missing.") }
+        guard Self.isWord(phase.span) else {
+            throw Fault("phase is not 1 to 128 letters, digits, '.', '-' and '_'.")
+        }
+        guard Self.isWord(code.span) else {
+            throw Fault("code is not 1 to 128 letters, digits, '.', '-' and '_'.")
+        }
         self.init(
             phase: Self.known(Activity(rawValue: String(decoding: phase, as: UTF8.self))),
             code: Self.known(Code(rawValue: String(decoding: code, as: UTF8.self))))
@@ -124,21 +143,31 @@ public struct FailureReport: Sendable, Equatable {
         if let text = value("version") { version = Self.name(text) }
     }
 
-    /// Reads the header: `phase=attest;code=invalidKey;os=27.1;try=3`, in any order. Nil for what
+    /// Reads the header: `phase=attest;code=invalidKey;os=27.1;try=3`, in any order. Fails for what
     /// has another form or repeats a part; parts of other names are left out.
-    public init?(header text: Span<UInt8>) {
-        guard text.count <= Self.byteCountMax else { return nil }
+    public init(header text: Span<UInt8>) throws(Fault) {
+        guard !text.isEmpty else { throw Fault("The header is empty, or comes more than once.") }
+        guard text.count <= Self.byteCountMax else {
+            throw Fault("The header is longer than 512 bytes.")
+        }
         var values: [String: [UInt8]] = [:]
         var start = 0
         while start <= text.count {
             var end = start
             while end < text.count, text[end] != UInt8(ascii: ";") { end += 1 }
-            guard let (name, value) = Self.part(text.extracting(start..<end)),
-                values.updateValue(value, forKey: name) == nil
-            else { return nil }
+            guard let (name, value) = Self.part(text.extracting(start..<end)) else {
+                throw Fault(
+                    """
+                    A part of the header is not NAME=VALUE, each of 1 to 128 letters, digits, '.', \
+                    '-' and '_'.
+                    """)
+            }
+            guard values.updateValue(value, forKey: name) == nil else {
+                throw Fault("A part of the header comes more than once.")
+            }
             start = end + 1
         }
-        self.init { values[$0] }
+        try self.init { values[$0] }
     }
 
     /// `name=value`, with white space around it, and a name and a value that are words.

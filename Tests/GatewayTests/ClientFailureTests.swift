@@ -13,10 +13,7 @@ struct ClientFailureTests {
     private static let header = "X-App-Attest-Failure"
 
     private func read(_ text: String) throws -> FailureReport {
-        guard let report = FailureReport(header: Array(text.utf8).span) else {
-            throw Unreadable()
-        }
-        return report
+        try FailureReport(header: Array(text.utf8).span)
     }
 
     private struct Unreadable: Error {}
@@ -121,30 +118,64 @@ struct ClientFailureTests {
     @Test(
         "that the endpoint cannot read are refused with what is wrong",
         arguments: [
-            "", "nonsense", "[]", "{}", #"{"phase":"attest"}"#, #"{"phase":1,"code":"other"}"#,
-            #"{"phase":"attest","code":"other","os":27.1}"#,
-            #"{"phase":"attest","code":"other","os":"x"}"#,
-            #"{"phase":"attest","code":"other","try":true}"#,
-            #"{"phase":"attest","code":"other","try":100}"#,
-            #"{"phase":"attest","code":"other","code":"other"}"#,
-            #"{"phase":"attest","code":"other","app":"a b"}"#,
+            ("", "Neither the body nor the header has a report."),
+            ("nonsense", "The body is not one JSON object."),
+            ("[]", "The body is not one JSON object."),
+            ("{}", "phase is missing."),
+            (#"{"phase":"attest"}"#, "code is missing."),
+            (#"{"phase":1,"code":"other"}"#, "phase is not 1 to 128"),
+            (#"{"phase":"attest","code":"o/ther"}"#, "code is not 1 to 128"),
+            (#"{"phase":"attest","code":"other","os":27.1}"#, "os is not a version"),
+            (#"{"phase":"attest","code":"other","os":"x"}"#, "os is not a version"),
+            (#"{"phase":"attest","code":"other","try":true}"#, "try is not a whole number"),
+            (#"{"phase":"attest","code":"other","try":100}"#, "try is not a whole number"),
+            (
+                #"{"phase":"attest","code":"other","code":"other"}"#,
+                "A member of the body comes more than once."
+            ),
+            (#"{"phase":"attest","code":"other","app":"a b"}"#, "app is not 1 to 128"),
+            (#"{"phase":"attest","code":"other","version":""}"#, "version is not 1 to 128"),
         ])
-    func badRequest(body: String) throws {
+    func badRequest(body: String, detail: String) throws {
         let gateway = try GatewayUnderTest()
         let answer = try gateway.client().exchange(
             "POST", "/attest/failure", body: Array(body.utf8))
+        try expectRefusal(answer, detail)
+        #expect(try gateway.logLines().last?.contains(#""detail":"failure_report""#) == true)
+    }
+
+    private func expectRefusal(_ answer: HTTPMessage, _ detail: String) throws {
         #expect(answer.status == 400 && answer.code == "bad_request")
         #expect(answer.member("action") == "none")
-        #expect(answer.member("detail")?.contains("phase and code") == true)
-        #expect(try gateway.logLines().last?.contains(#""detail":"failure_report""#) == true)
+        #expect(answer.member("detail")?.hasPrefix(detail) == true)
+    }
+
+    @Test("in a header that the endpoint cannot read are refused with what is wrong, too")
+    func badHeader() throws {
+        let gateway = try GatewayUnderTest()
+        let client = try gateway.client()
+        let good = "phase=attest;code=other"
+        let long = good + String(repeating: ";a=b", count: 130)
+        for (values, detail) in [
+            ([""], "The header is empty, or comes more than once."),
+            ([good, good], "The header is empty, or comes more than once."),
+            ([long], "The header is longer than 512 bytes."),
+            (["nonsense"], "A part of the header is not NAME=VALUE"),
+            ([good + ";phase=key"], "A part of the header comes more than once."),
+            (["code=other"], "phase is missing."), ([good + ";try=x"], "try is not"),
+        ] {
+            let fields = values.map { (Self.header, $0) }
+            try expectRefusal(
+                try client.exchange("POST", "/attest/failure", fields: fields), detail)
+        }
     }
 
     @Test("are short, and only posted")
     func bounds() throws {
         let gateway = try GatewayUnderTest()
         let long = Array((#"{"phase":"attest","code":""# + String(repeating: "x", count: 600)).utf8)
-        #expect(
-            try gateway.client().exchange("POST", "/attest/failure", body: long).status == 413)
+        let refused = try gateway.client().exchange("POST", "/attest/failure", body: long)
+        #expect(refused.status == 413 && refused.code == "body_too_large")
         let answer = try gateway.client().exchange("GET", "/attest/failure")
         #expect(answer.status == 405 && answer["Allow"] == "POST")
     }

@@ -100,8 +100,7 @@ struct HistoryTests {
         let hub = gateway.hub
         let start = MonotonicInstant.now()
         func report(_ text: String, _ count: Int, minute: Int) throws {
-            let read = FailureReport(header: Array(text.utf8).span)
-            let report = try #require(read)
+            let report = try FailureReport(header: Array(text.utf8).span)
             for _ in 0..<count {
                 hub.clientFailures.count(report, apps: [], at: start + .seconds(60 * minute))
             }

@@ -170,7 +170,7 @@ struct Fleet {
         let text =
             "phase=\(phase);code=\(code);os=\(Self.systems[device.system]);try=\(attempt)"
             + ";app=com.example.app;version=\(Self.versions[device.version])"
-        let report = FailureReport(header: Array(text.utf8).span) ?? .unreadable
+        let report = (try? FailureReport(header: Array(text.utf8).span)) ?? .unreadable
         let now = MonotonicInstant(nanoseconds: UInt64(minute) * 60_000_000_000)
         let network = Bytes16(word0: 0x2001_0DB8 << 32, word1: UInt64(device.network))
         guard limiter.take(ClientFailures.rateLimit, network, now: now) == nil else {

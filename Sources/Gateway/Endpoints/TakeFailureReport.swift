@@ -7,40 +7,59 @@ import Telemetry
 /// `POST /attest/failure`: what failed in an app, for apps that send no other request.
 extension Exchange {
     func takeFailureReport() throws(Refusal) -> Step {
-        let report = try sentReport()
-        try count(report ?? .unreadable)
-        guard let report, report.isWellFormed else {
-            throw Refusal(
-                .badRequest, .failureReport,
-                explanation: "phase and code are required; os is like 27.1, try is 1 to 99.")
+        let sent = try sentReport()
+        switch sent {
+        case .success(let report): try count(report)
+        case .failure: try count(.unreadable)
+        }
+        do throws(FailureReport.Fault) {
+            if let fault = try sent.get().fault { throw fault }
+        } catch {
+            throw Refusal(.badRequest, .failureReport, explanation: error.explanation)
         }
         var response = LocalResponse(status: 204)
         response.fields.append(("Cache-Control", Array("no-store".utf8)))
         return answer(response)
     }
 
+    private typealias Sent = Result<FailureReport, FailureReport.Fault>
+
     /// The report in the body, or in the header where there is no body.
-    private func sentReport() throws(Refusal) -> FailureReport? {
+    private func sentReport() throws(Refusal) -> Sent {
         guard body.byteCount > 0 else {
-            return head.failureReport.flatMap {
-                FailureReport(header: headBytes.span.extracting($0))
+            return Sent { () throws(FailureReport.Fault) in
+                guard let header = head.failureReport else {
+                    throw FailureReport.Fault("Neither the body nor the header has a report.")
+                }
+                return try FailureReport(header: headBytes.span.extracting(header))
             }
         }
-        return try withWholeBody { Self.report(in: $0) }
+        return try withWholeBody { json in
+            Sent { () throws(FailureReport.Fault) in try Self.report(in: json) }
+        }
     }
 
-    private static func report(in json: Span<UInt8>) -> FailureReport? {
+    private static func report(
+        in json: Span<UInt8>
+    ) throws(FailureReport.Fault) -> FailureReport {
+        let reader = try object(in: json)
+        return try FailureReport { name in
+            if let text = reader.string(named: name) { return text }
+            // `try` is a number, and anything else is no word.
+            guard reader.has(named: name) else { return nil }
+            return name == "try" ? reader.integer("try").map { Array("\($0)".utf8) } ?? [] : []
+        }
+    }
+
+    private static func object(
+        in json: Span<UInt8>
+    ) throws(FailureReport.Fault) -> JSONObjectReader {
         do throws(JSONError) {
-            let reader = try JSONObjectReader(
-                parsing: json, byteCountMax: FailureReport.byteCountMax)
-            return FailureReport { name in
-                if let text = reader.string(named: name) { return text }
-                // `try` is a number, and anything else is no word.
-                guard reader.has(named: name) else { return nil }
-                return name == "try" ? reader.integer("try").map { Array("\($0)".utf8) } ?? [] : []
-            }
+            return try JSONObjectReader(parsing: json, byteCountMax: FailureReport.byteCountMax)
+        } catch .duplicateMember {
+            throw FailureReport.Fault("A member of the body comes more than once.")
         } catch {
-            return nil
+            throw FailureReport.Fault("The body is not one JSON object.")
         }
     }
 }

@@ -8,7 +8,8 @@ extension Exchange {
     /// had said nothing.
     func hear(_ report: Range32) {
         guard !own.isAdmin else { return }
+        let read = try? FailureReport(header: headBytes.span.extracting(report))
         // Whoever reports too often has other business here as well.
-        try? count(FailureReport(header: headBytes.span.extracting(report)) ?? .unreadable)
+        try? count(read ?? .unreadable)
     }
 }
