@@ -23,7 +23,7 @@ struct KeyUseTests {
     }
 
     private static func gateway(
-        _ configure: (inout SignalSettings) -> Void
+        events: String? = nil, _ configure: (inout SignalSettings) -> Void
     ) throws -> GatewayUnderTest {
         try GatewayUnderTest(
             upstream: { request in
@@ -31,6 +31,7 @@ struct KeyUseTests {
             }
         ) { settings in
             settings.rateLimits.append(.suspects)
+            if let events { settings.log.events = .file(path: events) }
             configure(&settings.signals)
         }
     }
@@ -100,6 +101,35 @@ struct KeyUseTests {
         #expect(gateway.told("X-Attest-Key-Addresses") == "2")
         #expect(try request(device, from: "192.0.2.6", path: "/observed/x").status == 200)
         #expect(gateway.outcomes(of: "observed")["observed abuse_suspected"] == 1)
+    }
+
+    @Test("the log tells all signals that a request raises: once, or each minute it is refused")
+    func events() throws {
+        let names = ["users_per_key", "addresses_per_key", "networks_per_key"]
+        for (action, expected) in [
+            (SignalSettings.Action.observe, names), (.deny, [names.joined(separator: ", ")]),
+        ] {
+            let path = NSTemporaryDirectory() + "sallyport-signals-\(UUID().uuidString).log"
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let gateway = try Self.gateway(events: path) {
+                $0.keyUsers = Self.users(1, header: "authorization")
+                $0.keyAddresses = .atMost(1, action)
+                $0.keyNetworks = .atMost(1)
+            }
+            let device = try EnrolledDevice(gateway)
+            for number in [1, 2, 3, 3] {
+                let answer = try request(
+                    device, from: "192.\(number).2.1", more: [("Authorization", "\(number)")])
+                #expect(answer.status == (action == .deny && number > 1 ? 403 : 200))
+            }
+            gateway.stop()
+            gateway.hub.logs.close()
+            let told = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+                .map { try JSONValue.parse(String($0)) }
+                .filter { $0["event"]?.stringValue == "signal_raised" }
+                .compactMap { $0["message"]?.stringValue?.split(separator: ":").first }
+            #expect(told.map(String.init) == expected, "\(action)")
+        }
     }
 
     @Test("limit has requests count against its limit")

@@ -84,6 +84,8 @@ struct SignalTests {
         #expect(gateway.told("X-Attest-Signals") == "none")
         #expect(gateway.hub.meters[0].value(.newUserKeys) == 1)
         #expect(gateway.hub.meters[0].raisedCount(.userKeys) >= 1)
+        // One for each of the signals that the second device has raised.
+        #expect(gateway.hub.logs.eventCounts["signal_raised"] == 2)
         let page = try RawClient(port: gateway.adminPort).exchange("GET", "/metrics").bodyText
         #expect(page.contains(#"sallyport_signals_total{signal="keys_per_user"}"#))
         #expect(page.contains("\nsallyport_user_keys_new_total 1\n"))

@@ -54,7 +54,7 @@ extension Exchange {
             judge(bits, rules, &facts) { max(1, $0) }
         }
         judgeKeyUse(of: keyID, rules, &facts)
-        try judge(facts, isTrial: true)
+        try judge(facts, isTrial: true) { site.logName(of: keyID) }
     }
 
     /// Counts the request, which has been accepted, against the limits of what was raised on it.
@@ -93,7 +93,7 @@ extension Exchange {
         var facts = SignalFacts()
         // This one would be one more.
         facts.found(count(.look, of: .network(network), rule).after + 1, by: rule.rule)
-        try judge(facts)
+        try judge(facts) { peerText }
     }
 
     /// A key of a device with these bits wants to enrol.
@@ -101,7 +101,7 @@ extension Exchange {
         guard let rules = site.signals, let bitRules = rules.deviceBits else { return }
         var facts = judgement.signals ?? SignalFacts()
         judge(bits, bitRules, &facts) { $0 + 1 }
-        try judge(facts)
+        try judge(facts) { peerText }
     }
 
     /// `number`: what the keys that were counted are for this one.
@@ -145,11 +145,22 @@ extension Exchange {
     ) -> TallyChange { worker.count(event, of: subject, rule, site) }
 
     /// Has the facts judged, and counts what they raise for the first time.
-    private func judge(_ facts: SignalFacts, isTrial: Bool = false) throws(Refusal) {
+    ///
+    /// What is refused is not counted, so that it never crosses a bound: the log hears of all that
+    /// it has raised here, and of whom.
+    private func judge(
+        _ facts: SignalFacts, isTrial: Bool = false, _ suspect: () -> String
+    ) throws(Refusal) {
         for rule in facts.raised.dropFirst(judgement.signals?.raised.count ?? 0) {
             worker.meter.raised(rule.signal)
         }
-        try settle(try judgement.judge(facts, isTrial: isTrial))
+        do throws(Refusal) {
+            try settle(try judgement.judge(facts, isTrial: isTrial))
+        } catch {
+            let names = facts.raised.map(\.name).joined(separator: ", ")
+            worker.log.repeatedEvent("signal_raised", "\(names): \(suspect()) is to be refused")
+            throw error
+        }
     }
 
     /// Says so once, when the bound is crossed.

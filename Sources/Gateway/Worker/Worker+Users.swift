@@ -54,10 +54,14 @@ extension Worker {
         // The key is new for the user where it was first seen just now.
         guard let keys, keys.firstSeen == sighting.milliseconds, keys.hasEarlierKey else { return }
         meter.add(.newUserKeys)
-        guard let rule = site.signals?.userKeys, keys.keyCount == rule.countMax + 1 else { return }
-        log.event(
-            "signal_raised",
-            "\(rule.signal.name): a user has \(keys.keyCount) keys, the last one"
-                + " \(site.logName(of: sighting.keyID))")
+        let name = site.logName(of: sighting.keyID)
+        if let rule = site.signals?.userKeys, keys.keyCount == rule.countMax + 1 {
+            log.event(
+                "signal_raised",
+                "\(rule.name): a user has \(keys.keyCount) keys, the last one \(name)")
+        }
+        if let rule = site.signals?.newUserKey {
+            log.event("signal_raised", "\(rule.name): a user who had another key has \(name)")
+        }
     }
 }
