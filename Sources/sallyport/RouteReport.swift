@@ -120,6 +120,7 @@ final class RouteReport {
             result = .own
             return add("  answered by the gateway itself: \(own.endpoint.routeName)")
         }
+        if isCall(target) { return describeCall() }
         let match = match(target)
         switch match {
         case .route(let index):
@@ -132,6 +133,29 @@ final class RouteReport {
         case .refused(let fault): refuse("\(fault.code)")
         }
         explain(path, match)
+    }
+
+    /// Whether it is the place where a proxy asks the listener, which reads no other spelling.
+    private func isCall(_ target: [UInt8]) -> Bool {
+        let path = String(decoding: target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
+        return switch listener.check?.dialect {
+        case .nginx, .forward, .json: path == "/check"
+        case .envoy: path.hasPrefix("/check/")
+        case .envoyGRPC:
+            path == "/envoy.service.auth.v3.Authorization/Check"
+                || path == "/envoy.service.ext_proc.v3.ExternalProcessor/Process"
+        case nil: false
+        }
+    }
+
+    /// What becomes of a request that is a proxy's question.
+    private func describeCall() {
+        let dialect = listener.check?.dialect
+        guard request.method == "POST" || dialect != .json && dialect != .envoyGRPC else {
+            return refuse("a question is asked with POST")
+        }
+        result = .own
+        add("  answered by the gateway itself: the listener's check endpoint, where a proxy asks")
     }
 
     private func excepts(_ redirect: ListenerRedirect, _ path: [UInt8]) -> Bool {

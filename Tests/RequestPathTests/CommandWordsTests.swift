@@ -126,6 +126,38 @@ struct CommandWordsTests {
         #expect(objects.map { $0["port_matches"]?.boolValue } == [true, false, false])
     }
 
+    @Test("route knows the place where a proxy asks a check listener")
+    func routeQuestions() throws {
+        func ask(_ dialect: String, _ method: String, _ target: String) throws -> JSONValue {
+            var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+            configuration.listenerMore = [
+                "protocols: [h2, http/1.1]", "check: { dialect: \(dialect), from: [127.0.0.1] }",
+            ]
+            let path = try directory.write(
+                configuration.text(port: 1, adminPort: 2, directory: directory.path),
+                to: "questions.yaml")
+            let told = try BuiltProgram.run(["route", "-c", path, method, target, "--json"])
+            return try JSONValue.parse(told.standardOutput)
+        }
+        for (dialect, method, target, result) in [
+            ("json", "POST", "/check", "answered_by_gateway"),
+            ("json", "POST", "http://a.org/check?x=1", "answered_by_gateway"),
+            ("json", "GET", "/check", "refused"), ("json", "POST", "/check/", "route"),
+            ("json", "POST", "/api/x", "route"), ("nginx", "GET", "/check", "answered_by_gateway"),
+            ("forward", "GET", "/checked", "route"), ("envoy", "GET", "/check", "route"),
+            ("envoy", "GET", "/check/api/x", "answered_by_gateway"),
+            (
+                "envoy_grpc", "POST", "/envoy.service.auth.v3.Authorization/Check",
+                "answered_by_gateway"
+            ),
+        ] {
+            let told = try ask(dialect, method, target)
+            #expect(told["result"]?.stringValue == result, "\(dialect) \(method) \(target)")
+            let isOwn = "\(told["lines"] ?? .null)".contains("check endpoint, where a proxy asks")
+            #expect(isOwn == (result == "answered_by_gateway"), "\(dialect) \(target)")
+        }
+    }
+
     @Test("route says what is wrong with its words, not with a request that nobody meant")
     func routeWords() throws {
         let path = try directory.write(
