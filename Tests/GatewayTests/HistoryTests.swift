@@ -93,6 +93,29 @@ struct HistoryTests {
         #expect(history.byteCount <= StatusHistory.byteCountMax)
     }
 
+    @Test("a name that finds no room is counted in every table that can be full")
+    func leftOut() throws {
+        var history = StatusHistory(startedAt: Self.instant(0))
+        func fill<Name>(
+            _ table: inout HistoryTable<Name>, _ name: (Int) throws -> Name
+        ) rethrows {
+            let one = [UInt64](repeating: 1, count: table.columnCount)
+            for number in 0..<table.countMax + 1 { table.take(try name(number), one, at: 0) }
+        }
+        func report(_ number: Int) throws -> FailureReport {
+            let system = "\(1 + number / 100).\(number % 100)"
+            let text = "phase=attest;code=offline;os=\(system);version=\(number)"
+            return try FailureReport(header: Array(text.utf8).span)
+        }
+        fill(&history.routes) { "\($0)" }
+        fill(&history.versions) { .init(app: "a", version: "\($0)") }
+        fill(&history.upstreams) { "\($0)" }
+        try fill(&history.failureCauses) { FailureCause(try report($0)) }
+        try fill(&history.failureVersions) { FailureVersion(try report($0), apps: []) }
+        fill(&history.foreignUses) { .init(route: "r", proof: "p", subject: "\($0)") }
+        #expect(history.leftOutCount == 6)
+    }
+
     @Test("a flood of invented failures leaves no ring behind that a fleet's failure would need")
     func failureFlood() throws {
         let gateway = try GatewayUnderTest()

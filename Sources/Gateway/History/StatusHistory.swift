@@ -113,6 +113,7 @@ struct StatusHistory: Sendable {
     /// How many names found no room.
     var leftOutCount: Int {
         routes.leftOut.count + versions.leftOut.count + upstreams.leftOut.count
+            + failureCauses.leftOut.count + failureVersions.leftOut.count
             + foreignUses.leftOut.count
     }
 
