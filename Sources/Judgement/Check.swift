@@ -12,6 +12,7 @@ extension Cause {
         // MARK: questions of a proxy
         case checkPeer = "check_peer"
         case checkPath = "check_path"
+        case checkOwn = "check_own"
         case checkHeader = "check_header"
         case checkBody = "check_body"
         case checkCall = "check_call"

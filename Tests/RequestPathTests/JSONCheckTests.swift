@@ -134,8 +134,16 @@ struct JSONCheckTests {
         #expect(told["X-App-Attest-Challenge"]?.isEmpty == false)
         #expect(told["X-Request-Id"] == told.value["problem"]?["request_id"]?.stringValue)
         #expect(try ask("GET", "/api/../open").outcome == "refuse 400 bad_request")
-        #expect(try ask("GET", "/assert/challenge").outcome == "refuse 404 not_found")
-        #expect(try ask("OPTIONS", "*").outcome == "refuse 404 not_found")
+        for (method, target, detail) in [
+            ("GET", "/attest/challenge", "send the request itself to the listener"),
+            ("POST", "/assert/challenge?key_id=x", "send the request itself to the listener"),
+            ("OPTIONS", "*", "OPTIONS * is about the server"),
+        ] {
+            let own = try ask(method, target)
+            #expect(own.outcome == "refuse 404 not_found")
+            #expect(own.value["problem"]?["detail"]?.stringValue?.contains(detail) == true)
+        }
+        _ = try gateway.accessLine { $0["detail"]?.stringValue == "check_own" }
         let long = try ask("GET", "/" + String(repeating: "a", count: 9000))
         #expect(long.outcome == "refuse 414 target_too_long")
     }

@@ -23,7 +23,8 @@ extension StatusInspection {
     }
 
     private static let questionFaults: Set<String> = Set(
-        [Cause.Check.checkPeer, .checkPath, .checkHeader, .checkCall, .checkBody].map(\.rawValue))
+        [Cause.Check.checkPeer, .checkPath, .checkOwn, .checkHeader, .checkCall, .checkBody]
+            .map(\.rawValue))
     /// Fewer may be somebody who looks around.
     private static let questionCountMin = 10
 }

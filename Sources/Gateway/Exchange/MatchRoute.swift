@@ -11,7 +11,10 @@ extension Exchange {
         let bytes = headBytes.span
         switch head.targetForm {
         case .origin, .absolute: break
-        case .asterisk where arrival.question != nil: throw Refusal(.notFound, .checkPath)
+        case .asterisk where arrival.question != nil:
+            throw Refusal(
+                .notFound, .checkOwn,
+                explanation: "OPTIONS * is about the server that gets it, which no route is for.")
         case .asterisk:
             // OPTIONS * is about the gateway itself (RFC 9110 section 9.3.7).
             return answer(LocalResponse(status: 200))
@@ -65,8 +68,15 @@ extension Exchange {
             }
             return nil
         }
-        // An endpoint is asked itself, not about.
-        guard arrival.question == nil else { throw Refusal(.notFound, .checkPath) }
+        guard arrival.question == nil else {
+            throw Refusal(
+                .notFound, .checkOwn,
+                explanation:
+                    """
+                    This is an endpoint of the gateway: send the request itself to the listener, \
+                    instead of asking about it.
+                    """)
+        }
         self.match.endpoint = endpoint
         if endpoint == .assertToken { judgement.begin(Self.tokenExchangeDemand) }
         return .next

@@ -7,9 +7,15 @@ enum QuestionCauses {
             "Name the proxy there. Anybody else who reaches the listener ends here, too."),
         CauseExplanation(
             [.notFound], ["check_path"], .operator,
-            "A check listener takes questions at /check, and the gateway's own endpoints.",
-            "Let the proxy ask at /check, and pass requests for the endpoints on instead of "
-                + "asking about them."),
+            "A check listener takes questions at /check, and requests for the gateway's own "
+                + "endpoints.",
+            "Let the proxy ask at /check, as its dialect has it."),
+        CauseExplanation(
+            [.notFound], ["check_own"], .operator,
+            "A proxy asks about what nothing may be forwarded for: an endpoint of the gateway, "
+                + "OPTIONS *, or a route that responds by itself. The answer's detail says which.",
+            "Let the proxy send requests for the endpoints to the listener instead of asking "
+                + "about them, and answer the others itself."),
         CauseExplanation(
             [.badRequest], ["check_header"], .operator,
             "A header that says what is asked about is missing, repeated or wrong. The answer's "

@@ -102,7 +102,9 @@ extension Exchange {
     private func answerOfRoute() throws(Refusal) -> Step? {
         guard let answer = match.handling?.answer else { return nil }
         if case .respond(let fixed) = answer, fixed.status < 300 {
-            throw Refusal(.notFound, .checkPath)
+            throw Refusal(
+                .notFound, .checkOwn,
+                explanation: "The route responds by itself, and forwards nothing.")
         }
         return answerRoute()
     }
