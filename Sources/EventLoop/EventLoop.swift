@@ -16,8 +16,9 @@ public final class EventLoop {
     /// The clock as this callback has seen it, 0 before it looked.
     private var callbackTime: UInt64 = 0
     private var callbackCount = 0
-    private var hooks: [Unheld<TurnEndHook>?] = []
-    private var firingHooks: [Unheld<TurnEndHook>?] = []
+    /// What is left to do in this turn, and then what sends its results on.
+    private let lateWork = HookList()
+    private let hooks = HookList()
 
     /// Callbacks after which a turn ends although more descriptors are ready: a hundred expensive
     /// requests in one batch must not make the first one wait for the flush that sends it on.
@@ -61,7 +62,8 @@ public final class EventLoop {
 
     /// Handles events until ``stop()``, or until nothing is left that could wake the loop.
     ///
-    /// A turn is one batch of callbacks (at most 64) followed by the scheduled ``TurnEndHook``s.
+    /// A turn is one batch of callbacks (at most 64) followed by the scheduled ``TurnEndHook``s:
+    /// first those that work, then those that send on what came of it.
     public func run() {
         precondition(!isRunning, "a loop runs once at a time")
         isRunning = true
@@ -75,15 +77,15 @@ public final class EventLoop {
             endTurn()
             if isStopped { break }
             // A hook that schedules another one must not wait for the next event.
-            let flags = hooks.isEmpty ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
+            let flags = !hasHooks ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK
             let result = unsafe event_base_loop(base, flags)
             // epoll_wait fails only for a descriptor or an address that is not ours.
             precondition(result >= 0, "event_base_loop failed")
-            if result == 1, hooks.isEmpty { break }
+            if result == 1, !hasHooks { break }
         }
         // What the last hooks scheduled (a log line about a failed flush) still goes out.
         var passCount = 0
-        while !hooks.isEmpty, passCount < 8 {
+        while hasHooks, passCount < 8 {
             endTurn()
             passCount += 1
         }
@@ -122,7 +124,7 @@ public final class EventLoop {
         endTurn()
         let result = unsafe event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK)
         precondition(result >= 0, "event_base_loop failed")
-        let isHandled = callbackCount > 0 || !hooks.isEmpty
+        let isHandled = callbackCount > 0 || hasHooks
         endTurn()
         return isHandled
     }
@@ -149,33 +151,14 @@ public final class EventLoop {
     private func endTurn() {
         callbackCount = 0
         callbackTime = 0
-        guard !hooks.isEmpty, firingHooks.isEmpty else { return }
-        swap(&hooks, &firingHooks)
-        for index in firingHooks.indices {
-            guard let hook = firingHooks[index]?.object else { continue }
-            callbackTime = 0
-            firingHooks[index] = nil
-            hook.fire()
-        }
-        firingHooks.removeAll(keepingCapacity: true)
+        lateWork.fire { callbackTime = 0 }
+        hooks.fire { callbackTime = 0 }
     }
 
-    /// Returns the place by which ``unschedule(_:at:)`` finds the hook.
-    func schedule(_ hook: TurnEndHook) -> Int {
-        assertOwned()
-        hooks.append(Unheld(hook))
-        return hooks.count - 1
-    }
+    private var hasHooks: Bool { !lateWork.isEmpty || !hooks.isEmpty }
 
-    func unschedule(_ hook: TurnEndHook, at index: Int) {
-        assertOwned()
-        // While hooks fire, those not yet fired stand in the other list.
-        if index < firingHooks.count, firingHooks[index]?.refers(to: hook) == true {
-            firingHooks[index] = nil
-        } else if index < hooks.count, hooks[index]?.refers(to: hook) == true {
-            hooks[index] = nil
-        }
-    }
+    /// Where a hook that does work, or one that sends its results on, waits for the turn's end.
+    func hookList(isWork: Bool) -> HookList { isWork ? lateWork : hooks }
 }
 
 /// Why a loop could not be made.

@@ -5,12 +5,16 @@
 /// Dropping the hook cancels it.
 public final class TurnEndHook {
     private let loop: EventLoop
+    private let list: HookList
     private let body: () -> Void
     /// Place in the loop's list, -1 when not scheduled.
     private var index = -1
 
-    public init(loop: EventLoop, _ body: @escaping () -> Void) {
+    /// `isWork`: the hook goes on with what the turn has collected, before the hooks that send
+    /// something on are fired: what they get by it leaves in the same turn.
+    public init(loop: EventLoop, isWork: Bool = false, _ body: @escaping () -> Void) {
         self.loop = loop
+        list = loop.hookList(isWork: isWork)
         self.body = body
     }
 
@@ -18,12 +22,14 @@ public final class TurnEndHook {
 
     /// Has the closure run once when this turn ends; does nothing if it is scheduled already.
     public func schedule() {
-        if index < 0 { index = loop.schedule(self) }
+        guard index < 0 else { return }
+        loop.assertOwned()
+        index = list.add(self)
     }
 
     public func cancel() {
         guard index >= 0 else { return }
-        loop.unschedule(self, at: index)
+        list.remove(self, at: index)
         index = -1
     }
 
