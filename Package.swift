@@ -46,6 +46,7 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CLibevent"),
         .systemLibrary(name: "COpenSSL"),
+        .systemLibrary(name: "CCryptoMB"),
         .systemLibrary(name: "CHiredis"),
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CPostgres"),
@@ -64,7 +65,7 @@ let package = Package(
 
         // MARK: tier 2 - fences: the only targets that import C
         library("EventLoop", ["Bytes", "CLinux", "CLibevent"]),
-        library("Crypto", ["Bytes", "COpenSSL"]),
+        library("Crypto", ["Bytes", "COpenSSL", "CCryptoMB"]),
         library("HTTP2", ["Bytes", "CNghttp2"]),
         library("TLS", ["Bytes", "Crypto", "EventLoop", "COpenSSL"]),
         library("JSON", ["Bytes", "CJansson"]),
@@ -179,7 +180,8 @@ let package = Package(
         tests("ProxyProtocolTests", ["ProxyProtocol", "Bytes"]),
         tests("TelemetryTests", ["Telemetry", "Bytes"]),
         tests("EventLoopTests", ["EventLoop", "Bytes"]),
-        tests("CryptoTests", ["Crypto", "Bytes"]),
+        tests(
+            "CryptoTests", ["Crypto", "AppAttestTesting", "Bytes", "GatewayTesting", "JSON"]),
         tests("HTTP2Tests", ["HTTP2", "Bytes"]),
         tests("TLSTests", ["TLS", "Bytes", "EventLoop", "GatewayTesting"]),
         tests("HTTPSClientTests", ["HTTPSClient", "Bytes", "EventLoop", "GatewayTesting", "TLS"]),

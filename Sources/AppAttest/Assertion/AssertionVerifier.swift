@@ -41,7 +41,7 @@ public struct AssertionVerifier: ~Copyable {
         rpIDHash: Bytes32
     ) throws(AssertionFailure) -> VerifiedAssertion {
         try checkSignature(assertion, nonce: nonce, publicKey: publicKey)
-        let data = try Self.read(assertion)
+        let data = try Self.read(assertion.authenticatorData)
         try Self.checkApp(data, rpIDHash: rpIDHash)
         return VerifiedAssertion(data)
     }
@@ -66,10 +66,10 @@ public struct AssertionVerifier: ~Copyable {
 
     /// Reads what the signature covers, only once it is known to be the device's.
     static func read(
-        _ assertion: borrowing UnverifiedAssertion
+        _ authenticatorData: Span<UInt8>
     ) throws(AssertionFailure) -> AuthenticatorData {
         do {
-            return try AuthenticatorData(assertion: assertion.authenticatorData)
+            return try AuthenticatorData(assertion: authenticatorData)
         } catch {
             throw .malformed(error)
         }
@@ -83,9 +83,9 @@ public struct AssertionVerifier: ~Copyable {
     }
 }
 
-/// An assertion whose signature and app are right. Only ``AssertionVerifier`` makes one, so code
-/// that asks for it, such as the step that advances the counter, cannot run before the
-/// verification.
+/// An assertion whose signature and app are right. ``AssertionVerifier`` and ``AssertionBatch``
+/// alone make one, so code that asks for it, such as the step that advances the counter, cannot run
+/// before the verification.
 public struct VerifiedAssertion: Hashable, Sendable {
     /// Unsigned; 1 to 5 in the first assertion seen of a key. Whether it was used before is for the
     /// replay policy to say.
@@ -95,7 +95,7 @@ public struct VerifiedAssertion: Hashable, Sendable {
     /// What iOS 27 and macOS 27 report about the app, or nil from earlier systems.
     public let extensions: ExtensionData?
 
-    fileprivate init(_ data: AuthenticatorData) {
+    init(_ data: AuthenticatorData) {
         counter = data.counter
         rpIDHash = data.rpIDHash
         extensions = data.extensions

@@ -17,6 +17,15 @@ public struct UnverifiedAssertion: ~Escapable {
     /// Finds the parts. The authenticator data is not read before its signature is verified.
     @_lifetime(copy object)
     public init(parsing object: Span<UInt8>) throws(AssertionFailure) {
+        let places = try Self.places(in: object)
+        signature = object.extracting(places.signature)
+        authenticatorData = object.extracting(places.authenticatorData)
+    }
+
+    /// Where the parts stand in `object`.
+    static func places(
+        in object: Span<UInt8>
+    ) throws(AssertionFailure) -> (signature: Range<Int>, authenticatorData: Range<Int>) {
         let parts: (signature: Range<Int>?, authenticatorData: Range<Int>?)
         do {
             parts = try Self.parts(of: object)
@@ -27,8 +36,7 @@ public struct UnverifiedAssertion: ~Escapable {
         guard let authenticatorData = parts.authenticatorData else {
             throw .malformed(.member("authenticatorData"))
         }
-        self.signature = object.extracting(signature)
-        self.authenticatorData = object.extracting(authenticatorData)
+        return (signature, authenticatorData)
     }
 
     private static func parts(

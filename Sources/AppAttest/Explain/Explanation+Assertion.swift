@@ -88,7 +88,7 @@ extension Explanation {
         _ assertion: borrowing UnverifiedAssertion
     ) -> AuthenticatorData? {
         do {
-            let data = try AssertionVerifier.read(assertion)
+            let data = try AssertionVerifier.read(assertion.authenticatorData)
             pass(
                 "authenticator_data", "\(assertion.authenticatorData.count) bytes, well formed")
             addAuthenticatorData(data)

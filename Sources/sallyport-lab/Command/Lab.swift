@@ -16,6 +16,7 @@ enum Lab {
             case "demo": try DemoCommand.run(rest)
             case "apple": try AppleCommand.run(rest)
             case "trial": try TrialCommand.run(rest)
+            case "signatures": try SignaturesCommand.run(rest)
             case "ports": try PortsCommand.run(rest)
             case "help", "--help", "-h": print(help)
             default: LabExit.usage("unknown command \(name)\n\n\(help)")
@@ -37,6 +38,7 @@ enum Lab {
           apple    a stand-in for Apple's services: receipts, DeviceCheck, and all their errors
           demo     the device's side of `make demo`
           trial    a gateway that misbehaves on purpose: scores a client
+          signatures  compares the library that verifies batches with OpenSSL
           ports    print free ports of 127.0.0.1
 
         `sallyport-lab COMMAND --help` prints a command's options.

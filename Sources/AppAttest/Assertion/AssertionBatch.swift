@@ -1,0 +1,73 @@
+public import Bytes
+public import Crypto
+
+/// Verifies assertions, several at once where the processor can.
+///
+/// Each is checked as by ``AssertionVerifier``, and has a verdict of its own. One thread at a time.
+public struct AssertionBatch: ~Copyable {
+    private var signatures: P256BatchVerifier
+    private var waiting: [Entry] = []
+    private var checks: [P256Check] = []
+
+    private struct Entry {
+        let check: P256Check
+        let authenticatorData: Range<Int>
+        let rpIDHash: Bytes32
+    }
+
+    public typealias Outcome = Result<VerifiedAssertion, AssertionFailure>
+
+    /// `signatures`: what checks the signatures, which nobody else uses meanwhile.
+    public init(_ signatures: consuming P256BatchVerifier) { self.signatures = signatures }
+
+    /// The assertions that have no verdict yet.
+    public var count: Int { waiting.count }
+
+    /// Takes an assertion for a later ``verify(_:)``, with the arguments of
+    /// ``AssertionVerifier/verify(_:clientDataHash:publicKey:rpIDHash:)``. What can be refused
+    /// without its signature is refused at once, and not taken.
+    public mutating func add(
+        _ object: [UInt8], clientDataHash: Bytes32, publicKey: P256PublicKey, rpIDHash: Bytes32
+    ) throws(AssertionFailure) {
+        let places = try UnverifiedAssertion.places(in: object.span)
+        // Steps 2 and 3: the nonce is what was signed, and ECDSA hashes it once more.
+        let nonce = SHA256.hash(
+            object.span.extracting(places.authenticatorData), clientDataHash)
+        let message = InlineArray<32, UInt8> { nonce[$0] }
+        let check = P256Check(
+            bytes: object, signature: places.signature, digest: SHA256.hash(message.span),
+            key: publicKey)
+        waiting.append(
+            Entry(
+                check: check, authenticatorData: places.authenticatorData, rpIDHash: rpIDHash))
+    }
+
+    /// How many the next ``verify(_:)`` checks together, of `count` that wait.
+    public func batchCount(of count: Int) -> Int { signatures.batchCount(of: count) }
+
+    /// Verifies the first `count` that wait, of which there are as many and at most eight. Calls
+    /// `body` with what became of each, in the order in which they were added.
+    public mutating func verify(_ count: Int, _ body: (Int, Outcome) -> Void) {
+        checks.removeAll(keepingCapacity: true)
+        for entry in waiting[..<count] { checks.append(entry.check) }
+        let verdicts = signatures.verify(checks)
+        for index in 0..<count {
+            body(index, Self.outcome(of: waiting[index], isSigned: verdicts[index]))
+        }
+        waiting.removeFirst(count)
+        checks.removeAll(keepingCapacity: true)
+    }
+
+    private static func outcome(of entry: Entry, isSigned: Bool) -> Outcome {
+        guard isSigned else { return .failure(.signatureInvalid) }
+        do throws(AssertionFailure) {
+            let bytes = entry.check.bytes
+            let data = try AssertionVerifier.read(bytes.span.extracting(entry.authenticatorData))
+            // Step 4.
+            try AssertionVerifier.checkApp(data, rpIDHash: entry.rpIDHash)
+            return .success(VerifiedAssertion(data))
+        } catch {
+            return .failure(error)
+        }
+    }
+}

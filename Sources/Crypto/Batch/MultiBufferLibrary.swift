@@ -1,0 +1,131 @@
+import CCryptoMB
+import Synchronization
+
+/// Intel's Cryptography Primitives Library (`crypto_mb`), which verifies eight P-256 signatures in
+/// one call by the AVX-512 IFMA instructions.
+///
+/// It is looked for when the program runs and has proved itself by known answers before anybody
+/// gets it. From the first verdict that OpenSSL does not share it is trusted no more, in any
+/// thread. It is never unloaded.
+@safe
+public final class MultiBufferLibrary: Sendable {
+    /// The release, such as `13.3`'s own `2.3.0`.
+    public let version: String
+    /// The file that was asked for; without a slash it was found where the system looks.
+    public let path: String
+    private let verifyLanes: sallyport_mbx_verify
+    private let trusted = Atomic<Bool>(true)
+    private let untold = Atomic<Bool>(false)
+
+    /// The name by which the system is asked when nobody names a file.
+    public static let standardName = "libcrypto_mb.so.13"
+
+    /// Opens the library at `path`, or the one that the system finds, and tests it.
+    public convenience init(at path: String?) throws(MultiBufferFailure) {
+        let path = path ?? Self.standardName
+        guard let handle = unsafe Self.open(path) else {
+            let text = unsafe dlerror().map { unsafe String(cString: $0) }
+            throw .notFound(text ?? path)
+        }
+        do throws(MultiBufferFailure) {
+            try unsafe self.init(handle, path)
+            guard MultiBufferSelfTest.passes(self) else { throw .knownAnswer }
+        } catch {
+            unsafe dlclose(handle)
+            throw error
+        }
+    }
+
+    private init(_ handle: UnsafeMutableRawPointer, _ path: String) throws(MultiBufferFailure) {
+        guard let isApplicable = unsafe sallyport_mbx_find_is_applicable(handle),
+            let verify = unsafe sallyport_mbx_find_verify(handle)
+        else { throw .symbolsMissing }
+        guard isApplicable(0) == 1 else { throw .processor }
+        unsafe verifyLanes = unsafe verify
+        self.path = path
+        guard let version = unsafe sallyport_mbx_find_version(handle), let known = unsafe version()
+        else {
+            self.version = "unknown"
+            return
+        }
+        let (major, minor, revision) = unsafe (
+            known.pointee.major, known.pointee.minor, known.pointee.revision
+        )
+        self.version = "\(major).\(minor).\(revision)"
+    }
+
+    /// Opens a file; one that is named by its full path finds the compiler's libraries beside it,
+    /// where Intel's packages put them and the system does not look.
+    private static func open(_ path: String) -> UnsafeMutableRawPointer? {
+        if let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) { return unsafe handle }
+        guard let slash = path.lastIndex(of: "/") else { return nil }
+        for name in runtimeNames {
+            _ = unsafe dlopen(path[...slash] + name, RTLD_NOW | RTLD_GLOBAL)
+        }
+        return unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL)
+    }
+
+    /// Those that come later need those before them.
+    private static let runtimeNames = [
+        "libintlc.so.5", "libirng.so", "libimf.so", "libsvml.so",
+    ]
+
+    // MARK: trust
+
+    /// Whether OpenSSL has shared every verdict so far.
+    public var isTrusted: Bool { trusted.load(ordering: .relaxed) }
+
+    /// Notes a verdict that OpenSSL does not share.
+    func distrust() {
+        if trusted.exchange(false, ordering: .relaxed) { untold.store(true, ordering: .relaxed) }
+    }
+
+    /// Whether the trust was lost and nobody was told so yet. True once.
+    public func takeLossOfTrust() -> Bool {
+        untold.load(ordering: .relaxed) && untold.exchange(false, ordering: .relaxed)
+    }
+
+    /// What the library says of each lane.
+    func verify(_ lanes: borrowing MultiBufferLanes) -> MultiBufferVerdicts {
+        MultiBufferVerdicts(word: unsafe sallyport_mbx_call(verifyLanes, lanes.pointer))
+    }
+}
+
+/// Why signatures are verified one at a time.
+public enum MultiBufferFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    /// With the system's words.
+    case notFound(String)
+    case symbolsMissing
+    case processor
+    case knownAnswer
+
+    public var description: String {
+        switch self {
+        case .notFound(let text): "the library cannot be loaded: \(text)"
+        case .symbolsMissing: "the library lacks mbx_nistp256_ecdsa_verify_mb8"
+        case .processor: "the processor lacks the AVX-512 IFMA instructions"
+        case .knownAnswer: "the library has failed the test of known answers, so it is not used"
+        }
+    }
+}
+
+/// The answer of one call: four bits for each lane.
+struct MultiBufferVerdicts {
+    let word: UInt32
+
+    enum Verdict: Hashable {
+        case valid
+        case invalid
+        /// The library could not say, so that OpenSSL must.
+        case unknown
+    }
+
+    subscript(lane: Int) -> Verdict {
+        switch word >> UInt32(lane * 4) & 0xF {
+        // MBX_STATUS_OK and MBX_STATUS_SIGNATURE_ERR.
+        case 0: .valid
+        case 8: .invalid
+        default: .unknown
+        }
+    }
+}

@@ -1,0 +1,128 @@
+public import Bytes
+
+/// Checks ECDSA signatures on P-256 with SHA-256, eight at a time.
+///
+/// Only the arithmetic of the curve is the library's. DER is parsed as strictly as OpenSSL does; a
+/// signature or digest that is out of range, and a lane of which the library says neither yes nor
+/// no, is OpenSSL's. Lanes that nobody needs hold a valid signature, and a share of all verdicts is
+/// repeated by OpenSSL. Where one of these shows a wrong verdict, OpenSSL decides the whole batch,
+/// and the library is trusted no more.
+///
+/// One thread at a time.
+public struct P256BatchVerifier: ~Copyable {
+    private let library: MultiBufferLibrary
+    private var single: P256Verifier
+    private var lanes: MultiBufferLanes
+    private var filledLaneCount = 0
+    private var audit: AuditDraw
+    private let laneCountMin: Int
+
+    /// The signatures of one call of the library.
+    public static let laneCount = MultiBufferLanes.count
+
+    /// With fewer signatures than these, OpenSSL is as fast: a batch costs what two and a half
+    /// verifications do, however many of its lanes are needed.
+    public static let usualLaneCountMin = 3
+
+    /// `auditPercent`: the share of the verdicts that OpenSSL repeats, 0 to 100. `laneCountMin`:
+    /// from how many signatures on the library is asked. Fails only where OpenSSL cannot make a
+    /// verification context.
+    public init(
+        library: MultiBufferLibrary, auditPercent: Int,
+        laneCountMin: Int = P256BatchVerifier.usualLaneCountMin
+    ) throws(CryptoError) {
+        self.library = library
+        single = try P256Verifier()
+        lanes = MultiBufferLanes(filledWith: MultiBufferSelfTest.filler)
+        audit = AuditDraw(percent: auditPercent)
+        self.laneCountMin = laneCountMin
+    }
+
+    /// How many of `count` signatures the next ``verify(_:)`` takes: as many as the library, or one
+    /// where there are too few for it or it is not trusted.
+    public func batchCount(of count: Int) -> Int {
+        guard count >= laneCountMin, library.isTrusted else { return min(count, 1) }
+        return min(count, Self.laneCount)
+    }
+
+    /// Whether each of up to eight signatures (DER) is its key's over the digest, in their order.
+    ///
+    /// False also for anything but the one DER encoding, as by ``P256Verifier``.
+    public mutating func verify(_ checks: [P256Check]) -> InlineArray<8, Bool> {
+        precondition(checks.count <= Self.laneCount)
+        guard checks.count >= laneCountMin, library.isTrusted else { return verifyEach(checks) }
+        let isForLibrary = fill(checks)
+        let verdicts = library.verify(lanes)
+        var result = InlineArray<8, Bool>(repeating: false)
+        for lane in 0..<Self.laneCount {
+            guard lane < checks.count, isForLibrary[lane] else {
+                // Nobody's: known to be valid.
+                if verdicts[lane] != .valid { return distrust(checks) }
+                if lane < checks.count { result[lane] = verify(checks[lane]) }
+                continue
+            }
+            guard verdicts[lane] != .unknown else {
+                result[lane] = verify(checks[lane])
+                continue
+            }
+            result[lane] = verdicts[lane] == .valid
+            if audit.next(), verify(checks[lane]) != result[lane] { return distrust(checks) }
+        }
+        return result
+    }
+
+    /// Puts each signature that the library takes into its lane, and the known one into all others.
+    private mutating func fill(_ checks: [P256Check]) -> InlineArray<8, Bool> {
+        var isForLibrary = InlineArray<8, Bool>(repeating: false)
+        for lane in 0..<checks.count {
+            let check = checks[lane]
+            let der = check.bytes.span.extracting(check.signature)
+            guard let signature = P256Signature(strictDER: der) else { continue }
+            let signed = P256SignedDigest(
+                signature: signature, digest: check.digest, key: check.key)
+            guard signed.isInRange else { continue }
+            lanes.set(lane, signed)
+            isForLibrary[lane] = true
+        }
+        for lane in 0..<max(filledLaneCount, checks.count) where !isForLibrary[lane] {
+            lanes.set(lane, MultiBufferSelfTest.filler)
+        }
+        filledLaneCount = checks.count
+        return isForLibrary
+    }
+
+    /// OpenSSL's verdicts, after one of the library's was wrong.
+    private mutating func distrust(_ checks: [P256Check]) -> InlineArray<8, Bool> {
+        library.distrust()
+        return verifyEach(checks)
+    }
+
+    private mutating func verifyEach(_ checks: [P256Check]) -> InlineArray<8, Bool> {
+        var result = InlineArray<8, Bool>(repeating: false)
+        for index in 0..<checks.count { result[index] = verify(checks[index]) }
+        return result
+    }
+
+    private mutating func verify(_ check: P256Check) -> Bool {
+        let der = check.bytes.span.extracting(check.signature)
+        return single.isValid(signature: der, digest: check.digest, key: check.key)
+    }
+}
+
+/// A signature that is to be checked.
+public struct P256Check {
+    /// What the signature is a part of, so that it need not be copied.
+    public let bytes: [UInt8]
+    /// Where its DER stands in ``bytes``.
+    public let signature: Range<Int>
+    /// The SHA-256 of the message.
+    public let digest: Bytes32
+    public let key: P256PublicKey
+
+    public init(bytes: [UInt8], signature: Range<Int>, digest: Bytes32, key: P256PublicKey) {
+        self.bytes = bytes
+        self.signature = signature
+        self.digest = digest
+        self.key = key
+    }
+}
