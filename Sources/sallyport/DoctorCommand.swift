@@ -59,6 +59,7 @@ enum DoctorCommand {
                 tls.clientRevocationsPath,
                 tls.configuration.clientCertificates?.authorities.revocations, report)
         }
+        signatures(settings, report)
         registry(settings, requirements, report)
         report.check("challenge keys") { try challengeKeys(settings) }
         report.check("pseudonym keys") { try pseudonymKeys(settings) }
@@ -118,6 +119,15 @@ enum DoctorCommand {
             }
             return until
         }
+    }
+
+    /// Without the library everything works, only slower: that a library which was named cannot be
+    /// used is worth a warning.
+    private static func signatures(_ settings: Settings, _ report: DoctorReport) {
+        let batching = SignatureBatching(settings.crypto)
+        var verdict = RedisCheckupStep.Verdict.ok
+        if case .unavailable = batching, settings.crypto.library != nil { verdict = .warning }
+        report.tell(verdict, "signatures", batching.words)
     }
 
     private static func registry(

@@ -181,6 +181,7 @@ struct Configuration {
         key_cache: { records: 1 }
         challenge: { ttl: 1s, attestation_ttl: 3d }
         secrets: { challenge_key_file: keys, pseudonym_key_file: names }
+        crypto: { batch: off, library: mb.so, audit: 2% }
         signals:
           user: { header: X-User, from: proxy, retention: 1d }
           keys_per_user: { max: 2, window: 1m, action: { limit: first.key } }

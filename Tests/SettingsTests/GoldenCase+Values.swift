@@ -27,7 +27,7 @@ extension GoldenCase {
                 2:24: unknown key "xyz" in challenge; known: ttl, attestation_ttl
                 3:1: unknown key "foo"; known: workers, rate_limits, forwarded, listeners, apps, \#
                 trust, apple, device_check, proofs, registry, counters, key_cache, challenge, \#
-                session_tokens, receipts, developer_tokens, secrets, signals, identity, \#
+                session_tokens, receipts, developer_tokens, secrets, crypto, signals, identity, \#
                 endpoints, headers, upstreams, routes, admin, log, otlp, capture, \#
                 limits, timeouts
                 """#),

@@ -32,9 +32,13 @@ final class SimulatedGateway {
 
     /// - `directory`: for its unix sockets; each life of each gateway has one of its own.
     /// - `embedded`: the counters inside, nil for those of a simulated Redis.
+    /// - `signatures`: by the library where nobody says otherwise, one alone as well as many.
     init(
         clock: ManualClock, registry: SimulatedRegistry, directory: String,
-        embedded: EmbeddedCounters?, floors: FloorTable = FloorTable()
+        embedded: EmbeddedCounters?, floors: FloorTable = FloorTable(),
+        signatures: SignatureBatching = TestSignatures.library.map {
+            .on($0, auditPercent: 0, laneCountMin: 1)
+        } ?? .off
     ) throws {
         self.clock = clock
         counters = embedded
@@ -60,7 +64,7 @@ final class SimulatedGateway {
             registry: registry, counters: embedded.map { .embedded($0) } ?? Self.redis(storePath),
             floors: floors,
             meters: [WorkerMeter()], logs: try LogWriters(settings.log),
-            descriptors: DescriptorReserve(limit: 0))
+            descriptors: DescriptorReserve(limit: 0), signatures: signatures)
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 12)
         worker = try Worker(index: 0, site: site, hub: hub, mailbox: mailbox, clock: clock)

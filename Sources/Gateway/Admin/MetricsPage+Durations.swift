@@ -1,4 +1,5 @@
 import AppAttest
+import Crypto
 import EventLoop
 import KeyStore
 import Telemetry
@@ -12,6 +13,7 @@ extension MetricsPage {
         var verifications = HistogramSnapshot(SignatureTimes.bounds)
         for meter in hub.meters { verifications.add(meter.signatures.histogram) }
         page.histogram([], verifications)
+        writeBatches(hub, &page)
         page.family(
             "sallyport_store_duration_seconds", .histogram,
             help: "The time that an exchange waited for a store, by what it asked for.")
@@ -32,6 +34,24 @@ extension MetricsPage {
             }
             page.histogram([("upstream", name)], snapshot)
         }
+    }
+
+    private static func writeBatches(_ hub: Hub, _ page: inout MetricFamilies) {
+        guard let library = hub.signatures.library else { return }
+        page.family(
+            "sallyport_signature_batches_total", .counter,
+            help: "Checks of signatures, by how many were checked together; 1 is OpenSSL's.")
+        for count in 1...P256BatchVerifier.laneCount {
+            let batches = hub.meters.reduce(0) { $0 &+ $1.batchCount(of: count) }
+            guard batches > 0 || count == 1 || count >= P256BatchVerifier.usualLaneCountMin else {
+                continue
+            }
+            page.sample([("lanes", "\(count)")], batches)
+        }
+        page.family(
+            "sallyport_signature_library_trusted", .gauge,
+            help: "Whether OpenSSL has shared every verdict of crypto_mb; absent without it.")
+        page.sample([], library.isTrusted ? UInt64(1) : 0)
     }
 
     static func writeKeys(_ hub: Hub, _ page: inout MetricFamilies) {

@@ -32,7 +32,7 @@ extension MetricsPage {
         for id in ids.sorted() {
             var counts = AppCounts()
             for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
-            for row in hub.namedVersions.rows(of: id, counts) {
+            for row in hub.namedVersions.metrics.rows(of: id, counts) {
                 for bucket in RequestBucket.allCases {
                     let count = row.counts[Int(bucket.rawValue)]
                     guard count > 0 else { continue }

@@ -71,7 +71,7 @@ extension StatusDocument {
             writer.beginObject()
             writer.member("app", string: id)
             writer.beginArray("versions")
-            for row in hub.historyVersions.rows(of: id, counts) {
+            for row in hub.namedVersions.history.rows(of: id, counts) {
                 guard row.counts.contains(where: { $0 > 0 }) else { continue }
                 writer.beginObject()
                 writer.member("version", string: row.version)

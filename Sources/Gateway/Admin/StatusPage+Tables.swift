@@ -37,7 +37,7 @@ extension StatusPage {
         let rows = ids.sorted().flatMap { id -> [[String]] in
             var counts = AppCounts()
             for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
-            return hub.historyVersions.rows(of: id, counts)
+            return hub.namedVersions.history.rows(of: id, counts)
                 .filter { $0.counts.contains { $0 > 0 } }
                 .map { [id, $0.version] + $0.counts.map { "\($0)" } }
         }

@@ -38,6 +38,7 @@ struct StatusProblem {
         case reloadFailed = "reload_failed"
         case serverDown = "server_down"
         case rolloutHeld = "rollout_held"
+        case signatureLibrary = "signature_library_distrusted"
         case extraRoots = "extra_roots"
         case developerTokens = "developer_tokens"
         case storeUnavailable = "store_unavailable"

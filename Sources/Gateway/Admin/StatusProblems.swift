@@ -1,4 +1,5 @@
 import Background
+import Crypto
 import EventLoop
 import Judgement
 import Policy
@@ -200,6 +201,15 @@ struct StatusInspection {
 
     private var trust: [StatusProblem] {
         var found: [StatusProblem] = []
+        if let library = hub.signatures.library, !library.isTrusted {
+            found.append(
+                StatusProblem(
+                    .error, .signatureLibrary,
+                    "OpenSSL did not share a verdict of \(library.path), which is not used any "
+                        + "more; what it said before may be wrong.",
+                    "Set crypto.batch: off, and look at the machine: its memory, its processor "
+                        + "and the library's file."))
+        }
         if !site.settings.trust.extraRoots.isEmpty {
             found.append(
                 StatusProblem(

@@ -133,7 +133,7 @@ enum StatusSampler {
         return ids.flatMap { id in
             var counts = AppCounts()
             for meter in hub.meters { meter.addCounts(of: id, to: &counts) }
-            return hub.historyVersions.rows(of: id, counts)
+            return hub.namedVersions.history.rows(of: id, counts)
                 .map { (StatusHistory.Version(app: id, version: $0.version), $0.counts) }
         }
     }

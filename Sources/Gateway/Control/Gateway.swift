@@ -73,7 +73,8 @@ public final class Gateway {
             meters: (0...workerCount).map { _ in WorkerMeter() },
             logs: try LogWriters(settings.log),
             signals: SignalTallies(subjectCountMax: settings.signals.subjectCountMax),
-            version: version, administration: administration)
+            version: version, administration: administration,
+            signatures: SignatureBatching(settings.crypto))
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys,
             pseudonymKeys: configuration.pseudonymKeys, generation: 0,
@@ -219,6 +220,7 @@ public final class Gateway {
             "sallyport \(hub.version): \(String(counting: workerCount, "worker")), "
                 + String(counting: listenerCount, "listener")
                 + (site.settings.admin == nil ? "" : ", admin listener"))
+        announceSignatures()
         if !site.settings.trust.extraRoots.isEmpty {
             control.log.event(
                 level: "warning", "extra_roots",
@@ -238,6 +240,16 @@ public final class Gateway {
         examineCertificates()
         let addresses = site.settings.listeners.map { "\($0.bind)" }.joined(separator: ", ")
         control.log.event(level: "info", "ready", "listening on " + addresses)
+    }
+
+    /// A library that was named and cannot be used is news; one that nobody has is not.
+    private func announceSignatures() {
+        let words = "signatures are verified \(hub.signatures.words)"
+        if case .unavailable = hub.signatures, site.settings.crypto.library != nil {
+            hub.logs.event(level: "warning", "signature_library_unusable", words)
+        } else {
+            hub.logs.event(level: "info", "signatures", words)
+        }
     }
 
     // MARK: signals

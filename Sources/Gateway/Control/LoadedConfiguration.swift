@@ -60,6 +60,7 @@ extension Settings {
             ("counters", counters.mayBecome(next.counters)),
             ("log", next.log == log),
             ("key_cache", next.keyCache == keyCache),
+            ("crypto", next.crypto == crypto),
             (
                 "limits.registry_queue",
                 next.limits.registryQueueCountMax == limits.registryQueueCountMax

@@ -7,6 +7,8 @@ enum Awaited {
     case newerFloor
     /// The record of the key that the operator asks about.
     case inquiredKey
+    /// The verdict of the worker's ``SignatureQueue``.
+    case signature
     /// Whose key it is.
     case user
     case durableCounter
@@ -26,9 +28,14 @@ enum Awaited {
     var isWrite: Bool {
         switch self {
         case .durableCounter, .enrolment, .keptBits: true
-        case .nothing, .key, .newerFloor, .inquiredKey, .user, .counter, .tokenLookup,
+        case .nothing, .key, .newerFloor, .inquiredKey, .signature, .user, .counter, .tokenLookup,
             .tokenSpending, .device, .administration:
             false
         }
+    }
+
+    /// Whether the worker itself has it at the end of its loop's turn.
+    var isOfThisTurn: Bool {
+        if case .signature = self { true } else { false }
     }
 }

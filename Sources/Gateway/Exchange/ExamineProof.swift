@@ -65,7 +65,7 @@ extension Exchange {
         case .earlierUse: return try lookUpDeviceToken()
         case .device: return try askApple()
         case .key: return try findKey()
-        case .authenticity: try authenticate()
+        case .authenticity: if case .wait = try authenticate() { return .wait }
         case .signals: return try judgeSignals()
         case .standard: try meetStandard()
         case .rate: if isLimitedHere { try limitKeyRate() }
@@ -92,12 +92,10 @@ extension Exchange {
     }
 
     /// Checks the proof by the key that was looked up.
-    private func authenticate() throws(Refusal) {
-        if case .assertion(.read(let evidence)) = proof {
-            try verifyAssertion(evidence)
-        } else {
-            _ = try usableKey()
-        }
+    private func authenticate() throws(Refusal) -> Step {
+        if case .assertion(.read(let evidence)) = proof { return try verifyAssertion(evidence) }
+        _ = try usableKey()
+        return .next
     }
 
     /// Measures the proof by what the route demands.

@@ -183,7 +183,8 @@ final class Exchange {
 
     /// Goes on with `part` of the stage that had to wait, and then with the stages after it.
     func resume(_ part: () throws(Refusal) -> Step) {
-        worker.meter.resumed(phase)
+        // Whoever waited for the end of the turn has not waited for anybody else.
+        if !awaited.isOfThisTurn { worker.meter.resumed(phase) }
         awaited = .nothing
         do throws(Refusal) {
             try advance(after: try part())

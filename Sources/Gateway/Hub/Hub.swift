@@ -20,8 +20,7 @@ final class Hub: Sendable {
     let health = Health()
     let reloads = ReloadRecord()
     /// Those of metrics, and those of the history: each tells what has changed since its last look.
-    let namedVersions = NamedVersions()
-    let historyVersions = NamedVersions()
+    let namedVersions = (metrics: NamedVersions(), history: NamedVersions())
     /// The keys of the registry when they were counted last; nil before.
     let keyTally = Locked<KeyTally?>(nil)
     /// What apps say that failed on their side.
@@ -42,6 +41,7 @@ final class Hub: Sendable {
     /// Nil where nothing can be done by hand.
     let administration: AdministrationAccess?
     let signals: SignalTallies
+    let signatures: SignatureBatching
     /// The name of this process in `Via`.
     let viaName = Via.makeName()
     /// Keeps what was refused, once a configuration has asked for it.
@@ -55,9 +55,10 @@ final class Hub: Sendable {
         logs: LogWriters, signals: SignalTallies = SignalTallies(),
         descriptors: DescriptorReserve = DescriptorReserve(limit: HostSystem.descriptorLimit),
         resolver: @escaping NameResolver = Endpoint.allAddresses, version: String = "",
-        administration: AdministrationAccess? = nil
+        administration: AdministrationAccess? = nil, signatures: SignatureBatching = .off
     ) {
         self.administration = administration
+        self.signatures = signatures
         self.version = version
         exports = ExportMeter()
         spans = SpanQueue(meter: exports)

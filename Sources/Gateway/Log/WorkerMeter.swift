@@ -1,4 +1,5 @@
 import AppAttest
+import Crypto
 import EventLoop
 import JWT
 import Judgement
@@ -126,6 +127,8 @@ final class WorkerMeter: @unchecked Sendable {
     let handshakes = NamedCounts()
     /// How long signatures took to check.
     let signatures = SignatureTimes()
+    /// One for each number of signatures that were checked together.
+    private let batches = CountBlock(count: P256BatchVerifier.laneCount + 1)
     /// What became of requests with tokens of other issuers.
     let foreign = ForeignMeter()
     private let waits = CountBlock(count: Phase.allCases.count)
@@ -175,6 +178,12 @@ final class WorkerMeter: @unchecked Sendable {
             subject: token.subject ?? ForeignUse.noSubject)
         foreign.count(use, exchange.outcome.decision)
     }
+
+    /// Notes a check of `count` signatures together.
+    func countBatch(of count: Int) { batches.add(count) }
+
+    /// The checks of `count` signatures together.
+    func batchCount(of count: Int) -> UInt64 { batches.value(count) }
 
     /// The counts of the exchange's app, or nil if that is unknown or not of the configuration.
     private func app(_ verdict: borrowing Verdict, _ site: Site) -> AppMeter? {

@@ -28,7 +28,7 @@ final class Worker {
 
     // Verification.
     var keyCache: KeyCache
-    var verifier: AssertionVerifier
+    var signatures: SignatureVerifiers
     let registry: any Registry
     let counters: any CounterStore
     private let updateCounters: (CounterSettings) -> Void
@@ -67,7 +67,7 @@ final class Worker {
         meter = hub.meters[index]
         log = WorkerLog(
             writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
-        verifier = try AssertionVerifier()
+        signatures = try .make(hub.signatures, loop: loop, meter: meter, log: log)
         registry = hub.registry
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,

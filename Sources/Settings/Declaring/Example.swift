@@ -114,6 +114,7 @@ struct Example {
         "session_tokens.bind_to": possible("Authorization"),
         "secrets.challenge_key_file": needed("/etc/sallyport/challenge-keys"),
         "secrets.pseudonym_key_file": needed("/etc/sallyport/pseudonym-keys"),
+        "crypto.library": possible("/usr/local/lib/crypto_mb/libcrypto_mb.so.13"),
         "identity.keys": needed("[/etc/sallyport/identity-1.pem]"),
         "signals.user.header": needed("X-User-Id"),
         "signals.users_per_key.header": possible("Authorization"),

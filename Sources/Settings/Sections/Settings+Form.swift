@@ -102,6 +102,8 @@ extension SettingsReader {
             .section(SecretSettings.form).printed { $0 != SecretSettings() },
             "The gateway's own keys. All gateways that share a Redis need the same.")
         Setting(
+            "crypto", \.crypto, .section(CryptoSettings.form), "How signatures are verified.")
+        Setting(
             "signals", \.signals,
             of: {
                 SignalReader(deviceCheck: $0.deviceCheck, headers: $0.headers).kind

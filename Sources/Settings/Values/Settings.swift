@@ -25,6 +25,7 @@ public struct Settings: Hashable, Sendable {
     public var receipts = ReceiptSettings()
     public var developerTokens = DeveloperTokenSettings()
     public var secrets = SecretSettings()
+    public var crypto = CryptoSettings()
     public var signals = SignalSettings()
     public var identity = IdentitySettings()
     public var endpoints = EndpointSettings()

@@ -94,7 +94,8 @@ final class GatewayUnderTest {
             floors: FloorTable(
                 lifeMilliseconds: Int64(options.challengeLifeMilliseconds)),
             meters: [WorkerMeter(), WorkerMeter()], logs: try LogWriters(settings.log),
-            descriptors: descriptors, resolver: names.resolver)
+            descriptors: descriptors, resolver: names.resolver,
+            signatures: TestSignatures.batching)
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         self.hub = hub
         let mailbox = try Mailbox<WorkerMessage>(countMax: 1 << 16)

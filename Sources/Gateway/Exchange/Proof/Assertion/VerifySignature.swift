@@ -19,9 +19,44 @@ extension Exchange {
         if let clientData = evidence.clientData { try check(clientData) }
     }
 
-    /// Checks the signature by the key that was looked up.
-    func verifyAssertion(_ evidence: Evidence) throws(Refusal) {
-        let assertion = try verifySignature(evidence)
+    /// Checks the signature by the key that was looked up, at once or together with others.
+    func verifyAssertion(_ evidence: Evidence) throws(Refusal) -> Step {
+        let (key, app) = try usableKey()
+        let assertion: VerifiedAssertion
+        do throws(AssertionFailure) {
+            if let queue = worker.signatures.queue {
+                try queue.add(self, evidence, key, app)
+                awaited = .signature
+                return .wait
+            }
+            assertion = try verify(evidence, key, app)
+        } catch {
+            throw Self.refusal(of: error)
+        }
+        try take(assertion, evidence)
+        return .next
+    }
+
+    /// The verdict of the worker's ``SignatureQueue``.
+    func signatureWasChecked(_ outcome: AssertionBatch.Outcome) {
+        resume { () throws(Refusal) in
+            try satisfyJudgement { () throws(Refusal) in
+                guard case .assertion(.read(let evidence)) = proof else {
+                    throw Refusal(.internalFailure, .undecided)
+                }
+                switch outcome {
+                case .success(let assertion): try take(assertion, evidence)
+                case .failure(let failure): throw Self.refusal(of: failure)
+                }
+                judgement.met(.authenticity)
+                return .next
+            }
+        }
+    }
+
+    private func take(
+        _ assertion: VerifiedAssertion, _ evidence: Evidence
+    ) throws(Refusal) {
         // Nothing of the body is read for strangers, nor is anything spent on a bad one.
         if match.endpoint == .assertToken { own.tokenAudience = try requestedAudience() }
         proof = .assertion(
@@ -63,19 +98,20 @@ extension Exchange {
             mismatch == .body ? .bodyMismatch : .requestMismatch, .clientDataMismatch(mismatch))
     }
 
-    private func verifySignature(_ evidence: Evidence) throws(Refusal) -> VerifiedAssertion {
-        let (key, app) = try usableKey()
+    private func verify(
+        _ evidence: Evidence, _ key: CachedKey, _ app: AppIdentity
+    ) throws(AssertionFailure) -> VerifiedAssertion {
         let startedAt = worker.meter.signatures.begin()
         defer { worker.meter.signatures.end(startedAt) }
-        do throws(AssertionFailure) {
-            return try worker.verifier.verify(
-                evidence.assertion.span, clientDataHash: evidence.clientDataHash,
-                publicKey: key.publicKey, rpIDHash: app.rpIDHash)
-        } catch {
-            if case .malformed = error {
-                throw Refusal(.assertionMalformed, .assertionFailed(error))
-            }
-            throw Refusal(.assertionInvalid, .assertionFailed(error))
+        return try worker.signatures.single.verify(
+            evidence.assertion.span, clientDataHash: evidence.clientDataHash,
+            publicKey: key.publicKey, rpIDHash: app.rpIDHash)
+    }
+
+    private static func refusal(of failure: AssertionFailure) -> Refusal {
+        if case .malformed = failure {
+            return Refusal(.assertionMalformed, .assertionFailed(failure))
         }
+        return Refusal(.assertionInvalid, .assertionFailed(failure))
     }
 }

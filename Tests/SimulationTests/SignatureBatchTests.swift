@@ -1,0 +1,158 @@
+import AppAttest
+import AppAttestTesting
+import Bytes
+import Crypto
+import EventLoop
+import GatewayTesting
+import KeyStore
+import Testing
+
+@testable import Gateway
+
+/// Devices whose requests a gateway gets in one turn of its loop.
+private final class Crowd {
+    let gateway: SimulatedGateway
+    private let devices: [SimulatedDevice]
+    private let scratch: ScratchDirectory
+
+    /// Every device has made a request, so that the gateway knows its key.
+    init(count: Int, _ signatures: SignatureBatching) throws {
+        scratch = try ScratchDirectory()
+        let registry = SimulatedRegistry()
+        let clock = ManualClock(
+            now: MonotonicInstant(nanoseconds: 1_000_000_000), wallMilliseconds: 1_800_000_000_000)
+        let counters = EmbeddedCounters(
+            clock: EmbeddedClock(base: 0, boot: nil, nowMilliseconds: 1000))
+        gateway = try SimulatedGateway(
+            clock: clock, registry: registry, directory: scratch.path, embedded: counters,
+            signatures: signatures)
+        devices = try (0..<count).map { _ in try SimulatedDevice(appID: SimulatedGateway.appID) }
+        for device in devices {
+            registry.insert(
+                KeyRecord(
+                    keyID: device.keyID, publicKey: device.publicKey, appID: device.appID,
+                    environment: .production, enrolledAt: 1))
+        }
+        for index in devices.indices {
+            let connection = try send(try request(of: index))
+            while registry.waitingCount > 0 {
+                registry.answer(0)
+                step()
+            }
+            #expect(try answer(connection).status == 200)
+        }
+    }
+
+    /// How many checks took `count` signatures at once.
+    func batchCount(of count: Int) -> UInt64 { gateway.worker.meter.batchCount(of: count) }
+
+    func step() { gateway.step(store: { nil }, upstream: { _ in true }) }
+
+    /// A request of a device, over a challenge of the gateway's.
+    func request(of index: Int, isForged: Bool = false) throws -> [UInt8] {
+        let fetching = try send(Array("GET /assert/challenge HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+        let path = SimulatedGateway.strictPath
+        let signed = try devices[index].sign(
+            method: "POST", path: path, challenge: try answer(fetching).body,
+            fault: isForged ? .otherClientData : nil)
+        var text = "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n"
+        for header in signed.headers { text += "\(header.name): \(header.value)\r\n" }
+        return Array((text + "\r\n").utf8)
+    }
+
+    /// Sends a request and lets the gateway do what it can.
+    func send(_ request: [UInt8]) throws -> Int32 {
+        let connection = try gateway.connect()
+        _ = Socket.write(connection, request.span)
+        step()
+        return connection
+    }
+
+    /// Sends requests over as many connections before the gateway looks at any.
+    func sendTogether(_ requests: [[UInt8]]) throws -> [Int32] {
+        let connections = try requests.map { _ in try gateway.connect() }
+        for (connection, request) in zip(connections, requests) {
+            _ = Socket.write(connection, request.span)
+        }
+        step()
+        return connections
+    }
+
+    func answer(_ descriptor: Int32) throws -> WholeMessage {
+        var taken = ByteBuffer()
+        while case .bytes = Socket.read(descriptor, into: &taken, atMost: 1 << 16) {}
+        Socket.close(descriptor)
+        return try #require(WholeMessage(taken.readable.array))
+    }
+}
+
+@Suite("Signatures of one turn", .timeLimit(.minutes(30)))
+struct SignatureBatchTests {
+    private func batching(
+        _ library: MultiBufferLibrary? = nil, auditPercent: Int = 0
+    ) throws -> SignatureBatching {
+        .on(
+            try library ?? TestSignatures.someLibrary(), auditPercent: auditPercent,
+            laneCountMin: P256BatchVerifier.usualLaneCountMin)
+    }
+
+    @Test(
+        "are verified eight at a time, the rest of fewer than three one by one",
+        arguments: [
+            (1, [1: 1]), (2, [1: 2]), (3, [3: 1]), (8, [8: 1]), (10, [8: 1, 1: 2]),
+            (19, [8: 2, 3: 1]),
+        ] as [(Int, [Int: UInt64])])
+    func sizes(_ count: Int, _ expected: [Int: UInt64]) throws {
+        let crowd = try Crowd(count: count, batching())
+        let before = (1...8).map { crowd.batchCount(of: $0) }
+        let requests = try (0..<count).map { try crowd.request(of: $0) }
+        for connection in try crowd.sendTogether(requests) {
+            #expect(try crowd.answer(connection).status == 200)
+        }
+        for lanes in 1...8 {
+            #expect(crowd.batchCount(of: lanes) - before[lanes - 1] == expected[lanes] ?? 0)
+        }
+    }
+
+    @Test("have each a verdict of its own")
+    func verdicts() throws {
+        let crowd = try Crowd(count: 8, batching())
+        for forged in 0..<8 {
+            let requests = try (0..<8).map { try crowd.request(of: $0, isForged: $0 == forged) }
+            let statuses = try crowd.sendTogether(requests).map { try crowd.answer($0).status }
+            #expect(statuses == (0..<8).map { $0 == forged ? 401 : 200 })
+        }
+        #expect(crowd.batchCount(of: 8) == 8)
+    }
+
+    @Test("of one request sent eight times are valid, and it is accepted once")
+    func replay() throws {
+        let crowd = try Crowd(count: 1, batching())
+        let request = try crowd.request(of: 0)
+        let connections = try crowd.sendTogether(Array(repeating: request, count: 8))
+        let statuses = try connections.map { try crowd.answer($0).status }
+        #expect(statuses.filter { $0 == 200 }.count == 1)
+        #expect(statuses.filter { $0 == 409 || $0 == 401 }.count == 7)
+        #expect(crowd.batchCount(of: 8) == 1)
+    }
+
+    @Test("are OpenSSL's once the library was wrong: nobody passes, and everybody is told")
+    func distrusted() throws {
+        let library = try StandInLibrary.open(.validForStrangers)
+        let crowd = try Crowd(count: 8, batching(library, auditPercent: 100))
+        let hub = crowd.gateway.worker.hub
+        for forged in 0..<2 {
+            let requests = try (0..<8).map { try crowd.request(of: $0, isForged: $0 == forged) }
+            let statuses = try crowd.sendTogether(requests).map { try crowd.answer($0).status }
+            #expect(statuses == (0..<8).map { $0 == forged ? 401 : 200 })
+        }
+        #expect(!library.isTrusted)
+        #expect(crowd.batchCount(of: 8) == 1)
+        #expect(hub.logs.eventCounts["signature_library_distrusted"] == 1)
+        let site = crowd.gateway.worker.site
+        let problems = StatusInspection(
+            hub: hub, site: site, now: 0, history: hub.history.withLock { $0 }
+        ).problems
+        #expect(problems.map(\.name).contains(.signatureLibrary))
+    }
+}
