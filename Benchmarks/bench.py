@@ -12,6 +12,8 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 ROUND_SECONDS = int(os.environ.get("ROUND_SECONDS", "3"))
 CONNECTIONS = 32
 DEVICES = 256
+# The signatures of one turn are verified together.
+BATCHES = ", batches"
 # Below this the server did not have its processor to itself, or was not kept busy.
 BUSY_SHARE_MIN = 0.9
 
@@ -19,8 +21,10 @@ BUSY_SHARE_MIN = 0.9
 class Sample:
     """One server in one round."""
 
-    def __init__(self, rate, microseconds, share):
+    def __init__(self, rate, microseconds, share, latency=None):
         self.rate, self.microseconds, self.share = rate, microseconds, share
+        # The middle one in microseconds, where it was measured.
+        self.latency = latency
 
 
 def median(values, unit=""):
@@ -46,8 +50,8 @@ class Servers:
     """Everything that is measured, and the API behind it."""
 
     def __init__(self, bed):
-        upstream, gateway, admin, redis_gateway, redis_admin, redis, nginx, haproxy = (
-            testbed.free_ports(8))
+        (upstream, gateway, admin, redis_gateway, redis_admin, redis, nginx, haproxy, batch_gateway,
+         batch_admin, redis_batch_gateway, redis_batch_admin) = testbed.free_ports(12)
         self.bed = bed
         bed.start_upstream(upstream, bed.load_cpu)
         self.plain = {
@@ -60,16 +64,27 @@ class Servers:
             "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
             "--appendonly", "no", "--maxmemory-policy", "noeviction", "--dir", bed.folder,
         ], bed.load_cpu)
+        def in_redis(number):
+            return f"{{ redis: redis://127.0.0.1:{redis}/{number} }}"
+
         with_redis = self.start_gateway(
-            "redis-counters", redis_gateway, redis_admin, upstream,
-            f"{{ redis: redis://127.0.0.1:{redis}/0 }}")
+            "redis-counters", redis_gateway, redis_admin, upstream, in_redis(0))
         self.verified = {
             "embedded": self.plain["Sallyport"],
             "Redis": (with_redis, redis_gateway),
         }
+        library = testbed.signature_library()
+        if library:
+            crypto = f"crypto: {{ library: {library} }}"
+            self.verified[f"embedded{BATCHES}"] = (
+                self.start_gateway("batches", batch_gateway, batch_admin, upstream, "embedded",
+                                   crypto), batch_gateway)
+            self.verified[f"Redis{BATCHES}"] = (
+                self.start_gateway("redis-batches", redis_batch_gateway, redis_batch_admin,
+                                   upstream, in_redis(1), crypto), redis_batch_gateway)
 
-    def start_gateway(self, name, port, admin, upstream, counters):
-        self.bed.configure_gateway(name, port, admin, upstream, counters)
+    def start_gateway(self, name, port, admin, upstream, counters, more="crypto: { batch: off }"):
+        self.bed.configure_gateway(name, port, admin, upstream, counters, more=more)
         # A load generator's counters begin at 1 in each run: other devices in each round.
         for number in range(ROUNDS):
             self.bed.import_keys(name, f"round-{number}", DEVICES)
@@ -91,7 +106,7 @@ class Servers:
             f"load-{counters}", port, ROUND_SECONDS, f"round-{number}", DEVICES, CONNECTIONS,
             self.bed.load_cpu, process))
         return Sample(result["requests_per_second"], result["server_cpu_us_per_request"],
-                      result["server_cpu_share"])
+                      result["server_cpu_share"], result["latency_us"]["p50"])
 
     def measure_verification(self):
         """Microseconds of one P-256 verification by `openssl speed`, by its processor time."""
@@ -158,15 +173,20 @@ def report_verified(plain, verified, verifications):
                     sample.microseconds + verification, 1.0)
              for sample, verification in zip(plain, verifications)]
     table(f"Verified: POST of 64 bytes, signed by {DEVICES} devices, {CONNECTIONS} connections",
-          ("counters", "requests/s", "processor us/request", "busy"), *rows(verified),
+          ("counters", "requests/s", "processor us/request", "busy", "p50 us"),
+          *((*row, median(sample.latency for sample in verified[row[0]]))
+            for row in rows(verified)),
           ("limit", median(sample.rate for sample in limit),
-           median(sample.microseconds for sample in limit), ""))
+           median(sample.microseconds for sample in limit), "", ""))
     print("\nThe limit is 1 / (plain request + one P-256 verification by openssl speed, "
           + median(verifications, " us") + ").")
     table("Compared", ("", "by requests/s", "by processor time", "aim"),
           ratios("embedded / limit", verified["embedded"], limit, ">= 0.8"),
           ratios("Redis / limit", verified["Redis"], limit, ""),
-          ratios("Redis / embedded", verified["Redis"], verified["embedded"], ">= 0.9"))
+          ratios("Redis / embedded", verified["Redis"], verified["embedded"], ">= 0.9"),
+          *(ratios(f"{name} / limit", verified[name], limit, aim)
+            for name, aim in [(f"embedded{BATCHES}", ">= 1.6"), (f"Redis{BATCHES}", ">= 1.4")]
+            if name in verified))
 
 
 def report_noise(bed, samples, stolen):

