@@ -100,6 +100,85 @@ struct TrialTests {
         #expect(result.wrong.isEmpty, "\(result.wrong)")
     }
 
+    /// A device that fails once at each step that it is told, and a network that loses a request.
+    private static let troubles = """
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import sallyport_client, trial
+
+        class Device(trial.LabDevice):
+            failures = {}
+            def attest_key(self, *words):
+                self.fail("attest")
+                return super().attest_key(*words)
+            def generate_assertion(self, *words):
+                self.fail("assert")
+                return super().generate_assertion(*words)
+            def fail(self, step):
+                code = self.failures.pop(step, None)
+                if code: raise sallyport_client.DeviceError(code)
+
+        def send(client, expected):
+            try:
+                found = str(client.send("GET", "/api/x").status)
+            except Exception as error:
+                found = type(error).__name__
+            assert found == expected, found
+
+        def lossy(*words):
+            sent.append(words)
+            if lost and words[1] == "/api/x": raise lost.pop()
+            return transport(*words)
+
+        transport = sallyport_client.http_transport(f"http://127.0.0.1:{sys.argv[2]}")
+        now, lost, sent = [1e9], [], []
+        about = None if sys.argv[7] == "silent" else {
+            "os": "27.1", "app": sys.argv[6], "version": "4 10"}
+        client = sallyport_client.Client(
+            lossy, Device(*sys.argv[3:7]), now=lambda: now[0], about=about)
+        Device.failures = {"attest": "server_unavailable"}
+        send(client, "DeviceError")
+        told = [words[1] for words in sent].count("/attest/failure")
+        assert told == (about is not None), sent
+        send(client, "TryLater")
+        now[0] += 10
+        send(client, "200")
+        Device.failures = {"assert": "invalid_key"}
+        send(client, "200")
+        lost.append(ConnectionResetError())
+        send(client, "ConnectionResetError")
+        send(client, "200")
+        send(client, "200")
+        """
+
+    @Test(
+        "the one in Python tells what fails, once, unless it is not to", arguments: [true, false])
+    func reports(isTold: Bool) throws {
+        var state = JSONWriter()
+        state.element(try TestApple.shared.state())
+        let text = state.finish()
+        let apple = try directory.write(text.readable.array, to: "apple.json")
+        let outcome = try ChildProcess.run(
+            "python3",
+            [
+                "-c", Self.troubles, Self.root + "clients/python", "\(site.gateway.port)",
+                BuiltProgram.lab, directory.path(of: "device"), apple, GatewayConfiguration.appID,
+                isTold ? "tells" : "silent",
+            ])
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        let page = try site.gateway.admin("/metrics").bodyText
+        let told = page.split(separator: "\n").filter {
+            $0.hasPrefix("sallyport_client_failures_total{")
+        }
+        let expected = [
+            "phase=\"assert\",code=\"invalidKey\"", "phase=\"attest\",code=\"serverUnavailable\"",
+            "phase=\"request\",code=\"connectionLost\"",
+        ].map { "sallyport_client_failures_total{\($0),os=\"27.1\"} 1" }
+        #expect(told.map(String.init).sorted() == (isTold ? expected : []))
+        let app = "{app=\"\(GatewayConfiguration.appID)\",version=\"unknown\",code=\"invalidKey\"}"
+        #expect(page.contains(app) == isTold)
+    }
+
     @Test("one that repeats blindly, hammers and makes keys is found out")
     func careless() async throws {
         let (process, port) = try trial()

@@ -10,13 +10,16 @@ import hashlib
 import http.client
 import json
 import random
+import re
+import socket
+import ssl
 import threading
 import time
 import urllib.parse
 
 
 class DeviceError(Exception):
-    """A failure of the device. code: invalid_key, server_unavailable or any other word."""
+    """A failure of the device. code: a DCError's, such as invalid_key, or any other word."""
 
     def __init__(self, code):
         super().__init__(code)
@@ -48,6 +51,35 @@ class TryLater(Exception):
 
 
 ACTIONS = {"sign_again", "fetch_challenge", "attest_again", "update_app", "retry_later", "none"}
+
+
+# What X-App-Attest-Failure calls what a device says.
+DEVICE_CODES = {
+    "unknown_system_failure": "unknownSystemFailure", "feature_unsupported": "featureUnsupported",
+    "invalid_input": "invalidInput", "invalid_key": "invalidKey",
+    "server_unavailable": "serverUnavailable", "unsupported": "unsupported",
+}
+# The steps of the device, rather than of the network, which the gateway hears of otherwise.
+DEVICE_PHASES = {"key", "attest", "assert"}
+
+
+class UnexpectedAnswer(OSError):
+    """Something else than the gateway has answered, or not as it does."""
+
+
+def failure_code(error):
+    """What X-App-Attest-Failure calls an error."""
+    if isinstance(error, DeviceError):
+        return DEVICE_CODES.get(error.code, "other")
+    if isinstance(error, Refused):
+        return "refused"
+    for kind, code in [
+            (UnexpectedAnswer, "unexpectedAnswer"), (TimeoutError, "timedOut"),
+            (ssl.SSLError, "untrusted"), (socket.gaierror, "unreachable"),
+            (ConnectionRefusedError, "unreachable"), (ConnectionError, "connectionLost")]:
+        if isinstance(error, kind):
+            return code
+    return "other"
 
 
 def retry_advice(member):
@@ -100,7 +132,7 @@ def http_transport(base, context=None, timeout=30):
             fields = {name.lower(): value for name, value in response.getheaders()}
             return Answer(response.status, fields, response.read())
         except http.client.HTTPException as error:
-            raise OSError(f"no whole answer: {error!r}") from error
+            raise ConnectionError(f"no whole answer: {error!r}") from error
         finally:
             connection.close()
 
@@ -111,17 +143,20 @@ class Client:
     """Signs requests one after the other, as routes with `replay: strict` want them.
 
     state: a dictionary that the caller keeps between runs (JSON takes it); save: called after each
-    change of it.
+    change of it. about: os, app and version, as far as they are known, for what is told of
+    failures; None tells nothing.
     """
 
     ATTEMPTS_MAX = 3
     WAIT_MAX = 10
     ENROLMENT_WAIT_MAX = 6 * 3600
     NEW_KEY_INTERVAL = 3600
+    # What an enrolment is about to do, by its stage.
+    PHASES = {None: "key", "made": "challenge", "challenged": "attest", "attested": "verify"}
 
     def __init__(
             self, transport, device, state=None, save=lambda state: None, base="/",
-            now=time.time, sleep=time.sleep):
+            now=time.time, sleep=time.sleep, about=()):
         self._transport = transport
         self._device = device
         self._state = state if state is not None else {}
@@ -130,6 +165,9 @@ class Client:
         self._now = now
         self._sleep = sleep
         self._challenge = None
+        self._about = about if about is None else dict(about)
+        # What failed and was not told yet: its phase, and the header.
+        self._failure = None
         self._turn = threading.RLock()
 
     def send(self, method, target, body=b"", headers=None):
@@ -138,7 +176,11 @@ class Client:
         while True:
             with self._turn:
                 signed = {**(headers or {}), **self._signed(method, target, body)}
-                answer = self._exchange(method, target, signed, body)
+                try:
+                    answer = self._exchange(method, target, signed, body)
+                except OSError as error:
+                    self._note("request", error)
+                    raise
             refusal = answer.refusal()
             if refusal is None:
                 return answer
@@ -170,7 +212,12 @@ class Client:
             "query": query,
             "bodySHA256": base64.b64encode(hashlib.sha256(body).digest()).decode(),
         }).encode()
-        assertion = self._device.generate_assertion(key_id, hashlib.sha256(client_data).digest())
+        try:
+            assertion = self._device.generate_assertion(
+                key_id, hashlib.sha256(client_data).digest())
+        except DeviceError as error:
+            self._note("assert", error)
+            raise
         return {
             "X-App-Attest-Client-Data": base64.b64encode(client_data).decode(),
             "X-App-Attest-Assertion": base64.b64encode(assertion).decode(),
@@ -179,23 +226,62 @@ class Client:
 
     def _take_challenge(self, key_id):
         kept, self._challenge = self._challenge, None
-        return kept or self._fetch_challenge("assert/challenge", key_id)
+        try:
+            return kept or self._fetch_challenge("assert/challenge", key_id)
+        except (Refused, OSError) as error:
+            self._note("challenge", error)
+            raise
 
     def _fetch_challenge(self, path, key_id):
         # The other alphabet of base64 needs no escapes in a query.
         name = key_id.translate(str.maketrans("+/", "-_")).rstrip("=")
-        answer = self._transport("GET", f"{self._base}{path}?key_id={name}", {}, b"")
+        answer = self._transmit("GET", f"{self._base}{path}?key_id={name}", {}, b"")
         refusal = answer.refusal()
         if refusal:
             raise refusal
         if answer.status != 200:
-            raise OSError(f"{path}: {answer.status}")
+            raise UnexpectedAnswer(f"{path}: {answer.status}")
         return answer.body.decode("ascii")
 
     def _exchange(self, method, target, headers, body):
-        answer = self._transport(method, target, headers, body)
+        answer = self._transmit(method, target, headers, body)
         self._challenge = answer.headers.get("x-app-attest-challenge") or self._challenge
         return answer
+
+    # What failed, told once: with the next request, or by one of its own where none follows soon
+
+    def _transmit(self, method, target, headers, body):
+        told, self._failure = self._failure, None
+        if told:
+            headers = {**headers, "X-App-Attest-Failure": told[1]}
+        try:
+            return self._transport(method, target, headers, body)
+        except OSError:
+            # Only an answer shows that it was heard.
+            self._failure = self._failure or told
+            raise
+
+    def _note(self, phase, error, attempt=1):
+        if self._about is None:
+            return
+        # A network that fails after a device did must not hide that.
+        if self._failure and self._failure[0] in DEVICE_PHASES and phase not in DEVICE_PHASES:
+            return
+        parts = {"phase": phase, "code": failure_code(error), "try": str(min(max(attempt, 1), 99))}
+        for name in ("os", "app", "version"):
+            value = str(self._about.get(name, ""))
+            # What has another form would only spoil the rest.
+            if re.fullmatch(r"[A-Za-z0-9._-]{1,128}", value):
+                parts[name] = value
+        self._failure = (phase, ";".join(f"{name}={value}" for name, value in parts.items()))
+
+    def _tell_failure(self):
+        """If it fails as well, the next request tells it."""
+        if self._failure and self._failure[0] in DEVICE_PHASES | {"verify"}:
+            try:
+                self._transmit("POST", f"{self._base}attest/failure", {}, b"")
+            except OSError:
+                pass
 
     def _resolve(self, refusal, method, attempt):
         if refusal.action in ("sign_again", "fetch_challenge"):
@@ -235,12 +321,15 @@ class Client:
                 self._step(state)
             except (DeviceError, Refused, OSError) as error:
                 remedy, retry_after, limit = self._remedy(error)
+                self._note(self.PHASES[state.get("stage")], error, state.get("failures", 0) + 1)
                 if remedy == "new_key" and not has_new_key:
                     has_new_key = True
                     self._restart(state)
                     continue
                 retry = error.retry if isinstance(error, Refused) else {}
                 self._note_failure(state, remedy, retry_after, limit, retry)
+                # No other request may come before the wait is over.
+                self._tell_failure()
                 raise
             self._save(state)
             if state["stage"] == "enrolled":
@@ -266,7 +355,7 @@ class Client:
             if refusal:
                 raise refusal
             if answer.status != 200:
-                raise OSError(f"attest/verify: {answer.status}")
+                raise UnexpectedAnswer(f"attest/verify: {answer.status}")
             for name in ("attestation", "challenge", "failures", "waits_until"):
                 state.pop(name, None)
             state["stage"] = "enrolled"
