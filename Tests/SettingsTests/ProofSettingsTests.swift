@@ -61,6 +61,15 @@ struct ProofSettingsTests {
                 "preset: firebase_app_check, project: '1', ca: /root.pem, issuer: x",
                 "is what preset: firebase_app_check knows"
             ),
+            (
+                "preset: approov, secret_file: /secret, subjects: [a, any]",
+                "\"any\" has another meaning in metrics"
+            ),
+            (
+                "preset: approov, secret_file: /secret, subjects: [none]",
+                "\"none\" has another meaning in metrics"
+            ),
+            ("preset: approov, secret_file: /secret, subjects: ['a b']", "is not 1 to 256"),
             ("preset: approov", "has no keys: write jwks or secret_file"),
             ("preset: approov, secret_file: /short", "a secret of 3 bytes: 32 are needed"),
             ("preset: approov, secret_file: /many", "has 5 secrets: 1 to 4 are needed"),

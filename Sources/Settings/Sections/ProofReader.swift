@@ -57,10 +57,24 @@ struct ProofReader {
             Setting(
                 "subjects", \.subjects,
                 Kind<[String]>.list(
-                    .claim, empty: "is empty: no token would be taken. Left out, any is"
+                    Self.subject, empty: "is empty: no token would be taken. Left out, any is"
                 ).unlessEmpty,
                 "The claim sub is one of these, such as the app ids of Firebase. They are told "
                     + "apart in metrics. If left out, any, and none is told.")
+        }
+    }
+
+    /// A claim that metrics can name: they say `any` where subjects are not told apart, and `none`
+    /// where no token held.
+    private static var subject: Kind<String> {
+        let form = "1 to 256 printable characters without spaces"
+        return Kind<String>(.text(form + ", but any and none"), text: \.self) {
+            text throws(Fault) in
+            guard text.utf8.count <= 256, text.isVisible else { throw Fault("is not \(form)") }
+            guard !["any", "none"].contains(text) else {
+                throw Fault("has another meaning in metrics: any is every subject, none is nobody")
+            }
+            return text
         }
     }
 
