@@ -207,6 +207,27 @@ struct WarningTests {
         #expect(try Configuration().warnings("limits: { fields: 100 }") == [])
     }
 
+    @Test("tell of a check listener, which sees no user whom responses name")
+    func hiddenUsers() throws {
+        func warnings(_ listener: String, _ source: String) throws -> [String] {
+            try Configuration().warnings(
+                """
+                listeners: [{ bind: '127.0.0.1:80', trusted_proxies: [127.0.0.1]\(listener) }]
+                signals:
+                  user: { header: X-User\(source) }
+                """)
+        }
+        let check = ", check: { dialect: envoy, from: [127.0.0.1] }"
+        #expect(
+            try warnings(check, "") == [
+                "3:9: signals.user: no user is known of requests that a proxy asks about at "
+                    + "127.0.0.1:80: their responses do not come here. With from: proxy it names "
+                    + "the user in its question"
+            ])
+        #expect(try warnings(check, ", from: proxy").isEmpty)
+        #expect(try warnings("", "").isEmpty)
+    }
+
     @Test("tell of plain HTTP where other machines send it, unless TLS ends before it")
     func plain() throws {
         func warns(_ bind: String, _ more: String = "") throws -> Bool {

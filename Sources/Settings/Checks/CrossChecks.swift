@@ -167,6 +167,7 @@ struct CrossChecks {
                     + "prove nothing", at: "\(path).attest.mode")
         }
         warnOfHiddenBodies()
+        warnOfHiddenUsers()
         let used = Set(settings.routes.compactMap(\.upstream))
         for (index, upstream) in settings.upstreams.enumerated() where !used.contains(index) {
             context.warning("no route uses it", at: "upstreams.\(upstream.name)")
@@ -192,6 +193,17 @@ struct CrossChecks {
                     + "asks as \(dialect.rawValue) shows none. With client_data: header and "
                     + "body: claimed the upstream compares it", at: "\(path).attest.mode")
         }
+    }
+
+    /// Warns of check listeners beside a user whom only the upstream's responses name.
+    private func warnOfHiddenUsers() {
+        guard settings.signals.user?.source == .response,
+            let listener = settings.listeners.first(where: { $0.check != nil })
+        else { return }
+        context.warning(
+            "no user is known of requests that a proxy asks about at \(listener.bind): their "
+                + "responses do not come here. With from: proxy it names the user in its question",
+            at: "signals.user")
     }
 
     /// Reports what is wrong with a key of `attest`, at the mode of the route.

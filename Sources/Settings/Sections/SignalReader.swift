@@ -81,8 +81,8 @@ struct SignalReader {
                 Setting(
                     "from", \.source, .word,
                     "Whose header is believed. response: the upstream's, in its responses; it goes "
-                        + "no further. proxy: that of a peer in trusted_proxies. client: "
-                        + "anybody's, with action: observe only.")
+                        + "no further, and is never seen at check listeners. proxy: that of a "
+                        + "peer in trusted_proxies. client: anybody's, with action: observe only.")
                 Setting(
                     "retention", \.retention,
                     .duration(
