@@ -42,6 +42,15 @@ public enum ASCII {
         return true
     }
 
+    @inlinable
+    public static func equals(_ bytes: Span<UInt8>, _ text: StaticString) -> Bool {
+        guard bytes.count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<bytes.count where unsafe bytes[index] != text.utf8Start[index] {
+            return false
+        }
+        return true
+    }
+
     /// The value of `bytes` as decimal digits; nil when empty, too large, or not only digits.
     public static func decimal(_ bytes: Span<UInt8>) -> UInt64? {
         guard !bytes.isEmpty else { return nil }

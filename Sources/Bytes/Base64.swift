@@ -31,17 +31,46 @@ public enum Base64 {
         return isValid ? decoded : nil
     }
 
+    /// Puts the decoded bytes into `storage`, in the memory there is where it suffices; false, and
+    /// nothing of use in it, if `text` is not strict base64 of at most `byteCountMax` bytes.
+    public static func decode(
+        _ text: Span<UInt8>, atMost byteCountMax: Int, into storage: inout [UInt8]
+    ) -> Bool {
+        if !storage.isEmpty { storage.removeAll(keepingCapacity: true) }
+        guard let (digitCount, byteCount) = counts(text), byteCount <= byteCountMax else {
+            return false
+        }
+        var isValid = true
+        storage.append(addingCapacity: byteCount) { output in
+            isValid = decode(text, digitCount: digitCount, into: &output)
+        }
+        return isValid
+    }
+
+    /// Gives the decoded bytes to `use`, for as long as that takes and without memory on the heap;
+    /// nil if `text` is not strict base64 of at most 256 bytes.
+    public static func withDecoded<Result>(
+        _ text: Span<UInt8>, _ use: (Span<UInt8>) -> Result?
+    ) -> Result? {
+        guard let (digitCount, byteCount) = counts(text), byteCount <= temporaryCount else {
+            return nil
+        }
+        return unsafe withUnsafeTemporaryAllocation(
+            of: UInt8.self, capacity: temporaryCount
+        ) { memory in
+            var output = unsafe OutputSpan(buffer: memory, initializedCount: 0)
+            guard decode(text, digitCount: digitCount, into: &output) else { return nil }
+            return use(output.span)
+        }
+    }
+
     /// The decoded bytes, nil if `text` is not strict base64 of exactly 32 bytes: a digest or key
     /// id, which takes no memory of its own.
     public static func decode32(_ text: Span<UInt8>) -> Bytes32? {
-        guard let (digitCount, byteCount) = counts(text), byteCount == Bytes32.byteCount else {
+        guard let (_, byteCount) = counts(text), byteCount == Bytes32.byteCount else {
             return nil
         }
-        return unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: byteCount) { memory in
-            var output = unsafe OutputSpan(buffer: memory, initializedCount: 0)
-            guard decode(text, digitCount: digitCount, into: &output) else { return nil }
-            return Bytes32(output.span)
-        }
+        return withDecoded(text) { Bytes32($0) }
     }
 
     /// How many digits there are before the padding, and how many bytes they stand for.
@@ -59,6 +88,8 @@ public enum Base64 {
         return (digitCount, digitCount / 4 * 3 + (remainder == 0 ? 0 : remainder - 1))
     }
 
+    /// Eight digits at a time. What is wrong with any of them is looked at once, at the end: this
+    /// runs over every byte of what a signed request brings.
     private static func decode(
         _ text: Span<UInt8>, digitCount: Int, into output: inout OutputSpan<UInt8>
     ) -> Bool {
@@ -66,48 +97,56 @@ public enum Base64 {
         precondition(digitCount <= text.count && table.count == 256)
         var marks: UInt8 = 0
         var index = 0
-        let wholeCount = digitCount & ~3
-        // Four digits at a time, and what is wrong with any of them is looked at once, at the end:
-        // this runs over every byte of what a signed request brings.
-        while index < wholeCount {
-            let first = unsafe table[unchecked: Int(text[unchecked: index])]
-            let second = unsafe table[unchecked: Int(text[unchecked: index &+ 1])]
-            let third = unsafe table[unchecked: Int(text[unchecked: index &+ 2])]
-            let fourth = unsafe table[unchecked: Int(text[unchecked: index &+ 3])]
+        while index &+ 8 <= digitCount {
+            let digits = text.littleEndianWord(at: index)
+            let first = value(of: digits, table)
+            let second = value(of: digits &>> 8, table)
+            let third = value(of: digits &>> 16, table)
+            let fourth = value(of: digits &>> 24, table)
+            let fifth = value(of: digits &>> 32, table)
+            let sixth = value(of: digits &>> 40, table)
+            let seventh = value(of: digits &>> 48, table)
+            let eighth = value(of: digits &>> 56, table)
             marks |= first | second | third | fourth
-            output.append(first &<< 2 | (second &>> 4) & 0x03)
-            output.append(second &<< 4 | (third &>> 2) & 0x0F)
-            output.append(third &<< 6 | fourth & 0x3F)
-            index &+= 4
+            marks |= fifth | sixth | seventh | eighth
+            let upper =
+                UInt64(first & 0x3F) &<< 18 | UInt64(second & 0x3F) &<< 12
+                | UInt64(third & 0x3F) &<< 6 | UInt64(fourth & 0x3F)
+            let lower =
+                UInt64(fifth & 0x3F) &<< 18 | UInt64(sixth & 0x3F) &<< 12
+                | UInt64(seventh & 0x3F) &<< 6 | UInt64(eighth & 0x3F)
+            output.append(bigEndian: upper &<< 24 | lower, byteCount: 6)
+            index &+= 8
         }
-        return decodeRest(text, from: wholeCount, to: digitCount, marks, into: &output)
+        return decodeRest(text, from: index, to: digitCount, marks, table, into: &output)
     }
 
-    /// The last two or three digits, whose spare bits must be zero; then the marks must agree: a
-    /// byte that is no digit has left both.
+    /// The value of the digit in the lowest byte of `digits`; `table` has 256.
+    @inline(__always)
+    private static func value(of digits: UInt64, _ table: Span<UInt8>) -> UInt8 {
+        unsafe table[unchecked: Int(truncatingIfNeeded: digits & 0xFF)]
+    }
+
+    /// The last digits, whose spare bits must be zero; then the marks must agree: a byte that is no
+    /// digit has left both.
     private static func decodeRest(
-        _ text: Span<UInt8>, from start: Int, to end: Int, _ marks: UInt8,
+        _ text: Span<UInt8>, from start: Int, to end: Int, _ marks: UInt8, _ table: Span<UInt8>,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
         var alphabets = marks
         var group: UInt32 = 0
+        var bitCount: UInt32 = 0
         for index in start..<end {
-            let value = values[Int(text[index])]
+            let value = table[Int(text[index])]
             alphabets |= value
-            group = group << 6 | UInt32(value & 0x3F)
+            group = group &<< 6 | UInt32(value & 0x3F)
+            bitCount &+= 6
+            guard bitCount >= 8 else { continue }
+            bitCount &-= 8
+            output.append(UInt8(truncatingIfNeeded: group &>> bitCount))
         }
-        guard alphabets & 0xC0 != 0xC0 else { return false }
-        switch end - start {
-        case 2:
-            guard group & 0xF == 0 else { return false }
-            output.append(UInt8(truncatingIfNeeded: group >> 4))
-        case 3:
-            guard group & 0x3 == 0 else { return false }
-            output.append(UInt8(truncatingIfNeeded: group >> 10))
-            output.append(UInt8(truncatingIfNeeded: group >> 2))
-        default: break
-        }
-        return true
+        let spare = group & ((1 &<< bitCount) &- 1)
+        return alphabets & 0xC0 != 0xC0 && spare == 0
     }
 
     public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
@@ -132,23 +171,77 @@ public enum Base64 {
         encode(bytes.span, urlAlphabet.span, padded: false)
     }
 
+    /// Appends the standard alphabet's digits of `bytes`, with padding.
+    public static func append(_ bytes: Bytes32, to output: inout ByteBuffer) {
+        output.append(byteCount: (Bytes32.byteCount + 2) / 3 * 4) { output in
+            bytes.withBytes {
+                encode($0, standardAlphabet.span, padded: true, to: &output)
+            }
+        }
+    }
+
+    /// Appends the URL alphabet's digits, unpadded, of the 256 bytes at most that `fill` writes.
+    public static func appendURL(
+        to output: inout ByteBuffer, _ fill: (inout OutputSpan<UInt8>) -> Void
+    ) {
+        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: temporaryCount) { memory in
+            var raw = unsafe OutputSpan(buffer: memory, initializedCount: 0)
+            fill(&raw)
+            let bytes = raw.span
+            output.append(byteCount: (bytes.count + 2) / 3 * 4) { output in
+                encode(bytes, urlAlphabet.span, padded: false, to: &output)
+            }
+        }
+    }
+
+    /// What needs no memory on the heap has at most so many bytes.
+    private static let temporaryCount = 256
+
     private static func encode(
         _ bytes: Span<UInt8>, _ alphabet: Span<UInt8>, padded: Bool
     ) -> [UInt8] {
         [UInt8](capacity: (bytes.count + 2) / 3 * 4) { output in
-            var index = 0
-            while index < bytes.count {
-                let taken = min(3, bytes.count - index)
-                var group = UInt32(bytes[index]) << 16
-                if taken > 1 { group |= UInt32(bytes[index + 1]) << 8 }
-                if taken > 2 { group |= UInt32(bytes[index + 2]) }
-                output.append(alphabet[Int(group &>> 18)])
-                output.append(alphabet[Int(group &>> 12 & 0x3F)])
-                if taken > 1 { output.append(alphabet[Int(group &>> 6 & 0x3F)]) }
-                if taken > 2 { output.append(alphabet[Int(group & 0x3F)]) }
-                if padded { for _ in taken..<3 { output.append(0x3D) } }
-                index += taken
-            }
+            encode(bytes, alphabet, padded: padded, to: &output)
+        }
+    }
+
+    private static func encode(
+        _ bytes: Span<UInt8>, _ alphabet: Span<UInt8>, padded: Bool,
+        to output: inout OutputSpan<UInt8>
+    ) {
+        var index = 0
+        while index &+ 3 <= bytes.count {
+            let group =
+                UInt32(bytes[index]) &<< 16 | UInt32(bytes[index &+ 1]) &<< 8
+                | UInt32(bytes[index &+ 2])
+            append(group: group, alphabet, to: &output)
+            index &+= 3
+        }
+        guard index < bytes.count else { return }
+        let hasTwo = index &+ 1 < bytes.count
+        var group = UInt32(bytes[index]) &<< 16
+        if hasTwo { group |= UInt32(bytes[index &+ 1]) &<< 8 }
+        output.append(alphabet[Int(group &>> 18)])
+        output.append(alphabet[Int(group &>> 12 & 0x3F)])
+        if hasTwo { output.append(alphabet[Int(group &>> 6 & 0x3F)]) }
+        if padded { for _ in (hasTwo ? 2 : 1)..<3 { output.append(0x3D) } }
+    }
+
+    /// Four digits of 24 bits.
+    @inline(__always)
+    private static func append(
+        group: UInt32, _ alphabet: Span<UInt8>, to output: inout OutputSpan<UInt8>
+    ) {
+        precondition(alphabet.count == 64 && output.freeCapacity >= 4)
+        let first = UInt32(unsafe alphabet[unchecked: Int(group &>> 18 & 0x3F)])
+        let second = UInt32(unsafe alphabet[unchecked: Int(group &>> 12 & 0x3F)])
+        let third = UInt32(unsafe alphabet[unchecked: Int(group &>> 6 & 0x3F)])
+        let fourth = UInt32(unsafe alphabet[unchecked: Int(group & 0x3F)])
+        let digits = first | second &<< 8 | third &<< 16 | fourth &<< 24
+        unsafe output.withUnsafeMutableBufferPointer { memory, count in
+            unsafe UnsafeMutableRawBufferPointer(memory).storeBytes(
+                of: digits.littleEndian, toByteOffset: count, as: UInt32.self)
+            count &+= 4
         }
     }
 }

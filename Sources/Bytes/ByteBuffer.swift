@@ -92,6 +92,11 @@ public struct ByteBuffer: ~Copyable {
 
     @usableFromInline
     mutating func makeRoom(_ byteCount: Int) {
+        if unsafe storage == nil, let pool, byteCount <= pool.byteCount {
+            unsafe storage = pool.take()
+            capacity = pool.byteCount
+            return
+        }
         let held = count
         if capacity - held >= byteCount, let storage = unsafe storage {
             // Moving is cheaper than growing, and amortised: at least half the storage was consumed
@@ -105,11 +110,6 @@ public struct ByteBuffer: ~Copyable {
     }
 
     private mutating func grow(to newCapacity: Int) {
-        if let pool, unsafe storage == nil, newCapacity <= pool.byteCount {
-            unsafe storage = pool.take()
-            capacity = pool.byteCount
-            return
-        }
         let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
         let held = count
         if let storage = unsafe storage {
@@ -136,6 +136,18 @@ public struct ByteBuffer: ~Copyable {
         return filled
     }
 
+    /// Appends at most `byteCount` bytes, which `fill` writes in place.
+    public mutating func append(
+        byteCount: Int, _ fill: (inout OutputSpan<UInt8>) -> Void
+    ) {
+        reserve(byteCount)
+        guard let storage = unsafe storage else { return }
+        let room = unsafe UnsafeMutableBufferPointer(start: storage + end, count: byteCount)
+        var output = unsafe OutputSpan(buffer: room, initializedCount: 0)
+        fill(&output)
+        end += unsafe output.finalize(for: room)
+    }
+
     @inlinable
     public mutating func append(_ byte: UInt8) {
         reserve(1)
@@ -143,7 +155,7 @@ public struct ByteBuffer: ~Copyable {
         end += 1
     }
 
-    @inlinable
+    @inlinable @inline(__always)
     public mutating func append(_ bytes: Span<UInt8>) {
         let byteCount = bytes.count
         guard byteCount > 0 else { return }
@@ -159,14 +171,16 @@ public struct ByteBuffer: ~Copyable {
     @inlinable
     public mutating func append(_ bytes: [UInt8]) { append(bytes.span) }
 
-    @inlinable
+    /// Inlined, so that the bytes of a literal are written by a few instructions: a head is made of
+    /// dozens.
+    @inlinable @inline(__always)
     public mutating func append(_ text: StaticString) {
         let byteCount = text.utf8CodeUnitCount
         reserve(byteCount)
         if let storage = unsafe storage {
             unsafe (storage + end).update(from: text.utf8Start, count: byteCount)
         }
-        end += byteCount
+        end &+= byteCount
     }
 
     /// Disfavoured so that a literal is a `StaticString`, whose bytes are copied as they lie.
@@ -207,10 +221,10 @@ public struct ByteBuffer: ~Copyable {
     public mutating func append(paddedHexadecimal number: UInt64) {
         reserve(16)
         guard let storage = unsafe storage else { return }
-        for index in 0..<16 {
-            let nibble = UInt8(truncatingIfNeeded: number &>> UInt64(60 &- index &* 4)) & 0xF
-            unsafe storage[end &+ index] = Hex.digit(nibble)
-        }
+        let room = unsafe UnsafeMutableRawPointer(storage + end)
+        unsafe room.storeBytes(of: Hex.digits(number &>> 32).bigEndian, as: UInt64.self)
+        unsafe room.storeBytes(
+            of: Hex.digits(number & 0xFFFF_FFFF).bigEndian, toByteOffset: 8, as: UInt64.self)
         end += 16
     }
 

@@ -36,7 +36,7 @@ public struct ByteReader: ~Escapable {
 extension [UInt8] {
     /// Holds `bytes` and nothing else, in the storage there is where it suffices.
     public mutating func replaceAll(with bytes: Span<UInt8>) {
-        removeAll(keepingCapacity: true)
+        if !isEmpty { removeAll(keepingCapacity: true) }
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }
 }

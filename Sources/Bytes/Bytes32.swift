@@ -51,6 +51,18 @@ public struct Bytes32: Hashable, Sendable, Comparable {
         }
     }
 
+    /// Gives the bytes to `use`, which must not keep them.
+    @inlinable
+    public func withBytes<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
+        let words: InlineArray<4, UInt64> = [
+            word0.bigEndian, word1.bigEndian, word2.bigEndian, word3.bigEndian,
+        ]
+        return unsafe withUnsafeBytes(of: words) { bytes in
+            let span = unsafe Span<UInt8>(_bytes: RawSpan(_unsafeBytes: bytes))
+            return use(span)
+        }
+    }
+
     public static func < (left: Bytes32, right: Bytes32) -> Bool {
         (left.word0, left.word1, left.word2, left.word3)
             < (right.word0, right.word1, right.word2, right.word3)
@@ -97,21 +109,42 @@ extension Span where Element == UInt8 {
     /// The eight bytes from `offset`, most significant first.
     @inlinable
     public func bigEndianWord(at offset: Int) -> UInt64 {
-        // One check for all eight, so that the compiler makes one load of it.
+        littleEndianWord(at: offset).byteSwapped
+    }
+
+    /// The eight bytes from `offset`, the first one least significant.
+    ///
+    /// One check for all eight, and one load.
+    @inlinable @inline(__always)
+    public func littleEndianWord(at offset: Int) -> UInt64 {
         precondition(offset >= 0 && offset <= count &- 8)
-        var word: UInt64 = 0
-        for index in 0..<8 {
-            word = unsafe word &<< 8 | UInt64(self[unchecked: offset &+ index])
+        return unsafe withUnsafeBytes { bytes in
+            unsafe UInt64(
+                littleEndian: bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
         }
-        return word
     }
 }
 
 extension OutputSpan where Element == UInt8 {
     /// Appends the low `byteCount` bytes of `word`, most significant first.
-    @inlinable
+    @inlinable @inline(__always)
     @_lifetime(self: copy self)
     public mutating func append(bigEndian word: UInt64, byteCount: Int = 8) {
+        precondition(byteCount >= 1 && byteCount <= 8)
+        guard freeCapacity >= 8 else { return appendBytes(of: word, byteCount: byteCount) }
+        let ordered = (word &<< UInt64(64 &- byteCount &* 8)).bigEndian
+        unsafe withUnsafeMutableBufferPointer { memory, count in
+            // Those behind `byteCount` are not counted, and are written over.
+            unsafe UnsafeMutableRawBufferPointer(memory).storeBytes(
+                of: ordered, toByteOffset: count, as: UInt64.self)
+            count &+= byteCount
+        }
+    }
+
+    /// Appends them one by one, where there is no room for eight.
+    @usableFromInline
+    @_lifetime(self: copy self)
+    mutating func appendBytes(of word: UInt64, byteCount: Int) {
         var shift = byteCount &* 8
         while shift > 0 {
             shift &-= 8

@@ -26,6 +26,18 @@ public enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// The eight digits of the low 32 bits of `word`, the last one least significant: four bits are
+    /// spread to a byte, and nine and more get the distance from `9` to `a`.
+    @inline(__always)
+    static func digits(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var nibbles = (word &<< 16 | word) & 0x0000_FFFF_0000_FFFF
+        nibbles = (nibbles &<< 8 | nibbles) & 0x00FF_00FF_00FF_00FF
+        nibbles = (nibbles &<< 4 | nibbles) & 0x0F0F_0F0F_0F0F_0F0F
+        let letters = ((nibbles &+ ones &* 6) &>> 4) & ones
+        return nibbles &+ ones &* 0x30 &+ letters &* 0x27
+    }
+
     /// Sixteen digits.
     public static func encode(_ word: UInt64) -> String {
         let digits = String(word, radix: 16)

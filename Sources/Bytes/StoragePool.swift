@@ -8,7 +8,9 @@ public final class StoragePool {
     /// The size of a piece.
     let byteCount: Int
     private let keptCountMax: Int
-    private var kept: [UnsafeMutablePointer<UInt8>] = unsafe []
+    /// Room for `keptCountMax` pieces, of which the first `keptCount` are there.
+    private let kept: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>>
+    private var keptCount = 0
 
     /// - Parameters:
     ///   - byteCount: of each piece; larger buffers use memory of their own.
@@ -16,22 +18,25 @@ public final class StoragePool {
     public init(byteCount: Int, keptCountMax: Int) {
         self.byteCount = byteCount
         self.keptCountMax = keptCountMax
+        unsafe kept = .allocate(capacity: keptCountMax)
     }
 
     deinit {
-        while let piece = unsafe kept.popLast() { unsafe piece.deallocate() }
+        for index in 0..<keptCount { unsafe kept[index].deallocate() }
+        unsafe kept.deallocate()
     }
 
     func take() -> UnsafeMutablePointer<UInt8> {
-        if let piece = unsafe kept.popLast() { return unsafe piece }
-        return UnsafeMutablePointer<UInt8>.allocate(capacity: byteCount)
+        guard keptCount > 0 else {
+            return UnsafeMutablePointer<UInt8>.allocate(capacity: byteCount)
+        }
+        keptCount &-= 1
+        return unsafe kept[keptCount]
     }
 
     func giveBack(_ piece: UnsafeMutablePointer<UInt8>) {
-        if unsafe kept.count < keptCountMax {
-            unsafe kept.append(piece)
-        } else {
-            unsafe piece.deallocate()
-        }
+        guard keptCount < keptCountMax else { return unsafe piece.deallocate() }
+        unsafe kept[keptCount] = unsafe piece
+        keptCount &+= 1
     }
 }

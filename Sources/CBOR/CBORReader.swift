@@ -1,3 +1,5 @@
+public import Bytes
+
 /// The kind of the next item.
 public enum CBORKind: Sendable {
     case unsigned, negative, bytes, text, array, map, bool, null
@@ -159,14 +161,5 @@ public struct CBORReader: ~Escapable {
 extension Span where Element == UInt8 {
     /// Whether the bytes are the UTF-8 of `text`: for comparing map keys without an allocation.
     @inlinable
-    public func isText(_ text: String) -> Bool {
-        let expected = text.utf8
-        guard count == expected.count else { return false }
-        var index = 0
-        for byte in expected {
-            guard self[index] == byte else { return false }
-            index += 1
-        }
-        return true
-    }
+    public func isText(_ text: StaticString) -> Bool { ASCII.equals(self, text) }
 }

@@ -14,7 +14,8 @@ public final class EventLoop {
     /// The thread inside ``run()``, 0 outside.
     private var owner: pthread_t = 0
     /// The clock as this callback has seen it, 0 before it looked.
-    private var callbackTime: UInt64 = 0
+    @usableFromInline
+    var callbackTime: UInt64 = 0
     private var callbackCount = 0
     /// What is left to do in this turn, and then what sends its results on.
     private let lateWork = HookList()
@@ -100,8 +101,13 @@ public final class EventLoop {
     }
 
     /// The time, read at most once in each callback.
+    @inlinable
     public var now: MonotonicInstant {
-        if callbackTime != 0 { return MonotonicInstant(nanoseconds: callbackTime) }
+        callbackTime != 0 ? MonotonicInstant(nanoseconds: callbackTime) : readClock()
+    }
+
+    @usableFromInline
+    func readClock() -> MonotonicInstant {
         if let manualClock { return manualClock.now }
         let instant = MonotonicInstant.now()
         if isRunning { callbackTime = instant.nanoseconds }

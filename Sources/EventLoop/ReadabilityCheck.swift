@@ -7,24 +7,34 @@ import CLinux
 /// system call for all of them.
 public struct ReadabilityCheck {
     private var requests: [pollfd] = []
+    private var isAsked = false
 
     public init() {}
 
     public mutating func removeAll() {
-        requests.removeAll(keepingCapacity: true)
+        if !requests.isEmpty { requests.removeAll(keepingCapacity: true) }
+        isAsked = false
     }
 
     /// Adds a descriptor at the next index; nil for one about which nothing is asked.
     public mutating func add(_ descriptor: Int32?) {
         // The kernel leaves a negative descriptor alone.
+        isAsked = isAsked || descriptor != nil
         requests.append(pollfd(fd: descriptor ?? -1, events: Int16(POLLIN), revents: 0))
     }
 
     /// Waits for nothing, so that no signal interrupts it.
     public mutating func run() {
-        guard requests.contains(where: { $0.fd >= 0 }) else { return }
+        guard isAsked else { return }
         let count = nfds_t(requests.count)
         _ = unsafe requests.withUnsafeMutableBufferPointer { unsafe poll($0.baseAddress, count, 0) }
+    }
+
+    /// Whether one descriptor has something to read, or has ended.
+    public static func isReadable(_ descriptor: Int32) -> Bool {
+        var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = unsafe poll(&request, 1, 0)
+        return request.revents != 0
     }
 
     /// Whether the descriptor at `index` had something to read, an end or an error, when the check

@@ -119,27 +119,35 @@ public final class Watch {
         unsafe heldHandler = nil
     }
 
-    fileprivate var loop: EventLoop { readEvent.loop }
+    /// Has `body` call the handler. It is held meanwhile, because it may go in its own call, and
+    /// the watch with it. The loop is not: it runs, so that somebody holds it.
+    @inline(__always)
+    fileprivate static func call(
+        _ context: UnsafeMutableRawPointer, _ body: (any ReadinessHandler) -> Void
+    ) {
+        let watch = unsafe Unmanaged<Watch>.fromOpaque(context)
+        let loop = unsafe watch._withUnsafeGuaranteedRef {
+            unsafe Unmanaged.passUnretained($0.loop)
+        }
+        unsafe loop._withUnsafeGuaranteedRef { $0.callbackStarts() }
+        let handler = unsafe watch._withUnsafeGuaranteedRef { $0.handler }
+        if let handler { body(handler) }
+        unsafe loop._withUnsafeGuaranteedRef { $0.callbackEnds() }
+    }
+
+    private var loop: EventLoop { readEvent.loop }
 }
 
 private func descriptorIsReadable(
     _: Int32, _: Int16, _ context: UnsafeMutableRawPointer?
 ) {
     guard let context = unsafe context else { preconditionFailure("a watch without a context") }
-    let watch = unsafe Unmanaged<Watch>.fromOpaque(context).takeUnretainedValue()
-    let loop = watch.loop
-    loop.callbackStarts()
-    watch.handler?.descriptorIsReadable()
-    loop.callbackEnds()
+    unsafe Watch.call(context) { $0.descriptorIsReadable() }
 }
 
 private func descriptorIsWritable(
     _: Int32, _: Int16, _ context: UnsafeMutableRawPointer?
 ) {
     guard let context = unsafe context else { preconditionFailure("a watch without a context") }
-    let watch = unsafe Unmanaged<Watch>.fromOpaque(context).takeUnretainedValue()
-    let loop = watch.loop
-    loop.callbackStarts()
-    watch.handler?.descriptorIsWritable()
-    loop.callbackEnds()
+    unsafe Watch.call(context) { $0.descriptorIsWritable() }
 }

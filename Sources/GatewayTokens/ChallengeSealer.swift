@@ -40,17 +40,17 @@ public struct ChallengeSealer: Sendable {
         }
     }
 
-    /// Appends the token of `challenge` to `output`.
-    public func seal(_ challenge: Challenge, into output: inout ByteBuffer) {
-        output.append(token(of: challenge))
-    }
-
     /// The token of `challenge`, as ASCII bytes: what the app hashes.
     public func token(of challenge: Challenge) -> [UInt8] {
+        var token = ByteBuffer(capacity: Self.tokenByteCountMax)
+        seal(challenge, into: &token)
+        return token.readable.array
+    }
+
+    /// Appends the token of `challenge` to `output`.
+    public func seal(_ challenge: Challenge, into output: inout ByteBuffer) {
         let generation = generations[0]
-        let keyByteCount = challenge.keyID == nil ? 0 : 32
-        let sealedByteCount = Self.bodyByteCount + keyByteCount
-        let raw = [UInt8](capacity: sealedByteCount + Self.tagByteCount) { output in
+        Base64.appendURL(to: &output) { output in
             output.append(Self.version)
             output.append(bigEndian: UInt64(generation.id), byteCount: 4)
             output.append(challenge.purpose.rawValue)
@@ -68,16 +68,15 @@ public struct ChallengeSealer: Sendable {
             output.append(bigEndian: tag.word0)
             output.append(bigEndian: tag.word1)
         }
-        return Base64.encodeURLBytes(raw)
     }
 
     /// Whether `token` looks like one of ours, sealed with whichever key, also of an older version.
     public static func hasTokenForm(_ token: Span<UInt8>) -> Bool {
-        guard token.count <= tokenByteCountMax, let raw = Base64.decode(token) else { return false }
-        return hasTokenForm(raw: raw)
+        guard token.count <= tokenByteCountMax else { return false }
+        return Base64.withDecoded(token) { hasTokenForm(raw: $0) } ?? false
     }
 
-    private static func hasTokenForm(raw: [UInt8]) -> Bool {
+    private static func hasTokenForm(raw: Span<UInt8>) -> Bool {
         let keyByteCount = raw.count - bodyByteCount - tagByteCount
         return (keyByteCount == 0 || keyByteCount == 32)
             && (raw[0] == version || raw[0] == supersededVersion)
@@ -86,17 +85,15 @@ public struct ChallengeSealer: Sendable {
 
     /// The challenge behind `token`; nil if it is not one that our keys sealed.
     public func open(_ token: Span<UInt8>) -> Challenge? {
-        guard token.count <= Self.tokenByteCountMax, let raw = Base64.decode(token) else {
-            return nil
-        }
-        return open(raw: raw)
+        guard token.count <= Self.tokenByteCountMax else { return nil }
+        return Base64.withDecoded(token) { open(raw: $0) }
     }
 
     /// Opens a token that was already decoded from base64, as ``open(_:)`` does.
-    public func open(raw: [UInt8]) -> Challenge? {
+    public func open(raw: Span<UInt8>) -> Challenge? {
         guard Self.hasTokenForm(raw: raw), raw[0] == Self.version else { return nil }
         let keyByteCount = raw.count - Self.bodyByteCount - Self.tagByteCount
-        let bytes = raw.span
+        let bytes = raw
         let generationID = UInt32(truncatingIfNeeded: bytes.bigEndianWord(at: 0) >> 24)
         let sealed = bytes.extracting(0..<raw.count - Self.tagByteCount)
         guard let generation = generations.first(where: { $0.id == generationID }),

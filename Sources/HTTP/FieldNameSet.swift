@@ -1,8 +1,10 @@
+import Bytes
+
 /// Names of fields that a client must not send, however it spells them.
 ///
 /// Servers turn names into variables (CGI, WSGI, Rack, PHP) and back: case is lost, `-` and `_`
-/// become one, and with some every other sign as well. So ASCII case is folded, and each byte that
-/// is neither letter nor digit counts as `-`.
+/// become one, and with some every other sign as well. So names are compared as ``FoldedName`` has
+/// them.
 public struct FieldNameSet: Sendable {
     private struct Entry {
         var start: Int
@@ -14,6 +16,8 @@ public struct FieldNameSet: Sendable {
     private var entries: [Entry] = []
     /// Folded first bytes: most names are told apart by it.
     private var firstBytes = ByteSet(low: 0, high: 0)
+    /// A bit for each length that a name may have: most others are told apart by that.
+    private var byteCounts: UInt64 = 0
 
     /// - Parameters:
     ///   - exact: whole names.
@@ -24,43 +28,58 @@ public struct FieldNameSet: Sendable {
     }
 
     public func contains(_ name: Span<UInt8>) -> Bool {
-        guard !name.isEmpty, firstBytes.contains(Self.fold(name[0])) else { return false }
-        for entry in entries {
+        guard Self.bit(of: name.count) & byteCounts != 0,
+            firstBytes.contains(FoldedName.fold(name[0]))
+        else { return false }
+        return isFound(name)
+    }
+
+    private func isFound(_ name: Span<UInt8>) -> Bool {
+        let bytes = folded.span
+        let entries = entries.span
+        for index in entries.indices {
+            let entry = entries[index]
             let isCandidate =
                 entry.isPrefix ? name.count >= entry.byteCount : name.count == entry.byteCount
-            if isCandidate, starts(name, with: entry) { return true }
+            guard isCandidate else { continue }
+            let known = bytes.extracting(entry.start..<entry.start &+ entry.byteCount)
+            if Self.starts(name, with: known) { return true }
         }
         return false
+    }
+
+    /// Lengths from 63 on share a bit; a name without a byte is none.
+    private static func bit(of byteCount: Int) -> UInt64 {
+        byteCount == 0 ? 0 : 1 &<< UInt64(min(byteCount, 63))
     }
 
     private mutating func insert(_ name: String, isPrefix: Bool) {
         let bytes = Array(name.utf8)
         guard let first = bytes.first else { return }
         entries.append(Entry(start: folded.count, byteCount: bytes.count, isPrefix: isPrefix))
-        folded += bytes.map(Self.fold)
-        let bit = UInt64(Self.fold(first))
+        folded += bytes.map { FoldedName.fold($0) }
+        let bit = UInt64(FoldedName.fold(first))
         firstBytes = ByteSet(
             low: firstBytes.low | (bit < 64 ? 1 << bit : 0),
             high: firstBytes.high | (bit < 64 ? 0 : 1 << (bit & 63)))
+        let own = Self.bit(of: bytes.count)
+        byteCounts |= isPrefix ? ~(own - 1) : own
     }
 
-    private func starts(_ name: Span<UInt8>, with entry: Entry) -> Bool {
-        let bytes = folded.span
-        // From the end: names here differ there, not in `x-`.
-        var index = entry.byteCount
-        while index > 0 {
-            index &-= 1
-            guard Self.fold(name[index]) == bytes[entry.start &+ index] else { return false }
+    /// Eight bytes at a time and from the end: names here differ there, not in `x-`.
+    private static func starts(_ name: Span<UInt8>, with known: Span<UInt8>) -> Bool {
+        var end = known.count
+        while end >= 8 {
+            guard
+                FoldedName.fold(name.littleEndianWord(at: end &- 8))
+                    == known.littleEndianWord(at: end &- 8)
+            else { return false }
+            end &-= 8
+        }
+        while end > 0 {
+            end &-= 1
+            guard FoldedName.fold(name[end]) == known[end] else { return false }
         }
         return true
-    }
-
-    @inline(__always)
-    private static func fold(_ byte: UInt8) -> UInt8 {
-        switch byte {
-        case 0x41...0x5A: byte | 0x20
-        case 0x30...0x39, 0x61...0x7A: byte
-        default: 0x2D
-        }
     }
 }

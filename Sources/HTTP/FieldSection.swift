@@ -17,6 +17,8 @@ struct FieldSection: Sendable {
 
     private let table = KnownFieldTable.shared
     private(set) var fields: [FieldRange] = []
+    /// A bit for each known field among them: most questions are about fields that are not there.
+    private var knownBits: UInt64 = 0
     /// The next byte to look at; after `complete`, the one behind the empty line.
     private(set) var position = 0
     private var phase = Phase.lineStart
@@ -34,9 +36,22 @@ struct FieldSection: Sendable {
 
     /// Starts again at `position`; the array keeps its storage.
     mutating func reset(position: Int) {
-        fields.removeAll(keepingCapacity: true)
+        // To look is cheaper than to remove nothing.
+        if !fields.isEmpty { fields.removeAll(keepingCapacity: true) }
+        knownBits = 0
         self.position = position
         phase = .lineStart
+    }
+
+    @inline(__always)
+    func has(_ known: KnownField) -> Bool {
+        knownBits & 1 &<< UInt64(known.rawValue) != 0
+    }
+
+    @inline(__always)
+    private mutating func append(_ field: FieldRange) {
+        fields.append(field)
+        knownBits |= 1 &<< UInt64(field.known.rawValue)
     }
 
     /// Starts anew behind the start line, whose carriage return is at `lineEnd`.
@@ -67,7 +82,9 @@ struct FieldSection: Sendable {
         var step = Step.advanced
         while step == .advanced {
             switch phase {
-            case .lineStart: step = startLine(bytes, end, fieldCountMax)
+            case .lineStart:
+                takeWholeLines(bytes, end, fieldCountMax)
+                step = startLine(bytes, end, fieldCountMax)
             case .name: step = scanName(bytes, end)
             case .nameSpace: step = skipNameSpace(bytes, end)
             case .valueStart: step = skipSpace(bytes, end)
@@ -75,6 +92,36 @@ struct FieldSection: Sendable {
             }
         }
         return step
+    }
+
+    /// Takes the lines that are there whole and that nothing is wrong with: nearly all. The first
+    /// other one is left to the steps, which begin it anew and say what is wrong with it.
+    @inline(__always)
+    private mutating func takeWholeLines(_ bytes: Span<UInt8>, _ end: Int, _ fieldCountMax: Int) {
+        var lineStart = position
+        while fields.count < fieldCountMax {
+            let nameEnd = bytes.firstColonOrSpace(from: lineStart, to: end)
+            guard nameEnd < end, nameEnd > lineStart, bytes[nameEnd] == ASCIIByte.colon else {
+                break
+            }
+            let known = table.field(in: bytes, from: lineStart, to: nameEnd)
+            // Of other names nothing is known before each byte was looked at.
+            guard known != .other || bytes.isPlainName(from: lineStart, to: nameEnd) else { break }
+            var valueStart = nameEnd &+ 1
+            while valueStart < end, isSpace(bytes[valueStart]) { valueStart &+= 1 }
+            let lineEnd = bytes.firstControl(from: valueStart, to: end)
+            guard lineEnd &+ 1 < end, bytes[lineEnd] == ASCIIByte.carriageReturn,
+                bytes[lineEnd &+ 1] == ASCIIByte.lineFeed
+            else { break }
+            var valueEnd = lineEnd
+            while valueEnd > valueStart, isSpace(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
+            append(
+                FieldRange(
+                    name: Range32(lineStart, nameEnd), value: Range32(valueStart, valueEnd),
+                    known: known))
+            lineStart = lineEnd &+ 2
+        }
+        position = lineStart
     }
 
     @inline(__always)
@@ -187,7 +234,7 @@ struct FieldSection: Sendable {
         }
         var valueEnd = offset
         while valueEnd > valueStart, isSpace(bytes[valueEnd &- 1]) { valueEnd &-= 1 }
-        fields.append(
+        append(
             FieldRange(
                 name: Range32(nameStart, nameEnd), value: Range32(valueStart, valueEnd),
                 known: nameKnown, hasUnderscore: nameHasUnderscore))

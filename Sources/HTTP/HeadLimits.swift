@@ -1,3 +1,5 @@
+import Bytes
+
 /// The bounds of one message head.
 public struct HeadLimits: Hashable, Sendable {
     /// The most bytes of a head, from its first byte to the end of the empty line.

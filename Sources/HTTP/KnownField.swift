@@ -1,4 +1,4 @@
-/// Fields that the gateway treats apart.
+/// Fields that the gateway treats apart: at most 64, so that a word has a bit for each.
 public enum KnownField: UInt8, Sendable, CaseIterable {
     case other
     // Framing and the connection.

@@ -1,3 +1,5 @@
+import Bytes
+
 /// Finds a known field by the length and the last eight bytes of its name.
 ///
 /// A perfect hash: each entry stands for at most one name. The whole name is then compared, so that

@@ -21,7 +21,7 @@ struct MessageFraming: Sendable {
         closes = false
         keepsAlive = false
         upgrades = false
-        connectionTokens.removeAll(keepingCapacity: true)
+        if !connectionTokens.isEmpty { connectionTokens.removeAll(keepingCapacity: true) }
     }
 
     /// Takes one field in; those of other names are not looked at.
@@ -83,6 +83,11 @@ struct MessageFraming: Sendable {
 
     private mutating func takeConnection(_ range: Range32, in bytes: Span<UInt8>) -> HTTPFault? {
         let value = bytes.extracting(range)
+        // What nearly every server says; the same follows from the elements below.
+        if value.isKeepAlive {
+            keepsAlive = true
+            return nil
+        }
         var elements = ListElements(value)
         while let element = elements.next() {
             guard !element.isEmpty else { continue }
@@ -107,6 +112,15 @@ struct MessageFraming: Sendable {
 }
 
 extension Span where Element == UInt8 {
+    /// Whether the bytes, none of which is a control byte, are `keep-alive`, folding ASCII case.
+    fileprivate var isKeepAlive: Bool {
+        guard count == 10 else { return false }
+        let spaces: UInt64 = 0x2020_2020_2020_2020
+        // "keep-ali" and "ep-alive", the first byte least significant.
+        return littleEndianWord(at: 0) | spaces == 0x696C_612D_7065_656B
+            && littleEndianWord(at: 2) | spaces == 0x6576_696C_612D_7065
+    }
+
     /// Whether `name` is one of `tokens`, which are ranges of these bytes, folding ASCII case.
     func nominates(_ name: Range32, among tokens: [Range32]) -> Bool {
         for token in tokens

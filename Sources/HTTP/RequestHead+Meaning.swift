@@ -77,6 +77,7 @@ extension RequestHead {
 extension RequestHead {
     /// Whether `TE` says that the client takes trailers (RFC 9110 sections 6.5.1 and 10.1.4).
     public func takesTrailers(in bytes: Span<UInt8>) -> Bool {
+        guard has(.te) else { return false }
         for field in fields where field.known == .te {
             let value = bytes.extracting(field.value)
             var elements = ListElements(value)

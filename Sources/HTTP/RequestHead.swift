@@ -57,6 +57,8 @@ public struct RequestHead: Sendable {
 
     /// The fields, in the order received.
     public var fields: [FieldRange] { section.fields }
+    /// Whether a field of this name is there.
+    public func has(_ known: KnownField) -> Bool { section.has(known) }
     /// The words of Connection other than `close`, `keep-alive` and `upgrade`.
     public var connectionTokens: [Range32] { message.connectionTokens }
     public var isSafe: Bool { methodKind.isSafe }

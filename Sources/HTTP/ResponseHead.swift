@@ -33,6 +33,8 @@ public struct ResponseHead: ~Copyable, Sendable {
 
     /// The fields, in the order received.
     public var fields: [FieldRange] { section.fields }
+    /// Whether a field of this name is there.
+    public func has(_ known: KnownField) -> Bool { section.has(known) }
     /// The words of Connection other than `close`, `keep-alive` and `upgrade`.
     public var connectionTokens: [Range32] { message.connectionTokens }
     /// 1xx but 101: another head follows.

@@ -1,21 +1,6 @@
-extension Span where Element == UInt8 {
-    /// Eight bytes from `offset`, the first one least significant.
-    ///
-    /// One check for all eight, so that the compiler makes one load of it.
-    @inline(__always)
-    func littleEndianWord(at offset: Int) -> UInt64 {
-        precondition(offset >= 0 && offset <= count &- 8)
-        var word = UInt64(unsafe self[unchecked: offset])
-        word |= UInt64(unsafe self[unchecked: offset &+ 1]) &<< 8
-        word |= UInt64(unsafe self[unchecked: offset &+ 2]) &<< 16
-        word |= UInt64(unsafe self[unchecked: offset &+ 3]) &<< 24
-        word |= UInt64(unsafe self[unchecked: offset &+ 4]) &<< 32
-        word |= UInt64(unsafe self[unchecked: offset &+ 5]) &<< 40
-        word |= UInt64(unsafe self[unchecked: offset &+ 6]) &<< 48
-        word |= UInt64(unsafe self[unchecked: offset &+ 7]) &<< 56
-        return word
-    }
+import Bytes
 
+extension Span where Element == UInt8 {
     /// The offset, at or after `start`, of the first colon or byte up to the space; `end` when
     /// there is none. No byte before it ends a field name, though it may be wrong in one.
     @inline(__always)
@@ -40,14 +25,44 @@ extension Span where Element == UInt8 {
         return end
     }
 
+    /// Whether the bytes from `start` to `end`, of which there must be one, are letters, digits and
+    /// hyphens.
+    @inline(__always)
+    func isPlainName(from start: Int, to end: Int) -> Bool {
+        var position = start
+        while position &+ 8 <= end {
+            guard FoldedName.isPlain(littleEndianWord(at: position)) else { return false }
+            position &+= 8
+        }
+        guard position < end else { return true }
+        if end &- start >= 8 { return FoldedName.isPlain(littleEndianWord(at: end &- 8)) }
+        while position < end {
+            guard FoldedName.fold(self[position]) != 0x2D || self[position] == 0x2D else {
+                return false
+            }
+            position &+= 1
+        }
+        return true
+    }
+
     /// The offset, at or after `start`, of the first byte that no field value may hold (a control
     /// byte other than HTAB: RFC 9110 section 5.5); `end` when there is none.
     ///
-    /// Eight bytes at a time: values are most of a head.
+    /// Sixteen bytes at a time while all are printable, else eight: values are most of a head.
     @inline(__always)
     func firstControl(from start: Int, to end: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var position = start
+        while position &+ 16 <= end {
+            let first = littleEndianWord(at: position)
+            let second = littleEndianWord(at: position &+ 8)
+            // A byte below the space borrows, and one from DEL on carries: both leave a high bit.
+            // Others may do so, too, and are looked at again below.
+            let below = (first &- ones &* 0x20) | (second &- ones &* 0x20)
+            let above = (first &+ ones) | (second &+ ones)
+            if (below | above) & (ones &* 0x80) != 0 { break }
+            position &+= 16
+        }
         while position &+ 8 <= end {
             let word = littleEndianWord(at: position)
             let delete = word ^ (ones &* 0x7F)

@@ -18,43 +18,69 @@ public struct JSONPlainObject: Sendable {
         fileprivate static let none = Member(name: 0..<0, value: 0..<0, hasEscapes: false)
     }
 
+    /// A member in as little room as there can be: there are twelve of them.
+    private struct Place {
+        var nameStart: UInt32 = 0
+        var nameEnd: UInt32 = 0
+        var valueStart: UInt32 = 0
+        var valueEnd: UInt32 = 0
+        var hasEscapes = false
+    }
+
     /// Names are compared with each other, so there must not be many.
     public static let memberCountMax = 12
 
-    private var members = InlineArray<12, Member>(repeating: .none)
+    private var places = InlineArray<12, Place>(repeating: Place())
     public private(set) var count = 0
 
     public subscript(index: Int) -> Member {
         precondition(index < count)
-        return members[index]
+        let place = places[index]
+        return Member(
+            name: Int(place.nameStart)..<Int(place.nameEnd),
+            value: Int(place.valueStart)..<Int(place.valueEnd), hasEscapes: place.hasEscapes)
     }
 
     /// Nil where `json` is not of this form.
     public init?(_ json: Span<UInt8>) {
+        guard json.count <= Int(UInt32.max), take(json) else { return nil }
+    }
+
+    private mutating func take(_ json: Span<UInt8>) -> Bool {
         var cursor = Cursor()
-        guard cursor.takes(0x7B, in: json) else { return nil }
+        guard cursor.takes(0x7B, in: json) else { return false }
         if !cursor.takes(0x7D, in: json) {
             repeat {
                 guard count < Self.memberCountMax, let name = cursor.string(in: json),
                     !name.hasEscapes, cursor.takes(0x3A, in: json),
                     let value = cursor.string(in: json),
-                    !isTaken(name.range, in: json)
-                else { return nil }
-                members[count] = Member(
-                    name: name.range, value: value.range, hasEscapes: value.hasEscapes)
-                count += 1
+                    !isTaken(name.start, name.end, in: json)
+                else { return false }
+                places[count] = Place(
+                    nameStart: name.start, nameEnd: name.end, valueStart: value.start,
+                    valueEnd: value.end, hasEscapes: value.hasEscapes)
+                count &+= 1
             } while cursor.takes(0x2C, in: json)
-            guard cursor.takes(0x7D, in: json) else { return nil }
+            guard cursor.takes(0x7D, in: json) else { return false }
         }
         cursor.skipSpace(in: json)
-        guard cursor.index == json.count else { return nil }
+        return cursor.index == json.count
     }
 
-    private func isTaken(_ name: Range<Int>, in json: Span<UInt8>) -> Bool {
-        for index in 0..<count {
-            if ASCII.equals(json.extracting(members[index].name), json.extracting(name)) {
-                return true
+    private func isTaken(_ start: UInt32, _ end: UInt32, in json: Span<UInt8>) -> Bool {
+        var index = 0
+        while index < count {
+            let other = places[index].nameStart
+            if places[index].nameEnd &- other == end &- start {
+                var offset: UInt32 = 0
+                while offset < end &- start,
+                    json[Int(other &+ offset)] == json[Int(start &+ offset)]
+                {
+                    offset &+= 1
+                }
+                if offset == end &- start { return true }
             }
+            index &+= 1
         }
         return false
     }
@@ -82,24 +108,54 @@ private struct Cursor {
     }
 
     /// What is between two quotation marks: printable ASCII, and of escapes only `\/`.
-    mutating func string(in json: Span<UInt8>) -> (range: Range<Int>, hasEscapes: Bool)? {
+    mutating func string(in json: Span<UInt8>) -> Text? {
         guard takes(0x22, in: json) else { return nil }
         let start = index
         var hasEscapes = false
+        while true {
+            skipPlain(in: json)
+            guard index < json.count else { return nil }
+            switch json[index] {
+            case 0x22:
+                index &+= 1
+                return Text(
+                    start: UInt32(truncatingIfNeeded: start),
+                    end: UInt32(truncatingIfNeeded: index &- 1), hasEscapes: hasEscapes)
+            case 0x5C:
+                guard index &+ 1 < json.count, json[index &+ 1] == 0x2F else { return nil }
+                hasEscapes = true
+                index &+= 2
+            default: return nil
+            }
+        }
+    }
+
+    /// Goes to the next byte that does not stand for itself: eight at a time while none of them is
+    /// a quotation mark, a backslash, a control byte or beyond ASCII.
+    private mutating func skipPlain(in json: Span<UInt8>) {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        while index &+ 8 <= json.count {
+            let word = json.littleEndianWord(at: index)
+            let quote = (word ^ ones &* 0x22) &- ones
+            let backslash = (word ^ ones &* 0x5C) &- ones
+            // A flag may be wrong behind a right one, never before it, and the bytes are looked at.
+            let flags = (word | quote | backslash | word &- ones &* 0x20) & ones &* 0x80
+            if flags != 0 {
+                index &+= flags.trailingZeroBitCount &>> 3
+                break
+            }
+            index &+= 8
+        }
         while index < json.count {
             let byte = json[index]
-            if byte == 0x22 {
-                index += 1
-                return (start..<index - 1, hasEscapes)
-            }
-            guard byte >= 0x20, byte < 0x80 else { return nil }
-            if byte == 0x5C {
-                index += 1
-                guard index < json.count, json[index] == 0x2F else { return nil }
-                hasEscapes = true
-            }
-            index += 1
+            guard byte >= 0x20, byte < 0x80, byte != 0x22, byte != 0x5C else { return }
+            index &+= 1
         }
-        return nil
+    }
+
+    struct Text {
+        let start: UInt32
+        let end: UInt32
+        let hasEscapes: Bool
     }
 }

@@ -359,7 +359,8 @@ package struct Judgement: ~Copyable {
 
     /// What its proof was worth, also where that was not enough.
     private var provedTier: TrustTier {
-        guard tier == .none else { return tier }
+        // Nearly always nothing was proved, or it stands.
+        guard tier == .none, worth != .none else { return tier }
         return switch outcome.refusal.shortfall {
         case .missing, .invalid, .unjudged: .none
         case .lowerTier, nil: worth

@@ -25,6 +25,9 @@ public protocol CounterStore: AnyObject {
     /// Accepts the counter and spends the challenge, or neither.
     func advance(_ request: CounterAdvance, reply: @escaping (CounterVerdict) -> Void)
 
+    /// Does so where the store answers at once; nil, and nothing is done, where one has to wait.
+    func advanceAtOnce(_ request: CounterAdvance) -> CounterVerdict?
+
     /// Counts together with other gateways; the reply is nil if nothing is known. A store that is
     /// not shared never replies.
     func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void)
@@ -44,6 +47,10 @@ public protocol CounterStore: AnyObject {
 
     /// Settles what is in flight and lets go of the store for good.
     func close()
+}
+
+extension CounterStore {
+    public func advanceAtOnce(_ request: CounterAdvance) -> CounterVerdict? { nil }
 }
 
 /// The callbacks by which a counter store informs its worker, on the worker's thread.

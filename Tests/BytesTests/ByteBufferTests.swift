@@ -22,14 +22,20 @@ struct ByteBufferTests {
         #expect(readableCount == 0)
     }
 
-    @Test("writes numbers as text", arguments: [0, 7, 10, 255, 65_536, UInt64.max])
+    @Test(
+        "writes numbers as text",
+        arguments: [0, 7, 10, 255, 65_536, 0x0123_4567_89AB_CDEF, UInt64.max])
     func numbers(number: UInt64) {
         var buffer = ByteBuffer()
         buffer.append(decimal: number)
         buffer.append(UInt8(0x20))
         buffer.append(hexadecimal: number)
+        buffer.append(UInt8(0x20))
+        buffer.append(paddedHexadecimal: number)
         let text = String(decoding: buffer.readable.array, as: UTF8.self)
-        #expect(text == "\(number) \(String(number, radix: 16))")
+        let digits = String(number, radix: 16)
+        let padding = String(repeating: "0", count: 16 - digits.count)
+        #expect(text == "\(number) \(digits) \(padding)\(digits)")
     }
 
     @Test("buffers of a pool use one piece after the other")

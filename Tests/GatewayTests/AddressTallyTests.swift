@@ -32,4 +32,31 @@ struct AddressTallyTests {
         #expect(tally.addressCount == 0)
         #expect(takeAll(2) == 512)
     }
+
+    @Test("counts many addresses as a dictionary does, in whatever order they come and go")
+    mutating func manyAddresses() {
+        var model: [Bytes16: Int] = [:]
+        var held: [Bytes16] = []
+        var random = SystemRandomNumberGenerator()
+        for _ in 0..<20_000 {
+            if held.isEmpty || UInt8.random(in: 0...9, using: &random) < 5 {
+                let address = Bytes16(word0: .random(in: 0..<300, using: &random), word1: 7)
+                let isTaken = tally.take(address, share: 3, of: 100_000)
+                // So many places are free that nobody is refused.
+                #expect(isTaken)
+                model[address, default: 0] += 1
+                held.append(address)
+            } else {
+                let index = Int.random(in: held.indices, using: &random)
+                held.swapAt(index, held.count - 1)
+                let address = held.removeLast()
+                tally.giveBack(address)
+                model[address]? -= 1
+                if model[address] == 0 { model[address] = nil }
+            }
+            #expect(tally.addressCount == model.count)
+        }
+        for address in held { tally.giveBack(address) }
+        #expect(tally.addressCount == 0)
+    }
 }

@@ -13,7 +13,7 @@ struct BodyReaderTests {
     private func readRequest(
         _ framing: BodyFraming, _ text: String, splitAt split: Int
     ) -> (body: String, rest: String, isComplete: Bool) {
-        var reader = RequestBodyReader(framing)
+        var reader = RequestBodyReader(begun: framing)
         var input = ByteBuffer()
         var body: [UInt8] = []
         let bytes = Array(text.utf8)
@@ -46,7 +46,7 @@ struct BodyReaderTests {
     private func readResponse(
         _ framing: BodyFraming, _ text: String, splitAt split: Int
     ) -> (body: String, rest: String, hasEnded: Bool) {
-        var reader = ResponseBodyReader(framing)
+        var reader = ResponseBodyReader(begun: framing)
         var input = ByteBuffer()
         var body: [UInt8] = []
         var hasEnded = false
@@ -108,17 +108,17 @@ struct BodyReaderTests {
             #expect(open == ("helloHTTP", "", false))
             #expect(readResponse(.none, "HTTP/1.1 ", splitAt: split) == ("", "HTTP/1.1 ", true))
         }
-        #expect(ResponseBodyReader(.untilClose).endsAtClose)
-        #expect(!ResponseBodyReader(.chunked).endsAtClose)
+        #expect(ResponseBodyReader(begun: .untilClose).endsAtClose)
+        #expect(!ResponseBodyReader(begun: .chunked).endsAtClose)
     }
 
     @Test("tell how much is left where that is known, and take the longest length")
     func remaining() {
-        #expect(RequestBodyReader(.length(5)).remainingByteCount == 5)
-        #expect(RequestBodyReader(.length(UInt64(Int64.max))).remainingByteCount == Int.max)
-        #expect(RequestBodyReader(.length(.max)).remainingByteCount == nil)
-        #expect(RequestBodyReader(.chunked).remainingByteCount == nil)
-        #expect(RequestBodyReader.complete.remainingByteCount == 0)
+        #expect(RequestBodyReader(begun: .length(5)).remainingByteCount == 5)
+        #expect(RequestBodyReader(begun: .length(UInt64(Int64.max))).remainingByteCount == Int.max)
+        #expect(RequestBodyReader(begun: .length(.max)).remainingByteCount == nil)
+        #expect(RequestBodyReader(begun: .chunked).remainingByteCount == nil)
+        #expect(RequestBodyReader().remainingByteCount == 0)
         let read = readRequest(.length(.max), "hello", splitAt: 2)
         #expect(read == ("hello", "", false))
         #expect(readResponse(.length(.max), "hello", splitAt: 2) == ("hello", "", false))
@@ -128,8 +128,8 @@ struct BodyReaderTests {
         "refuse what is no chunk",
         arguments: ["g\r\n", "5\n", "-1\r\n", "\r\n", "fffffffffffffffff"])
     func malformed(text: String) {
-        var request = RequestBodyReader(.chunked)
-        var response = ResponseBodyReader(.chunked)
+        var request = RequestBodyReader(begun: .chunked)
+        var response = ResponseBodyReader(begun: .chunked)
         let bytes = Array(text.utf8)
         guard case .malformed = request.next(bytes.span) else {
             Issue.record("taken as a request's")
@@ -139,5 +139,19 @@ struct BodyReaderTests {
             Issue.record("taken as an answer's")
             return
         }
+    }
+}
+
+extension RequestBodyReader {
+    fileprivate init(begun framing: BodyFraming) {
+        self.init()
+        begin(framing)
+    }
+}
+
+extension ResponseBodyReader {
+    fileprivate init(begun framing: BodyFraming) {
+        self.init()
+        begin(framing)
     }
 }

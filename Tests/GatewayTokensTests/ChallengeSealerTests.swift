@@ -7,6 +7,7 @@ import Testing
 
 extension ChallengeSealer {
     fileprivate func open(_ token: [UInt8]) -> Challenge? { open(token.span) }
+    fileprivate func open(raw: [UInt8]) -> Challenge? { open(raw: raw.span) }
 }
 
 /// What a token's characters stand for.

@@ -14,6 +14,7 @@ private func methodNamed(_ name: String) -> Method { Method(name: bytes(name).sp
 struct FieldNameTests {
     @Test("are known in any case, and only when the whole name is right")
     func known() {
+        #expect(KnownField.allCases.count <= 64)
         for field in KnownField.allCases where field != .other {
             let name = field.name.description
             let upper = bytes(name.uppercased())
@@ -76,6 +77,48 @@ struct FieldNameTests {
         }
         let empty = FieldNameSet(exact: [], prefixes: [])
         #expect(!contains(empty, "x"))
+    }
+
+    /// Eight bytes are folded at once, the rest one by one: each byte in each place of both.
+    @Test(
+        "that a client must not send are found by whatever byte stands in them", arguments: 0..<19)
+    func everyByte(place: Int) {
+        let known = Array("abc-efgh9jkl-nopqr-".utf8)
+        let set = FieldNameSet(exact: [String(decoding: known, as: UTF8.self)], prefixes: [])
+        for byte in UInt8.min...UInt8.max {
+            var name = known
+            name[place] = byte
+            let folded: UInt8 =
+                switch byte {
+                case 0x41...0x5A: byte + 0x20
+                case 0x30...0x39, 0x61...0x7A: byte
+                default: 0x2D
+                }
+            #expect(set.contains(name.span) == (folded == known[place]), "byte \(byte)")
+        }
+    }
+
+    /// Lines that are there whole are read at once, others step by step.
+    @Test("and values are judged the same whole and in two pieces", arguments: 0..<60)
+    func everyByteOfLines(place: Int) {
+        let line = Array("Unknown-Field-Name7: a value of more than two words of eight\r\n".utf8)
+        let start = bytes("GET / HTTP/1.1\r\nHost: a\r\n")
+        for byte in UInt8.min...UInt8.max {
+            var changed = line
+            changed[place] = byte
+            let message = start + changed + bytes("\r\n")
+            var whole = RequestHead()
+            let outcome = whole.parse(message.span, limits: testLimits)
+            var split = RequestHead()
+            var splitOutcome = HeadOutcome.incomplete
+            for count in [start.count + place, message.count] where splitOutcome == .incomplete {
+                splitOutcome = split.parse(
+                    message.span.extracting(0..<count), limits: testLimits)
+            }
+            #expect(
+                ReadRequest(whole, outcome, message) == ReadRequest(split, splitOutcome, message),
+                "byte \(byte)")
+        }
     }
 }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite("Allocations of a request", .timeLimit(.minutes(30)))
 struct AllocationTests {
     private static let plainMax = 2
-    private static let verifiedMax = 19
+    private static let verifiedMax = 13
     private static let tokenMax = 17
     /// What the signals of a key's use add to a verified request of a known user and address.
     private static let keyUseMax = 1

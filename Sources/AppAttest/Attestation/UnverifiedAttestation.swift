@@ -16,7 +16,7 @@ struct UnverifiedAttestation {
     /// Names of top-level members that have no meaning here.
     let unknownMembers: [String]
 
-    static let format = "apple-appattest"
+    static let format: StaticString = "apple-appattest"
     /// A leaf, an intermediate and a root at most, and one to spare.
     static let certificateCountMax = 4
 

@@ -1,7 +1,8 @@
 import Bytes
 import JSON
 
-/// The strings of client data, decoded into one piece of memory, and where each lies in it.
+/// The strings of client data, and where each lies in one piece of memory: the client data itself
+/// where it has no escapes.
 struct ClientDataMembers {
     enum Name: Int, CaseIterable {
         case challenge
@@ -36,33 +37,42 @@ struct ClientDataMembers {
     private static let depthMax = 8
 
     /// Reads the form that apps send in one pass, and any other by the reader that builds a tree.
-    init(_ json: Span<UInt8>, byteCountMax: Int) throws(ClientDataFailure) {
-        text = []
-        if json.count <= byteCountMax, let object = JSONPlainObject(json) {
-            read(object, json)
+    init(_ json: [UInt8], byteCountMax: Int) throws(ClientDataFailure) {
+        text = json
+        if json.count <= byteCountMax, let object = JSONPlainObject(json.span) {
+            read(object, json.span)
             return
         }
+        text = []
         do {
             try read(
                 JSONObjectReader(
-                    parsing: json, byteCountMax: byteCountMax, depthMax: Self.depthMax))
+                    parsing: json.span, byteCountMax: byteCountMax, depthMax: Self.depthMax))
         } catch {
             throw .json(error.description)
         }
     }
 
     private mutating func read(_ object: JSONPlainObject, _ json: Span<UInt8>) {
-        var values = values
-        text = [UInt8](capacity: json.count) { output in
-            for index in 0..<object.count {
-                let member = object[index]
-                guard let name = Self.name(json.extracting(member.name)) else { continue }
-                let start = output.count
-                for index in member.value where json[index] != 0x5C { output.append(json[index]) }
-                values[name.rawValue] = .string(start..<output.count)
-            }
+        var hasEscapes = false
+        for index in 0..<object.count {
+            let member = object[index]
+            guard let name = Self.name(json.extracting(member.name)) else { continue }
+            values[name.rawValue] = .string(member.value)
+            hasEscapes = hasEscapes || member.hasEscapes
         }
-        self.values = values
+        if hasEscapes { unescape(json) }
+    }
+
+    /// Writes the strings without the backslash of `\/`, the one escape that there is.
+    private mutating func unescape(_ json: Span<UInt8>) {
+        text = []
+        for index in values.indices {
+            guard case .string(let range) = values[index] else { continue }
+            let start = text.count
+            for position in range where json[position] != 0x5C { text.append(json[position]) }
+            values[index] = .string(start..<text.count)
+        }
     }
 
     private mutating func read(_ reader: borrowing JSONObjectReader) {
@@ -77,10 +87,17 @@ struct ClientDataMembers {
         }
     }
 
-    private static let names = Name.allCases.map { (name: $0, text: Array("\($0.text)".utf8)) }
-
     private static func name(_ bytes: Span<UInt8>) -> Name? {
-        names.first { ASCII.equals(bytes, $0.text) }?.name
+        let name: Name
+        switch bytes.count {
+        case 4: name = .path
+        case 5: name = bytes[0] == UInt8(ascii: "q") ? .query : .keyId
+        case 6: name = .method
+        case 9: name = .challenge
+        case 10: name = .bodySHA256
+        default: return nil
+        }
+        return ASCII.equals(bytes, name.text) ? name : nil
     }
 
     /// `null` is refused too: a member that says nothing must not pass for one left out.

@@ -6,7 +6,7 @@ public import Bytes
 /// ignored. It becomes evidence only when an assertion over the SHA-256 of exactly these bytes has
 /// been verified; until then it may be read to learn the key id and the challenge.
 public struct RequestClientData: Sendable {
-    /// The decoded strings, one behind the other: one piece of memory for all of them.
+    /// The strings in one piece of memory, which is the JSON itself where that has no escapes.
     private let text: [UInt8]
     private let challengeRange: Range<Int>?
     private let methodRange: Range<Int>
@@ -51,6 +51,11 @@ public struct RequestClientData: Sendable {
 
     /// `json` is what the header's base64 decodes to, at most `byteCountMax` bytes.
     public init(parsing json: Span<UInt8>, byteCountMax: Int) throws(ClientDataFailure) {
+        try self.init(parsing: json.array, byteCountMax: byteCountMax)
+    }
+
+    /// Reads `json` without a copy, and holds on to it.
+    public init(parsing json: [UInt8], byteCountMax: Int) throws(ClientDataFailure) {
         try self.init(ClientDataMembers(json, byteCountMax: byteCountMax))
     }
 

@@ -104,7 +104,7 @@ extension Explanation {
         do {
             let attestation = try UnverifiedAttestation(parsing: object.span)
             pass("decode", "an attestation object in CBOR")
-            add("format", UnverifiedAttestation.format)
+            add("format", UnverifiedAttestation.format.description)
             if !attestation.unknownMembers.isEmpty {
                 add("unknown_members", attestation.unknownMembers.joined(separator: " "))
             }

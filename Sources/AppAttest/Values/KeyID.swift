@@ -24,6 +24,6 @@ public struct KeyID: Hashable, Sendable {
     /// Standard base64 with padding, as iOS writes it.
     public var base64: String { Base64.encode(digest.array) }
 
-    /// ``base64`` as ASCII bytes.
-    public var base64Bytes: [UInt8] { Base64.encodeBytes(digest.array) }
+    /// Appends ``base64`` as ASCII bytes.
+    public func appendBase64(to output: inout ByteBuffer) { Base64.append(digest, to: &output) }
 }

@@ -58,13 +58,13 @@ extension HTTP1Connection: ResponseSink {
         if isContinueOwed {
             // The client has not been asked for the body, and may or may not send it.
             isPersistent = false
-            bodyReader = .complete
+            bodyReader.end()
         } else if let rest = bodyReader.remainingByteCount, rest <= input.count {
             input.consume(rest)
-            bodyReader = .complete
+            bodyReader.end()
         } else {
             isPersistent = false
-            bodyReader = .complete
+            bodyReader.end()
         }
     }
 
@@ -185,14 +185,14 @@ extension HTTP1Connection: ResponseSink {
 
     private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
         guard fields != .withheld else { return }
-        let token = exchange.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || token != nil {
+        let challenge = exchange.nextChallenge()
+        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || challenge != nil {
             output.append("Cache-Control: private\r\n")
         }
         if exchange.judgement.isOutdated { output.append("X-App-Attest-Action: update_app\r\n") }
-        guard let token else { return }
+        guard let challenge else { return }
         output.append("X-App-Attest-Challenge: ")
-        output.append(token)
+        worker.seal(challenge, into: &output)
         output.append("\r\n")
     }
 

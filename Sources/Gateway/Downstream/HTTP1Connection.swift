@@ -45,7 +45,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var input: ByteBuffer
     var output: ByteBuffer
     var exchange: Exchange?
-    var bodyReader = RequestBodyReader.complete
+    var bodyReader = RequestBodyReader()
     var responseFraming = ResponseFraming.length
     /// Whether the connection lives on after the current exchange.
     var isPersistent = true
@@ -177,7 +177,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         case .refused(let refusal):
             countRequest()
             isPersistent = false
-            bodyReader = .complete
+            bodyReader.end()
             exchange.refuseHead(
                 Refusal(refusal.gatewayReason, .httpFault(refusal.reason)))
             return false
@@ -187,7 +187,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
                 with: input.readable.extracting(0..<exchange.head.byteCount))
             exchange.head.completeTarget(in: &exchange.headStorage)
             input.consume(exchange.head.byteCount)
-            bodyReader = RequestBodyReader(exchange.head.framing)
+            bodyReader.begin(exchange.head.framing)
             exchange.intake.startedAt = worker.loop.now
             isContinueOwed = exchange.head.expectsContinue && !bodyReader.isComplete
             isPersistent =
@@ -244,7 +244,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             return false
         case .malformed(let fault):
             isPersistent = false
-            bodyReader = .complete
+            bodyReader.end()
             let reason = HTTPRefusal(request: fault).gatewayReason
             exchange.refuse(Refusal(reason, .httpFault(fault)))
             return false
@@ -339,7 +339,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     private func timeOutRequest() {
         guard let exchange, !exchange.progress.isStarted else { return lose() }
         isPersistent = false
-        bodyReader = .complete
+        bodyReader.end()
         state = .exchanging
         exchange.refuse(Refusal(.requestTimeout))
     }

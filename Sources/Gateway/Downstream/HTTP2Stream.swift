@@ -347,15 +347,16 @@ extension HTTP2Stream: ResponseSink {
 
     private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
         guard fields != .withheld else { return }
-        let token = exchange.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || token != nil {
+        let challenge = exchange.nextChallenge()
+        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || challenge != nil {
             session.fields.append("cache-control", "private")
         }
         if exchange.judgement.isOutdated {
             let action = Array("update_app".utf8)
             session.fields.append("x-app-attest-action", action.span)
         }
-        guard let token else { return }
+        guard let challenge else { return }
+        let token = worker.token(of: challenge)
         session.fields.append("x-app-attest-challenge", token.span, isIndexed: false)
     }
 

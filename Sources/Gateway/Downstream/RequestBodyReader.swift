@@ -2,12 +2,20 @@ import Bytes
 import HTTP
 
 /// Takes a request body out of its framing (RFC 9112 sections 6 and 7).
-enum RequestBodyReader {
-    case complete
-    /// A chunked body is complete, and brought fields after it.
-    case ended(TrailerSection)
-    case length(remaining: UInt64)
-    case chunked(ChunkedDecoder)
+///
+/// Each connection has one, which changes in place: a decoder is too large to be copied for every
+/// request that needs none.
+struct RequestBodyReader {
+    private enum Framing {
+        case complete, length, chunked
+    }
+
+    private var framing = Framing.complete
+    /// The bytes still to come of an announced length.
+    private var remaining: UInt64 = 0
+    private var decoder = ChunkedDecoder()
+    /// The fields after a chunked body that is complete.
+    private(set) var trailers: TrailerSection?
 
     enum Step {
         /// After `skip` bytes of framing come `count` bytes of the body.
@@ -17,52 +25,55 @@ enum RequestBodyReader {
         case malformed(HTTPFault)
     }
 
-    init(_ framing: BodyFraming) {
+    /// Makes ready for the body of the next request.
+    mutating func begin(_ framing: BodyFraming) {
+        if trailers != nil { trailers = nil }
         switch framing {
-        case .none, .untilClose, .length(0): self = .complete
-        case .length(let byteCount): self = .length(remaining: byteCount)
-        case .chunked: self = .chunked(ChunkedDecoder())
+        case .none, .untilClose, .length(0): self.framing = .complete
+        case .length(let byteCount):
+            self.framing = .length
+            remaining = byteCount
+        case .chunked:
+            self.framing = .chunked
+            decoder = ChunkedDecoder()
         }
     }
 
-    var isComplete: Bool {
-        switch self {
-        case .complete, .ended: true
-        case .length, .chunked: false
-        }
+    /// Nothing more of the body is looked at.
+    mutating func end() {
+        framing = .complete
+        if trailers != nil { trailers = nil }
     }
 
-    var trailers: TrailerSection? {
-        if case .ended(let trailers) = self { trailers } else { nil }
-    }
+    var isComplete: Bool { framing == .complete }
 
     /// Bytes still to come, where that is known.
     var remainingByteCount: Int? {
-        switch self {
-        case .complete, .ended: 0
-        case .length(let remaining): Int(exactly: remaining)
+        switch framing {
+        case .complete: 0
+        case .length: Int(exactly: remaining)
         case .chunked: nil
         }
     }
 
     /// The next part of the body in `input`, which is not empty.
     mutating func next(_ input: Span<UInt8>) -> Step {
-        switch self {
-        case .complete, .ended: return .needsMore(consumed: 0)
-        case .length(let remaining):
+        switch framing {
+        case .complete: return .needsMore(consumed: 0)
+        case .length:
             let count = Int(min(remaining, UInt64(input.count)))
-            let rest = remaining - UInt64(count)
-            self = rest == 0 ? .complete : .length(remaining: rest)
-            return .data(skip: 0, count: count, isLast: rest == 0)
-        case .chunked(var decoder):
-            let step = decoder.decode(input)
-            self = .chunked(decoder)
-            switch step {
+            remaining -= UInt64(count)
+            if remaining == 0 { framing = .complete }
+            return .data(skip: 0, count: count, isLast: remaining == 0)
+        case .chunked:
+            switch decoder.decode(input) {
             case .data(let skip, let count):
                 return .data(skip: skip, count: count, isLast: false)
             case .needMore(let consumed): return .needsMore(consumed: consumed)
             case .finished(let consumed):
-                self = decoder.trailerSection.map { .ended($0) } ?? .complete
+                trailers = decoder.trailerSection
+                decoder = ChunkedDecoder()
+                framing = .complete
                 return .ended(consumed: consumed)
             case .refused(let fault): return .malformed(fault)
             }

@@ -42,9 +42,10 @@ extension Exchange {
         }
         let keyID = try queriedKeyID()
         if purpose == .attestation { try checkAttestRollout(keyID) }
-        guard let token = worker.makeChallenge(purpose, keyID: keyID) else {
+        guard let challenge = worker.makeChallenge(purpose, keyID: keyID) else {
             throw Refusal(.storeUnavailable, .counters)
         }
+        let token = worker.token(of: challenge)
         let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)
         var response: LocalResponse
         if acceptsJSON {
@@ -121,7 +122,7 @@ extension Exchange {
     }
 
     /// The challenge for the app's next request, on attested routes.
-    func nextChallenge() -> [UInt8]? {
+    func nextChallenge() -> Challenge? {
         // What it brings is for assertions: an enrolment that failed has no use for it.
         guard policy.mode != .off || attestedKeyID != nil else { return nil }
         let keyID = provenKeyID ?? attestedKeyID

@@ -107,7 +107,7 @@ extension Exchange {
         case .counterTooLow: throw Refusal(.assertionReplayed, .counterTooLow)
         case .rateLimited(let index, let wait): throw keyRateRefusal(index, wait)
         case .revoked:
-            if let keyID = proof.keyID { worker.keyCache.invalidate([keyID]) }
+            if let keyID = proofFacts.keyID { worker.keyCache.invalidate([keyID]) }
             throw Refusal(.keyRevoked)
         case .challengeExpired: throw Refusal(.challengeExpired, .age)
         case .incarnationChanged: throw Refusal(.challengeExpired, .incarnation)
@@ -129,7 +129,7 @@ extension Exchange {
     /// Says so once a request, to whoever watches the log: a genuine device counts up.
     private func reportConflict() {
         worker.meter.add(.counterConflicts)
-        guard let keyID = proof.keyID else { return }
+        guard let keyID = proofFacts.keyID else { return }
         countConflict(of: keyID)
         worker.log.event(
             "counter_conflict",
@@ -139,7 +139,7 @@ extension Exchange {
 
     /// Somebody else writes where only gateways should.
     private func reportHealing() {
-        guard let keyID = proof.keyID else { return }
+        guard let keyID = proofFacts.keyID else { return }
         worker.log.event(
             "counter_state_healed",
             "\(site.logName(of: keyID)): the counter store's record of this key was "

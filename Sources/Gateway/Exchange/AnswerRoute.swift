@@ -68,7 +68,7 @@ extension Exchange {
             output.append(authority.extracting(first: RequestHost.nameByteCount(authority)))
         case .keyID:
             guard let provenKeyID else { return }
-            output.append(provenKeyID.base64Bytes)
+            provenKeyID.appendBase64(to: &output)
         case .target: output.append(target)
         case .path: output.append(target.extracting(first: pathCount))
         case .query: output.append(target.extracting(pathCount..<target.count))

@@ -11,7 +11,7 @@ extension Exchange {
 
     /// What is hashed of a key never changes, nor does its cohort.
     private var cohort: Int {
-        if let keyID = proof.keyID { return Rollout.cohort(of: keyID.digest) }
+        if let keyID = proofFacts.keyID { return Rollout.cohort(of: keyID.digest) }
         return addressCohort
     }
 

@@ -32,7 +32,7 @@ extension Exchange {
         }
         // A bare request is refused before its body is read: an upload costs a stranger's time.
         proof = announcedProof()
-        guard let kind = proof.kind else {
+        guard let kind = proofFacts.kind else {
             try refuseOrObserve(missingProof)
             return .next
         }

@@ -81,13 +81,14 @@ extension Exchange {
 
     /// Reads the proof and binds it to this request.
     private func readProof() throws(Refusal) {
-        switch proof {
-        case .none: break
+        switch proofFacts.kind {
+        case nil: break
         case .assertion: try readAssertion()
         case .sessionToken: try readSessionToken()
         case .developerToken: try readDeveloperToken()
         case .deviceToken: _ = try readDeviceToken()
-        case .foreign(let token): try readForeignToken(token.proof)
+        case .foreign:
+            if case .foreign(let token) = proof { try readForeignToken(token.proof) }
         }
     }
 
@@ -100,22 +101,23 @@ extension Exchange {
 
     /// Measures the proof by what the route demands.
     private func meetStandard() throws(Refusal) {
-        switch proof {
-        case .none: break
+        switch proofFacts.kind {
+        case nil: break
         case .assertion: try meetStandard(.attested)
         case .sessionToken: try meetStandard(.token)
         case .deviceToken: try meetStandard(.deviceCheck)
-        case .developerToken(let token): if let token = token.token { try accept(token) }
-        case .foreign(let token): try accept(token.proof)
+        case .developerToken:
+            if case .developerToken(let token) = proof, let token = token.token {
+                try accept(token)
+            }
+        case .foreign: if case .foreign(let token) = proof { try accept(token.proof) }
         }
     }
 
     /// Every store has accepted what it was asked to.
     private func accept() {
         conclude()
-        if case .assertion(let assertion) = proof, assertion.claim?.assertion.counter == 1 {
-            worker.meter.add(.firstAssertions)
-        }
+        if proofFacts.counter == 1 { worker.meter.add(.firstAssertions) }
         if isLimitedHere { countKeyRate() }
         // A registry that does not know the key now would not take a note of it either.
         if known.key != nil, site.signals != nil {
@@ -124,12 +126,17 @@ extension Exchange {
         }
     }
 
+    /// Whether the assertion answers no challenge.
+    private var isUnchallenged: Bool {
+        if case .assertion(let proof) = proof { proof.claim?.challenge == nil } else { false }
+    }
+
     /// With a store that all gateways share, the counter script keeps the buckets of a key.
     private var isLimitedHere: Bool {
-        switch proof {
-        case .assertion(let proof): proof.claim?.challenge == nil || !worker.counters.isShared
+        switch proofFacts.kind {
+        case .assertion: !worker.counters.isShared || isUnchallenged
         case .sessionToken: true
-        case .none, .developerToken, .deviceToken, .foreign: false
+        case .developerToken, .deviceToken, .foreign, nil: false
         }
     }
 }

@@ -43,7 +43,9 @@ final class Exchange {
     var normalPath: [UInt8] = []
     var match = Match()
     /// What it brings to prove itself, and how far the gateway has come with that.
-    var proof = Proof.none
+    var proof = Proof.none { didSet { proofFacts = ProofFacts(proof) } }
+    private(set) var proofFacts = ProofFacts()
+    var evidenceStorage = EvidenceStorage()
     var known = KnownKey()
     /// What its key's use is counted by, once that was looked for.
     var keyUseMarks: KeyUseMarks?
@@ -86,7 +88,7 @@ final class Exchange {
     }
 
     /// The key that the request says it is from, once that is proved.
-    var provenKeyID: KeyID? { judgement.tier == .none ? nil : proof.keyID }
+    var provenKeyID: KeyID? { judgement.tier == .none ? nil : proofFacts.keyID }
 
     /// How it has ended, or stands so far.
     var outcome: Outcome { judgement.outcome }
@@ -122,10 +124,10 @@ final class Exchange {
         body.reset()
         if intake.isStreaming { bodyStream = BodyStream() }
         intake = BodyIntake()
-        normalPath.removeAll(keepingCapacity: true)
+        if !normalPath.isEmpty { normalPath.removeAll(keepingCapacity: true) }
         // Most requests have none of these, and to look is cheaper than to assign.
         if match.endpoint != nil || own.isAdmin { own = OwnWork() }
-        if proof.kind != nil { proof = .none }
+        if proofFacts.kind != nil { forgetProof() }
         if case .some = known.key { known = KnownKey() }
         if keyUseMarks != nil { keyUseMarks = nil }
         match = Match()
@@ -140,6 +142,11 @@ final class Exchange {
         clientWait = ClientWait()
         tunnel = TunnelProgress()
         requestDeadline?.clear()
+    }
+
+    private func forgetProof() {
+        proof = .none
+        evidenceStorage.forget(keepingAtMost: Self.keptByteCountMax)
     }
 
     /// Runs stages until one must wait.

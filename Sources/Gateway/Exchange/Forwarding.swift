@@ -8,9 +8,9 @@ import Settings
 extension Exchange {
     func appendForwarding() {
         let form = site.settings.forwarded
-        let hasChain = client.isPeerTrusted && head.fields.contains { $0.known == .xForwardedFor }
+        let hasChain = client.isPeerTrusted && head.has(.xForwardedFor)
         if form != .rfc7239 || hasChain { appendXForwarded(isComplete: form != .rfc7239) }
-        let hasForwarded = client.isPeerTrusted && head.fields.contains { $0.known == .forwarded }
+        let hasForwarded = client.isPeerTrusted && head.has(.forwarded)
         if form != .xForwarded || hasForwarded { appendForwarded(hasForwarded: hasForwarded) }
         upstreamHead.append("X-Request-Id: ")
         appendRequestID(to: &upstreamHead)

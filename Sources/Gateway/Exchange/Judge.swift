@@ -37,19 +37,19 @@ extension Exchange {
     }
 
     private var provenFacts: ProvenFacts {
-        var isOfDevice = false
-        if case .deviceToken = proof { isOfDevice = true }
-        return ProvenFacts(
-            isOfDevice: isOfDevice, appID: known.app?.id ?? proof.appID,
-            environments: (known.key?.environment ?? proof.environment)?.asSet ?? .all,
+        ProvenFacts(
+            isOfDevice: proofFacts.kind == .deviceToken, appID: known.app?.id ?? proofFacts.appID,
+            environments: (known.key?.environment ?? proofFacts.environment)?.asSet ?? .all,
             validationCategory: validationCategory, bundleVersion: bundleVersion,
             riskMetric: known.key?.riskMetric)
     }
 
     /// The assertion's own map is fresher than the one kept from the attestation.
-    var bundleVersion: String? { proof.bundleVersion ?? known.key?.bundleVersion }
+    var bundleVersion: String? { proofFacts.bundleVersion ?? known.key?.bundleVersion }
 
-    var validationCategory: UInt32? { proof.validationCategory ?? known.key?.validationCategory }
+    var validationCategory: UInt32? {
+        proofFacts.validationCategory ?? known.key?.validationCategory
+    }
 
     /// Asks rate limits until the judgement has no question left.
     func settle(_ first: Judgement.Ask) throws(Refusal) {
@@ -105,30 +105,36 @@ extension Exchange {
         var circumstances = Judgement.Circumstances()
         circumstances.cohort = judgedCohort
         // Most requests of open routes bring nothing, so nobody is named.
-        if case .none = proof, kind == .route { return circumstances }
-        circumstances.isAuthentic = proof.isAuthentic
+        if proofFacts.kind == nil, kind == .route { return circumstances }
+        circumstances.isAuthentic = proofFacts.isAuthentic
         circumstances.deviceBits = known.key?.deviceBits
         circumstances.sender.keyID =
-            proof.keyID ?? own.enrolment?.keyID ?? own.inquiry?.order?.keyID
-        circumstances.sender.appID = known.app?.id ?? proof.appID ?? own.enrolment?.record.appID
-        if case .developerToken(.opened(let token)) = proof {
-            circumstances.sender.developer = (token.name, token.id)
+            proofFacts.keyID ?? own.enrolment?.keyID ?? own.inquiry?.order?.keyID
+        circumstances.sender.appID =
+            known.app?.id ?? proofFacts.appID ?? own.enrolment?.record.appID
+        switch proofFacts.kind {
+        case .developerToken:
+            if case .developerToken(.opened(let token)) = proof {
+                circumstances.sender.developer = (token.name, token.id)
+            }
+        case .foreign:
+            if case .foreign(let token) = proof { circumstances.sender.foreign = token.proof.name }
+        case .assertion, .sessionToken, .deviceToken, nil: break
         }
-        if case .foreign(let token) = proof { circumstances.sender.foreign = token.proof.name }
         return circumstances
     }
 
     /// Nil for who is nobody.
     private var provenIdentity: Verdict.Identity? {
         guard policy.mode != .off else { return .unasked }
-        if case .deviceToken(let token) = proof, judgement.tier == .deviceCheck,
-            let environment = token.environment
+        if proofFacts.kind == .deviceToken, judgement.tier == .deviceCheck,
+            let environment = proofFacts.environment
         {
             return .device(environment)
         }
         // Without its key's record a token speaks for itself (`on_store_failure: tokens_only`).
-        if let keyID = provenKeyID, let appID = known.app?.id ?? proof.appID,
-            let environment = known.key?.environment ?? proof.environment
+        if let keyID = provenKeyID, let appID = known.app?.id ?? proofFacts.appID,
+            let environment = known.key?.environment ?? proofFacts.environment
         {
             return .key(
                 IdentityFacts(

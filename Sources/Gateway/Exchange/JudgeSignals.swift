@@ -15,7 +15,7 @@ extension Exchange {
     /// Judges the signals of the proof's key, once it is known whose key it is where a signal asks
     /// for that.
     func judgeSignals() throws(Refusal) -> Step {
-        if let keyID = proof.keyID, let rules = site.signals {
+        if let keyID = proofFacts.keyID, let rules = site.signals {
             var keys: UserKeys?
             if rules.asksForUser {
                 guard let user = userKeys(of: keyID, rules) else {
@@ -226,7 +226,7 @@ extension Exchange {
     func userWasLookedUp() {
         resume { () throws(Refusal) in
             try satisfyJudgement { () throws(Refusal) in
-                if let keyID = proof.keyID, let rules = site.signals {
+                if let keyID = proofFacts.keyID, let rules = site.signals {
                     try judgeSignals(of: keyID, userKeys(of: keyID, rules) ?? nil, rules)
                 }
                 judgement.met(.signals)

@@ -113,7 +113,7 @@ extension Exchange {
         switch limit.subject {
         case .global: return Bytes16(word0: 0, word1: 0)
         case .key:
-            guard let digest = proof.keyID?.digest else { return nil }
+            guard let digest = proofFacts.keyID?.digest else { return nil }
             return Bytes16(word0: digest.word0, word1: digest.word1)
         case .address:
             // Nil for a unix socket.

@@ -40,7 +40,7 @@ extension Exchange {
 
     private func append(_ facts: IdentityFacts, _ verdict: borrowing Verdict) {
         upstreamHead.append("X-Attest-Result: verified\r\nX-Attest-Key: ")
-        upstreamHead.append(facts.keyID.base64Bytes)
+        facts.keyID.appendBase64(to: &upstreamHead)
         upstreamHead.append("\r\nX-Attest-App: ")
         upstreamHead.append(facts.appID)
         upstreamHead.append("\r\n")

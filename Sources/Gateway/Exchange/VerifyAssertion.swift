@@ -11,7 +11,7 @@ extension Exchange {
 
     /// Takes the record of the proof's key, at once where the worker has it.
     func findKey() throws(Refusal) -> Step {
-        guard let keyID = proof.keyID else { throw Refusal(.internalFailure, .undecided) }
+        guard let keyID = proofFacts.keyID else { throw Refusal(.internalFailure, .undecided) }
         if let known = worker.keyCache.find(keyID) {
             use(known, asOf: worker.floorNewsNumber)
         } else if worker.isUnknown(keyID) {

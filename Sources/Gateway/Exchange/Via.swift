@@ -29,6 +29,7 @@ enum Via {
 extension Exchange {
     /// A request that has been here already would come again and again.
     func refuseLoop() throws(Refusal) {
+        guard head.has(.via) else { return }
         let bytes = headBytes.span
         for field in head.fields where field.known == .via {
             guard !Via.names(worker.hub.viaName, in: bytes.extracting(field.value)) else {

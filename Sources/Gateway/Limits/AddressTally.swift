@@ -2,25 +2,86 @@ import Bytes
 
 /// How many requests of each client address are under way. Holds an entry for each address that has
 /// one, so that what bounds the requests bounds it.
+///
+/// A table with open addressing, because every request comes and goes here. Strangers choose their
+/// addresses, but not the secret that decides where each stands.
 struct AddressTally {
-    private var counts: [Bytes16: Int] = [:]
-    private var total = 0
+    private struct Entry {
+        var network = Bytes16(word0: 0, word1: 0)
+        /// 0 for a free entry.
+        var count = 0
+    }
 
-    var addressCount: Int { counts.count }
+    /// A power of two of them, at most half of them taken.
+    private var entries = [Entry](repeating: Entry(), count: 16)
+    private(set) var addressCount = 0
+    private var total = 0
+    private let secret0 = UInt64.random(in: 0 ... .max)
+    private let secret1 = UInt64.random(in: 0 ... .max)
 
     /// One more of `network`, of `placeCount` that there are for all. False if it has `share`
     /// already and no more than it has would be left for the others.
     mutating func take(_ network: Bytes16, share: Int, of placeCount: Int) -> Bool {
-        let count = counts[network, default: 0]
+        var index = index(of: network)
+        let count = entries[index].count
         guard count < share || count < placeCount - total else { return false }
-        counts[network] = count + 1
+        if count == 0 {
+            if (addressCount + 1) * 2 > entries.count {
+                grow()
+                index = self.index(of: network)
+            }
+            entries[index].network = network
+            addressCount += 1
+        }
+        entries[index].count = count + 1
         total += 1
         return true
     }
 
     mutating func giveBack(_ network: Bytes16) {
-        let count = counts[network, default: 0]
-        counts[network] = count > 1 ? count - 1 : nil
+        let index = index(of: network)
+        guard entries[index].count > 0 else { return }
+        entries[index].count -= 1
         total -= 1
+        if entries[index].count == 0 { free(index) }
+    }
+
+    /// The entry of `network`, or the free one where it belongs.
+    private func index(of network: Bytes16) -> Int {
+        let mask = entries.count - 1
+        var index = home(of: network)
+        while entries[index].count > 0, entries[index].network != network {
+            index = (index + 1) & mask
+        }
+        return index
+    }
+
+    private func home(of network: Bytes16) -> Int {
+        let product = (network.word0 ^ secret0).multipliedFullWidth(by: network.word1 ^ secret1)
+        let hash = product.high ^ product.low
+        return Int(truncatingIfNeeded: hash ^ hash &>> 32) & (entries.count - 1)
+    }
+
+    /// Moves entries that stand behind their place only because of the one that has come free.
+    private mutating func free(_ index: Int) {
+        let mask = entries.count - 1
+        addressCount -= 1
+        var hole = index
+        var next = (hole + 1) & mask
+        while entries[next].count > 0 {
+            let distance = (next - home(of: entries[next].network)) & mask
+            if distance >= (next - hole) & mask {
+                entries[hole] = entries[next]
+                entries[next].count = 0
+                hole = next
+            }
+            next = (next + 1) & mask
+        }
+    }
+
+    private mutating func grow() {
+        let old = entries
+        entries = [Entry](repeating: Entry(), count: old.count * 2)
+        for entry in old where entry.count > 0 { entries[index(of: entry.network)] = entry }
     }
 }

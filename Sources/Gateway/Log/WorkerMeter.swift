@@ -78,12 +78,16 @@ final class RouteMeter: Sendable {
     func count(statusClass: Int) -> UInt64 { statusClasses.value(statusClass) }
 
     private static func index(_ bucket: RequestBucket, _ side: RolloutSide) -> Int {
-        Int(side.rawValue) * RequestBucket.allCases.count + Int(bucket.rawValue)
+        Int(side.rawValue) * bucketCount + Int(bucket.rawValue)
     }
 
     private static func index(_ decision: Decision, _ reason: Reason) -> Int {
-        Int(decision.rawValue) * Reason.allCases.count + Int(reason.rawValue)
+        Int(decision.rawValue) * reasonCount + Int(reason.rawValue)
     }
+
+    // Counted once: each request asks, and `allCases` may make its list anew.
+    private static let reasonCount = Reason.allCases.count
+    private static let bucketCount = RequestBucket.allCases.count
 }
 
 /// The counts of one worker. Its thread writes, and any thread may read.

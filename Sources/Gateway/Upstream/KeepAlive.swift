@@ -9,6 +9,7 @@ enum KeepAlive {
     static func usableNanoseconds(
         _ head: borrowing ResponseHead, bytes: Span<UInt8>
     ) -> UInt64? {
+        guard head.has(.keepAlive) else { return nil }
         for field in head.fields where field.known == .keepAlive {
             guard let seconds = timeout(in: bytes.extracting(field.value)) else { continue }
             return (max(marginSeconds, min(seconds, secondsMax)) - marginSeconds) * 1_000_000_000

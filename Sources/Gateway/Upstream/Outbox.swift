@@ -37,6 +37,11 @@ final class Outbox {
         var index = 0
         while index < connections.count {
             let known = index..<connections.count
+            if known.count == 1 {
+                send(connections[index])
+                index = known.upperBound
+                continue
+            }
             look(at: known)
             for place in known {
                 let connection = connections[place]
@@ -45,8 +50,16 @@ final class Outbox {
             }
             index = known.upperBound
         }
-        connections.removeAll(keepingCapacity: true)
+        // Not all at once: of the few that there are, that costs more.
+        while !connections.isEmpty { connections.removeLast() }
         isFlushing = false
+    }
+
+    /// Sends what leaves alone.
+    private func send(_ connection: UpstreamConnection) {
+        connection.isInOutbox = false
+        let isReadable = connection.idleDescriptor.map(ReadabilityCheck.isReadable) ?? false
+        connection.sendRequest(isQuiet: !isReadable)
     }
 
     /// Whether servers have ended idle connections meanwhile, or say something unasked: one system

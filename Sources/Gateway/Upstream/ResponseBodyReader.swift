@@ -1,10 +1,18 @@
 import HTTP
 
 /// Takes a response body out of its framing (RFC 9112 section 6.3).
-enum ResponseBodyReader {
-    case length(remaining: UInt64)
-    case chunked(ChunkedDecoder)
-    case untilClose
+///
+/// Each connection has one, which changes in place: a decoder is too large to be copied for every
+/// answer that needs none.
+struct ResponseBodyReader {
+    private enum Framing {
+        case length, chunked, untilClose
+    }
+
+    private var framing = Framing.untilClose
+    /// The bytes still to come of an announced length.
+    private var remaining: UInt64 = 0
+    private var decoder = ChunkedDecoder()
 
     enum Step {
         case data(skip: Int, count: Int)
@@ -13,38 +21,49 @@ enum ResponseBodyReader {
         case malformed(HTTPFault)
     }
 
-    init(_ framing: BodyFraming) {
+    /// Makes ready for the body of the next answer.
+    mutating func begin(_ framing: BodyFraming) {
+        if self.framing == .chunked { decoder = ChunkedDecoder() }
         switch framing {
-        case .none: self = .length(remaining: 0)
-        case .length(let byteCount): self = .length(remaining: byteCount)
-        case .chunked: self = .chunked(ChunkedDecoder())
-        case .untilClose: self = .untilClose
+        case .none:
+            self.framing = .length
+            remaining = 0
+        case .length(let byteCount):
+            self.framing = .length
+            remaining = byteCount
+        case .chunked: self.framing = .chunked
+        case .untilClose: self.framing = .untilClose
         }
     }
 
     /// The trailers that came after a chunked body, once it has ended.
-    var trailers: TrailerSection? {
-        if case .chunked(let decoder) = self { decoder.trailerSection } else { nil }
-    }
+    var trailers: TrailerSection? { framing == .chunked ? decoder.trailerSection : nil }
 
     /// Whether the connection's end is the body's.
-    var endsAtClose: Bool { if case .untilClose = self { true } else { false } }
+    var endsAtClose: Bool { framing == .untilClose }
+
+    /// Whether `byteCount` bytes more could be all that is missing.
+    func mayEnd(with byteCount: Int) -> Bool {
+        switch framing {
+        case .length: remaining <= UInt64(byteCount)
+        case .chunked: byteCount > 0
+        case .untilClose: true
+        }
+    }
 
     mutating func next(_ input: Span<UInt8>) -> Step {
-        switch self {
-        case .length(let remaining):
+        switch framing {
+        case .length:
             guard remaining > 0 else { return .ended(consumed: 0) }
             guard !input.isEmpty else { return .needsMore(consumed: 0) }
             let count = Int(min(remaining, UInt64(input.count)))
-            self = .length(remaining: remaining - UInt64(count))
+            remaining -= UInt64(count)
             return .data(skip: 0, count: count)
         case .untilClose:
             return input.isEmpty ? .needsMore(consumed: 0) : .data(skip: 0, count: input.count)
-        case .chunked(var decoder):
+        case .chunked:
             guard !input.isEmpty else { return .needsMore(consumed: 0) }
-            let step = decoder.decode(input)
-            self = .chunked(decoder)
-            switch step {
+            switch decoder.decode(input) {
             case .data(let skip, let count): return .data(skip: skip, count: count)
             case .needMore(let consumed): return .needsMore(consumed: consumed)
             case .finished(let consumed): return .ended(consumed: consumed)

@@ -43,11 +43,7 @@ extension UpstreamConnection {
         let unread = transport.unreadByteCount
         // The head of the answer is to come.
         guard state == .readingBody else { return unread > 0 }
-        return switch bodyReader {
-        case .length(let remaining): remaining <= UInt64(unread)
-        case .chunked: unread > 0
-        case .untilClose: true
-        }
+        return bodyReader.mayEnd(with: unread)
     }
 
     private func process() {
@@ -87,7 +83,7 @@ extension UpstreamConnection {
             request.upstreamPaused()
             return self.request != nil
         }
-        bodyReader = ResponseBodyReader(response.framing)
+        bodyReader.begin(response.framing)
         keptNanoseconds = KeepAlive.usableNanoseconds(response, bytes: input.readable)
         state = .readingBody
         if !isForCheck { pool.serverAnswered(server, startedAt: request.sentAt) }

@@ -13,7 +13,7 @@ extension UpstreamConnection {
             return false
         }
         isTunnel = true
-        bodyReader = .untilClose
+        bodyReader.begin(.untilClose)
         state = .readingBody
         if !isForCheck { pool.serverAnswered(server, startedAt: request.sentAt) }
         request.upstreamSwitched(response, bytes: input.readable)

@@ -37,7 +37,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     var request: (any UpstreamRequest)?
     var input: ByteBuffer
     var response = ResponseHead()
-    var bodyReader = ResponseBodyReader.untilClose
+    var bodyReader = ResponseBodyReader()
     var requestCount = 0
     /// Why it could not connect: told when a request comes.
     var connectFailure: UpstreamFailure?

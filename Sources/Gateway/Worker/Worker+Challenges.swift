@@ -5,7 +5,7 @@ import KeyStore
 
 extension Worker {
     /// A fresh challenge, nil while the counter store has never been reached.
-    func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> [UInt8]? {
+    func makeChallenge(_ purpose: ChallengePurpose, keyID: KeyID?) -> Challenge? {
         let id = random.bytes16()
         let now: StoreMoment
         switch purpose {
@@ -18,9 +18,15 @@ extension Worker {
         }
         let life = site.challengeLifeMilliseconds(purpose, isBound: keyID != nil)
         meter.add(.challenges)
-        return site.sealer.token(
-            of: Challenge(
-                purpose: purpose, expiresAt: now.milliseconds + life,
-                incarnation: now.incarnation, id: id, keyID: keyID))
+        return Challenge(
+            purpose: purpose, expiresAt: now.milliseconds + life, incarnation: now.incarnation,
+            id: id, keyID: keyID)
     }
+
+    /// Appends what the app is given of a challenge.
+    func seal(_ challenge: Challenge, into output: inout ByteBuffer) {
+        site.sealer.seal(challenge, into: &output)
+    }
+
+    func token(of challenge: Challenge) -> [UInt8] { site.sealer.token(of: challenge) }
 }

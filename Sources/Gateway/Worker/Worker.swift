@@ -163,13 +163,15 @@ final class Worker {
 
     /// The counter store's verdict, or nil if the exchange will be resumed with it.
     func advanceCounter(for exchange: Exchange, _ request: CounterAdvance) -> CounterVerdict? {
+        if let verdict = counters.advanceAtOnce(request) {
+            note(verdict, of: request)
+            return verdict
+        }
         let number = exchange.number
         var isInline = true
         var verdict: CounterVerdict?
         counters.advance(request) { [unowned self] answer in
-            if answer == .accepted {
-                hub.floors.note(request.keyID, request.counter, now: monotonicMilliseconds)
-            }
+            note(answer, of: request)
             if isInline {
                 verdict = answer
             } else if let exchange = waiting.take(number) {
@@ -179,6 +181,11 @@ final class Worker {
         isInline = false
         if verdict == nil { wait(exchange, for: .counter) }
         return verdict
+    }
+
+    private func note(_ verdict: CounterVerdict, of request: CounterAdvance) {
+        guard verdict == .accepted else { return }
+        hub.floors.note(request.keyID, request.counter, now: monotonicMilliseconds)
     }
 
     /// The exchange waits for what keeps a time of its own.

@@ -31,6 +31,10 @@ public final class EmbeddedCounterStore: CounterStore {
         reply(counters.advance(request, nowMilliseconds: now))
     }
 
+    public func advanceAtOnce(_ request: CounterAdvance) -> CounterVerdict? {
+        counters.advance(request, nowMilliseconds: now)
+    }
+
     public func tally(_ tally: SharedTally, reply: @escaping (SharedCounts?) -> Void) {}
 
     public func spendToken(

@@ -60,7 +60,7 @@ extension Exchange {
     /// The body is hidden. No assertion can be checked without it, unless the route leaves that to
     /// the upstream; other proofs do not cover it.
     private func expectNoBody() throws(Refusal) {
-        guard proof.kind == .assertion else { return }
+        guard proofFacts.kind == .assertion else { return }
         if policy.body == .claimed, policy.clientData == .header {
             arrival.question?.body = .claimed
             return

@@ -85,11 +85,13 @@ extension Exchange {
         _ fields: PersonalFields, _ add: (StaticString, [UInt8]) -> Void
     ) {
         guard fields != .withheld else { return }
-        let token = nextChallenge()
-        if fields == .allowedAsPrivate, judgement.isOutdated || token != nil {
+        let challenge = nextChallenge()
+        if fields == .allowedAsPrivate, judgement.isOutdated || challenge != nil {
             add("Cache-Control", Array("private".utf8))
         }
         if judgement.isOutdated { add("X-App-Attest-Action", Array("update_app".utf8)) }
-        if let token { add("X-App-Attest-Challenge", token) }
+        if let challenge {
+            add("X-App-Attest-Challenge", worker.token(of: challenge))
+        }
     }
 }

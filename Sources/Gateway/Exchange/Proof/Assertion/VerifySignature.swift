@@ -13,10 +13,10 @@ import Settings
 extension Exchange {
     /// Gathers the evidence and binds it to this request and its challenge.
     func readAssertion() throws(Refusal) {
-        let evidence = try gatherEvidence()
+        let (evidence, clientData) = try gatherEvidence()
         proof = .assertion(.read(evidence))
         if let challenge = evidence.challenge { try check(challenge, for: evidence.keyID) }
-        if let clientData = evidence.clientData { try check(clientData) }
+        if let clientData { try check(clientData) }
     }
 
     /// Checks the signature by the key that was looked up, at once or together with others.
