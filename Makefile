@@ -20,7 +20,8 @@ help:
 	@echo 'make models        the incarnation protocol under spin (FAULTS=4)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
-	@echo 'make bench         requests per second beside nginx and HAProxy, and the formula for capacity'
+	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
+	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
@@ -87,6 +88,7 @@ bench:
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/bench.sh $(RELEASE)
 	@Benchmarks/capacity.sh $(RELEASE)
+	@Benchmarks/instructions.sh $(RELEASE) --budget
 
 bench-h2:
 	@scripts/install.sh bench

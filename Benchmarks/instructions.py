@@ -1,7 +1,13 @@
-"""Counts the instructions of a request in user space, by callgrind: the same on a busy machine."""
+"""Counts the instructions of a request in user space, by callgrind: the same on a busy machine.
 
+With `--budget` it also compares them with `instructions.budget`, and fails where one is exceeded.
+With `CALLGRIND_FOLDER` it leaves the dumps there, for callgrind_annotate.
+"""
+
+import collections
 import glob
 import os
+import shutil
 import subprocess
 
 import testbed
@@ -12,6 +18,57 @@ DEVICES = 4
 WARM_UP_SECONDS = 8
 SECONDS = 12
 ROWS = 6
+BUDGET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.budget")
+# What nobody can leave out of a verified request, and what every one does once.
+VERIFICATION = "EVP_PKEY_verify"
+# Each exchange of a client ends with this.
+EXCHANGE_END = "$s7Gateway8ExchangeC12recordAccess"
+ALLOCATION = "swift_slowAlloc"
+
+
+class Profile:
+    """What callgrind counted: instructions by library or program, and calls by function."""
+
+    def __init__(self, dump):
+        """Lines `ob=(1) path` or `ob=(1)` and `fn=(2) name` or `fn=(2)`, then costs; the line
+        after `calls=` has the cost of what was called, again."""
+        self.by_object = collections.Counter()
+        self.calls = collections.Counter()
+        self.inclusive = collections.Counter()
+        objects, functions, current, callee, call_count = {}, {}, "?", "?", 0
+
+        def name(table, text):
+            number, _, given = text.strip().partition(" ")
+            if given:
+                table[number] = given
+            return table.get(number, number)
+
+        with open(dump, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                key, _, value = line.partition("=")
+                if key in ("ob", "cob"):
+                    found = os.path.basename(name(objects, value))
+                    current = found if key == "ob" else current
+                elif key in ("fn", "cfn"):
+                    callee = name(functions, value)
+                elif key == "calls":
+                    call_count = int(value.split()[0])
+                elif line[:1] in "0123456789+-*":
+                    cost = int(line.split()[1])
+                    if call_count:
+                        self.calls[callee] += call_count
+                        self.inclusive[callee] += cost
+                        call_count = 0
+                    else:
+                        self.by_object[current] += cost
+
+    @property
+    def instructions(self):
+        return sum(self.by_object.values())
+
+    def count(self, prefix):
+        """Calls of all functions whose names begin like this."""
+        return sum(count for name, count in self.calls.items() if name.startswith(prefix))
 
 
 class Counted:
@@ -28,37 +85,17 @@ class Counted:
             ["callgrind_control", *arguments, str(self.process.pid)], check=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def measure(self, load):
-        """Runs `load`, which returns how many requests it made, and returns that number and the
-        instructions of all of them by library or program."""
+    def measure(self, name, load):
+        """Runs `load` and returns the profile of what the server did meanwhile."""
         self.control("-i", "on")
         self.control("-z")
-        count = load()
+        load()
         self.control("-i", "off")
         self.control("-d")
         dump = max(glob.glob(self.output + ".*"), key=os.path.getmtime)
-        return count, by_object(dump)
-
-
-def by_object(dump):
-    """Instructions by the file that their code is in, from callgrind's output: lines `ob=(1) path`
-    or `ob=(1)`, then costs; the line after `calls=` has the cost of what was called, again."""
-    costs, names, current, is_call = {}, {}, "?", False
-    with open(dump, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if line.startswith(("ob=", "cob=")):
-                number, _, name = line.partition("=")[2].strip().partition(" ")
-                if name:
-                    names[number] = os.path.basename(name)
-                if line.startswith("ob="):
-                    current = names.get(number, number)
-            elif line.startswith("calls="):
-                is_call = True
-            elif line[:1] in "0123456789+-*":
-                if not is_call:
-                    costs[current] = costs.get(current, 0) + int(line.split()[1])
-                is_call = False
-    return costs
+        if folder := os.environ.get("CALLGRIND_FOLDER"):
+            shutil.copy(dump, os.path.join(folder, name + ".callgrind"))
+        return Profile(dump)
 
 
 def measure(bed):
@@ -72,22 +109,46 @@ def measure(bed):
     bed.await_answer(counted.process, f"http://127.0.0.1:{admin}/readyz", 120)
 
     def plain(_, seconds):
-        return bed.wrk_result(bed.start_wrk("wrk", port, seconds, CONNECTIONS))[0]
+        bed.wrk_result(bed.start_wrk("wrk", port, seconds, CONNECTIONS))
 
     def verified(seed, seconds):
-        return bed.load_result(bed.start_load(
-            "load", port, seconds, seed, DEVICES, CONNECTIONS))["requests"]
+        bed.load_result(bed.start_load("load", port, seconds, seed, DEVICES, CONNECTIONS))
 
     print("\n".join(testbed.machine(bed)))
+    found = {}
     for name, load in (("plain", plain), ("verified", verified)):
         load("warm-up", WARM_UP_SECONDS)
-        count, costs = counted.measure(lambda: load("counted", SECONDS))
-        print(f"\n| {name}: instructions a request | {sum(costs.values()) / count:,.0f} |")
+        profile = counted.measure(name, lambda: load("counted", SECONDS))
+        # Of verified requests those that got as far as their signature.
+        count = profile.calls[VERIFICATION] or profile.count(EXCHANGE_END)
+        total = profile.instructions / count
+        print(f"\n| {name}: instructions a request | {total:,.0f} |")
         print("| --- | --- |")
-        for file, cost in sorted(costs.items(), key=lambda each: -each[1])[:ROWS]:
+        for file, cost in profile.by_object.most_common(ROWS):
             print(f"| {file} | {cost / count:,.0f} |")
-    return 0
+        found[name] = total - profile.inclusive[VERIFICATION] / count
+        allocations = profile.count(ALLOCATION) / count
+        print(f"| allocations of the gateway's own | {allocations:.2f} |")
+        found[name + "-allocations"] = allocations
+        if name == "verified":
+            print(f"| in {VERIFICATION} | {total - found[name]:,.0f} |")
+            found[name] -= found["plain"]
+            print(f"| above a plain request and {VERIFICATION} | {found[name]:,.0f} |")
+    return 0 if "--budget" not in bed.options else compare(found)
+
+
+def compare(found):
+    """Prints a line for each budget; 1 if one is exceeded."""
+    exceeded = 0
+    print()
+    with open(BUDGET, encoding="utf-8") as file:
+        lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
+    for name, budget in lines:
+        is_kept = found[name] <= float(budget)
+        exceeded += not is_kept
+        print(f"{'pass' if is_kept else 'FAIL'}: {name}: {found[name]:,.2f} of {budget}")
+    return min(1, exceeded)
 
 
 if __name__ == "__main__":
-    testbed.main(measure)
+    testbed.main(measure, "--budget")

@@ -27,7 +27,8 @@ class Failure(Exception):
 class Testbed:
     """Processes and their files; leaving it ends the former and removes the latter."""
 
-    def __init__(self, build):
+    def __init__(self, build, options=()):
+        self.options = options
         self.gateway = os.path.abspath(os.path.join(build, "sallyport"))
         self.lab = os.path.abspath(os.path.join(build, "sallyport-lab"))
         self.processes = []
@@ -378,17 +379,20 @@ def machine(bed):
     ]
 
 
-def main(measure):
-    """Runs `measure` in a testbed for the build folder named on the command line."""
+def main(measure, *options):
+    """Runs `measure` in a testbed for the build folder named on the command line, which may have
+    `options` behind it."""
     name = os.path.basename(sys.argv[0]).replace(".py", ".sh")
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: Benchmarks/{name} BUILD_FOLDER")
+    wanted = sys.argv[2:]
+    if len(sys.argv) < 2 or not set(wanted) <= set(options):
+        usage = [f"usage: Benchmarks/{name} BUILD_FOLDER", *(f"[{each}]" for each in options)]
+        sys.exit(" ".join(usage))
     needed = ["nginx", "haproxy", "wrk", "redis-server", "openssl", "curl", "taskset"]
     missing = [each for each in needed if not shutil.which(each)]
     if missing:
         sys.exit(f"{name}: not installed: {', '.join(missing)}; try scripts/install.sh bench")
     try:
-        with Testbed(sys.argv[1]) as bed:
+        with Testbed(sys.argv[1], wanted) as bed:
             if not os.access(bed.gateway, os.X_OK):
                 raise Failure(f"no {bed.gateway}: make build")
             sys.exit(measure(bed))

@@ -16,7 +16,8 @@ test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postg
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
-bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3 python3-venv)
+bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3 python3-venv
+    valgrind)
 
 wanted=()
 for task in "${@:-all}"; do
