@@ -7,8 +7,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 idle soak \
-	screenshots deb image sbom dist package-test clean
+.PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 bench-peers \
+	idle soak screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -23,6 +23,7 @@ help:
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
 	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
+	@echo 'make bench-peers   beside other proxies and other ways to verify (about 3 minutes)'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
 	@echo 'make screenshots   the pictures of the status page, in docs/images'
@@ -94,6 +95,11 @@ bench-h2:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/h2.sh $(RELEASE)
+
+bench-peers:
+	@scripts/install.sh peers
+	swift build $(RELEASE_FLAGS)
+	@Benchmarks/peers.sh $(RELEASE)
 
 idle:
 	@scripts/install.sh bench

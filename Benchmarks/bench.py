@@ -21,10 +21,10 @@ BUSY_SHARE_MIN = 0.9
 class Sample:
     """One server in one round."""
 
-    def __init__(self, rate, microseconds, share, latency=None):
+    def __init__(self, rate, microseconds, share, latency=None, tail=None):
         self.rate, self.microseconds, self.share = rate, microseconds, share
-        # The middle one in microseconds, where it was measured.
-        self.latency = latency
+        # The middle one and the 99th percentile in microseconds, where they were measured.
+        self.latency, self.tail = latency, tail
 
 
 def median(values, unit=""):

