@@ -23,6 +23,7 @@ RESULTS = os.path.join(REPOSITORY, ".build/bench")
 PYTHON = "/usr/bin/python3"
 LUA_MODULES = "/usr/lib/nginx/modules"
 NEEDED = ["caddy", "redis-cli", PYTHON]
+PYTHON_MODULES = "cbor2, cryptography, hiredis, httptools, redis, uvicorn, uvloop"
 OURS, OURS_REDIS = "Sallyport", "Sallyport with Redis"
 # Both of them with Redis.
 LUA, SERVICE = "nginx with Lua", "nginx with Python"
@@ -253,6 +254,15 @@ def check(peers):
             raise testbed.Failure(f"{name} answers 200 to another body")
 
 
+def missing_modules():
+    """What nginx and Python lack, which no search for programs finds."""
+    missing = [path for path in [f"{LUA_MODULES}/ngx_http_lua_module.so"]
+               if not os.path.exists(path)]
+    imported = subprocess.run([PYTHON, "-c", f"import {PYTHON_MODULES}"], check=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    return missing + imported.stderr.splitlines()[-1:]
+
+
 def nginx(bed, path):
     return ["nginx", "-e", "stderr", "-p", bed.folder, "-c", path]
 
@@ -280,6 +290,9 @@ def versions():
 
 def measure(bed):
     """Every round measures everything once, so that slow times of the machine hit all alike."""
+    missing = missing_modules()
+    if missing:
+        raise testbed.Failure(f"{', '.join(missing)}; try scripts/install.sh peers")
     facts = testbed.machine(bed) + versions()
     print(*facts, sep="\n")
     peers = Peers(bed)
