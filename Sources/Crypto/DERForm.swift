@@ -4,13 +4,23 @@ import Bytes
 ///
 /// Tags and lengths in their shortest form, no indefinite length; sequences and sets of whole
 /// elements; strings in one piece; BOOLEAN 00 or FF, INTEGER and the arcs of OBJECT IDENTIFIER in
-/// their shortest form, NULL empty, no unused bit of a BIT STRING set. Not looked at: the order in
-/// a SET, defaults that are spelled out, and what lies inside strings.
+/// their shortest form, NULL empty, no unused bit of a BIT STRING set, times to the second and in
+/// UTC (RFC 5280 section 4.1.2.5). Not looked at: the order in a SET, defaults that are spelled out,
+/// and what lies inside strings.
 enum DERForm {
     /// Certificates are not half as deep.
     private static let depthMax = 32
 
     static func isStrict(_ bytes: Span<UInt8>) -> Bool { areStrict(bytes, depth: 0) }
+
+    /// Whether bytes are one element, and that in this form.
+    static func isOneStrict(_ bytes: Span<UInt8>) -> Bool {
+        var reader = ByteReader(bytes)
+        guard let first = reader.readByte(), tagNumber(first, &reader) != nil,
+            let byteCount = length(&reader), reader.readSpan(byteCount: byteCount) != nil
+        else { return false }
+        return reader.isAtEnd && isStrict(bytes)
+    }
 
     private static func areStrict(_ bytes: Span<UInt8>, depth: Int) -> Bool {
         guard depth < depthMax else { return false }
@@ -67,6 +77,8 @@ enum DERForm {
             return content[content.count - 1] & (1 << unusedCount - 1) == 0
         case 5: return content.isEmpty
         case 6: return areArcs(content)
+        case 23: return isTime(content, digitCount: 12)
+        case 24: return isTime(content, digitCount: 14)
         default: return true
         }
     }
@@ -76,6 +88,14 @@ enum DERForm {
         guard content.count > 1 else { return content.count == 1 }
         let sign = content[1] & 0x80
         return !(content[0] == 0 && sign == 0) && !(content[0] == 0xFF && sign != 0)
+    }
+
+    private static func isTime(_ content: Span<UInt8>, digitCount: Int) -> Bool {
+        guard content.count == digitCount + 1, content[digitCount] == 0x5A else { return false }
+        for index in 0..<digitCount where content[index] < 0x30 || content[index] > 0x39 {
+            return false
+        }
+        return true
     }
 
     private static func areArcs(_ content: Span<UInt8>) -> Bool {

@@ -58,6 +58,9 @@ package enum X509Fields {
             decoding: UnsafeBufferPointer(start: encoded, count: Int(byteCount)), as: UTF8.self)
     }
 
+    /// Where the extensions of RFC 5280 section 4.2 are, whose values are DER.
+    private static let standardExtensions = "2.5.29."
+
     /// The extensions in their order; RFC 5280 section 4.2 allows each OID once.
     static func extensions(
         of certificate: OpaquePointer
@@ -68,10 +71,15 @@ package enum X509Fields {
             let item = unsafe X509_get_ext(certificate, index)
             let oid = try unsafe text(ofObject: X509_EXTENSION_get_object(item))
             guard seen.insert(oid).inserted else { throw .malformed("certificate: \(oid) twice") }
+            let value = unsafe bytes(of: X509_EXTENSION_get_data(item))
+            // OpenSSL also takes BER here, and bytes behind it.
+            guard !oid.hasPrefix(standardExtensions) || DERForm.isOneStrict(value.span) else {
+                throw .malformed("certificate: \(oid) is not DER")
+            }
             extensions.append(
                 CertificateExtension(
                     oid: oid, isCritical: unsafe X509_EXTENSION_get_critical(item) > 0,
-                    value: unsafe bytes(of: X509_EXTENSION_get_data(item))))
+                    value: value))
         }
         return extensions
     }

@@ -160,6 +160,21 @@ struct SimulatedReceiptTests {
             _ = try? ReceiptFields(content: bytes.span)
         }
     }
+
+    @Test("Content with a number longer than it need be is refused", arguments: [false, true])
+    func longNumber(isLonger: Bool) {
+        let values: [(UInt8, [UInt8])] = [
+            (2, Array(simulatedAppID.utf8)), (3, [4] + [UInt8](repeating: 1, count: 64)),
+            (6, Array("ATTEST".utf8)), (12, Array("2026-11-23T00:00:00Z".utf8)),
+        ]
+        let fields = values.flatMap { type, value in
+            let number = isLonger && type == 6 ? [0x02, 2, 0, type] : [0x02, 1, type]
+            let body = number + [0x02, 1, 1, 0x04, UInt8(value.count)] + value
+            return [0x30, UInt8(body.count)] + body
+        }
+        let content = [0x31, 0x81, UInt8(fields.count)] + fields
+        #expect(((try? ReceiptFields(content: content.span)) == nil) == isLonger)
+    }
 }
 
 extension Result {

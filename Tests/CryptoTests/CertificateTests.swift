@@ -81,12 +81,36 @@ struct CertificateTests {
         }
     }
 
+    @Test("refuses a time without seconds, which OpenSSL takes")
+    func shortTime() throws {
+        let der = try Authority().leaf().der
+        let time = try #require(
+            der.indices.dropLast(2).first { der[$0..<$0 + 2] == [0x17, 13] })
+        try #require(der[time - 2..<time] == [0x30, 30])
+        var bytes = Array(der[..<time]) + [0x17, 11] + der[time + 2..<time + 12] + [0x5A]
+        bytes += der[(time + 15)...]
+        // The lengths of what is around it.
+        bytes[time - 1] -= 2
+        for position in [2, 6] {
+            let shrunk = UInt16(bytes[position]) << 8 + UInt16(bytes[position + 1]) - 2
+            bytes[position] = UInt8(shrunk >> 8)
+            bytes[position + 1] = UInt8(shrunk & 0xFF)
+        }
+        #expect(throws: CryptoError.malformed("certificate: not DER")) {
+            try Certificate(der: bytes)
+        }
+    }
+
     @Test("refuses an extension that comes twice or is malformed")
     func extensions() throws {
         let key = try P256PrivateKey.generate()
         let twice = Authority.leafExtensions + [Authority.leafExtensions[2]]
-        let malformed = [CertificateExtension(oid: "2.5.29.19", value: [0x30, 0x05])]
-        for extensions in [twice, malformed] {
+        // Cut, with another TRUE than DER's, with a byte behind it, with an element behind it.
+        let values: [[UInt8]] = [
+            [0x30, 0x05], [0x30, 3, 1, 1, 1], [0x30, 3, 1, 1, 0xFF, 0], [0x30, 0, 0x30, 0],
+        ]
+        let malformed = values.map { [CertificateExtension(oid: "2.5.29.19", value: $0)] }
+        for extensions in [twice] + malformed {
             let builder = Authority.leafBuilder(key: key.publicKey, extensions: extensions)
             #expect(throws: CryptoError.self) {
                 try builder.certificate(issuer: .itself, signingKey: key.key)

@@ -113,9 +113,10 @@ public struct ReceiptFields: Hashable, Sendable {
         return (type, value.array)
     }
 
-    /// A non-negative DER integer of at most eight bytes.
+    /// A non-negative DER integer of at most eight bytes, none of which says nothing.
     private static func unsigned(_ bytes: Span<UInt8>) -> UInt64? {
         guard bytes.count >= 1, bytes.count <= 8, bytes[0] < 0x80 else { return nil }
+        guard bytes.count == 1 || bytes[0] > 0 || bytes[1] >= 0x80 else { return nil }
         var value: UInt64 = 0
         for index in bytes.indices { value = value << 8 | UInt64(bytes[index]) }
         return value
