@@ -28,6 +28,8 @@ OURS, OURS_REDIS = "Sallyport", "Sallyport with Redis"
 # Both of them with Redis.
 LUA, SERVICE = "nginx with Lua", "nginx with Python"
 SEED = "round-{}"
+# What no device's counter reaches in a second.
+WARM_UP_COUNTER_MAX = 1_000_000
 
 
 class Peer:
@@ -174,18 +176,21 @@ class Peers:
 
     def measure_verified(self, name, number):
         peer, bed = self.verified[name], self.bed
-        load = bed.start_load(f"load-{name}", peer.port, ROUND_SECONDS, SEED.format(number),
-                              DEVICES, CONNECTIONS, bed.load_cpu)
-        # The load generator reads the time of one process only, and a peer may have two. Its share
-        # within the measured time is as good: the load is even.
-        time.sleep(1)
-        before, began = peer.processor_seconds(), time.monotonic()
-        time.sleep(ROUND_SECONDS)
-        used, elapsed = peer.processor_seconds() - before, time.monotonic() - began
-        result = bed.load_result(load)
-        rate = result["requests_per_second"]
-        return Sample(rate, used / elapsed / rate * 1e6, used / elapsed,
-                      result["latency_us"]["p50"], result["latency_us"]["p99"])
+
+        def load(seconds, first_counter):
+            return bed.load_result(bed.start_load(
+                f"load-{name}", peer.port, seconds, SEED.format(number), DEVICES, CONNECTIONS,
+                bed.load_cpu, more=["--warm-up", "0", "--first-counter", str(first_counter)]))
+
+        # The load generator reads the time of one process, and a peer may have two. So it is read
+        # here, around all of a run, which includes a challenge for each device at its beginning.
+        load(1, 0)
+        before = peer.processor_seconds()
+        result = load(ROUND_SECONDS, WARM_UP_COUNTER_MAX)
+        used = peer.processor_seconds() - before
+        return Sample(result["requests_per_second"], used / result["requests"] * 1e6,
+                      used / result["seconds"], result["latency_us"]["p50"],
+                      result["latency_us"]["p99"])
 
 
 class Device:

@@ -263,13 +263,14 @@ timeouts: {{ idle: 1h }}
             "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", f"http://127.0.0.1:{port}/",
         ], cpu, stdout=subprocess.PIPE, text=True)
 
-    def start_load(self, name, port, seconds, seed, devices, connections, cpu=None, server=None):
-        """The load generator that signs each request."""
+    def start_load(self, name, port, seconds, seed, devices, connections, cpu=None, server=None,
+                   more=()):
+        """The load generator that signs each request; `more` are further options."""
         return self.start(name, [
             self.lab, "load", "--gateway", f"127.0.0.1:{port}", "--method", "POST",
             "--path", "/verified", "--body-bytes", "64", "--seconds", str(seconds),
             "--connections", str(connections), "--seed", seed, "--devices", str(devices),
-            "--app", APP, *(["--pid", str(server.pid)] if server else []),
+            "--app", APP, *(["--pid", str(server.pid)] if server else []), *more,
         ], cpu, stdout=subprocess.PIPE, text=True)
 
     def wrk_result(self, process):

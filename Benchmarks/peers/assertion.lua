@@ -210,11 +210,11 @@ local function covers_request(claims)
 end
 
 local function is_proven()
-    local headers = ngx.req.get_headers()
-    local key_id = headers["x-app-attest-key-id"]
-    local object = ngx.decode_base64(headers["x-app-attest-assertion"] or "")
-    local client_data = ngx.decode_base64(headers["x-app-attest-client-data"] or "")
-    if type(key_id) ~= "string" or not object or not client_data then return false end
+    -- Three variables cost less than a table of all fields.
+    local key_id = ngx.var.http_x_app_attest_key_id
+    local object = ngx.decode_base64(ngx.var.http_x_app_attest_assertion or "")
+    local client_data = ngx.decode_base64(ngx.var.http_x_app_attest_client_data or "")
+    if not key_id or not object or not client_data then return false end
     local claims = cjson.decode(client_data)
     if type(claims) ~= "table" then return false end
     local challenge = open(claims.challenge)
