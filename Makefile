@@ -7,8 +7,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz models simulation faults bench bench-h2 bench-peers \
-	idle soak screenshots deb image sbom dist package-test clean
+.PHONY: help build demo test lint format fuzz models simulation faults second-verifier bench \
+	bench-h2 bench-peers idle soak screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -20,6 +20,7 @@ help:
 	@echo 'make models        the incarnation protocol under spin (FAULTS=4)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
+	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
 	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
@@ -77,6 +78,12 @@ faults:
 	swift build --build-tests $(SWIFT_FLAGS)
 	FAULT_SECONDS=$(or $(SECONDS),120) FAULT_SEED=$(or $(SEED),1) \
 		swift test --skip-build --filter '^FaultTests\.'
+
+second-verifier:
+	@scripts/install.sh test
+	swift build $(SWIFT_FLAGS)
+	@python3 Tests/Assurance/compare.py --count $(or $(COUNT),5000) --seed $(or $(SEED),1) \
+		$(addprefix --vectors ,$(wildcard ../shared/vectors))
 
 lint:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)

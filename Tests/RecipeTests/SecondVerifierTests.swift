@@ -1,0 +1,48 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// `Tests/Assurance/compare.py`, which holds a verifier of its own against `sallyport explain`.
+@Suite("The second verifier", .enabled(if: BuiltProgram.isBuilt))
+struct SecondVerifierTests {
+    private static let script = Recipe.repository + "/Tests/Assurance/compare.py"
+    private static let programs = [
+        "--program", BuiltProgram.sallyport, "--lab", BuiltProgram.lab,
+    ]
+
+    @Test(
+        "comes to the gateway's verdict, and finds the same fault first, in every form and mutation",
+        .timeLimit(.minutes(10)))
+    func agreement() throws {
+        let vectors = Recipe.repository + "/../shared/vectors"
+        let isPresent = FileManager.default.fileExists(atPath: vectors)
+        let outcome = try ChildProcess.run(
+            "python3",
+            [Self.script, "--count", "300"] + Self.programs
+                + (isPresent ? ["--vectors", vectors] : []),
+            within: .seconds(540))
+        #expect(
+            outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
+        #expect(outcome.standardOutput.contains("re-signed"))
+        #expect(outcome.standardOutput.hasSuffix(" 0 differences\n"))
+    }
+
+    @Test("is told of a gateway that is wrong", .timeLimit(.minutes(10)))
+    func canary() throws {
+        let directory = try ScratchDirectory()
+        // Finds everything valid.
+        let program = try directory.write(
+            """
+            #!/bin/sh
+            echo '{"verdict":"valid","code":"ok","steps":[]}'
+
+            """, to: "sallyport")
+        chmod(program, 0o755)
+        let outcome = try ChildProcess.run(
+            "python3",
+            [Self.script, "--count", "0", "--program", program, "--lab", BuiltProgram.lab],
+            within: .seconds(300))
+        #expect(outcome.status == .exited(1))
+        #expect(outcome.standardOutput.contains("leafIsCA"))
+    }
+}
