@@ -5,8 +5,8 @@ import Bytes
 /// Tags and lengths in their shortest form, no indefinite length; sequences and sets of whole
 /// elements; strings in one piece; BOOLEAN 00 or FF, INTEGER and the arcs of OBJECT IDENTIFIER in
 /// their shortest form, NULL empty, no unused bit of a BIT STRING set, times to the second and in
-/// UTC (RFC 5280 section 4.1.2.5). Not looked at: the order in a SET, defaults that are spelled out,
-/// and what lies inside strings.
+/// UTC (RFC 5280 section 4.1.2.5). Not looked at: the order in a SET, defaults that are spelled
+/// out, and what lies inside strings.
 enum DERForm {
     /// Certificates are not half as deep.
     private static let depthMax = 32

@@ -47,8 +47,6 @@ final class Exchange {
     private(set) var proofFacts = ProofFacts()
     var evidenceStorage = EvidenceStorage()
     var known = KnownKey()
-    /// What its key's use is counted by, once that was looked for.
-    var keyUseMarks: KeyUseMarks?
     /// What is decided about it, so far.
     var judgement = Judgement()
     /// What was decided, once that is settled.
@@ -128,8 +126,7 @@ final class Exchange {
         // Most requests have none of these, and to look is cheaper than to assign.
         if match.endpoint != nil || own.isAdmin { own = OwnWork() }
         if proofFacts.kind != nil { forgetProof() }
-        if case .some = known.key { known = KnownKey() }
-        if keyUseMarks != nil { keyUseMarks = nil }
+        if known.key != nil || known.useMarks != nil { known = KnownKey() }
         match = Match()
         judgement = Judgement()
         verdict = nil

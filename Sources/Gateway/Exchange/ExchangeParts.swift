@@ -87,6 +87,8 @@ struct KnownKey {
     var app: AppIdentity?
     /// How new the floor in ``key`` is: it holds what the news of floors said up to this number.
     var floorNewsNumber: UInt64 = 0
+    /// What its use is counted by, once somebody has asked.
+    var useMarks: KeyUseMarks?
 }
 
 /// What stands for a request's user, address and network, as far as they are counted.

@@ -69,7 +69,7 @@ extension Exchange {
 
     /// Each mark costs a hash or more, so they are found once.
     private func findKeyUseMarks(_ rules: SiteSignals) -> KeyUseMarks {
-        if let keyUseMarks { return keyUseMarks }
+        if let marks = known.useMarks { return marks }
         var marks = KeyUseMarks()
         if rules.keyUsers != nil { marks.user = requestUser(rules) }
         if rules.keyAddresses != nil || rules.keyNetworks != nil,
@@ -83,7 +83,7 @@ extension Exchange {
                 marks.network = pseudonyms.hash(ofNetwork: address.providerNetwork)
             }
         }
-        keyUseMarks = marks
+        known.useMarks = marks
         return marks
     }
 
