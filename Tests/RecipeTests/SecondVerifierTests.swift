@@ -11,7 +11,7 @@ struct SecondVerifierTests {
     ]
 
     @Test(
-        "comes to the gateway's verdict, and finds the same fault first, in every form and mutation",
+        "comes to the gateway's verdict, and finds the same fault first, in each form and mutation",
         .timeLimit(.minutes(10)))
     func agreement() throws {
         let vectors = Recipe.repository + "/../shared/vectors"
