@@ -27,16 +27,23 @@ public final class CuttingRelay: Sendable {
     private let listener: Int32
     private let state: RelayState
 
+    private static let triesMax = 20
+
     /// Carries to a port of 127.0.0.1.
     public init(to target: UInt16) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | O_CLOEXEC, 0)
         guard listener >= 0 else { throw RawSocketError.system("socket") }
         var one: Int32 = 1
         setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, socklen_t(4))
-        port = FreePort.find()
         let descriptor = listener
-        let bound = RawSocket.withLoopback(port: port) { bind(descriptor, $0, $1) }
-        guard bound == 0, listen(listener, 128) == 0 else {
+        var (found, isBound) = (UInt16(0), false)
+        // Another program that looks for a port may hold one for a moment.
+        for _ in 0..<Self.triesMax where !isBound {
+            found = FreePort.find()
+            isBound = RawSocket.withLoopback(port: found) { bind(descriptor, $0, $1) } == 0
+        }
+        port = found
+        guard isBound, listen(listener, 128) == 0 else {
             let error = RawSocketError.system("listen on port \(port)")
             close(listener)
             throw error
