@@ -20,9 +20,6 @@ public struct AssertionBatch: ~Copyable {
     /// `signatures`: what checks the signatures, which nobody else uses meanwhile.
     public init(_ signatures: consuming P256BatchVerifier) { self.signatures = signatures }
 
-    /// The assertions that have no verdict yet.
-    public var count: Int { waiting.count }
-
     /// Takes an assertion for a later ``verify(_:)``, with the arguments of
     /// ``AssertionVerifier/verify(_:clientDataHash:publicKey:rpIDHash:)``. What can be refused
     /// without its signature is refused at once, and not taken.
@@ -30,13 +27,12 @@ public struct AssertionBatch: ~Copyable {
         _ object: [UInt8], clientDataHash: Bytes32, publicKey: P256PublicKey, rpIDHash: Bytes32
     ) throws(AssertionFailure) {
         let places = try UnverifiedAssertion.places(in: object.span)
-        // Steps 2 and 3: the nonce is what was signed, and ECDSA hashes it once more.
+        // Step 2.
         let nonce = SHA256.hash(
             object.span.extracting(places.authenticatorData), clientDataHash)
-        let message = InlineArray<32, UInt8> { nonce[$0] }
         let check = P256Check(
-            bytes: object, signature: places.signature, digest: SHA256.hash(message.span),
-            key: publicKey)
+            bytes: object, signature: places.signature,
+            digest: AssertionVerifier.signedDigest(of: nonce), key: publicKey)
         waiting.append(
             Entry(
                 check: check, authenticatorData: places.authenticatorData, rpIDHash: rpIDHash))
@@ -47,12 +43,12 @@ public struct AssertionBatch: ~Copyable {
 
     /// Verifies the first `count` that wait, of which there are as many and at most eight. Calls
     /// `body` with what became of each, in the order in which they were added.
-    public mutating func verify(_ count: Int, _ body: (Int, Outcome) -> Void) {
+    public mutating func verify(_ count: Int, _ body: (Outcome) -> Void) {
         checks.removeAll(keepingCapacity: true)
         for entry in waiting[..<count] { checks.append(entry.check) }
         let verdicts = signatures.verify(checks)
         for index in 0..<count {
-            body(index, Self.outcome(of: waiting[index], isSigned: verdicts[index]))
+            body(Self.outcome(of: waiting[index], isSigned: verdicts[index]))
         }
         waiting.removeFirst(count)
         checks.removeAll(keepingCapacity: true)
@@ -62,10 +58,9 @@ public struct AssertionBatch: ~Copyable {
         guard isSigned else { return .failure(.signatureInvalid) }
         do throws(AssertionFailure) {
             let bytes = entry.check.bytes
-            let data = try AssertionVerifier.read(bytes.span.extracting(entry.authenticatorData))
-            // Step 4.
-            try AssertionVerifier.checkApp(data, rpIDHash: entry.rpIDHash)
-            return .success(VerifiedAssertion(data))
+            return .success(
+                try AssertionVerifier.signed(
+                    bytes.span.extracting(entry.authenticatorData), rpIDHash: entry.rpIDHash))
         } catch {
             return .failure(error)
         }

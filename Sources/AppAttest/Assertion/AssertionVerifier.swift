@@ -41,8 +41,16 @@ public struct AssertionVerifier: ~Copyable {
         rpIDHash: Bytes32
     ) throws(AssertionFailure) -> VerifiedAssertion {
         try checkSignature(assertion, nonce: nonce, publicKey: publicKey)
-        let data = try Self.read(assertion.authenticatorData)
-        try Self.checkApp(data, rpIDHash: rpIDHash)
+        return try Self.signed(assertion.authenticatorData, rpIDHash: rpIDHash)
+    }
+
+    /// What an assertion says whose signature over `authenticatorData` is valid, once its app is
+    /// known to be right.
+    static func signed(
+        _ authenticatorData: Span<UInt8>, rpIDHash: Bytes32
+    ) throws(AssertionFailure) -> VerifiedAssertion {
+        let data = try read(authenticatorData)
+        try checkApp(data, rpIDHash: rpIDHash)
         return VerifiedAssertion(data)
     }
 
@@ -60,8 +68,14 @@ public struct AssertionVerifier: ~Copyable {
     mutating func isSigned(
         _ signature: Span<UInt8>, nonce: Bytes32, publicKey: P256PublicKey
     ) -> Bool {
+        signatures.isValid(
+            signature: signature, digest: Self.signedDigest(of: nonce), key: publicKey)
+    }
+
+    /// The digest that is signed for a nonce.
+    static func signedDigest(of nonce: Bytes32) -> Bytes32 {
         let message = InlineArray<32, UInt8> { nonce[$0] }
-        return signatures.isValid(signature: signature, message: message.span, key: publicKey)
+        return SHA256.hash(message.span)
     }
 
     /// Reads what the signature covers, only once it is known to be the device's.
@@ -83,9 +97,9 @@ public struct AssertionVerifier: ~Copyable {
     }
 }
 
-/// An assertion whose signature and app are right. ``AssertionVerifier`` and ``AssertionBatch``
-/// alone make one, so code that asks for it, such as the step that advances the counter, cannot run
-/// before the verification.
+/// An assertion whose signature and app are right. Only ``AssertionVerifier`` makes one, so code
+/// that asks for it, such as the step that advances the counter, cannot run before the
+/// verification.
 public struct VerifiedAssertion: Hashable, Sendable {
     /// Unsigned; 1 to 5 in the first assertion seen of a key. Whether it was used before is for the
     /// replay policy to say.
@@ -95,7 +109,7 @@ public struct VerifiedAssertion: Hashable, Sendable {
     /// What iOS 27 and macOS 27 report about the app, or nil from earlier systems.
     public let extensions: ExtensionData?
 
-    init(_ data: AuthenticatorData) {
+    fileprivate init(_ data: AuthenticatorData) {
         counter = data.counter
         rpIDHash = data.rpIDHash
         extensions = data.extensions

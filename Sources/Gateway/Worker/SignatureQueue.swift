@@ -54,7 +54,7 @@ final class SignatureQueue {
             let count = batch.batchCount(of: remaining)
             let startedAt = meter.signatures.begin()
             outcomes.removeAll(keepingCapacity: true)
-            batch.verify(count) { outcomes.append($1) }
+            batch.verify(count) { outcomes.append($0) }
             meter.signatures.end(startedAt, checkCount: count)
             meter.countBatch(of: count)
             remaining -= count
