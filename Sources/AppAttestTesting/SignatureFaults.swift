@@ -8,6 +8,19 @@ public struct SignatureFaults {
 
     public init(seed: UInt64) { generator = SplitMix64(state: seed) }
 
+    /// Valid signatures of random messages, by `keyCount` keys in turn.
+    public static func pool(_ count: Int, keyCount: Int) throws -> [P256Check] {
+        let keys = try (0..<keyCount).map { _ in try P256PrivateKey.generate() }
+        return try (0..<count).map { index in
+            let message = RandomBytes.bytes(48)
+            let key = keys[index % keyCount]
+            let signature = try key.sign(message)
+            return P256Check(
+                bytes: signature, signature: 0..<signature.count, digest: SHA256.hash(message),
+                key: key.publicKey)
+        }
+    }
+
     /// One of `pool`, half of them as they are.
     public mutating func next(_ pool: [P256Check]) -> P256Check {
         let check = pool[Int.random(in: pool.indices, using: &generator)]

@@ -4,23 +4,6 @@ import Crypto
 import GatewayTesting
 import Testing
 
-/// Signatures of several keys, most of them good.
-struct SignedPool {
-    let checks: [P256Check]
-
-    init(count: Int) throws {
-        let keys = try (0..<4).map { _ in try P256PrivateKey.generate() }
-        checks = try (0..<count).map { index in
-            let message = RandomBytes.bytes(48)
-            let key = keys[index % keys.count]
-            let signature = try key.sign(message)
-            return P256Check(
-                bytes: signature, signature: 0..<signature.count, digest: SHA256.hash(message),
-                key: key.publicKey)
-        }
-    }
-}
-
 extension P256Check {
     func with(_ signature: [UInt8]) -> P256Check {
         P256Check(bytes: signature, signature: 0..<signature.count, digest: digest, key: key)
@@ -55,7 +38,7 @@ struct BatchTests {
     /// Every way in which a signature can be bad, on each lane in turn among good ones.
     @Test("has a verdict of its own for every lane, whatever stands in the others")
     func faults() throws {
-        let pool = try SignedPool(count: 8).checks
+        let pool = try SignatureFaults.pool(8, keyCount: 4)
         let other = try P256PrivateKey.generate().publicKey
         let order = try #require(Bytes32(hex: P256Tests.order))
         let faults: [(P256Check) throws -> P256Check] = [
@@ -95,7 +78,7 @@ struct BatchTests {
 
     @Test("verifies any number up to eight, whatever the last batch held")
     func counts() throws {
-        let pool = try SignedPool(count: 8).checks
+        let pool = try SignatureFaults.pool(8, keyCount: 4)
         var batch = try verifier()
         for count in [8, 1, 3, 0, 7, 2, 8] {
             let checks = pool[..<count].enumerated().map { index, check in
@@ -115,7 +98,7 @@ struct BatchTests {
 
     @Test("agrees with OpenSSL on two thousand batches of random faults")
     func differential() throws {
-        let pool = try SignedPool(count: 64).checks
+        let pool = try SignatureFaults.pool(64, keyCount: 4)
         var faults = SignatureFaults(seed: 1)
         var batch = try verifier()
         var single = try P256Verifier()
@@ -164,7 +147,7 @@ struct MultiBufferLibraryTests {
     func audited(_ fault: StandInLibrary.Fault) throws {
         let library = try StandInLibrary.open(fault)
         var batch = try P256BatchVerifier(library: library, auditPercent: 100)
-        var checks = try SignedPool(count: 8).checks
+        var checks = try SignatureFaults.pool(8, keyCount: 4)
         checks[3] = checks[3].with(digest: .zero)
         #expect(library.isTrusted)
         #expect(!library.takeLossOfTrust())
@@ -183,7 +166,7 @@ struct MultiBufferLibraryTests {
     func unaudited() throws {
         let library = try StandInLibrary.open(.validForStrangers)
         var batch = try P256BatchVerifier(library: library, auditPercent: 0)
-        let bad = try SignedPool(count: 8).checks.map { $0.with(digest: .zero) }
+        let bad = try SignatureFaults.pool(8, keyCount: 4).map { $0.with(digest: .zero) }
         #expect(batch.verify(bad)[0])
         #expect(library.isTrusted)
     }
@@ -192,7 +175,7 @@ struct MultiBufferLibraryTests {
     func filler() throws {
         let library = try StandInLibrary.open(.invalidBesideStrangers)
         var batch = try P256BatchVerifier(library: library, auditPercent: 0)
-        let checks = try SignedPool(count: 7).checks
+        let checks = try SignatureFaults.pool(7, keyCount: 4)
         let verdicts = batch.verify(checks)
         for index in 0..<7 { #expect(verdicts[index]) }
         #expect(!library.isTrusted)
@@ -202,7 +185,7 @@ struct MultiBufferLibraryTests {
     func unknown() throws {
         let library = try StandInLibrary.open(.unknownForStrangers)
         var batch = try P256BatchVerifier(library: library, auditPercent: 0)
-        var checks = try SignedPool(count: 8).checks
+        var checks = try SignatureFaults.pool(8, keyCount: 4)
         checks[5] = checks[5].with(digest: .zero)
         let verdicts = batch.verify(checks)
         for index in 0..<8 { #expect(verdicts[index] == (index != 5)) }
@@ -213,7 +196,7 @@ struct MultiBufferLibraryTests {
     func sampled() throws {
         let library = try StandInLibrary.open(.validForStrangers)
         var batch = try P256BatchVerifier(library: library, auditPercent: 1)
-        let bad = try SignedPool(count: 8).checks.map { $0.with(digest: .zero) }
+        let bad = try SignatureFaults.pool(8, keyCount: 4).map { $0.with(digest: .zero) }
         var batchCount = 0
         // 8,000 verdicts: all are missed once in 10^34.
         while library.isTrusted, batchCount < 1000 {

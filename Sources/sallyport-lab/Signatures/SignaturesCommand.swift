@@ -21,7 +21,7 @@ enum SignaturesCommand {
         let options = LabOptions(
             words, names: ["--library", "--count", "--seed"], usage: usage)
         let library = try MultiBufferLibrary(at: options.value("--library"))
-        let pool = try Self.pool()
+        let pool = try SignatureFaults.pool(1024, keyCount: 64)
         var faults = SignatureFaults(seed: UInt64(options.count("--seed", or: 1)))
         var batch = try P256BatchVerifier(library: library, auditPercent: 0)
         var single = try P256Verifier()
@@ -53,19 +53,6 @@ enum SignaturesCommand {
                 + "\"valid\":\(validCount),\"differences\":0,"
                 + "\"library_us\":\(microseconds(times.library, checkedCount)),"
                 + "\"openssl_us\":\(microseconds(times.single, checkedCount))}")
-    }
-
-    /// Signatures of many keys.
-    private static func pool() throws -> [P256Check] {
-        let keys = try (0..<64).map { _ in try P256PrivateKey.generate() }
-        return try (0..<1024).map { index in
-            let message = RandomBytes.bytes(32)
-            let key = keys[index % keys.count]
-            let signature = try key.sign(message)
-            return P256Check(
-                bytes: signature, signature: 0..<signature.count, digest: SHA256.hash(message),
-                key: key.publicKey)
-        }
     }
 
     /// A verdict's part of the time, with one decimal.
