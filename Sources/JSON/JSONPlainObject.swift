@@ -68,18 +68,12 @@ public struct JSONPlainObject: Sendable {
     }
 
     private func isTaken(_ start: UInt32, _ end: UInt32, in json: Span<UInt8>) -> Bool {
+        let name = json.extracting(Int(start)..<Int(end))
         var index = 0
         while index < count {
-            let other = places[index].nameStart
-            if places[index].nameEnd &- other == end &- start {
-                var offset: UInt32 = 0
-                while offset < end &- start,
-                    json[Int(other &+ offset)] == json[Int(start &+ offset)]
-                {
-                    offset &+= 1
-                }
-                if offset == end &- start { return true }
-            }
+            let other = places[index]
+            let range = Int(other.nameStart)..<Int(other.nameEnd)
+            if ASCII.equals(json.extracting(range), name) { return true }
             index &+= 1
         }
         return false
