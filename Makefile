@@ -52,7 +52,7 @@ test:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)
 	swift build --build-tests $(SWIFT_FLAGS)
 	@docs/models/check.sh 2
-	@Fuzz/run.sh 1
+	@Fuzz/run.sh 2000x
 	@scripts/run-tests.sh --skip-build --parallel $(SWIFT_FLAGS)
 
 screenshots:

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets and runs each for some seconds: Fuzz/run.sh SECONDS [TARGET...].
+# Builds the fuzz targets and runs them:
+#   Fuzz/run.sh SECONDS [TARGET...]    each for so long, from a new seed: a search
+#   Fuzz/run.sh COUNTx [TARGET...]     each for so many inputs, from one seed: a test, which takes
+#                                      the same inputs at each run of the same program
 # Ends with 1 at the first finding; its input is left in Fuzz/.build/findings.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-seconds=$1
+case $1 in
+    *x) length=(-runs="${1%x}" -seed=1) ;;
+    *) length=(-max_total_time="$1") ;;
+esac
 shift
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(ls Corpus)
@@ -49,7 +55,7 @@ if run canary "$canary" -max_total_time=60 -max_len=16 -only_ascii=1 -use_value_
 fi
 
 for target in "${targets[@]}"; do
-    if ! run "$target" .build/findings -max_total_time="$seconds" "Corpus/$target"; then
+    if ! run "$target" .build/findings "${length[@]}" "Corpus/$target"; then
         grep -A4 -E 'FINDING|Fatal error|ERROR|Test unit written' "$log" >&2 || tail -20 "$log" >&2
         echo "fuzz: $target: see Fuzz/.build/findings" >&2
         exit 1
