@@ -16,6 +16,8 @@ public struct JSONDocument: ~Copyable {
         guard bytes.count <= byteCountMax else { throw .tooLarge(byteCountMax: byteCountMax) }
         guard !bytes.isEmpty else { throw .truncated }
         guard JSONNesting.isWithin(depthMax, bytes) else { throw .tooDeep(depthMax: depthMax) }
+        // The parser skips a NUL that follows a number or a literal; the grammar has none anywhere.
+        if let offset = Self.firstNUL(in: bytes) { throw .malformed(offset: offset) }
         var report = json_error_t()
         let parsed = unsafe bytes.withUnsafeBytes { source in
             unsafe json_loadb(
@@ -27,6 +29,10 @@ public struct JSONDocument: ~Copyable {
     }
 
     deinit { unsafe json_decref(tree) }
+
+    private static func firstNUL(in bytes: Span<UInt8>) -> Int? {
+        bytes.indices.first { bytes[$0] == 0 }
+    }
 
     /// The whole text as a value; throws where two member names are the same to Swift.
     ///

@@ -68,6 +68,11 @@ struct JSONObjectReaderTests {
         (#"{"a":"\ud800"}"#, .malformed(offset: 13)),
         (#"{"a":"\x41"}"#, .malformed(offset: 8)),
         ("{\"a\":\"\n\"}", .malformed(offset: 6)),
+        // jansson skips a NUL where a number or a literal ends.
+        ("{\"a\":1e99\0}", .malformed(offset: 9)),
+        ("{\"a\":1\0,\"b\":2}", .malformed(offset: 6)),
+        ("{\"a\":true\0}", .malformed(offset: 9)),
+        ("{\"a\":1}\0", .malformed(offset: 7)),
         (#"{"a":123456789012345678901234567890}"#, .numberOutOfRange(offset: 35)),
         (#"{"a":1e999}"#, .numberOutOfRange(offset: 10)),
         (#"{"a":[[[]]]}"#, .tooDeep(depthMax: 3)),
