@@ -101,7 +101,11 @@ public struct DeveloperTokenSealer: Sendable {
             Self.isPlain(id),
             let worth = claims.text("tier").flatMap(DeveloperToken.Worth.init(rawValue:))
         else { throw .malformed }
-        let life = try claims.life(at: seconds)
+        guard let issuedAt = claims.integer("iat"), let expiresAt = claims.integer("exp") else {
+            throw .malformed
+        }
+        let life = TokenLife(issuedAt: issuedAt, expiresAt: expiresAt)
+        try life.check(at: seconds)
         // The setting may have become shorter since it was made.
         guard life.expiresAt - life.issuedAt <= lifeMax else { throw .lifetime }
         let isForRoute =

@@ -46,21 +46,18 @@ public struct SessionTokenSealer: Sendable {
         return tokens.token(of: claims.readable)
     }
 
-    /// The contents of `token` if it is authentic, is for the route `audience`, and is valid at
-    /// `seconds` since 1970. The result's audience is that route.
-    public func open(
-        _ token: Span<UInt8>, for audience: String, at seconds: Int64
-    ) throws(SessionTokenFailure) -> SessionToken {
+    /// The contents of `token` if it is authentic; whether it is in time and for the route at hand
+    /// ``SessionToken/check(for:at:)`` tells.
+    public func open(_ token: Span<UInt8>) throws(SessionTokenFailure) -> SessionToken {
         let claims = try tokens.open(token, byteCountMax: Self.tokenByteCountMax)
         guard let keyID = claims.string("kid", in: "cnf").flatMap({ KeyID(base64: $0.span) }),
             let appID = claims.text("app"),
-            let environment = claims.text("env").flatMap(AttestEnvironment.init(rawValue:))
+            let environment = claims.text("env").flatMap(AttestEnvironment.init(rawValue:)),
+            let issuedAt = claims.integer("iat"), let expiresAt = claims.integer("exp")
         else { throw .malformed }
-        let life = try claims.life(at: seconds)
-        guard claims.contains(audience, inArray: "aud") else { throw .audience }
         var session = SessionToken(
-            keyID: keyID, appID: appID, environment: environment, issuedAt: life.issuedAt,
-            expiresAt: life.expiresAt, audience: [audience])
+            keyID: keyID, appID: appID, environment: environment, issuedAt: issuedAt,
+            expiresAt: expiresAt, audience: claims.strings(inArray: "aud"))
         session.bundleVersion = claims.text("ver")
         session.validationCategory = claims.integer("cat").flatMap { UInt32(exactly: $0) }
         if claims.has("bnd") {
@@ -73,25 +70,30 @@ public struct SessionTokenSealer: Sendable {
     }
 }
 
-/// How far the clocks of gateways that share a key may be apart.
-private let clockSkewSeconds: Int64 = 5
+extension SessionToken {
+    /// Throws unless the token is for the route `route` and valid at `seconds` since 1970.
+    public func check(for route: String, at seconds: Int64) throws(SessionTokenFailure) {
+        try TokenLife(issuedAt: issuedAt, expiresAt: expiresAt).check(at: seconds)
+        guard audience.contains(route) else { throw .audience }
+    }
+}
+
+/// `iat` and `exp` of a token, in seconds since 1970.
+struct TokenLife {
+    /// How far the clocks of gateways that share a key may be apart.
+    private static let clockSkewSeconds: Int64 = 5
+
+    let issuedAt: Int64
+    let expiresAt: Int64
+
+    func check(at seconds: Int64) throws(SessionTokenFailure) {
+        guard seconds < expiresAt else { throw .expired }
+        guard issuedAt <= seconds + Self.clockSkewSeconds else { throw .notYetValid }
+    }
+}
 
 extension JSONObjectReader {
     func text(_ name: StaticString) -> String? {
         string(name).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    /// `iat` and `exp` of a token that is valid at `seconds` since 1970.
-    func life(
-        at seconds: Int64
-    ) throws(SessionTokenFailure) -> (issuedAt: Int64, expiresAt: Int64) {
-        guard let issuedAt = integer("iat"), let expiresAt = integer("exp") else {
-            throw .malformed
-        }
-        guard seconds < expiresAt else { throw .expired }
-        guard issuedAt <= seconds + clockSkewSeconds else {
-            throw .notYetValid
-        }
-        return (issuedAt, expiresAt)
     }
 }

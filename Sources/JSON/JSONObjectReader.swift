@@ -68,6 +68,20 @@ public struct JSONObjectReader: ~Copyable {
         }
     }
 
+    /// The strings of the array `name`, without what else it holds; empty where there is no such
+    /// array.
+    public func strings(inArray name: StaticString) -> [String] {
+        guard let node = unsafe node(name), unsafe node.pointee.type == JSON_ARRAY else {
+            return []
+        }
+        return unsafe (0..<json_array_size(node)).compactMap { index in
+            guard let element = unsafe json_array_get(node, index),
+                let bytes = unsafe stringBytes(element)
+            else { return nil }
+            return unsafe String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
     /// Whether the array `name` holds the string `text`.
     public func contains(_ text: String, inArray name: StaticString) -> Bool {
         guard let node = unsafe node(name), unsafe node.pointee.type == JSON_ARRAY else {

@@ -153,6 +153,31 @@ struct SessionTokenTests {
         #expect(try use(token, "/both/x", by: device).code == "key_revoked")
     }
 
+    @Test("a token that was used is refused once its key has been taken away")
+    func keyTakenAway() throws {
+        let gateway = try Self.gateway()
+        let device = try EnrolledDevice(gateway)
+        let token = try token(device)
+        let newKey = [UInt8](repeating: 9, count: 32)
+        #expect(try use(token, "/both/x", by: device).status == 200)
+        try gateway.reload(challengeKeys: [newKey, GatewayUnderTest.challengeKey]) { _ in }
+        #expect(try use(token, "/both/x", by: device).status == 200)
+        try gateway.reload(challengeKeys: [newKey]) { _ in }
+        #expect(try use(token, "/both/x", by: device).code == "token_invalid")
+    }
+
+    @Test("a token that was used on one route is not good for another")
+    func routeOfUsedToken() throws {
+        let gateway = try Self.gateway()
+        let device = try EnrolledDevice(gateway)
+        let answer = try exchange(device, body: #"{"routes":["only"]}"#)
+        let token = try #require(answer.member("token"))
+        for _ in 0..<2 {
+            #expect(try use(token, "/only/x", by: device).status == 200)
+            #expect(try use(token, "/both/x", by: device).code == "token_invalid")
+        }
+    }
+
     @Test("while the registry is away a token counts where the route says tokens_only")
     func registryAway() throws {
         // No cache to speak of: every look-up asks the registry.

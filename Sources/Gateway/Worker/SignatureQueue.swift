@@ -77,29 +77,3 @@ final class SignatureQueue {
                 + "time until the gateway restarts, and what the library said before may be wrong")
     }
 }
-
-/// What verifies the assertions of one worker.
-struct SignatureVerifiers: ~Copyable {
-    /// One at a time.
-    var single: AssertionVerifier
-    /// Those of a turn together; nil where no library can.
-    let queue: SignatureQueue?
-
-    static func make(
-        _ batching: SignatureBatching, loop: EventLoop, meter: WorkerMeter, log: WorkerLog
-    ) throws(CryptoError) -> SignatureVerifiers {
-        let queue = try queue(batching, loop, meter, log)
-        return SignatureVerifiers(single: try AssertionVerifier(), queue: queue)
-    }
-
-    private static func queue(
-        _ batching: SignatureBatching, _ loop: EventLoop, _ meter: WorkerMeter, _ log: WorkerLog
-    ) throws(CryptoError) -> SignatureQueue? {
-        guard case .on(let library, let auditPercent, let laneCountMin) = batching else {
-            return nil
-        }
-        return try SignatureQueue(
-            library: library, auditPercent: auditPercent, laneCountMin: laneCountMin, loop: loop,
-            meter: meter, log: log)
-    }
-}

@@ -28,7 +28,7 @@ final class Worker {
 
     // Verification.
     var keyCache: KeyCache
-    var signatures: SignatureVerifiers
+    var verifiers: ProofVerifiers
     let registry: any Registry
     let counters: any CounterStore
     private let updateCounters: (CounterSettings) -> Void
@@ -67,7 +67,7 @@ final class Worker {
         meter = hub.meters[index]
         log = WorkerLog(
             writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
-        signatures = try .make(hub.signatures, loop: loop, meter: meter, log: log)
+        verifiers = try .make(hub.signatures, loop: loop, meter: meter, log: log)
         registry = hub.registry
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,
@@ -278,6 +278,7 @@ final class Worker {
     private func apply(_ update: WorkerUpdate) {
         guard !isDraining else { return }
         site = update.site
+        verifiers.siteWasReplaced()
         // What is known of keys outlives a reload that does not concern them.
         let apps = update.site.settings.apps.map(\.id)
         if apps != keyCache.apps { keyCache.replaceApps(apps) }

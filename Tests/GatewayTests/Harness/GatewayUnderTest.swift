@@ -206,11 +206,13 @@ final class GatewayUnderTest {
 
     /// Gives the worker another configuration, with the listeners as they are, and waits until it
     /// has taken it.
-    func reload(_ configure: (inout Settings) -> Void) throws {
+    func reload(
+        challengeKeys: [[UInt8]] = [challengeKey], _ configure: (inout Settings) -> Void
+    ) throws {
         configure(&settings)
         generation += 1
         let site = try Site(
-            settings: settings, challengeKeys: [Self.challengeKey], generation: generation,
+            settings: settings, challengeKeys: challengeKeys, generation: generation,
             rollouts: rollouts, macFullSecurityDigest: macFullSecurityDigest)
         hub.take(settings.upstreams, try hub.addresses(of: settings.upstreams))
         let kept = listeners.map { BoundListener(context: $0) }

@@ -24,7 +24,7 @@ extension Exchange {
         let (key, app) = try usableKey()
         let assertion: VerifiedAssertion
         do throws(AssertionFailure) {
-            if let queue = worker.signatures.queue {
+            if let queue = worker.verifiers.queue {
                 try queue.add(self, evidence, key, app)
                 awaited = .signature
                 return .wait
@@ -103,7 +103,7 @@ extension Exchange {
     ) throws(AssertionFailure) -> VerifiedAssertion {
         let startedAt = worker.meter.signatures.begin()
         defer { worker.meter.signatures.end(startedAt) }
-        return try worker.signatures.single.verify(
+        return try worker.verifiers.assertions.verify(
             evidence.assertion.span, clientDataHash: evidence.clientDataHash,
             publicKey: key.publicKey, rpIDHash: app.rpIDHash)
     }

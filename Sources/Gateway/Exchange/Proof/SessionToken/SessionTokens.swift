@@ -47,9 +47,9 @@ extension Exchange {
         }
         let opened: SessionToken
         do throws(SessionTokenFailure) {
-            opened = try site.tokens.open(
-                headBytes.span.extracting(range), for: site.settings.routes[routeIndex].name,
-                at: worker.wallMilliseconds / 1000)
+            opened = try authenticate(headBytes.span.extracting(range))
+            try opened.check(
+                for: site.settings.routes[routeIndex].name, at: worker.wallMilliseconds / 1000)
         } catch {
             throw Refusal(.tokenInvalid, .tokenFailed(error))
         }
@@ -61,6 +61,14 @@ extension Exchange {
             throw Refusal(.tokenInvalid, .tokenUnbound)
         }
         proof = .sessionToken(.opened(opened))
+    }
+
+    private func authenticate(
+        _ token: Span<UInt8>
+    ) throws(SessionTokenFailure) -> SessionToken {
+        // What the worker remembers was opened by the keys of its own site.
+        guard site === worker.site else { return try site.tokens.open(token) }
+        return try worker.verifiers.tokens.open(token, by: site.tokens)
     }
 
     /// SHA-256 of the value of the header that tokens are bound to; nil where it is not there, is

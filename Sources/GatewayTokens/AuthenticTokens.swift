@@ -1,0 +1,56 @@
+import Bytes
+import Crypto
+
+/// Session tokens that were found authentic, so that each is authenticated and read once and not
+/// with every request that brings it.
+///
+/// Only authentic tokens get in, so that a stranger can neither fill it nor push anything out. A
+/// token is known by its SHA-256 and is not kept itself. Whether it is in time, for the route at
+/// hand, bound to the request, and not revoked is asked each time.
+public struct AuthenticTokens {
+    private struct Entry {
+        let digest: Bytes32
+        let token: SessionToken
+    }
+
+    private let countMax: Int
+    /// Empty until the first token. Each token has two places, which differ in the last bit.
+    private var entries: [Entry?] = []
+
+    /// `countMax`: tokens that are kept at most, some 500 bytes each; a power of two. One that was
+    /// pushed out is authenticated once more.
+    public init(countMax: Int = 4096) {
+        precondition(countMax > 1 && countMax.nonzeroBitCount == 1)
+        self.countMax = countMax
+    }
+
+    /// Forgets everything, as when the keys of tokens have changed.
+    public mutating func removeAll() { entries = [] }
+
+    /// The contents of `token`, as ``SessionTokenSealer/open(_:)`` returns them. `sealer` has the
+    /// same keys at each call, or ``removeAll()`` comes between.
+    public mutating func open(
+        _ token: Span<UInt8>, by sealer: SessionTokenSealer
+    ) throws(SessionTokenFailure) -> SessionToken {
+        // Too long for the sealer, and nothing to hash for.
+        guard token.count <= SessionTokenSealer.tokenByteCountMax else { throw .malformed }
+        let digest = SHA256.hash(token)
+        let place = Int(truncatingIfNeeded: digest.word0) & (countMax - 1)
+        if let known = find(digest, at: place) ?? find(digest, at: place ^ 1) { return known }
+        let opened = try sealer.open(token)
+        keep(Entry(digest: digest, token: opened), at: place)
+        return opened
+    }
+
+    private func find(_ digest: Bytes32, at place: Int) -> SessionToken? {
+        guard !entries.isEmpty, let entry = entries[place], entry.digest == digest else { return nil }
+        return entry.token
+    }
+
+    /// The newer of two goes to its first place, the older to the other.
+    private mutating func keep(_ entry: Entry, at place: Int) {
+        if entries.isEmpty { entries = Array(repeating: nil, count: countMax) }
+        entries[place ^ 1] = entries[place]
+        entries[place] = entry
+    }
+}
