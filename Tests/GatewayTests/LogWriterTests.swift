@@ -97,7 +97,7 @@ struct LogWriterTests {
         let writer = try #require(try LogWriter(.file(path: path)))
         let batchLineCount = 500
         let batch = Self.lines(0..<batchLineCount, digitCount: 1600)
-        for _ in 0..<200 { writer.post(batch) }
+        for _ in 0..<200 { writer.post(batch.span) }
         let waiting = 200 - Int(writer.droppedLineCount) / batchLineCount
         #expect(waiting * batch.count <= LogWriter.queueByteCountMax + batch.count)
         let text = Locked<[UInt8]>([])

@@ -14,7 +14,7 @@ extension Exchange {
         if accepts.contains(.assertion), !uniqueField(site.fieldNames.assertion).isAbsent {
             return .assertion(.announced)
         }
-        if !accepts.isDisjoint(with: [.token, .developer]),
+        if accepts.contains(.token) || accepts.contains(.developer),
             !uniqueField(site.fieldNames.token).isAbsent
         {
             return accepts.contains(.developer) && claimsDeveloperToken

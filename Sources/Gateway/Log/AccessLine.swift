@@ -19,12 +19,13 @@ struct AccessLine: ~Copyable {
 
     var byteCount: Int { writer.buffer.count }
 
-    /// The lines so far, which are forgotten.
-    mutating func take() -> [UInt8] {
-        let bytes = writer.buffer.readable.array
-        writer.reset()
-        return bytes
+    /// The lines so far.
+    var lines: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { writer.buffer.readable }
     }
+
+    mutating func clear() { writer.reset() }
 
     /// The line of an exchange that has ended. Never holds an assertion, a token, a key or a query.
     mutating func append(_ exchange: Exchange, _ verdict: borrowing Verdict, nanoseconds: UInt64) {

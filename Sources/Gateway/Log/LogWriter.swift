@@ -9,7 +9,7 @@ import Synchronization
 /// reader of our pipe never holds a worker.
 final class LogWriter: @unchecked Sendable {
     private enum Message: Sendable {
-        case lines([UInt8])
+        case lines(LogBatch)
         /// With whom to tell that it cannot be done.
         case reopen(failed: @Sendable (IOError) -> Void)
         case close
@@ -29,6 +29,7 @@ final class LogWriter: @unchecked Sendable {
 
     private let mailbox: Mailbox<Message>
     private let tally: Tally
+    private let batches: LogBatches
     /// Touched by whoever makes and closes the writer only, which is the control thread.
     private let thread: Thread
 
@@ -43,16 +44,19 @@ final class LogWriter: @unchecked Sendable {
         }
         let mailbox = try Mailbox<Message>(countMax: Self.queueCountMax)
         let tally = Tally()
+        let batches = LogBatches()
         self.mailbox = mailbox
         self.tally = tally
+        self.batches = batches
         thread = try Thread.spawn(name: "log", preparing: { try EventLoop() }) { loop in
             var end = LogEnd(descriptor: descriptor)
             let receiver = mailbox.attach(to: loop) { message in
                 switch message {
-                case .lines(let bytes):
-                    tally.drop(
-                        end.write(bytes, isLast: tally.isClosing.load(ordering: .relaxed)))
-                    tally.queuedByteCount.wrappingSubtract(bytes.count, ordering: .relaxed)
+                case .lines(let batch):
+                    let isLast = tally.isClosing.load(ordering: .relaxed)
+                    tally.drop(end.write(batch.lines, isLast: isLast))
+                    tally.queuedByteCount.wrappingSubtract(batch.lines.count, ordering: .relaxed)
+                    batches.giveBack(batch)
                 case .reopen(let failed):
                     tally.drop(LogWriter.reopen(destination, &end, failed: failed))
                 case .close: loop.stop()
@@ -71,11 +75,14 @@ final class LogWriter: @unchecked Sendable {
     /// Lines that were thrown away because the destination was too slow, or took none.
     var droppedLineCount: UInt64 { tally.droppedLineCount.load(ordering: .relaxed) }
 
-    func post(_ lines: [UInt8]) {
+    /// Takes whole lines, to be written in the order of the calls of one thread.
+    func post(_ lines: Span<UInt8>) {
         let queued = tally.queuedByteCount.wrappingAdd(lines.count, ordering: .relaxed).newValue
-        if queued <= Self.queueByteCountMax, mailbox.post(.lines(lines)) { return }
+        if queued <= Self.queueByteCountMax, mailbox.post(.lines(batches.batch(of: lines))) {
+            return
+        }
         tally.queuedByteCount.wrappingSubtract(lines.count, ordering: .relaxed)
-        tally.drop(lines.count { $0 == UInt8(ascii: "\n") })
+        tally.drop(lines.indices.count { lines[$0] == UInt8(ascii: "\n") })
     }
 
     /// Opens a file by its name again, after what was posted: the old one was moved away. `failed`
@@ -163,7 +170,7 @@ final class LogWriters: EventLog {
         line.endObject()
         line.raw("\n")
         let bytes = line.finish()
-        events.post(bytes.readable.array)
+        events.post(bytes.readable)
     }
 
     /// A store has gone, and why, or is back.

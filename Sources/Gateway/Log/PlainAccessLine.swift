@@ -15,12 +15,13 @@ struct PlainAccessLine: ~Copyable {
 
     var byteCount: Int { buffer.count }
 
-    /// The lines so far, which are forgotten.
-    mutating func take() -> [UInt8] {
-        let bytes = buffer.readable.array
-        buffer.clear()
-        return bytes
+    /// The lines so far.
+    var lines: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { buffer.readable }
     }
+
+    mutating func clear() { buffer.clear() }
 
     mutating func append(
         _ exchange: Exchange, _ verdict: borrowing Verdict, _ format: LogSettings.Format,

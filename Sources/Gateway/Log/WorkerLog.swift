@@ -40,8 +40,14 @@ final class WorkerLog {
 
     /// Ends the turn: what was gathered goes to the log's thread.
     func flush() {
-        if line.byteCount > 0 { writers.access?.post(line.take()) }
-        if plainLine.byteCount > 0 { writers.access?.post(plainLine.take()) }
+        if line.byteCount > 0 {
+            writers.access?.post(line.lines)
+            line.clear()
+        }
+        if plainLine.byteCount > 0 {
+            writers.access?.post(plainLine.lines)
+            plainLine.clear()
+        }
         spans.flush()
     }
 
