@@ -295,4 +295,30 @@ struct RolloutTests {
         #expect(!metrics.contains(#"sallyport_rollout_percent{route="observed"}"#))
         #expect(try page("/").contains("set, held_by_operator"))
     }
+
+    @Test("a key is in one cohort, whatever is wrong with its request, and wherever it comes from")
+    func cohortOfNamedKey() throws {
+        let gateway = try gateway()
+        let client = try gateway.client()
+        let addressCohort = Rollout.cohort(ofAddress: Self.loopback.span)
+        for isKeyFirst in [true, false] {
+            // One of the two cohorts is refused, the other is not.
+            var device = try EnrolledDevice(gateway)
+            while (Rollout.cohort(of: device.device.keyID.digest) < addressCohort) != isKeyFirst
+                || Rollout.cohort(of: device.device.keyID.digest) == addressCohort
+            { device = try EnrolledDevice(gateway) }
+            let cohort = Rollout.cohort(of: device.device.keyID.digest)
+            put(max(cohort, addressCohort), gateway, .route("attested"))
+            // Its challenge is nobody's: that is found before the key is read.
+            let foreign = try device.device.sign(
+                method: "GET", path: "/attested/x", challenge: "nobody's")
+            let answer = try client.exchange(
+                "GET", "/attested/x", fields: foreign.headers.map { ($0.name, $0.value) })
+            #expect(answer.status == (isKeyFirst ? 401 : 200))
+        }
+    }
+
+    /// What is hashed of 127.0.0.1.
+    private static let loopback: [UInt8] =
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1]
 }

@@ -9,10 +9,19 @@ extension Exchange {
     /// The cohort where the judgement depends on it.
     var judgedCohort: Int { judgement.asksForCohort ? cohort : 0 }
 
-    /// What is hashed of a key never changes, nor does its cohort.
+    /// What is hashed of a key never changes, nor does its cohort: a fault that is found before the
+    /// evidence is whole is judged in the same cohort as any later one.
     private var cohort: Int {
-        if let keyID = proofFacts.keyID { return Rollout.cohort(of: keyID.digest) }
+        if let keyID = proofFacts.keyID ?? keyIDBesideAssertion {
+            return Rollout.cohort(of: keyID.digest)
+        }
         return addressCohort
+    }
+
+    /// The key that the header names, where an assertion comes with it.
+    private var keyIDBesideAssertion: KeyID? {
+        guard proofFacts.kind == .assertion else { return nil }
+        return (try? headerKeyID()) ?? nil
     }
 
     /// The cohort of the client as trusted proxies name it; for IPv6 that of its network, which a

@@ -148,7 +148,8 @@ extension Exchange {
         return keyID
     }
 
-    private func headerKeyID() throws(Refusal) -> KeyID? {
+    /// The key that the request names in the header for it; nil where there is none.
+    func headerKeyID() throws(Refusal) -> KeyID? {
         let text: Span<UInt8>
         let bytes = headBytes
         switch uniqueField(site.fieldNames.keyID) {
