@@ -43,8 +43,8 @@ public struct AuthenticTokens {
     }
 
     private func find(_ digest: Bytes32, at place: Int) -> SessionToken? {
-        guard !entries.isEmpty, let entry = entries[place], entry.digest == digest else { return nil }
-        return entry.token
+        guard !entries.isEmpty, let entry = entries[place] else { return nil }
+        return entry.digest == digest ? entry.token : nil
     }
 
     /// The newer of two goes to its first place, the older to the other.
