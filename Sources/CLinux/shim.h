@@ -86,6 +86,10 @@ static inline int sallyport_queued(int fd) {
     return ioctl(fd, TIOCOUTQ, &count) == 0 ? count : 0;
 }
 static inline int sallyport_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
+// prctl is variadic. Neither a core dump nor a look by another process of the same user.
+static inline int sallyport_forbid_dumps(void) {
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ? errno : 0;
+}
 // prctl is variadic.
 static inline void sallyport_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 // fcntl is variadic. A descriptor that another program has opened: non-blocking, closed on exec.

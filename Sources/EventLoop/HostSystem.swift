@@ -59,6 +59,17 @@ public enum HostSystem {
         return Int(clamping: limit.rlim_cur)
     }
 
+    /// Keeps what is in memory out of core dumps, also of those that are piped to a program, and
+    /// out of the reach of other processes of the same user (PR_SET_DUMPABLE). If the limit of core
+    /// files (RLIMIT_CORE) is not 0, somebody wants one, and nothing changes.
+    public static func forbidUnwantedDumps() {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_CORE.rawValue)
+        guard unsafe getrlimit(resource, &limit) == 0, limit.rlim_cur == 0 else { return }
+        // No kernel refuses it.
+        _ = sallyport_forbid_dumps()
+    }
+
     /// Ends the process without running deinitialisers.
     public static func exit(_ code: Int32) -> Never { CLinux.exit(code) }
 }

@@ -19,6 +19,8 @@ enum RunCommand {
         let path = ConfigurationFile.path(arguments, usage: usage)
         let watch = arguments.flags.contains("--watch")
         do {
+            // Before any secret is read.
+            HostSystem.forbidUnwantedDumps()
             _ = HostSystem.raiseDescriptorLimit()
             var inherited = try InheritedListeners.take()
             while let kept = try serve(path, inherited, watch: watch) {
@@ -72,7 +74,8 @@ enum RunCommand {
             guard let taken, taken.port != nil else { throw error }
             guard let owner = ListenerOwner.find(at: taken) else {
                 throw ConfigurationFailure(
-                    "\(error) by another user's process; `sallyport doctor`, run as root, names it")
+                    "\(error) by a process that only root may look into; `sallyport doctor`, run "
+                        + "as root, names it")
             }
             throw ConfigurationFailure("\(error) by \(owner.words)")
         }
