@@ -5,9 +5,9 @@ import GatewayTesting
 import JSON
 import Testing
 
-/// The vectors of the Wycheproof project for ECDSA on P-256 with SHA-256: by the verifier of one
-/// signature, and among others in a batch.
-@Suite("Vectors of Wycheproof for P-256", .enabled(if: SharedFiles.arePresent))
+/// The vectors of the Wycheproof project: for ECDSA on P-256 with SHA-256, by the verifier of one
+/// signature and among others in a batch, and for HMAC-SHA256.
+@Suite("Vectors of Wycheproof", .enabled(if: SharedFiles.arePresent))
 struct WycheproofTests {
     private struct Vector {
         let id: Int64
@@ -15,11 +15,15 @@ struct WycheproofTests {
         let isValid: Bool
     }
 
-    private func vectors(_ name: String, isRaw: Bool) throws -> [Vector] {
+    private func groups(_ name: String) throws -> [JSONValue] {
         let url = SharedFiles.folder.appendingPathComponent("vectors/wycheproof/\(name).json")
         let bytes = [UInt8](try Data(contentsOf: url))
         let file = try JSONValue.parse(bytes.span, byteCountMax: 1 << 24)
-        return try (file["testGroups"]?.arrayValue ?? []).flatMap { group in
+        return file["testGroups"]?.arrayValue ?? []
+    }
+
+    private func vectors(_ name: String, isRaw: Bool) throws -> [Vector] {
+        try groups(name).flatMap { group in
             let point = Hex.decode(group["publicKey"]?["uncompressed"]?.stringValue ?? "") ?? []
             let found = P256PublicKey(x963: point.span)
             let key = try #require(found)
@@ -39,7 +43,7 @@ struct WycheproofTests {
     }
 
     @Test(
-        "what is valid holds, and nothing else, one at a time and eight at once",
+        "a signature on P-256 holds if it is valid, one at a time and eight at once",
         arguments: [
             ("ecdsa_secp256r1_sha256_test", false), ("ecdsa_secp256r1_sha256_p1363_test", true),
         ])
@@ -61,5 +65,32 @@ struct WycheproofTests {
         }
         #expect(vectors.count > 250 && validCount > 100, "\(vectors.count), \(validCount)")
         #expect(library.isTrusted)
+    }
+
+    /// Challenges have the first 16 bytes of a code, tokens have all 32.
+    @Test("a code authenticates its message under its key, whole or cut to 16 bytes")
+    func codes() throws {
+        var validCount = 0
+        var count = 0
+        for group in try groups("hmac_sha256_test") {
+            let byteCount = Int(try #require(group["tagSize"]?.integerValue)) / 8
+            for test in group["tests"]?.arrayValue ?? [] {
+                let key = try #require(test["key"]?.stringValue.flatMap { Hex.decode($0) })
+                let message = try #require(test["msg"]?.stringValue.flatMap { Hex.decode($0) })
+                let code = try #require(test["tag"]?.stringValue.flatMap { Hex.decode($0) })
+                let isValid = test["result"] == .string("valid")
+                let id = test["tcId"]?.integerValue ?? 0
+                let hmacKey = HMACKey(key)
+                let own = HMACSHA256.authenticate(message, key: hmacKey).array
+                #expect((Array(own.prefix(byteCount)) == code) == isValid, "tcId \(id)")
+                if let whole = Bytes32(code) {
+                    let holds = HMACSHA256.isValid(whole, for: message.span, key: hmacKey)
+                    #expect(holds == isValid, "tcId \(id)")
+                }
+                count += 1
+                validCount += isValid ? 1 : 0
+            }
+        }
+        #expect(count == 174 && validCount > 60, "\(count), \(validCount)")
     }
 }
