@@ -7,8 +7,9 @@ RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz models simulation faults second-verifier bench \
-	bench-h2 bench-peers idle soak screenshots deb image sbom dist package-test clean
+.PHONY: help build demo test lint format fuzz models simulation decision-model faults \
+	second-verifier bench bench-h2 bench-peers idle soak screenshots deb image sbom dist \
+	package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -19,6 +20,7 @@ help:
 	@echo 'make fuzz          each parser under libFuzzer for SECONDS=10 (TARGETS="a b" for some)'
 	@echo 'make models        the incarnation protocol under spin (FAULTS=4)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
+	@echo 'make decision-model   histories played against a model in Python, COUNT=400 (SEED=1)'
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
 	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
@@ -72,6 +74,16 @@ simulation:
 	@scripts/install.sh build
 	swift build --build-tests $(SWIFT_FLAGS)
 	SIMULATION_SEEDS=$(or $(SEEDS),5000) swift test --skip-build --filter SimulationTests
+
+decision-model:
+	@scripts/install.sh test
+	swift build --build-tests $(SWIFT_FLAGS)
+	@rm -rf .build/decisions && mkdir -p .build/decisions
+	DECISION_HISTORIES=$(or $(COUNT),400) DECISION_SEED=$(or $(SEED),1) \
+		DECISION_FOLDER=$(CURDIR)/.build/decisions \
+		swift test --skip-build --filter DecisionModelTests.agreement
+	@python3 -B Tests/Assurance/decision_model.py .build/decisions
+	@python3 -B Tests/Assurance/model_mutants.py .build/decisions
 
 faults:
 	@scripts/install.sh test

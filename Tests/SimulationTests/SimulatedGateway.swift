@@ -33,12 +33,14 @@ final class SimulatedGateway {
     /// - `directory`: for its unix sockets; each life of each gateway has one of its own.
     /// - `embedded`: the counters inside, nil for those of a simulated Redis.
     /// - `signatures`: by the library where nobody says otherwise, one alone as well as many.
+    /// - `routes`: those of ``strictPath`` and ``windowPath`` where nobody says otherwise.
     init(
         clock: ManualClock, registry: SimulatedRegistry, directory: String,
         embedded: EmbeddedCounters?, floors: FloorTable = FloorTable(),
         signatures: SignatureBatching = TestSignatures.library.map {
             .on($0, auditPercent: 0, laneCountMin: 1)
-        } ?? .off
+        } ?? .off,
+        routes: [Route]? = nil
     ) throws {
         self.clock = clock
         counters = embedded
@@ -54,10 +56,11 @@ final class SimulatedGateway {
         settings.upstreams = [
             UpstreamSettings(name: "api", servers: [.unix(path: upstreamPath)])
         ]
-        settings.routes = [
-            Self.route("strict", Self.strictPath, .strict),
-            Self.route("window", Self.windowPath, .window(64)),
-        ]
+        settings.routes =
+            routes ?? [
+                Self.route("strict", Self.strictPath) { $0.replay = .strict },
+                Self.route("window", Self.windowPath) { $0.replay = .window(64) },
+            ]
         let site = try Site(
             settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)], generation: 0)
         let hub = Hub(
@@ -84,10 +87,13 @@ final class SimulatedGateway {
         }
     }
 
-    private static func route(_ name: String, _ path: String, _ replay: ReplayPolicy) -> Route {
+    /// A route that enforces, unless `configure` says otherwise.
+    static func route(
+        _ name: String, _ path: String, _ configure: (inout RoutePolicy) -> Void
+    ) -> Route {
         var policy = RoutePolicy()
         policy.mode = .enforce
-        policy.replay = replay
+        configure(&policy)
         return Route(
             name: name, path: .exact(path), methods: [], upstream: 0, attest: policy,
             bodyByteCountMax: 64 * 1024)

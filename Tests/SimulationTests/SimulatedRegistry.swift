@@ -26,13 +26,20 @@ final class SimulatedRegistry: Registry, Sendable {
     func insert(_ record: KeyRecord) { state.withLock { $0.records[record.keyID] = record } }
 
     /// From here on no cache holds the key as active.
-    func revoke(_ keyID: KeyID) {
-        let handlers = state.withLock {
-            $0.records[keyID]?.status = .revoked
-            return $0.handlers
-        }
-        for handler in handlers { handler(.keys([keyID])) }
+    func revoke(_ keyID: KeyID) { set(.revoked, of: keyID) }
+
+    /// Every gateway hears of it.
+    func set(_ status: KeyStatus, of keyID: KeyID) {
+        state.withLock { $0.records[keyID]?.status = status }
+        announce(keyID)
     }
+
+    /// Tells every gateway that something about the key has changed.
+    func announce(_ keyID: KeyID) {
+        for handler in state.withLock({ $0.handlers }) { handler(.keys([keyID])) }
+    }
+
+    func record(of keyID: KeyID) -> KeyRecord? { state.withLock { $0.records[keyID] } }
 
     /// Whether calls made from now on fail.
     func setFailing(_ isFailing: Bool) { state.withLock { $0.isFailing = isFailing } }

@@ -126,15 +126,7 @@ final class World {
         let kept = snapshot
         if canary != .oldSnapshot { snapshot = nil }
         return EmbeddedCounters(
-            resuming: kept, clock: Self.embeddedClock(clock))
-    }
-
-    /// Of a machine that never boots.
-    private static func embeddedClock(_ clock: ManualClock) -> EmbeddedClock {
-        let monotonic = Int64(clock.now.nanoseconds / 1_000_000)
-        return EmbeddedClock(
-            base: clock.wallMilliseconds - monotonic, boot: Bytes16(word0: 1, word1: 2),
-            nowMilliseconds: monotonic)
+            resuming: kept, clock: EmbeddedClock(clock))
     }
 
     // MARK: running
@@ -424,7 +416,7 @@ final class World {
         case 3..<5:
             trace.append("stop \(index)")
             snapshot = gateways[index].counters?.snapshot(
-                nowMilliseconds: Self.embeddedClock(clocks[index]).nowMilliseconds)
+                nowMilliseconds: EmbeddedClock(clocks[index]).nowMilliseconds)
             try restart(index)
         case 5..<7: registry.setFailing(random.isOne(in: 2))
         case 7: try revoke()
@@ -510,5 +502,15 @@ final class World {
             if ledger.forwardedCount > before { return }
         }
         ledger.violated("device \(device) is not served by gateway \(gateway) in peace")
+    }
+}
+
+extension EmbeddedClock {
+    /// Of a machine that never boots.
+    init(_ clock: ManualClock) {
+        let monotonic = Int64(clock.now.nanoseconds / 1_000_000)
+        self.init(
+            base: clock.wallMilliseconds - monotonic, boot: Bytes16(word0: 1, word1: 2),
+            nowMilliseconds: monotonic)
     }
 }

@@ -1,0 +1,109 @@
+"""Turns each comparison of the decision model in turn, and sees whether the transcripts notice.
+
+    python3 model_mutants.py [--allowed COUNT] PATH...
+
+A comparison that can be turned without a difference is one that no history reaches, so that the
+same fault in the gateway would not be found. Exits with 1 if there are more than COUNT (0) that are
+not named here: a few hundred histories reach all.
+"""
+
+import argparse
+import ast
+import os
+import sys
+
+import decision_model
+
+NEGATED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq,
+           ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot,
+           ast.IsNot: ast.Is}
+# Off by one.
+SHIFTED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+
+# Why a turned comparison decides the same; by the mutant's own text.
+EQUIVALENT = {
+    "counter < self.highest": "a counter that comes again leaves the highest as it is",
+    "self.rising >= self.settled": "they are equal only where nothing rises",
+    "floor.settled < floor.raised": "what the registry has it may be given again",
+}
+
+
+class Turn(ast.NodeTransformer):
+    """Replaces the operator of one comparison."""
+
+    def __init__(self, target, operator):
+        self.target = target
+        self.operator = operator
+        self.count = -1
+        self.text = None
+        self.line = 0
+
+    def visit_Compare(self, node):
+        self.generic_visit(node)
+        self.count += 1
+        if self.count == self.target and type(node.ops[0]) in self.operator:
+            node.ops[0] = self.operator[type(node.ops[0])]()
+            self.text = ast.unparse(node)
+            self.line = node.lineno
+        return node
+
+
+def mutants():
+    """Yields line, text and module of each."""
+    with open(decision_model.__file__, encoding="utf-8") as file:
+        source = file.read()
+    # What reads transcripts is no part of the model.
+    body = ast.parse(source).body
+    end = next(number for number, node in enumerate(body)
+               if isinstance(node, ast.FunctionDef) and node.name == "differences")
+    count = sum(isinstance(node, ast.Compare) for part in body[:end] for node in ast.walk(part))
+    for operator in (NEGATED, SHIFTED):
+        for target in range(count):
+            tree = ast.parse(source)
+            tree.body = tree.body[:end]
+            turn = Turn(target, operator)
+            tree = ast.fix_missing_locations(turn.visit(tree))
+            if turn.text is None:
+                continue
+            module = {"__name__": "mutant"}
+            exec(compile(tree, "mutant", "exec"), module)  # pylint: disable=exec-used
+            yield turn.line, turn.text, module
+
+
+def is_found(module, transcripts):
+    """Whether a transcript tells the mutant from the gateway; a crash tells it, too."""
+    for lines in transcripts:
+        try:
+            for _, told, decided in module["replay"](lines):
+                if told != decided:
+                    return True
+        except (KeyError, AttributeError, TypeError):
+            return True
+    return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--allowed", type=int, default=0)
+    parser.add_argument("paths", nargs="+")
+    options = parser.parse_args()
+    transcripts = []
+    for path in decision_model.transcripts(options.paths):
+        with open(path, encoding="utf-8") as file:
+            transcripts.append(file.readlines())
+    found, survivors = 0, 0
+    for line, text, module in mutants():
+        if is_found(module, transcripts):
+            found += 1
+        elif text in EQUIVALENT:
+            print(f"equivalent: {text}: {EQUIVALENT[text]}")
+        else:
+            survivors += 1
+            name = os.path.basename(decision_model.__file__)
+            print(f"{name}:{line}: nobody notices: {text}")
+    print(f"{found} mutants found, {survivors} not")
+    return 1 if survivors > options.allowed or not found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
