@@ -98,25 +98,40 @@ class Counted:
         return Profile(dump)
 
 
-def measure(bed):
-    upstream, port, admin = testbed.free_ports(3)
-    bed.start_upstream(upstream)
-    bed.configure_gateway("gateway", port, admin, upstream, challenge_ttl="10m")
+def start_gateway(bed, name, upstream, counters):
+    """A gateway under callgrind that answers, and its port."""
+    port, admin = testbed.free_ports(2)
+    bed.configure_gateway(name, port, admin, upstream, counters, challenge_ttl="10m")
     # A load generator's counters begin at 1 in each run.
     for seed in ("warm-up", "counted"):
-        bed.import_keys("gateway", seed, DEVICES)
-    counted = Counted(bed, "gateway", [bed.gateway, "run", "-c", bed.path("gateway.yaml")])
+        bed.import_keys(name, seed, DEVICES)
+    counted = Counted(bed, name, [bed.gateway, "run", "-c", bed.path(name + ".yaml")])
     bed.await_answer(counted.process, f"http://127.0.0.1:{admin}/readyz", 120)
+    return counted, port
+
+
+def measure(bed):
+    print("\n".join(testbed.machine(bed)))
+    upstream, redis = testbed.free_ports(2)
+    bed.start_upstream(upstream)
+    bed.start("redis", [
+        "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
+        "--appendonly", "no"])
+    embedded, port = start_gateway(bed, "embedded", upstream, "embedded")
+    with_redis, redis_port = start_gateway(
+        bed, "with-redis", upstream, f"{{ redis: redis://127.0.0.1:{redis}/0 }}")
 
     def plain(_, seconds):
         bed.wrk_result(bed.start_wrk("wrk", port, seconds, CONNECTIONS))
 
-    def verified(seed, seconds):
-        bed.load_result(bed.start_load("load", port, seconds, seed, DEVICES, CONNECTIONS))
+    def verified(port):
+        return lambda seed, seconds: bed.load_result(
+            bed.start_load("load", port, seconds, seed, DEVICES, CONNECTIONS))
 
-    print("\n".join(testbed.machine(bed)))
     found = {}
-    for name, load in (("plain", plain), ("verified", verified)):
+    for name, counted, load in (
+            ("plain", embedded, plain), ("verified", embedded, verified(port)),
+            ("redis", with_redis, verified(redis_port))):
         load("warm-up", WARM_UP_SECONDS)
         profile = counted.measure(name, lambda: load("counted", SECONDS))
         # Of verified requests those that got as far as their signature.
@@ -130,7 +145,7 @@ def measure(bed):
         allocations = profile.count(ALLOCATION) / count
         print(f"| allocations of the gateway's own | {allocations:.2f} |")
         found[name + "-allocations"] = allocations
-        if name == "verified":
+        if name != "plain":
             print(f"| in {VERIFICATION} | {total - found[name]:,.0f} |")
             found[name] -= found["plain"]
             print(f"| above a plain request and {VERIFICATION} | {found[name]:,.0f} |")

@@ -20,7 +20,7 @@ extension CounterCluster: CounterMasters {
             run(count, in: keySlot) { [weak self] verdict in
                 // Whoever is too fast may send the same request again later.
                 if case .rateLimited = verdict {
-                    self?.forget(count.names.spent, in: challengeSlot)
+                    self?.forget(Array(count.names.spent), in: challengeSlot)
                 }
                 // The challenge is spent: the same assertion cannot come again.
                 let isLeft = verdict == .unavailable || verdict == .full

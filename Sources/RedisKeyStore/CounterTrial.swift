@@ -61,7 +61,9 @@ struct CounterTrial {
 
     var removal: RedisCommand {
         var command = RedisCommand("DEL")
-        for name in [recordName, names(1).state, names(1).spent] { command.append(name) }
+        command.append(recordName)
+        command.append(names(1).state)
+        command.append(names(1).spent)
         return command
     }
 

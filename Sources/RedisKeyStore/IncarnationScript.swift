@@ -88,8 +88,15 @@ package enum IncarnationScript {
 
     /// Sixteen hexadecimal digits.
     static func text(_ incarnation: Incarnation) -> String {
-        let digits = String(incarnation.value, radix: 16)
-        return String(repeating: "0", count: digitCount - digits.utf8.count) + digits
+        String(decoding: digits(incarnation), as: UTF8.self)
+    }
+
+    /// The digits of ``text(_:)``, as ASCII bytes.
+    static func digits(_ incarnation: Incarnation) -> [UInt8] {
+        (0..<digitCount).map { place in
+            let digit = UInt8(truncatingIfNeeded: incarnation.value >> (60 - 4 * place) & 15)
+            return digit < 10 ? digit | 0x30 : digit + 0x57
+        }
     }
 
     /// Parses an incarnation. Nil for anything that ``text(_:)`` does not write.

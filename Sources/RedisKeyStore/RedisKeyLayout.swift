@@ -24,10 +24,10 @@ struct RedisKeyLayout {
 
     init(prefix: String) { self.prefix = Array(prefix.utf8) }
 
-    private static let revokedSuffix = Array("}:revoked".utf8)
-    private static let stateSuffix = Array("}:counter".utf8)
+    fileprivate static let revokedSuffix = Array("}:revoked".utf8)
+    fileprivate static let stateSuffix = Array("}:counter".utf8)
     private static let tokenSuffix = Array("}:token".utf8)
-    private static let spentSuffix = Array("}:spent:".utf8)
+    fileprivate static let spentSuffix = Array("}:spent:".utf8)
 
     /// The key of the record; without a tag that of a server that has no slots.
     func record(tag: [UInt8]?) -> [UInt8] {
@@ -41,19 +41,14 @@ struct RedisKeyLayout {
 
     /// The names of one device and of a challenge that lies with it.
     func names(_ keyID: KeyID, challenge: Bytes16) -> CounterNames {
-        let device = start(tag(keyID))
-        return CounterNames(
-            revoked: device + Self.revokedSuffix, state: device + Self.stateSuffix,
-            spent: device + Self.spentSuffix + tag(challenge))
+        let device = tag(keyID)
+        return CounterNames(prefix, device: device, spent: device, tag(challenge))
     }
 
     /// The names of one device and of a challenge that lies by itself.
     func names(_ keyID: KeyID, freeChallenge challenge: Bytes16) -> CounterNames {
-        let deviceTag = tag(keyID)
-        let device = start(deviceTag)
-        return CounterNames(
-            revoked: device + Self.revokedSuffix, state: device + Self.stateSuffix,
-            spent: start(tag(challenge)) + Self.spentSuffix + deviceTag)
+        let device = tag(keyID)
+        return CounterNames(prefix, device: device, spent: tag(challenge), device)
     }
 
     /// The name of what gateways count together, for one half of a window.
@@ -63,7 +58,7 @@ struct RedisKeyLayout {
 
     /// The mark of a token of somebody else's that was accepted.
     func names(token id: Bytes16) -> CounterNames {
-        CounterNames(revoked: [], state: [], spent: start(tag(id)) + Self.tokenSuffix)
+        CounterNames(spent: start(tag(id)) + Self.tokenSuffix)
     }
 
     func revoked(_ keyID: KeyID) -> [UInt8] { start(tag(keyID)) + Self.revokedSuffix }
@@ -78,9 +73,36 @@ struct RedisKeyLayout {
     }
 }
 
-/// The names in one call of the counter script.
+/// The names in one call of the counter script, one behind the other in one piece of memory.
 struct CounterNames {
-    let revoked: [UInt8]
-    let state: [UInt8]
-    let spent: [UInt8]
+    private var bytes: [UInt8] = []
+    private var revokedEnd = 0
+    private var stateEnd = 0
+
+    var revoked: ArraySlice<UInt8> { bytes[..<revokedEnd] }
+    var state: ArraySlice<UInt8> { bytes[revokedEnd..<stateEnd] }
+    var spent: ArraySlice<UInt8> { bytes[stateEnd...] }
+
+    /// The names of a device, and of a challenge under `tag`, whose name ends with `detail`.
+    fileprivate init(
+        _ prefix: [UInt8], device: [UInt8], spent tag: [UInt8], _ detail: [UInt8]
+    ) {
+        bytes.reserveCapacity(3 * prefix.count + 4 * device.count + 64)
+        append(prefix, device, RedisKeyLayout.revokedSuffix)
+        revokedEnd = bytes.count
+        append(prefix, device, RedisKeyLayout.stateSuffix)
+        stateEnd = bytes.count
+        append(prefix, tag, RedisKeyLayout.spentSuffix)
+        bytes.append(contentsOf: detail)
+    }
+
+    /// The name of a mark that belongs to no device.
+    fileprivate init(spent: [UInt8]) { bytes = spent }
+
+    private mutating func append(_ prefix: [UInt8], _ tag: [UInt8], _ suffix: [UInt8]) {
+        bytes.append(contentsOf: prefix)
+        bytes.append(0x7B)
+        bytes.append(contentsOf: tag)
+        bytes.append(contentsOf: suffix)
+    }
 }

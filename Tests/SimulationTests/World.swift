@@ -241,7 +241,7 @@ final class World {
         let layout = RedisKeyLayout(prefix: "sallyport:")
         let names = layout.names(
             devices[device].keyID, challenge: Bytes16(word0: 0, word1: UInt64(counter)))
-        func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+        func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
         let call = StoreProcess.Call(
             revocation: text(names.revoked), device: text(names.state),
             spent: "forged \(counter)", incarnation: record.incarnation, counter: counter,
