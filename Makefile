@@ -1,15 +1,15 @@
 # The tasks of this repository. `make` alone lists them.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error
 # docs/decisions/0007-release-flags.md says why.
-RELEASE_FLAGS := -c release --static-swift-stdlib $(SWIFT_FLAGS) \
+RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath $(SWIFT_FLAGS) \
 	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
 	-Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
-	second-verifier bench bench-h2 bench-peers idle soak screenshots deb image sbom dist \
-	package-test clean
+	second-verifier unit-filter bench bench-h2 bench-peers idle soak screenshots deb image sbom \
+	dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -23,6 +23,7 @@ help:
 	@echo 'make decision-model   histories played against a model in Python, COUNT=400 (SEED=1)'
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
 	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
+	@echo 'make unit-filter   tests of the program under the system call filter of its unit'
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
 	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
@@ -96,6 +97,13 @@ second-verifier:
 	swift build $(SWIFT_FLAGS)
 	@python3 Tests/Assurance/compare.py --count $(or $(COUNT),5000) --seed $(or $(SEED),1) \
 		$(addprefix --vectors ,$(wildcard ../shared/vectors))
+
+unit-filter:
+	@scripts/install.sh test
+	swift build --build-tests $(SWIFT_FLAGS)
+	GATEWAY_LAUNCHER="/usr/bin/python3 -B $(CURDIR)/Tests/Assurance/unit_filter.py \
+		$(CURDIR)/deploy/sallyport.service" \
+		swift test --skip-build --filter '^(RequestPath|Fault)Tests\.' --skip AllocationTests
 
 lint:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)

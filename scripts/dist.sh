@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes everything that a release consists of from a built `sallyport`:
 # scripts/dist.sh PROGRAM DIRECTORY
+# RELEASE_KEY is the file of the private key that signs the checksums, if they shall be signed.
 set -euo pipefail
 program=$(realpath "$1")
 mkdir -p "$2"
@@ -26,3 +27,9 @@ cd "$directory"
 files=("$(basename "$package")" "$base.oci.tar" "$base.cdx.json" "$base.tar.gz")
 sha256sum "${files[@]}" > SHA256SUMS
 ls -l "${files[@]}" SHA256SUMS
+cd - > /dev/null
+if [ -n "${RELEASE_KEY:-}" ]; then
+    scripts/sign.sh "$RELEASE_KEY" "$directory"
+else
+    echo "dist: SHA256SUMS is not signed: RELEASE_KEY names no key" >&2
+fi

@@ -12,7 +12,7 @@ browser=(chromium python3-websockets)
 screenshots=("${browser[@]}" "${demo[@]}" fonts-noto-core pngquant)
 test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postgresql curl haproxy
     logrotate nghttp2-client openssl prometheus python3 python3-cryptography python3-grpcio
-    python3-h2 python3-venv python3-yaml valgrind)
+    python3-h2 python3-seccomp python3-venv python3-yaml systemd valgrind)
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
@@ -102,15 +102,16 @@ for task in "${@:-all}"; do
     esac
     case "$task" in
         test | all)
-            from_pypi+=(kubernetes-validate==1.37.0 opentelemetry-proto==1.45.2
-                schemathesis==4.32.5)
+            from_pypi+=("cyclonedx-python-lib[json-validation]==11.12.0"
+                kubernetes-validate==1.37.0 opentelemetry-proto==1.45.2 schemathesis==4.32.5)
             ;;
     esac
 done
 python=$(cd "$(dirname "$0")/.." && pwd)/.build/python
 installed=$("$python/bin/python" -m pip freeze 2>/dev/null) || true
 for package in "${from_pypi[@]}"; do
-    grep -qxF "$package" <<<"$installed" && continue
+    # pip freeze leaves the extras out.
+    grep -qxF "${package/\[*\]/}" <<<"$installed" && continue
     echo "Installing $package into $python"
     { [ -x "$python/bin/python" ] || python3 -m venv "$python"; } &&
         "$python/bin/python" -m pip install -q --no-input \

@@ -7,6 +7,10 @@ mkdir -p "$2"
 directory=$(realpath "$2")
 cd "$(dirname "$0")/.."
 
+if ! hardening=$(scripts/hardening.sh "$program"); then
+    printf 'package: %s is not hardened: make it with make build\n%s\n' "$1" "$hardening" >&2
+    exit 1
+fi
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null ||
     stat -c %Y CHANGELOG.md)}
 # The program is linked with the libraries of this release of Debian.

@@ -30,4 +30,5 @@ install -D -m 644 -t "$documents/examples" conf/sallyport.yaml conf/examples/*.y
 install -D -m 644 -t "$documents/docs" docs/{client-guide,glossary,headers,request-path}.md \
     docs/{settings,threat-model}.md docs/openapi.yaml
 install -D -m 644 -t "$documents/docs/client" docs/client/*
+install -D -m 644 -t "$documents" SECURITY.md
 install -D -m 644 -t "$documents/docs/operations" docs/operations/*.md

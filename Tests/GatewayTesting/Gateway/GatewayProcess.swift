@@ -30,8 +30,13 @@ public final class GatewayProcess: @unchecked Sendable {
         process = try Self.start(configurationPath, launcher)
     }
 
+    /// The command of `GATEWAY_LAUNCHER`, which becomes every gateway: its words between spaces.
+    private static let everyLauncher =
+        (ProcessInfo.processInfo.environment["GATEWAY_LAUNCHER"] ?? "")
+        .split(separator: " ").map(String.init)
+
     private static func start(_ path: String, _ launcher: [String]) throws -> ChildProcess {
-        let words = launcher + [BuiltProgram.sallyport, "run", "-c", path]
+        let words = launcher + everyLauncher + [BuiltProgram.sallyport, "run", "-c", path]
         let process = try ChildProcess(words[0], Array(words.dropFirst()))
         try process.waitForLine(on: .standardError, containing: #""event":"ready""#)
         return process
