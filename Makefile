@@ -8,8 +8,8 @@ RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
-	second-verifier unit-filter bench bench-h2 bench-peers idle soak screenshots deb image sbom \
-	dist package-test clean
+	second-verifier unit-filter bench bench-h2 bench-peers bench-stores fleet idle \
+	soak screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -28,6 +28,8 @@ help:
 	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make bench-peers   beside other proxies and other ways to verify (about 3 minutes)'
+	@echo 'make bench-stores  what Redis and PostgreSQL spend on devices and requests'
+	@echo 'make fleet         what to buy for 100,000 to 100 million devices: tables and charts'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
 	@echo 'make screenshots   the pictures of the status page, in docs/images'
@@ -127,6 +129,14 @@ bench-peers:
 	@scripts/install.sh peers
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/peers.sh $(RELEASE)
+
+bench-stores:
+	@scripts/install.sh bench
+	swift build $(RELEASE_FLAGS)
+	@Benchmarks/stores.sh $(RELEASE)
+
+fleet:
+	@python3 -B Benchmarks/fleet.py --plots docs/images
 
 idle:
 	@scripts/install.sh bench

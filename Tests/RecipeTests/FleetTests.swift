@@ -1,0 +1,87 @@
+import Foundation
+import GatewayTesting
+import JSON
+import Testing
+
+/// `docs/capacity.md`, and `Benchmarks/fleet.py`, which makes its tables and charts.
+@Suite("A fleet of devices")
+struct FleetTests {
+    private func run(_ arguments: String...) throws -> ChildProcess.Outcome {
+        try ChildProcess.run(
+            "python3", ["-B", Recipe.repository + "/Benchmarks/fleet.py"] + arguments)
+    }
+
+    private func page(_ name: String) throws -> String {
+        try String(contentsOfFile: Recipe.repository + "/docs/" + name, encoding: .utf8)
+    }
+
+    @Test("is computed as the page shows it, charts too")
+    func printed() throws {
+        let directory = try ScratchDirectory()
+        let outcome = try run("--plots", directory.path)
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        let page = try page("capacity.md")
+        let tables = outcome.standardOutput.trimmingCharacters(in: .newlines)
+            .components(separatedBy: "\n\n")
+        #expect(tables.count == 3)
+        for table in tables { #expect(page.contains(table), "make fleet prints\n\(table)") }
+        for chart in ["fleet-enrolment.svg", "fleet-redis-lost.svg"] {
+            let drawn = try String(contentsOfFile: directory.path(of: chart), encoding: .utf8)
+            #expect(try drawn == self.page("images/" + chart), "make fleet draws another \(chart)")
+            #expect(page.contains("(images/\(chart))"))
+        }
+    }
+
+    private func simulated(_ arguments: String...) throws -> JSONValue {
+        let outcome = try ChildProcess.run(
+            "python3", ["-B", Recipe.repository + "/Benchmarks/fleet.py", "--json"] + arguments)
+        let text = outcome.standardOutput
+        // A list of one fleet; the reader has no fractions, and no figure here needs one.
+        let whole = text.replacing(#/(\d)\.\d+(e-?\d+)?/#) { "\($0.output.1)" }
+        return try #require(JSONValue.parse(whole).arrayValue?.first)
+    }
+
+    @Test("never enrols faster than Apple lets it, and then takes as long as that needs")
+    func enrolment() throws {
+        let fleet = try simulated("--devices", "100000000", "--attestations", "20")
+        let enrolment = try #require(fleet["enrolment"])
+        #expect(enrolment["peak"]?.integerValue == 20)
+        // 100 million at 20 a second are 58 days.
+        let days = try #require(enrolment["days"]?.integerValue)
+        #expect(days >= 57 && days < 75)
+        let free = try simulated("--devices", "100000")
+        #expect(try #require(free["enrolment"]?["peak"]?.integerValue) < 20)
+    }
+
+    @Test("loses nobody with Redis: each device in use signs again or begins anew")
+    func redis() throws {
+        let lost = try #require(simulated("--devices", "10000000")["redis_lost"])
+        func count(_ name: String) throws -> Int64 { try #require(lost[name]?.integerValue) }
+        #expect(abs(try count("again") + count("expired") - count("using")) <= 2)
+        #expect(try count("seconds") <= 120)
+    }
+
+    @Test("has constants that the benchmarks measured")
+    func constants() throws {
+        let measured = try page("benchmarks.md")
+        let script = """
+            import sys; sys.path.insert(0, "Benchmarks")
+            import fleet
+            print(f"| {fleet.REDIS_REQUEST_US:,} |", f"| {fleet.POSTGRES_KEY_BYTES:,} |",
+                  f"| {fleet.POSTGRES_ENROLMENTS:,} |", f"| {fleet.POSTGRES_FLOORS:,} |",
+                  f"takes {fleet.VERIFICATION_US} us", sep="\\n")
+            """
+        let printed = try ChildProcess.run(
+            "python3", ["-B", "-c", script], workingDirectory: Recipe.repository)
+        let words = printed.standardOutput.split(separator: "\n")
+        #expect(words.count == 5, "\(printed.standardError)")
+        for word in words { #expect(measured.contains(word), "\(word)") }
+    }
+
+    @Test("that cannot be is refused")
+    func refusal() throws {
+        let outcome = try run("--peak", "3")
+        #expect(outcome.status == .exited(2))
+        #expect(outcome.standardError.contains("no such fleet"))
+    }
+}
