@@ -89,6 +89,45 @@ def enrolment(fleet):
     return {"days": second / DAY, "peak": peak, "series": series}
 
 
+def next_share(share, step):
+    """The percentage after one step of `attest_rollout`."""
+    moved = share * int(step[1:]) if step[0] == "x" else share + int(step[1:-1])
+    return min(100, moved)
+
+
+def rollout(fleet, step, hours):
+    """`attest_rollout` moves in a base that has the release already: seconds until 99 % have
+    enrolled, and the highest rate that Apple is asked for. A step lets in a share at once, from
+    the busiest hour on, and each device comes when its app is next opened."""
+    share, enrolled, peak, second = 1, 0.0, 0.0, 0
+    waiting = fleet.devices * share / 100
+    left = fleet.devices - waiting
+    openings = fleet.given.active * fleet.given.sessions / DAY
+    while enrolled < 0.99 * fleet.devices:
+        if second and second % (hours * HOUR) == 0 and share < 100:
+            moved = fleet.devices * (next_share(share, step) - share) / 100
+            share, waiting, left = next_share(share, step), waiting + moved, left - moved
+        come = waiting * openings * fleet.daytime(second + 20 * HOUR) * MINUTE
+        waiting, enrolled = waiting - come, enrolled + come
+        peak = max(peak, come / MINUTE)
+        second += MINUTE
+    return {"step": step, "hours": hours, "days": second / DAY, "peak": peak,
+            "counted": enrolled + waiting + left}
+
+
+def rollout_plan(fleet):
+    """`x2` a day if it leaves Apple's limit a fifth of room, or else the fastest steps that do;
+    None if no step is small enough."""
+    room = 0.8 * min(fleet.given.attestations, ATTESTATIONS)
+    usual = rollout(fleet, "x2", 24)
+    if usual["peak"] <= room:
+        return usual
+    tried = (rollout(fleet, f"+{points}%", hours)
+             for points in (10, 5, 2, 1) for hours in (24, 12, 6, 4, 2))
+    return min((each for each in tried if each["peak"] <= room),
+               key=lambda each: each["days"], default=None)
+
+
 def renewals(fleet):
     """Renewals of receipts a second on average, and the days between two of one device."""
     # A key needs one exchange in 30 days; 20/s unless `receipts.rate` says otherwise.
@@ -176,7 +215,8 @@ def simulate(given):
     return {
         "devices": fleet.devices, "requests": fleet.requests_a_second,
         "peak": fleet.peak_requests, "sessions": fleet.peak_sessions,
-        "enrolment": enrolment(fleet), "renewals": renewals(fleet), "redis_lost": lost,
+        "enrolment": enrolment(fleet), "doubled": rollout(fleet, "x2", 24),
+        "plan": rollout_plan(fleet), "renewals": renewals(fleet), "redis_lost": lost,
         "postgres": postgres_failover(fleet), "apple": apple_down(fleet),
         "bad_release": bad_release(fleet), "sizes": sizes(fleet, lost),
     }
@@ -236,6 +276,12 @@ def report(results):
     events = table("devices", results, [
         ("enrolment of 99 % takes", lambda r: span(r["enrolment"]["days"] * DAY)),
         ("its highest rate, a second", lambda r: number(r["enrolment"]["peak"])),
+        ("`attest_rollout` x2 each day: asked of Apple, a second",
+         lambda r: number(r["doubled"]["peak"])),
+        ("steps of it that keep Apple's limit",
+         lambda r: f"{r['plan']['step']} in {r['plan']['hours']} h" if r["plan"] else "none"),
+        ("the same: enrolment of 99 % takes",
+         lambda r: span(r["plan"]["days"] * DAY) if r["plan"] else "-"),
         ("renewals a second that receipts need", lambda r: number(r["renewals"]["rate"])),
         ("Redis lost: devices that sign again", lambda r: number(r["redis_lost"]["again"])),
         ("the same: until 99 % of them have", lambda r: span(r["redis_lost"]["seconds"])),

@@ -53,6 +53,21 @@ struct FleetTests {
         #expect(try #require(free["enrolment"]?["peak"]?.integerValue) < 20)
     }
 
+    @Test("has a rollout for each size that asks Apple for less than its limit")
+    func rollout() throws {
+        for devices in ["1000000", "100000000"] {
+            let fleet = try simulated("--devices", devices)
+            let plan = try #require(fleet["plan"])
+            #expect(try #require(plan["peak"]?.integerValue) < 80)
+            let counted = try #require(plan["counted"]?.integerValue)
+            #expect(abs(counted - (Int64(devices) ?? 0)) <= 2)
+        }
+        // Doubling a large fleet is what the limit forbids.
+        let large = try simulated("--devices", "100000000")
+        #expect(try #require(large["doubled"]?["peak"]?.integerValue) > 100)
+        #expect(try #require(large["plan"]?["step"]?.stringValue) == "+1%")
+    }
+
     @Test("loses nobody with Redis: each device in use signs again or begins anew")
     func redis() throws {
         let lost = try #require(simulated("--devices", "10000000")["redis_lost"])
