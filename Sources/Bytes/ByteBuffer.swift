@@ -27,8 +27,6 @@ public struct ByteBuffer: ~Copyable {
 
     @inlinable public var count: Int { end - start }
     @inlinable public var isEmpty: Bool { end == start }
-    /// Bytes that fit without moving or growing.
-    @inlinable public var tailCapacity: Int { capacity - end }
 
     /// The bytes not yet consumed.
     @inlinable

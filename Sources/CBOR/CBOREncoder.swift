@@ -4,16 +4,6 @@ public struct CBOREncoder: Sendable {
 
     public init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
-    public mutating func appendUnsigned(_ value: UInt64) { appendHead(.unsigned, value) }
-
-    public mutating func appendInteger(_ value: Int64) {
-        if value >= 0 {
-            appendHead(.unsigned, UInt64(value))
-        } else {
-            appendHead(.negative, UInt64(-1 - value))
-        }
-    }
-
     public mutating func appendBytes(_ value: [UInt8]) {
         appendHead(.bytes, UInt64(value.count))
         bytes.append(contentsOf: value)

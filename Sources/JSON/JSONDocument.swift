@@ -40,15 +40,6 @@ public struct JSONDocument: ~Copyable {
     /// grammar does not: picking one of the two members would be a guess.
     public func value() throws(JSONError) -> JSONValue { try unsafe JSONValue(tree) }
 
-    /// Hands over the value of each member of an object until `body` returns true.
-    func forEachMember(_ body: (UnsafeMutablePointer<json_t>) -> Bool) {
-        var member = unsafe json_object_iter(tree)
-        while let current = unsafe member {
-            if let node = unsafe json_object_iter_value(current), unsafe body(node) { return }
-            unsafe member = json_object_iter_next(tree, current)
-        }
-    }
-
     var isObject: Bool { unsafe tree.pointee.type == JSON_OBJECT }
     var memberCount: Int { unsafe Int(clamping: json_object_size(tree)) }
 

@@ -31,19 +31,6 @@ public struct JSONObjectReader: ~Copyable {
         return name.withUTF8 { unsafe copyString($0) }
     }
 
-    /// The first string member, whatever its name, that `isWanted` takes.
-    public func string(where isWanted: (Span<UInt8>) -> Bool) -> [UInt8]? {
-        var found: [UInt8]?
-        unsafe document.forEachMember { node in
-            guard let bytes = unsafe stringBytes(node) else { return false }
-            let span = unsafe Span(_unsafeElements: bytes)
-            guard isWanted(span) else { return false }
-            found = unsafe [UInt8](bytes)
-            return true
-        }
-        return found
-    }
-
     /// The UTF-8 bytes of a string member where the parser keeps them.
     @_lifetime(borrow self)
     public func span(_ name: StaticString) -> Span<UInt8>? {

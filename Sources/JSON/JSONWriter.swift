@@ -15,9 +15,6 @@ public struct JSONWriter: ~Copyable {
 
     public init() { buffer = ByteBuffer() }
 
-    /// Appends to what `buffer` holds.
-    public init(appendingTo buffer: consuming ByteBuffer) { self.buffer = buffer }
-
     /// Gives the buffer back.
     public consuming func finish() -> ByteBuffer {
         assert(depth == 0, "an object or array was not ended")

@@ -27,7 +27,6 @@ public struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     public var isReadOnly: Bool { code == SQLITE_READONLY }
     public var cannotOpen: Bool { code == SQLITE_CANTOPEN }
     public var isInputOutput: Bool { code == SQLITE_IOERR }
-    public var isConstraint: Bool { code == SQLITE_CONSTRAINT }
 
     public var description: String {
         let cause = systemError == 0 ? "" : ": \(systemMessage(systemError))"

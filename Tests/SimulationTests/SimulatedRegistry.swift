@@ -141,35 +141,34 @@ final class SimulatedRegistry: Registry, Sendable {
         }
     }
 
+    // No device of the simulation has a receipt.
+
     func dueReceipts(
         _ query: DueReceiptQuery,
         reply: @escaping @Sendable (Result<[DueReceipt], StoreError>) -> Void
     ) {
-        ask(reply) { Array($0.records.values).due(query) }
+        ask(reply) { _ in [] }
     }
 
     func receiptBacklog(
         _ group: ReceiptGroup, now: Int64,
         reply: @escaping @Sendable (Result<ReceiptBacklog, StoreError>) -> Void
     ) {
-        ask(reply) { Array($0.records.values).backlog(of: group, at: now) }
+        ask(reply) { _ in ReceiptBacklog(dueCount: 0, firstDueAt: nil) }
     }
 
     func adoptReceipts(
         after: KeyID?, countMax: Int,
         reply: @escaping @Sendable (Result<AdoptedReceipts, StoreError>) -> Void
     ) {
-        ask(reply) { $0.records.adoptReceipts(after: after, countMax: countMax) }
+        ask(reply) { _ in AdoptedReceipts(count: 0, last: nil) }
     }
 
     func storeRenewals(
         _ renewals: FencedRenewals,
         reply: @escaping @Sendable (Result<Set<KeyID>, StoreError>) -> Void
     ) {
-        ask(reply) { state in
-            guard state.shared[renewals.lease]?.term == renewals.term else { return [] }
-            return state.records.store(renewals.writes)
-        }
+        ask(reply) { _ in [] }
     }
 
     func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {

@@ -12,6 +12,4 @@ public struct EmbeddedSnapshot: Hashable, Sendable {
         self.clock = clock
         self.parts = parts
     }
-
-    public var byteCount: Int { parts.reduce(0) { $0 + $1.count } }
 }

@@ -39,10 +39,6 @@ struct FloorShard: Sendable {
 
     var keyCount: Int { keys.count }
 
-    var contents: [(keyID: KeyID, counter: UInt32)] {
-        keys.indices.map { (keys[$0], highest[$0]) }
-    }
-
     func highest(of keyID: KeyID) -> UInt32? {
         index.position(of: keyID, in: keys).map { highest[$0] }
     }

@@ -220,11 +220,6 @@ public final class FloorTable: Sendable {
     /// Keys in memory.
     public var keyCount: Int { shards.reduce(0) { $0 + $1.withLock { $0.keyCount } } }
 
-    /// Every key with its highest counter: what ``FloorFile`` holds.
-    package var contents: [(keyID: KeyID, counter: UInt32)] {
-        shards.flatMap { $0.withLock { $0.contents } }
-    }
-
     /// The highest counter of a key that this process has seen accepted, on any route. Nil if the
     /// registry has it, or the process has seen none.
     public func highest(of keyID: KeyID) -> UInt32? {

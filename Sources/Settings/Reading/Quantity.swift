@@ -91,8 +91,6 @@ enum Quantity {
         describe(milliseconds(duration), durationUnits)
     }
 
-    static func describe(byteCount: Int) -> String { describe(byteCount, byteUnits) }
-
     static func milliseconds(_ duration: Duration) -> Int {
         let (seconds, attoseconds) = duration.components
         let (whole, overflow) = Int(clamping: seconds).multipliedReportingOverflow(by: 1000)
