@@ -11,8 +11,8 @@ models=(gcc libc6-dev spin)
 browser=(chromium python3-websockets)
 screenshots=("${browser[@]}" "${demo[@]}" fonts-noto-core pngquant)
 test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postgresql curl haproxy
-    logrotate nghttp2-client openssl prometheus python3 python3-cryptography python3-grpcio
-    python3-h2 python3-seccomp python3-venv python3-yaml systemd valgrind)
+    logrotate nghttp2-client openssl pgbouncer prometheus python3 python3-cryptography
+    python3-grpcio python3-h2 python3-seccomp python3-venv python3-yaml systemd valgrind)
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
@@ -82,7 +82,7 @@ if [ ${#missing[@]} -gt 0 ]; then
         for package in "${missing[@]}"; do
             case "$package" in
                 nginx-light) "${as_root[@]}" systemctl disable --quiet nginx || true ;;
-                caddy | haproxy | postgresql | prometheus | redis-server)
+                caddy | haproxy | pgbouncer | postgresql | prometheus | redis-server)
                     "${as_root[@]}" systemctl disable --quiet "$package" || true
                     ;;
             esac

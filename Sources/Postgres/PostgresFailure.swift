@@ -12,7 +12,12 @@ public struct PostgresServerError: Error, Hashable, Sendable, CustomStringConver
         self.message = message
     }
 
-    public var description: String { "\(message) (SQLSTATE \(state))" }
+    public var description: String {
+        // A session of our own has each statement that it prepared, once.
+        let isAnothersSession = state == "26000" || state == "42P05"
+        let remedy = isAnothersSession ? "; a pooler such as PgBouncer needs pool_mode=session" : ""
+        return "\(message) (SQLSTATE \(state)\(remedy))"
+    }
 
     /// A later attempt on the same connection will not do better: the server is read-only (25006),
     /// shuts down (57P..), or has lost what the connection prepared (26000, 0A000).

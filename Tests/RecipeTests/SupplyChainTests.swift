@@ -3,7 +3,7 @@ import GatewayTesting
 import Testing
 
 /// What a release is made of, how it is linked, and who made it: the scripts of `make dist`.
-@Suite("The supply chain", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(5)))
+@Suite("The supply chain", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct SupplyChainTests {
     private static func script(_ name: String) -> String { Recipe.repository + "/scripts/" + name }
 

@@ -4,7 +4,7 @@ import JSON
 import Testing
 
 /// The filter of system calls in `deploy/sallyport.service`, as `unit_filter.py` loads it.
-@Suite("The unit's filter", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(5)))
+@Suite("The unit's filter", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
 struct UnitFilterTests {
     private static let repository = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path

@@ -29,7 +29,7 @@ public final class PostgresServer: @unchecked Sendable {
     }()
 
     /// Becomes the user that may run it, and stays one process.
-    private static let launcher: [String] =
+    static let launcher: [String] =
         geteuid() == 0
         ? ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] : []
 
