@@ -8,7 +8,7 @@ RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
-	second-verifier unit-filter bench bench-h2 bench-peers bench-stores fleet idle \
+	second-verifier unit-filter coverage bench bench-h2 bench-peers bench-stores fleet idle \
 	soak screenshots deb image sbom dist package-test clean
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
 	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
 	@echo 'make unit-filter   tests of the program under the system call filter of its unit'
+	@echo 'make coverage      lines and regions that tests run, FILTER=... for some (half an hour)'
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
 	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
@@ -106,6 +107,10 @@ unit-filter:
 	GATEWAY_LAUNCHER="/usr/bin/python3 -B $(CURDIR)/Tests/Assurance/unit_filter.py \
 		$(CURDIR)/deploy/sallyport.service" \
 		swift test --skip-build --filter '^(RequestPath|Fault)Tests\.' --skip AllocationTests
+
+coverage:
+	@scripts/install.sh test
+	@scripts/coverage.sh $(if $(FILTER),'$(FILTER)')
 
 lint:
 	swift format lint --strict --recursive --parallel $(SWIFT_SOURCES)

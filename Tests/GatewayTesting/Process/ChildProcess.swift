@@ -53,7 +53,15 @@ public final class ChildProcess: Sendable {
         output.awaitExit(of: started.id)
     }
 
+    /// Set where coverage is measured: a process that is killed does not write what it counted.
+    private static let isCounted = ProcessInfo.processInfo.environment["LLVM_PROFILE_FILE"] != nil
+
     deinit {
+        if Self.isCounted {
+            resume()
+            terminate()
+            _ = output.waitForExit(until: Date(timeIntervalSinceNow: 3))
+        }
         kill()
         _ = output.waitForExit(until: Date(timeIntervalSinceNow: 5))
         ProcessRegister.remove(processID)
