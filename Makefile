@@ -9,7 +9,7 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
 	second-verifier unit-filter coverage bench bench-h2 bench-peers bench-stores fleet idle \
-	soak screenshots deb image sbom dist package-test clean
+	soak soak-mix screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -33,6 +33,7 @@ help:
 	@echo 'make fleet         what to buy for 100,000 to 100 million devices: tables and charts'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
+	@echo 'make soak-mix      signed requests, replays, TLS, reloads and a lost Redis, SECONDS=300'
 	@echo 'make screenshots   the pictures of the status page, in docs/images'
 	@echo 'make deb           a Debian package, in dist'
 	@echo 'make image         an OCI image of that package, in dist'
@@ -152,6 +153,12 @@ soak:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@SECONDS_OF_LOAD=$(or $(SECONDS),600) Benchmarks/soak.sh $(RELEASE)
+
+soak-mix:
+	@scripts/install.sh bench
+	swift build $(RELEASE_FLAGS)
+	@MIX_SECONDS=$(or $(SECONDS),300) MIX_SEED=$(or $(SEED),1) \
+		python3 -B Benchmarks/soak/mix.py $(RELEASE)
 
 deb:
 	@scripts/install.sh deb
