@@ -5,6 +5,7 @@ import http.server
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -25,7 +26,9 @@ DEVICES = 3
 # Just under the default of limits.body.
 LARGE_BYTES = testbed.MIB - 1
 GROWTH_MIB_MAX = 20
-DESCRIPTOR_GROWTH_MAX = 32
+# A POST takes no connection that has been idle for a second, so each pause of Redis leaves some to
+# the upstream that wait for their end (upstreams.*.idle_timeout, a minute).
+DESCRIPTOR_GROWTH_MAX = 64
 # A store that is away or has forgotten everything: sign again, or wait.
 SIGNED_ALLOWED = {200, 401, 503}
 
@@ -228,13 +231,17 @@ class Mix:
     def verdict(self):
         """Prints what was done and what was wrong, writes the plots; 1 if anything was wrong."""
         faults = self.faults + self.history.faults(Upstream.forwarded, SIGNED_ALLOWED)
-        rest = [each for each in self.samples if each[0] >= SECONDS / 5] or [(0, 0, 0)]
+        fifth = max(1, len(self.samples) // 5)
         for index, name, bound in ((1, "MiB", GROWTH_MIB_MAX),
                                    (2, "descriptors", DESCRIPTOR_GROWTH_MAX)):
-            values = [each[index] for each in rest]
-            print(f"      {name} after warm-up: {min(values):.1f} to {max(values):.1f}")
-            if max(values) - values[0] > bound:
-                faults.append(f"{name} grew by {max(values) - values[0]:.1f}, at most {bound}")
+            values = [each[index] for each in self.samples]
+            # The first fifth is warm-up.
+            before, after = (statistics.median(part or [0]) for part in (
+                values[fifth:2 * fifth], values[-fifth:]))
+            print(f"      {name}: {before:.1f} in the second fifth, {after:.1f} in the last, "
+                  f"at most {max(values, default=0):.1f}")
+            if after - before > bound:
+                faults.append(f"{name} grew by {after - before:.1f}, at most {bound}")
         if self.gateway.poll() is not None:
             faults.append(f"the gateway ended with {self.gateway.returncode}")
         counts = self.history.count()

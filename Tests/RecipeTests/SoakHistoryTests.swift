@@ -1,0 +1,15 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// `Benchmarks/soak/history.py`, which judges what `make soak-mix` has seen.
+@Suite("The history of a soak")
+struct SoakHistoryTests {
+    @Test("finds each kind of fault that is put into it, and none without")
+    func canary() throws {
+        let outcome = try ChildProcess.run(
+            "python3", ["-B", Recipe.repository + "/Benchmarks/soak/history.py"])
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        #expect(outcome.standardOutput.contains("each fault is found"))
+    }
+}
