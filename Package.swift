@@ -156,7 +156,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "AppAttest", "AppAttestTesting", "Bytes", "CBOR", "Crypto", "GatewayTokens", "HTTP",
-                "HTTP2", "JSON", "JWT", "ProxyProtocol", "Questions", "Settings", "Telemetry",
+                "HTTP2", "JSON", "JWT", "KeyStore", "ProxyProtocol", "Questions", "Settings",
+                "Telemetry",
             ],
             path: "Fuzz/Targets",
             swiftSettings: common),

@@ -27,9 +27,28 @@ extension FuzzTarget {
         case .assertion:
             _ = try? AuthenticatorData(assertion: object.span)
             _ = try? AuthenticatorData(attestation: object.span)
-        case .receipt: _ = try? ReceiptFields(content: object.span)
+        case .receipt:
+            _ = try? ReceiptFields(content: object.span)
+            try checkReceipt(object)
         }
     }
+
+    /// A receipt that verifies says what was signed: nobody has the key.
+    private static func checkReceipt(_ object: [UInt8]) throws(FuzzFinding) {
+        guard let apple, let signed = try? ReceiptFields(content: receipt.content.span) else {
+            return
+        }
+        let verifier = ReceiptVerifier(roots: [apple.receiptRoot])
+        guard
+            let verified = try? verifier.verify(object, appID: nil, publicKey: nil).fields
+        else { return }
+        try FuzzFinding.requireEqual(verified, signed, "a forged receipt")
+    }
+
+    private static let receipt = SimulatedReceipt(
+        kind: .receipt, appID: appID,
+        attestedKey: (try? SimulatedDevice(appID: appID))?.publicKey.x963 ?? [], clientHash: [1],
+        environment: .production, createdAt: moment, riskMetric: 3)
 
     /// Nobody has the key of a root that is made for each run.
     private static func checkRefusal(of object: [UInt8]) throws(FuzzFinding) {
@@ -49,7 +68,7 @@ extension FuzzTarget {
     private static let appID = "ABCDE12345.com.example.app"
 
     private static func objects() throws -> [[UInt8]] {
-        let apple = try SimulatedApple(around: moment)
+        guard let apple else { return [] }
         let hash = SHA256.hash(Array("challenge".utf8)).array
         var seeds: [[UInt8]] = []
         for system in [SimulatedSystem.iOS14, .iOS26, .iOS27] {
@@ -57,6 +76,7 @@ extension FuzzTarget {
             seeds.append([0] + (try device.attest(clientDataHash: hash, by: apple, at: moment)))
             seeds.append([1] + (try device.assert(clientDataHash: hash)))
         }
+        seeds.append([2] + (try apple.receipt(receipt)))
         return seeds
     }
 }

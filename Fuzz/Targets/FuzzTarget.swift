@@ -33,7 +33,8 @@ public struct FuzzTarget: Sendable {
     public static let all: [FuzzTarget] = [
         requestHead, responseHead, chunkedBody, http2, http2Client, proxyHeader, forwarded,
         targetPath, settings, cbor, attestation, clientData, jsonMembers, jsonQuestion,
-        envoyCheck, envoyProcessing, base64, failureReport, keySet, foreignToken, signature,
+        envoyCheck, envoyProcessing, base64, failureReport, keySet, foreignToken, gatewayToken,
+        signature,
     ]
 
     /// One of ``all``, or ``canary``.
