@@ -30,10 +30,10 @@ public final class GatewayProcess: @unchecked Sendable {
         process = try Self.start(configurationPath, launcher)
     }
 
-    /// The command of `GATEWAY_LAUNCHER`, which becomes every gateway: its words between spaces.
+    /// The command of `GATEWAY_LAUNCHER`, which becomes every gateway: words without spaces.
     private static let everyLauncher =
         (ProcessInfo.processInfo.environment["GATEWAY_LAUNCHER"] ?? "")
-        .split(separator: " ").map(String.init)
+        .split(whereSeparator: \.isWhitespace).map(String.init)
 
     private static func start(_ path: String, _ launcher: [String]) throws -> ChildProcess {
         let words = launcher + everyLauncher + [BuiltProgram.sallyport, "run", "-c", path]
