@@ -241,6 +241,51 @@ struct RenewalPlannerTests {
         #expect(planner.pause(at: now.instant) == nil)
     }
 
+    @Test("what was stored while a page was read is not sent as the page tells of it")
+    mutating func storedMeanwhile() throws {
+        try takeLease()
+        try read(due(1...1))
+        pass(.seconds(1))
+        _ = sent()
+        _ = answer(.notFound, 1)
+        guard case .store(let renewals)? = planner.next(at: now),
+            case .readDue? = planner.next(at: now)
+        else {
+            Issue.record("what is known is not kept, or nothing is read")
+            return
+        }
+        #expect(planner.stored(.success(Set(renewals.writes.map(\.keyID))), at: now.instant) == [])
+        planner.dueRead(.success(due(1...2)), at: now.instant)
+        pass(.seconds(1))
+        #expect(sent() == ReceiptScheduleTests.keyID(2))
+        // What is read from now on is as it was stored.
+        pass(.seconds(1))
+        try read(due(1...1))
+        #expect(sent() == ReceiptScheduleTests.keyID(1))
+    }
+
+    @Test("what others changed while a page was read is not sent as the page tells of it")
+    mutating func changedMeanwhile() throws {
+        try takeLease()
+        guard case .readDue? = planner.next(at: now) else {
+            Issue.record("nothing is read")
+            return
+        }
+        planner.changed(.keys([ReceiptScheduleTests.keyID(1)]))
+        planner.dueRead(.success(due(1...2)), at: now.instant)
+        pass(.seconds(1))
+        #expect(sent() == ReceiptScheduleTests.keyID(2))
+        pass(.seconds(1))
+        guard case .readDue? = planner.next(at: now) else {
+            Issue.record("nothing is read")
+            return
+        }
+        planner.changed(.everything)
+        planner.dueRead(.success(due(1...2)), at: now.instant)
+        pass(.seconds(1))
+        #expect(sent() == nil)
+    }
+
     @Test("one that was revoked meanwhile is not sent")
     mutating func left() throws {
         try takeLease()

@@ -100,6 +100,8 @@ package struct RenewalPlanner {
     /// The writes on their way into the registry.
     private var storing: [RenewalWrite] = []
     private var isReading = false
+    /// What changed since the page on its way was asked for. That may tell of it as it was before.
+    private var outdated = OutdatedReceipts()
     private var isCounting = false
     private var nextSend: MonotonicInstant?
     private var nextRead: MonotonicInstant?
@@ -174,6 +176,7 @@ package struct RenewalPlanner {
         let groups = rules.groups.filter { !isRefused($0, now.instant) }
         guard !groups.isEmpty else { return nil }
         isReading = true
+        outdated = OutdatedReceipts()
         let busyCount = inFlight.count + results.count + storing.count
         return .readDue(
             groups.map {
@@ -303,12 +306,15 @@ package struct RenewalPlanner {
             return
         }
         let busy = Set(inFlight.keys).union((results + storing).map(\.keyID))
-        queue = found.filter { !busy.contains($0.keyID) }.prefix(pageCount)
+        queue =
+            outdated.removed(from: found).filter { !busy.contains($0.keyID) }
+            .prefix(pageCount)
         nextRead = queue.isEmpty ? now + rules.pollInterval : nil
     }
 
     /// Keys that others have changed are read again before their receipts are sent.
     package mutating func changed(_ change: RegistryChange) {
+        if isReading { outdated.changed(change) }
         switch change {
         case .keys(let keys):
             let keys = Set(keys)
@@ -377,6 +383,7 @@ package struct RenewalPlanner {
         switch result {
         case .success(let changed):
             nextStore = nil
+            if isReading { outdated.stored(writes.map(\.keyID)) }
             return writes.filter { !changed.contains($0.keyID) }
         case .failure:
             // Perhaps written, perhaps not: written again it changes nothing.
