@@ -90,13 +90,6 @@ public struct Bytes16: Hashable, Sendable {
         word1 = bytes.bigEndianWord(at: 8)
     }
 
-    @inlinable
-    public subscript(index: Int) -> UInt8 {
-        precondition(index >= 0 && index < Self.byteCount)
-        let word = index < 8 ? word0 : word1
-        return UInt8(truncatingIfNeeded: word >> UInt64(56 - (index & 7) * 8))
-    }
-
     public var array: [UInt8] {
         [UInt8](capacity: Self.byteCount) { output in
             output.append(bigEndian: word0)

@@ -59,12 +59,6 @@ public indirect enum CBORValue: Hashable, Sendable {
         }
     }
 
-    /// The value of the entry with this text key; nil in anything but a map.
-    public subscript(_ key: String) -> CBORValue? {
-        guard case .map(let entries) = self else { return nil }
-        return entries.first { $0.key == .text(key) }?.value
-    }
-
     /// The shortest definite encoding, entries in the order given.
     public var encoded: [UInt8] {
         var encoder = CBOREncoder()

@@ -13,8 +13,6 @@ public struct DistinguishedName: Hashable, Sendable, ExpressibleByDictionaryLite
 
     public var attributes: [Attribute]
 
-    public init(_ attributes: [Attribute]) { self.attributes = attributes }
-
     public init(dictionaryLiteral elements: (String, String)...) {
         attributes = elements.map { Attribute(type: $0.0, value: $0.1) }
     }

@@ -24,8 +24,6 @@ public final class SignalWatch {
         event.add()
     }
 
-    public func cancel() { event.remove() }
-
     /// Keeps the signals to be watched waiting, also while the process becomes another program, so
     /// that none of them ends it before it is watched again.
     public static func hold() { setHeld(SIG_BLOCK) }

@@ -61,8 +61,6 @@ public struct RequestHead: Sendable {
     public func has(_ known: KnownField) -> Bool { section.has(known) }
     /// The words of Connection other than `close`, `keep-alive` and `upgrade`.
     public var connectionTokens: [Range32] { message.connectionTokens }
-    public var isSafe: Bool { methodKind.isSafe }
-    public var isIdempotent: Bool { methodKind.isIdempotent }
 
     /// Whether Connection names the field, so that it is not forwarded.
     public func isNominated(_ field: FieldRange, in bytes: Span<UInt8>) -> Bool {

@@ -17,8 +17,6 @@ public struct RequestHeadText: ~Copyable {
     private var host: Range<Int>?
     private var hasContentLength = false
     private var hasRegular = false
-    /// Field lines of the text, `Host` included.
-    public var fieldCount: Int { lines.fieldCount }
     /// Whether the head is beyond the limit. Anything that came after that is not in the text.
     public var isTooLarge: Bool { lines.isTooLarge }
 

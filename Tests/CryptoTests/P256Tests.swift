@@ -1,5 +1,6 @@
 import Bytes
 import Crypto
+import GatewayTesting
 import Testing
 
 @Suite("A P-256 verifier")
@@ -155,11 +156,11 @@ struct P256PrivateKeyTests {
     @Test("refuses what is no P-256 key in PEM, and never asks for a password")
     func badPEM() throws {
         let p384 = try ECPrivateKey.generate(.p384).pem()
-        let encrypted = """
-            -----BEGIN ENCRYPTED PRIVATE KEY-----
-            MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAhkNmqUmYvDjgICCAAw
-            -----END ENCRYPTED PRIVATE KEY-----
-            """
+        let key = try P256PrivateKey.generate().pem()
+        let encrypted = try ChildProcess.run(
+            "openssl", ["pkcs8", "-topk8", "-passout", "pass:opensesame"], standardInput: key
+        ).standardOutput
+        #expect(encrypted.hasPrefix("-----BEGIN ENCRYPTED PRIVATE KEY-----"))
         for text in [[], Array("-----BEGIN".utf8), p384, Array(encrypted.utf8)] {
             #expect(throws: CryptoError.self) { try P256PrivateKey(pem: text) }
         }

@@ -209,6 +209,25 @@ struct CaptureTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: open).isEmpty)
     }
 
+    @Test("a file tells of a request whose line in the log is gone")
+    func withoutLine() throws {
+        let gateway = try gateway()
+        let client = try SimulatedClient.enrolled(gateway)
+        let fields = try client.signature("GET", "/api/x")
+        let answer = try client.raw.exchange("PUT", "/api/x", fields: fields)
+        #expect(waitForFiles(1).count == 1)
+        #expect(try gateway.terminate() == .exited(0))
+        let log = try directory.write("", to: "emptied.log")
+        let id = try #require(answer["X-Request-Id"])
+        let outcome = try BuiltProgram.run(
+            ["explain", "request", id, "-c", gateway.configurationPath, "--log", log])
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        for text in [
+            "Z  PUT", "route     api", "cause     request_mismatch  (method_mismatch)",
+            "captured  \(place)/", "compared  PUT /api/x",
+        ] { #expect(outcome.standardOutput.contains(text), "\(text)\n\(outcome.standardOutput)") }
+    }
+
     @Test("is off by default, warned about when on, and changes with a reload")
     func onAndOff() throws {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)

@@ -11,10 +11,10 @@ struct DoctorTests {
 
     /// What `doctor` says about a gateway's file; the gateway itself runs beside it.
     private func examine(
-        _ server: RedisServer, url: String? = nil
+        _ server: RedisServer, at place: String? = nil
     ) throws -> (lines: [String], status: ChildProcess.ExitStatus) {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
-        configuration.counters = "{ redis: \"\(url ?? server.url)\" }"
+        configuration.counters = "{ redis: \(place ?? "\"\(server.url)\"") }"
         let directory = try ScratchDirectory()
         let path = try directory.write(
             configuration.text(
@@ -34,13 +34,27 @@ struct DoctorTests {
         #expect(try server.command("DBSIZE") == "0")
     }
 
+    @Test("tries each thing at the servers of a cluster, and leaves nothing behind")
+    func cluster() throws {
+        let cluster = try RedisCluster()
+        let (lines, status) = try examine(
+            cluster.servers[0],
+            at: "{ cluster: { addresses: [\"\(cluster.addresses[0])\"] } }")
+        #expect(status == .exited(0), "\(lines)")
+        #expect(!lines.contains { $0.hasPrefix("FAIL") })
+        for server in cluster.servers[..<cluster.masterCount] {
+            #expect(lines.contains { $0.contains("127.0.0.1:\(server.port)") }, "\(lines)")
+            #expect(try server.command("DBSIZE") == "0")
+        }
+    }
+
     @Test("fails for a user that may not call the counter script")
     func missingRight() throws {
         let server = try RedisServer()
         try server.command(
             "ACL", "SETUSER", "gateway", "on", ">opensesame", "~sallyport:*", "+@all", "-evalsha")
         let (lines, status) = try examine(
-            server, url: "redis://gateway:opensesame@127.0.0.1:\(server.port)/0")
+            server, at: "\"redis://gateway:opensesame@127.0.0.1:\(server.port)/0\"")
         #expect(status == .exited(1))
         let failures = lines.filter { $0.hasPrefix("FAIL") }
         #expect(failures.count == 1, "\(lines)")

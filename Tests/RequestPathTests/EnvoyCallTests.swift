@@ -543,6 +543,22 @@ struct EnvoyCallTests {
         #expect(String(decoding: text ?? [], as: UTF8.self).contains("body_unavailable"))
     }
 
+    @Test("lets trailers go on without what only the gateway says; a call has none of its own")
+    func trailers() throws {
+        let call = try Call(port)
+        try call.send(Self.head("POST", "/open", isEnd: false))
+        try call.send(Self.body([1], isEnd: false))
+        var trailers = ProtobufWriter()
+        trailers.message(6) { Self.map(1, [("x-sum", "1"), ("x-attest-result", "ok")], &$0) }
+        try call.send(trailers.bytes)
+        let told = try Self.at([5, 1], in: call.receive(3))
+        #expect(try Self.names(2, in: told) == ["x-attest-result"])
+        let bare = try Call(port)
+        try bare.client.send(.headers(1, [("x-sum", "1")]))
+        try bare.client.receive { $0.answers[1]?.isOver == true }
+        #expect(status(try #require(bare.client.answers[1])) == "3")
+    }
+
     @Test("ends a call whose messages come out of their order, and bounds a body")
     func order() throws {
         let head = Self.head("POST", "/open", isEnd: false)
@@ -562,11 +578,20 @@ struct EnvoyCallTests {
         try call.client.send(.data(1, [], endStream: true))
         try call.client.receive { $0.answers[1]?.isOver == true }
         #expect(status(try #require(call.client.answers[1])) == "3")
-        let site = try EnvoyCallTests(more: ["limits: { body: 1KiB }"])
+        let site = try EnvoyCallTests(
+            more: ["limits: { body: 1KiB }", "timeouts: { request_body: 200ms }"])
         let large = try Call(site.port)
         try large.send(Self.head("POST", "/open", isEnd: false))
         try large.send(Self.body([UInt8](repeating: 0, count: 2048), isEnd: false))
         let text = try Self.at([7, 3], in: try large.receive(1))
         #expect(String(decoding: text ?? [], as: UTF8.self).contains("body_too_large"))
+        // Neither the rest of its body nor what it asks about ever comes.
+        let late = try Call(site.port)
+        try late.send(head)
+        let word = try Self.at([7, 3], in: try late.receive(1))
+        #expect(String(decoding: word ?? [], as: UTF8.self).contains("request_timeout"))
+        let mute = try Call(site.port)
+        try mute.client.receive { $0.answers[1]?.isOver == true }
+        #expect(status(try #require(mute.client.answers[1])) == "14")
     }
 }

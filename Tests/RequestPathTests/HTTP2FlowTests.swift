@@ -261,12 +261,16 @@ struct HTTP2FlowTests {
 
     @Test("time-outs: for SETTINGS, a header block, a body, and the next request")
     func timeouts() throws {
-        let gateway = try gateway([
-            "timeouts: { request_head: 200ms, request_body: 200ms, idle: 200ms, "
-                + "http2_settings: 200ms }"
-        ])
-        let silent = try HTTP2Client(port: gateway.port, settings: nil)
+        let impatient = try gateway(["timeouts: { http2_settings: 200ms }"])
+        let silent = try HTTP2Client(port: impatient.port, settings: nil)
+        // It never acknowledges what the gateway sent.
         try silent.socket.send(HTTP2Client.preface + HTTP2Frame.settings().bytes)
+        var said: [UInt8] = []
+        while case let bytes = try silent.socket.receive(), !bytes.isEmpty { said += bytes }
+        #expect(said.suffix(8) == [0, 0, 0, 0, 0, 0, 0, 4])
+        let gateway = try gateway([
+            "timeouts: { request_head: 200ms, request_body: 200ms, idle: 200ms }"
+        ])
         let never = try HTTP2Client(port: gateway.port)
         try never.receiveToEnd()
         #expect(never.goAways.last?.code == 0)

@@ -1,3 +1,4 @@
+import AppAttestTesting
 import GatewayTesting
 import JSON
 import Testing
@@ -249,6 +250,33 @@ struct ProxyTests {
         _ = try client.receiveHead()
         try client.discardBytes(byteCount)
         #expect(try gateway.residentByteCount() - before < 20 * 1024 * 1024)
+    }
+
+    @Test("a signed body goes on as it came: with the head, from memory, from a file, in pieces")
+    func heldBodies() throws {
+        let kibibyte = 1024
+        for (limits, byteCounts) in [
+            // Beside each place where the defaults keep it differently.
+            (
+                "body: 1MiB",
+                [0]
+                    + [1, 16, 64, 256].flatMap { count in
+                        [-1, 0, 1].map { count * kibibyte + $0 }
+                    }
+            ),
+            // More at once than the kernel takes.
+            ("body: 16MiB, body_memory: 16MiB", [16 * kibibyte * kibibyte]),
+        ] {
+            var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
+            configuration.more = ["limits: { \(limits) }"]
+            let client = try SimulatedClient.enrolled(GatewayProcess(configuration))
+            for byteCount in byteCounts {
+                let body = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+                #expect(try client.request("POST", "/api/x", body: body).status == 200)
+                let isSame = upstream.requests.last?.body == body
+                #expect(isSame, "\(byteCount) bytes")
+            }
+        }
     }
 
     @Test("a client that goes away takes its upstream connection with it")

@@ -128,6 +128,45 @@ struct RedisPlacesTests {
         #expect(gateway.alarms.isEmpty)
     }
 
+    @Test("a password that changes at all servers of a cluster, and at Sentinels and theirs")
+    func rotation() throws {
+        let cluster = try RedisCluster()
+        let set = try RedisSentinelSet(replicaCount: 1)
+        func listed(_ addresses: [String]) -> String {
+            addresses.map { "\"\($0)\"" }.joined(separator: ", ")
+        }
+        let path = directory.path(of: "password")
+        let user = "username: gateway, password_file: \(path)"
+        let places = [
+            ("cluster: { addresses: [\(listed(cluster.addresses))] }", cluster.servers),
+            (
+                "sentinel: { addresses: [\(listed(set.addresses))], \(user), "
+                    + "master: \(RedisSentinelSet.masterName) }", set.servers + set.sentinels
+            ),
+        ]
+        for (place, servers) in places {
+            func grant(_ password: String) throws {
+                try directory.write("\(password)\n", to: "password")
+                for server in servers {
+                    let answer = try server.command(
+                        "ACL", "SETUSER", "gateway", "reset", "on", ">\(password)", "~*", "&*",
+                        "+@all")
+                    try #require(answer == "OK")
+                }
+            }
+            try grant("first")
+            let configuration = configuration("{ \(place), \(user) }")
+            let gateway = try start(configuration)
+            let client = try SimulatedClient.enrolled(gateway)
+            #expect(try client.request("GET", "/api/x").status == 200)
+            try grant("second")
+            _ = try gateway.reload(configuration)
+            for server in servers { try server.command("CLIENT", "KILL", "USER", "gateway") }
+            try resume(client)
+            #expect(gateway.alarms.isEmpty)
+        }
+    }
+
     @Test("a unix socket, in another database")
     func socket() throws {
         let server = try RedisServer()

@@ -117,6 +117,23 @@ struct TrustPolicyTests {
         #expect(line["tier"]?.stringValue == "none")
     }
 
+    @Test("what is missing passes from an address that its limit excepts, and from no other")
+    func exempt() throws {
+        for (exempt, outcomes) in [
+            ("127.0.0.0/8", [200, 200, 200]), ("10.0.0.0/8", [200, 429, 429]),
+        ] {
+            let limit = "{ by: address, rate: 1/h, burst: 1, except: [\(exempt)] }"
+            let gateway = try start(
+                "mode: enforce, on_missing: { limit: strangers }",
+                more: ["rate_limits: { strangers: \(limit) }"])
+            let socket = try RawClient(port: gateway.port)
+            let statuses = try outcomes.map { _ in
+                try socket.exchange("GET", "/api/x").status
+            }
+            #expect(statuses == outcomes)
+        }
+    }
+
     @Test("a Mac without Full Security enrols where the app does not mind, a phone anywhere")
     func macs() throws {
         func start(_ requires: Bool) throws -> GatewayProcess {

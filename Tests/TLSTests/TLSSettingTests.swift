@@ -24,8 +24,13 @@ struct TLSSettingTests {
     func badIdentity() throws {
         let pem = try minted.ecdsa.certificatePEM
         let key = try minted.ecdsa.keyPEM
+        let encrypted = try ChildProcess.run(
+            "openssl", ["pkcs8", "-topk8", "-passout", "pass:opensesame"], standardInput: key
+        ).standardOutput
+        #expect(encrypted.hasPrefix("-----BEGIN ENCRYPTED PRIVATE KEY-----"))
         let cases: [([UInt8], [UInt8])] = [
             (pem, try minted.wild.keyPEM), (pem, try minted.rsa.keyPEM), (pem, []), ([], key),
+            (pem, Array(encrypted.utf8)),
             (key, pem), (pem, Array("hello".utf8)), (Array(pem.prefix(300)), key),
         ]
         for (certificate, key) in cases {

@@ -50,8 +50,6 @@ struct AdministrationQuery {
         }
     }
 
-    subscript(name: String) -> String? { values[name] }
-
     /// The value as a count of at most `countMax`; `standard` if it is not given.
     func count(
         _ name: String, standard: Int, atMost countMax: Int

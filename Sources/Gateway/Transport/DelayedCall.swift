@@ -15,10 +15,6 @@ final class DelayedCall: DeadlineHandler {
         deadline?.set(afterNanoseconds: nanoseconds)
     }
 
-    func cancel() {
-        deadline?.clear()
-    }
-
     func deadlineExpired() {
         let body = body
         body()

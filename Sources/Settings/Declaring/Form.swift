@@ -141,7 +141,6 @@ enum FormBuilder<Root> {
     static func buildExpression(_ setting: Setting<Root>) -> [Setting<Root>] { [setting] }
     /// More settings of the same section.
     static func buildExpression(_ settings: [Setting<Root>]) -> [Setting<Root>] { settings }
-    static func buildExpression(_ form: Form<Root>) -> [Setting<Root>] { form.settings }
     static func buildBlock(_ settings: [Setting<Root>]...) -> [Setting<Root>] {
         settings.flatMap(\.self)
     }

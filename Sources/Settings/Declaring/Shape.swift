@@ -59,11 +59,4 @@ struct Entry: Sendable {
         isPrinted = printed
         self.about = about
     }
-
-    /// This key, described at another path of the page.
-    func like(_ path: String) -> Entry {
-        Entry(
-            key, .like(path, shape), required: isRequired, standard: standard, printed: isPrinted,
-            about)
-    }
 }

@@ -10,9 +10,6 @@ indirect enum YAMLValue {
     /// A text that reads back the same, with `${` kept from being replaced.
     static func text(_ value: String) -> YAMLValue { .scalar(quoted(value)) }
 
-    /// The same; absent without a text.
-    static func text(_ value: String?) -> YAMLValue { value.map { .text($0) } ?? .absent }
-
     var isAbsent: Bool { if case .absent = self { true } else { false } }
 
     /// A scalar, or a list of scalars in brackets, that fits on the line of its key.
