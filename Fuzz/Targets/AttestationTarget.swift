@@ -7,7 +7,9 @@ import JSON
 extension FuzzTarget {
     /// Attestations, assertions and receipts: explained to the end whatever they are, never
     /// verified without the key. The first byte says what the others are.
-    static let attestation = FuzzTarget("attestation", byteCountMax: 16 * 1024, seeds: objects) {
+    static let attestation = FuzzTarget(
+        "attestation", byteCountMax: 16 * 1024, allocatedPerByte: 2000, seeds: objects
+    ) {
         input in
         guard let first = input.first else { return }
         let object = Array(input.dropFirst())

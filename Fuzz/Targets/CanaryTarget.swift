@@ -8,4 +8,11 @@ extension FuzzTarget {
         guard bytes[3] == UInt8(ascii: "d") else { return }
         throw FuzzFinding("the canary sings")
     }
+
+    /// A fault in what inputs may cost: one byte makes it allocate a MiB.
+    public static let glutton = FuzzTarget("glutton", byteCountMax: 64) { bytes in
+        guard bytes.first == UInt8(ascii: "g") else { return }
+        let eaten = [UInt8](repeating: 0, count: 1 << 20)
+        try FuzzFinding.require(eaten.count == 1 << 20, "the glutton eats")
+    }
 }

@@ -7,16 +7,25 @@ public struct FuzzTarget: Sendable {
     public let name: String
     /// Longer inputs cost time and find nothing more.
     public let byteCountMax: Int
+    /// What any input may make its reader allocate, in bytes: tables that are made once fall to
+    /// whichever is the first.
+    private let allocatedAtOnce: Int
+    /// And for each byte of the input. The checks cut it in pieces and read it again, and pay from
+    /// this too.
+    private let allocatedPerByte: Int
     private let check: @Sendable ([UInt8]) throws -> Void
     private let makeSeeds: @Sendable () throws -> [[UInt8]]
 
     init(
-        _ name: String, byteCountMax: Int = 4096,
+        _ name: String, byteCountMax: Int = 4096, allocatedAtOnce: Int = 512 << 10,
+        allocatedPerByte: Int = 1000,
         seeds: @escaping @Sendable () throws -> [[UInt8]] = { [] },
         check: @escaping @Sendable ([UInt8]) throws -> Void
     ) {
         self.name = name
         self.byteCountMax = byteCountMax
+        self.allocatedAtOnce = allocatedAtOnce
+        self.allocatedPerByte = allocatedPerByte
         makeSeeds = seeds
         self.check = check
     }
@@ -25,6 +34,21 @@ public struct FuzzTarget: Sendable {
     public func run(_ bytes: [UInt8]) throws {
         guard bytes.count <= byteCountMax else { return }
         try check(bytes)
+    }
+
+    /// Throws a ``FuzzFinding`` where the run of an input allocated more than it is worth: what a
+    /// stranger sends may cost no more than in proportion to its length.
+    public func requireCheap(inputByteCount: Int, allocatedByteCount: Int) throws(FuzzFinding) {
+        let allowed = allocatedAtOnce + allocatedPerByte * inputByteCount
+        try FuzzFinding.require(
+            allocatedByteCount <= allowed,
+            "\(inputByteCount) bytes made it allocate \(allocatedByteCount), at most \(allowed)")
+    }
+
+    /// Throws a ``FuzzFinding`` where an input took longer than `allowed`, in milliseconds.
+    public func requireFast(milliseconds: Int, allowed: Int) throws(FuzzFinding) {
+        try FuzzFinding.require(
+            milliseconds <= allowed, "took \(milliseconds) ms, at most \(allowed)")
     }
 
     /// Inputs too long or too short-lived to be checked in: certificates expire.
@@ -37,9 +61,9 @@ public struct FuzzTarget: Sendable {
         signature,
     ]
 
-    /// One of ``all``, or ``canary``.
+    /// One of ``all``, ``canary`` or ``glutton``.
     public static func named(_ name: String) -> FuzzTarget? {
-        (all + [canary]).first { $0.name == name }
+        (all + [canary, glutton]).first { $0.name == name }
     }
 }
 

@@ -5,7 +5,8 @@ import HTTP2
 extension FuzzTarget {
     /// Frames of a server that was asked twice (streams 1, with content, and 3): read alike however
     /// they are cut, and no head that was made of them reads as more or less than one answer.
-    static let http2Client = FuzzTarget("http2-client", byteCountMax: 1024) { bytes in
+    static let http2Client = FuzzTarget("http2-client", byteCountMax: 1024, allocatedPerByte: 5000)
+    { bytes in
         let whole = try AnswerTrace(bytes, cuts: [bytes.count])
         for cuts in Cuts.all(of: bytes) {
             try FuzzFinding.requireEqual(

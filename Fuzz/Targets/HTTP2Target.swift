@@ -5,7 +5,7 @@ import HTTP2
 extension FuzzTarget {
     /// Frames behind a client's preface: read alike however they are cut, answered without a trap,
     /// and no head that was made of them reads as more or less than one request.
-    static let http2 = FuzzTarget("http2", byteCountMax: 1024) { bytes in
+    static let http2 = FuzzTarget("http2", byteCountMax: 1024, allocatedPerByte: 5000) { bytes in
         let whole = try SessionTrace(bytes, cuts: [bytes.count])
         for cuts in Cuts.all(of: bytes) {
             try FuzzFinding.requireEqual(

@@ -3,7 +3,9 @@ import Settings
 extension FuzzTarget {
     /// Settings that load are printed as a configuration that loads to the same settings; what does
     /// not load says where and why.
-    static let settings = FuzzTarget("settings", byteCountMax: 8192) { bytes in
+    static let settings = FuzzTarget(
+        "settings", byteCountMax: 8192, allocatedAtOnce: 4 << 20, allocatedPerByte: 10_000
+    ) { bytes in
         let loader = SettingsLoader(
             processorCount: 2, environment: { $0 == "PASSWORD" ? "secret" : nil },
             fileReader: { path in

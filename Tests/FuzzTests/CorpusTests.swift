@@ -43,6 +43,19 @@ struct CorpusTests {
         }
     }
 
+    @Test("what an input made it allocate is measured against its length")
+    func cost() throws {
+        let target = FuzzTarget.glutton
+        #expect(throws: Never.self) {
+            try target.requireCheap(inputByteCount: 1024, allocatedByteCount: 1_500_000)
+        }
+        #expect(throws: FuzzFinding.self) {
+            try target.requireCheap(inputByteCount: 1, allocatedByteCount: 1 << 20)
+        }
+        #expect(throws: FuzzFinding.self) { try target.requireFast(milliseconds: 2, allowed: 1) }
+        #expect(throws: Never.self) { try target.requireFast(milliseconds: 1, allowed: 1) }
+    }
+
     @Test("every folder of the corpus belongs to a target, and the canary sings")
     func folders() throws {
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.corpus.path)

@@ -26,13 +26,55 @@ public func initialize(
 public func testOneInput(_ data: UnsafePointer<UInt8>?, _ byteCount: Int) -> Int32 {
     let bytes = Array(UnsafeBufferPointer(start: data, count: byteCount))
     do {
-        try target.run(bytes)
+        var allocated = 0
+        let spent = try nanoseconds {
+            allocated = try Allocations.measure { try target.run(bytes) }
+        }
+        try requireCheap(bytes, allocated: allocated)
+        try requireFast(bytes, spent: spent)
     } catch {
         say("FINDING: \(error)")
         // libFuzzer keeps the input of a process that aborts.
         abort()
     }
     return 0
+}
+
+/// Throws where an input asks for more memory than its length allows.
+private func requireCheap(_ bytes: [UInt8], allocated: Int) throws {
+    func require(_ allocated: Int) throws {
+        try target.requireCheap(inputByteCount: bytes.count, allocatedByteCount: allocated)
+    }
+    do {
+        try require(allocated)
+    } catch {
+        // What a library sets up at its first use is no input's cost.
+        try require(Allocations.measure { try target.run(bytes) })
+    }
+}
+
+/// Throws where an input takes longer than any may, sanitizer and all. Only a search asks: how busy
+/// the machine is must not decide a test.
+private func requireFast(_ bytes: [UInt8], spent: Int) throws {
+    guard let limit = millisecondsMax, spent > limit * 1_000_000 else { return }
+    // Who is slow by the machine's fault is not slow again and again.
+    let again = try (0..<3).map { _ in try nanoseconds { try target.run(bytes) } }
+    try target.requireFast(
+        milliseconds: min(spent, again.min() ?? spent) / 1_000_000, allowed: limit)
+}
+
+private let millisecondsMax = environment("FUZZ_MILLISECONDS_MAX").flatMap { Int($0) }
+
+/// Processor time that this thread spends in `body`.
+private func nanoseconds(_ body: () throws -> Void) rethrows -> Int {
+    func now() -> Int {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+    let began = now()
+    try body()
+    return now() - began
 }
 
 private func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
