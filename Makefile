@@ -33,7 +33,7 @@ help:
 	@echo 'make fleet         what to buy for 100,000 to 100 million devices: tables and charts'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
 	@echo 'make soak          10 minutes of load, a 1 GiB answer, a million keys (SECONDS=n)'
-	@echo 'make soak-mix      signed requests, replays, TLS, reloads and a lost Redis, SECONDS=300'
+	@echo 'make soak-mix      two gateways with clients of each kind, stores that fail, SECONDS=300'
 	@echo 'make screenshots   the pictures of the status page, in docs/images'
 	@echo 'make deb           a Debian package, in dist'
 	@echo 'make image         an OCI image of that package, in dist'
@@ -159,7 +159,7 @@ soak-mix:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@MIX_SECONDS=$(or $(SECONDS),300) MIX_SEED=$(or $(SEED),1) \
-		python3 -B Benchmarks/soak/mix.py $(RELEASE)
+		/usr/bin/python3 -B Benchmarks/soak/mix.py $(RELEASE)
 
 deb:
 	@scripts/install.sh deb

@@ -41,15 +41,20 @@ class Postgres:
             os.chmod(bed.folder, 0o711)
             self.prefix = ["runuser", "-u", "postgres", "--"]
         self.call("initdb", "-D", self.folder, "-A", "trust", "-U", "bench")
-        self.process = bed.start("postgres", [
+        self.url = f"postgresql://bench@127.0.0.1:{self.port}/postgres"
+        self.start()
+
+    def start(self):
+        """Starts the server and awaits its first answer."""
+        self.process = self.bed.start("postgres", [
             *self.prefix, os.path.join(self.programs, "postgres"), "-D", self.folder, "-p",
             str(self.port), "-h", "127.0.0.1", "-k", self.folder, "-c", "shared_buffers=512MB"])
         deadline = time.monotonic() + START_SECONDS
         while self.ask("SELECT 1") != "1":
             if time.monotonic() > deadline:
-                raise testbed.Failure(f"PostgreSQL does not answer: {bed.log('postgres')}")
+                raise testbed.Failure(
+                    f"PostgreSQL does not answer: {self.bed.log('postgres')}")
             time.sleep(0.05)
-        self.url = f"postgresql://bench@127.0.0.1:{self.port}/postgres"
 
     def call(self, program, *arguments):
         done = subprocess.run(

@@ -18,6 +18,8 @@ APP = "ABCDE12345.com.example.bench"
 MIB = 1 << 20
 # HAProxy keeps all of them. Who keeps fewer than there are requests in flight connects anew.
 IDLE_UPSTREAM_CONNECTIONS = 256
+# How long a server may take to end once it was asked to.
+END_SECONDS = 30
 
 
 class Failure(Exception):

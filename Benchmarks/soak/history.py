@@ -12,7 +12,8 @@ class History:
         self.entries = []
 
     def add(self, key, challenge, nonce, status):
-        """`nonce` names the request at the upstream; `status` is UNKNOWN if no answer came."""
+        """`nonce` names the request at the upstream, and is None if it was only asked about;
+        `status` is UNKNOWN if no answer came."""
         self.entries.append((key, challenge, nonce, status))
 
     def faults(self, forwarded, allowed):
@@ -22,9 +23,11 @@ class History:
         arrived = collections.Counter()
         for key, challenge, nonce, status in self.entries:
             accepted[key, challenge] += status == 200
-            arrived[key, challenge] += forwarded[nonce]
             if status is not UNKNOWN and status not in allowed:
                 found.append(f"{nonce} got {status}")
+            if nonce is None:
+                continue
+            arrived[key, challenge] += forwarded[nonce]
             if status == 200 and not forwarded[nonce]:
                 found.append(f"{nonce} got 200 and never reached the upstream")
             if status in (401, 403) and forwarded[nonce]:
@@ -49,6 +52,8 @@ def canary():
         return history.faults(collections.Counter(forwarded), {200, 401, 503})
 
     assert not faults([("c", "a", 200), ("c", "b", 401), ("d", "e", UNKNOWN)], ["a", "e"])
+    assert not faults([("c", None, 200), ("c", "a", 401)], [])
+    assert "accepted 2" in faults([("c", None, 200), ("c", "a", 200)], ["a"])[0]
     assert "accepted 2" in faults([("c", "a", 200), ("c", "b", 200)], ["a", "b"])[0]
     assert "forwarded 2" in faults([("c", "a", UNKNOWN), ("c", "b", 200)], ["a", "b"])[0]
     assert "forwarded 2" in faults([("c", "a", 200)], ["a", "a"])[0]
