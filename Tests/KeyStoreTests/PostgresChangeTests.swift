@@ -72,10 +72,8 @@ final class PostgresChangeTests {
         let record = generator.record()
         _ = try registry.enrol(record, challenge: generator.bytes16())
         // The session that listens is the one that reads changes.
-        let reading = "query LIKE '%WHERE revision >=%' AND pid <> pg_backend_pid()"
-        try own.waitForSessions(1, reading)
-        let listener = try #require(
-            pid_t(try own.query("SELECT pid FROM pg_stat_activity WHERE \(reading)")))
+        let listener = try own.waitForSession(
+            "query LIKE '%WHERE revision >=%' AND pid <> pg_backend_pid()")
         own.server.stopSession(listener)
         #expect(try own.administration().revoke([record.keyID]) == [.done])
         #expect(recorder.waitForKey(record.keyID))

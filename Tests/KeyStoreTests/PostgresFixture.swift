@@ -73,6 +73,21 @@ struct PostgresFixture {
         throw PostgresFixtureError(description: "never \(count) sessions: \(condition)")
     }
 
+    /// The process of the first session that is as `condition` says, once there is one.
+    func waitForSession(_ condition: String) throws -> pid_t {
+        let limit = Date(timeIntervalSinceNow: 30)
+        while Date() < limit {
+            let found = try query(
+                """
+                SELECT pid FROM pg_stat_activity
+                WHERE datname = current_database() AND \(condition) LIMIT 1
+                """)
+            if let process = pid_t(found) { return process }
+            _ = poll(nil, 0, 10)
+        }
+        throw PostgresFixtureError(description: "never a session: \(condition)")
+    }
+
     /// Ends those sessions, and waits until they have ended.
     func endSessions(_ condition: String) throws {
         try query(

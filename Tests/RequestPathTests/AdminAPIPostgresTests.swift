@@ -129,7 +129,10 @@ struct AdminAPIPostgresTests {
         let unasked = body["unasked"]?.arrayValue?.first?.stringValue ?? ""
         #expect(unasked.hasPrefix("127.0.0.1:\(standby.port) "))
         try standby.start()
-        let again = try site.revoke([id])
+        var again = try site.revoke([id])
+        // On a busy machine it may answer late: that is told as before.
+        let limit = Date(timeIntervalSinceNow: 30)
+        while again.status == 202, Date() < limit { again = try site.revoke([id]) }
         #expect(again.status == 200 && again.bodyText.contains("\"confirmed\":true"))
         #expect(again.bodyText.contains("\"unchanged\""))
     }
