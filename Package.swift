@@ -145,6 +145,15 @@ let package = Package(
 
         // MARK: tests
         .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
+        .systemLibrary(name: "CFork", path: "Tests/CFork"),
+        // A program of its own: OpenSSL's allocator can be replaced before its first use alone.
+        .executableTarget(
+            name: "AllocationFailures",
+            dependencies: [
+                "Bytes", "CFork", "COpenSSL", "Crypto", "EventLoop", "GatewayTesting", "JWT", "TLS",
+            ],
+            path: "Tests/AllocationFailures",
+            swiftSettings: common),
         .target(
             name: "GatewayTesting",
             dependencies: [

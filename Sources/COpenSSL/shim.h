@@ -50,8 +50,11 @@ static inline size_t sallyport_bio_contents(BIO *bio, const unsigned char **star
 // The typed stacks are macros. The stack takes a reference of its own to each certificate.
 static inline STACK_OF(X509) *sallyport_certificates_new(void) { return sk_X509_new_null(); }
 
+// Not X509_add_cert, which keeps the reference where it has no memory for the entry.
 static inline int sallyport_certificates_append(STACK_OF(X509) *stack, X509 *certificate) {
-    return X509_add_cert(stack, certificate, X509_ADD_FLAG_UP_REF);
+    if (sk_X509_push(stack, certificate) <= 0) return 0;
+    X509_up_ref(certificate);
+    return 1;
 }
 
 static inline int sallyport_certificates_count(const STACK_OF(X509) *stack) {
@@ -186,8 +189,9 @@ static inline sallyport_tls_result sallyport_tls_write(SSL *session, const void 
 }
 
 // The DNS names of a certificate; the typed stacks and the union inside are out of Swift's reach.
-static inline GENERAL_NAMES *sallyport_names_of(const X509 *certificate) {
-    return X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
+// NULL: `reason` is -1 if it has none, and anything else if they cannot be read.
+static inline GENERAL_NAMES *sallyport_names_of(const X509 *certificate, int *reason) {
+    return X509_get_ext_d2i(certificate, NID_subject_alt_name, reason, NULL);
 }
 
 static inline int sallyport_names_count(const GENERAL_NAMES *names) {

@@ -56,7 +56,7 @@ public final class Certificate: @unchecked Sendable {
         signatureAlgorithm = try unsafe X509Fields.signatureAlgorithm(of: pointer)
         subject = try unsafe X509Fields.text(of: X509_get_subject_name(pointer))
         issuer = try unsafe X509Fields.text(of: X509_get_issuer_name(pointer))
-        commonName = unsafe X509Fields.commonName(in: X509_get_subject_name(pointer))
+        commonName = try unsafe X509Fields.commonName(in: X509_get_subject_name(pointer))
         extensions = try unsafe X509Fields.extensions(of: pointer)
         let named = unsafe X509Fields.namedCurvePoint(of: pointer)
         curve = named?.curve

@@ -112,7 +112,9 @@ public final class ECPrivateKey: @unchecked Sendable {
         var byteCount = Int(unsafe EVP_PKEY_get_size(handle))
         var signature = [UInt8](repeating: 0, count: byteCount)
         guard
-            unsafe EVP_DigestSign(context, &signature, &byteCount, message, message.count) == 1
+            unsafe EVP_DigestSign(context, &signature, &byteCount, message, message.count) == 1,
+            // Without memory for its numbers OpenSSL 3.0 reports success and a length of -1.
+            byteCount > 0, byteCount <= signature.count
         else { throw .failed(ErrorQueue.drain("signing")) }
         signature.removeLast(signature.count - byteCount)
         return signature

@@ -60,9 +60,12 @@ public struct P256Signature: Hashable, Sendable {
         let byteCount = Int(unsafe i2d_ECDSA_SIG(signature, nil))
         guard byteCount > 0 else { throw .failed(ErrorQueue.drain("a signature's form")) }
         var der = [UInt8](repeating: 0, count: byteCount)
-        unsafe der.withUnsafeMutableBufferPointer { der in
+        let writtenCount = unsafe der.withUnsafeMutableBufferPointer { der in
             var position = der.baseAddress
-            _ = unsafe i2d_ECDSA_SIG(signature, &position)
+            return unsafe i2d_ECDSA_SIG(signature, &position)
+        }
+        guard writtenCount == byteCount else {
+            throw .failed(ErrorQueue.drain("a signature's form"))
         }
         return der
     }

@@ -44,7 +44,9 @@ package enum X509Fields {
         return String(decoding: bio.contents, as: UTF8.self)
     }
 
-    static func commonName(in name: OpaquePointer?) -> String? {
+    /// Nil where there is not exactly one. Throws if it cannot be read: a name that is compared
+    /// where there is one must not seem to be missing.
+    static func commonName(in name: OpaquePointer?) throws(CryptoError) -> String? {
         let index = unsafe X509_NAME_get_index_by_NID(name, NID_commonName, -1)
         guard index >= 0, unsafe X509_NAME_get_index_by_NID(name, NID_commonName, index) < 0 else {
             return nil
@@ -52,7 +54,9 @@ package enum X509Fields {
         let string = unsafe X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index))
         var encoded: UnsafeMutablePointer<UInt8>?
         let byteCount = unsafe ASN1_STRING_to_UTF8(&encoded, string)
-        guard byteCount >= 0, let encoded = unsafe encoded else { return nil }
+        guard byteCount >= 0, let encoded = unsafe encoded else {
+            throw .malformed(ErrorQueue.drain("common name"))
+        }
         defer { unsafe CRYPTO_free(encoded, #file, #line) }
         return unsafe String(
             decoding: UnsafeBufferPointer(start: encoded, count: Int(byteCount)), as: UTF8.self)

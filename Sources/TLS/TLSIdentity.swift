@@ -53,7 +53,7 @@ public final class TLSIdentity: @unchecked Sendable {
             case EVP_PKEY_ED25519, EVP_PKEY_ED448: .edwards
             default: throw TLSError("a private key is neither RSA nor of an elliptic curve")
             }
-        names = unsafe Self.names(of: certificate)
+        names = try unsafe Self.names(of: certificate)
         serialNumber = unsafe Self.bytes(of: X509_get0_serialNumber(certificate))
         guard let notBefore = unsafe X509Fields.seconds(X509_get0_notBefore(certificate)),
             let notAfter = unsafe X509Fields.seconds(X509_get0_notAfter(certificate))
@@ -63,7 +63,7 @@ public final class TLSIdentity: @unchecked Sendable {
         var chainDER: [[UInt8]] = []
         for index in 0..<stack.count {
             chainDER.append(
-                unsafe Self.der(of: sallyport_certificates_at(stack.pointer, Int32(index))))
+                try unsafe Self.der(of: sallyport_certificates_at(stack.pointer, Int32(index))))
         }
         self.chainDER = chainDER
         unsafe self.certificate = certificate
@@ -81,8 +81,10 @@ public final class TLSIdentity: @unchecked Sendable {
         }
         defer { unsafe sallyport_certificates_free(issuers) }
         for index in 1..<max(1, stack.count) {
-            unsafe sallyport_certificates_append(
-                issuers, sallyport_certificates_at(stack.pointer, Int32(index)))
+            let issuer = unsafe sallyport_certificates_at(stack.pointer, Int32(index))
+            guard unsafe sallyport_certificates_append(issuers, issuer) == 1 else {
+                throw TLSError(ErrorQueue.drain("out of memory"))
+            }
         }
         guard unsafe SSL_CTX_use_cert_and_key(context, certificate, key, issuers, 1) == 1 else {
             throw TLSError(ErrorQueue.drain("OpenSSL does not take the certificate"))
@@ -116,9 +118,14 @@ public final class TLSIdentity: @unchecked Sendable {
         return owned
     }
 
-    private static func names(of certificate: OpaquePointer) -> [String] {
+    private static func names(of certificate: OpaquePointer) throws(TLSError) -> [String] {
         var names: [String] = []
-        let alternatives = unsafe sallyport_names_of(certificate)
+        var reason: Int32 = 0
+        let alternatives = unsafe sallyport_names_of(certificate, &reason)
+        // -1: there are none. Names that cannot be read are not none.
+        guard unsafe alternatives != nil || reason == -1 else {
+            throw TLSError(ErrorQueue.drain("the certificate's names cannot be read"))
+        }
         defer { unsafe GENERAL_NAMES_free(alternatives) }
         for index in 0..<(unsafe sallyport_names_count(alternatives)) {
             var bytes: UnsafePointer<UInt8>?
@@ -147,11 +154,13 @@ public final class TLSIdentity: @unchecked Sendable {
         return unsafe Array(UnsafeBufferPointer(start: ASN1_STRING_get0_data(number), count: count))
     }
 
-    private static func der(of certificate: OpaquePointer?) -> [UInt8] {
+    private static func der(of certificate: OpaquePointer?) throws(TLSError) -> [UInt8] {
         var encoded: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_X509(certificate, &encoded)
         defer { unsafe CRYPTO_free(encoded, #file, #line) }
-        guard count > 0, let encoded = unsafe encoded else { return [] }
+        guard count > 0, let encoded = unsafe encoded else {
+            throw TLSError(ErrorQueue.drain("encoding a certificate"))
+        }
         return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(count)))
     }
 }

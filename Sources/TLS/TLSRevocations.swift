@@ -24,7 +24,7 @@ public final class TLSRevocations: @unchecked Sendable {
                 throw TLSError("a revocation list does not say until when it holds")
             }
             nextUpdate = min(nextUpdate, next)
-            issuers.append(unsafe Self.der(of: X509_CRL_get_issuer(list)))
+            issuers.append(try unsafe Self.der(of: X509_CRL_get_issuer(list)))
         }
         guard !issuers.isEmpty else { throw TLSError("holds no PEM revocation list") }
         self.pem = pem
@@ -37,7 +37,10 @@ public final class TLSRevocations: @unchecked Sendable {
 
     /// Whether there is a list of the authority whose certificate this is.
     func cover(_ authority: OpaquePointer?) -> Bool {
-        issuers.contains(unsafe Self.der(of: X509_get_subject_name(authority)))
+        guard let name = try? unsafe Self.der(of: X509_get_subject_name(authority)) else {
+            return false
+        }
+        return issuers.contains(name)
     }
 
     /// Has `store` refuse what the lists name, and whatever belongs to an authority without a valid
@@ -73,11 +76,13 @@ public final class TLSRevocations: @unchecked Sendable {
         }
     }
 
-    private static func der(of name: OpaquePointer?) -> [UInt8] {
+    private static func der(of name: OpaquePointer?) throws(TLSError) -> [UInt8] {
         var encoded: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_X509_NAME(name, &encoded)
         defer { unsafe CRYPTO_free(encoded, #file, #line) }
-        guard count > 0, let encoded = unsafe encoded else { return [] }
+        guard count > 0, let encoded = unsafe encoded else {
+            throw TLSError(ErrorQueue.drain("encoding a name"))
+        }
         return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(count)))
     }
 

@@ -16,7 +16,10 @@ func serverNameArrived(
         let name = unsafe SSL_get_servername(session, TLSEXT_NAMETYPE_host_name),
         let index = owner.names.choice(for: unsafe String(cString: name))
     else { return SSL_TLSEXT_ERR_NOACK }
-    if index > 0 { unsafe SSL_set_SSL_CTX(session, owner.contexts[index]) }
+    // Without memory the session would go on with another name's certificate.
+    guard unsafe index == 0 || SSL_set_SSL_CTX(session, owner.contexts[index]) != nil else {
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+    }
     return SSL_TLSEXT_ERR_OK
 }
 

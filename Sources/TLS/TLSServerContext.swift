@@ -55,7 +55,9 @@ public final class TLSServerContext: @unchecked Sendable {
         try unsafe setClientCertificates(in: context)
         unsafe SSL_CTX_set_timeout(context, Int(ticketKeys.lifetime.components.seconds))
         let owner = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe SSL_CTX_set_ex_data(context, 0, owner)
+        guard unsafe SSL_CTX_set_ex_data(context, 0, owner) == 1 else {
+            throw TLSError(ErrorQueue.drain("TLS context"))
+        }
         unsafe sallyport_tls_set_name_callback(context, serverNameArrived)
         unsafe sallyport_tls_set_status_callback(context, stapleIsWanted)
         unsafe SSL_CTX_set_tlsext_ticket_key_evp_cb(context, ticketIsHandled)

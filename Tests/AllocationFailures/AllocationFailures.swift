@@ -1,0 +1,58 @@
+import Glibc
+
+/// Lets each allocation of OpenSSL fail, in each operation of the fences, and looks at what becomes
+/// of the operation: `AllocationFailures [--every K] [NAME...]`.
+///
+/// The n-th allocation fails alone, and then together with all later ones; with `--every` only each
+/// K-th is tried. Ends with 1 if a fault was found, or a planted one was not.
+@main
+enum AllocationFailures {
+    static func main() throws {
+        Starvation.install()
+        var names = Array(CommandLine.arguments.dropFirst())
+        var step = 1
+        if names.first == "--every", names.count > 1, let number = Int(names[1]), number > 0 {
+            step = number
+            names.removeFirst(2)
+        }
+        let inputs = try Inputs()
+        var hasFailed = false
+        for operation in try Planted.operations() + Operation.all(inputs)
+        where names.isEmpty || names.contains(where: operation.name.contains) {
+            let faults = faults(of: operation, operation.isPlanted ? 1 : step)
+            if operation.isPlanted != faults.isEmpty { continue }
+            hasFailed = true
+            if operation.isPlanted { print("\(operation.name): the planted fault was not found") }
+        }
+        exit(hasFailed ? 1 : 0)
+    }
+
+    /// The faults of one operation, which are printed unless they were planted.
+    private static func faults(of operation: Operation, _ step: Int) -> [String] {
+        var faults: [String] = []
+        // Twice: OpenSSL keeps what it looked up.
+        for _ in 1...2 where operation.run() != .right { faults.append("fails with memory") }
+        Starvation.arm(.none)
+        _ = operation.run()
+        let count = Starvation.count
+        var refusedCount = 0
+        var triedCount = 0
+        for number in stride(from: 1, through: count, by: step) {
+            for (name, plan) in [
+                ("once", Starvation.Plan.once(number)), ("onward", .onward(number)),
+            ] {
+                let verdict = Injection.run(operation, plan)
+                triedCount += 1
+                if verdict.outcome == .refused { refusedCount += 1 }
+                if let fault = verdict.fault { faults.append("\(number) \(name): \(fault)") }
+            }
+        }
+        guard !operation.isPlanted else { return faults }
+        print(
+            "\(operation.name): \(count) allocations, \(triedCount) failures, "
+                + "\(refusedCount) refused, \(faults.count) faults")
+        for fault in faults { print("    \(fault)") }
+        fflush(nil)
+        return faults
+    }
+}

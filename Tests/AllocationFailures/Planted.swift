@@ -1,0 +1,29 @@
+import COpenSSL
+import Glibc
+
+/// Faults on purpose: whoever does not find these finds nothing.
+enum Planted {
+    static func operations() -> [Operation] {
+        [
+            Operation("planted verdict", isPlanted: true) {
+                guard let memory = CRYPTO_malloc(1, #file, #line) else { return .wrong("believed") }
+                CRYPTO_free(memory, #file, #line)
+                return .right
+            },
+            Operation("planted leak", isPlanted: true) {
+                guard let first = CRYPTO_malloc(1, #file, #line) else { return .refused }
+                guard let second = CRYPTO_malloc(1, #file, #line) else { return .refused }
+                CRYPTO_free(first, #file, #line)
+                CRYPTO_free(second, #file, #line)
+                return .right
+            },
+            Operation("planted crash", isPlanted: true) {
+                guard let memory = CRYPTO_malloc(1, #file, #line) else {
+                    raise(SIGSEGV); return .right
+                }
+                CRYPTO_free(memory, #file, #line)
+                return .right
+            },
+        ]
+    }
+}
