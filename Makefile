@@ -8,8 +8,8 @@ RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
-	second-verifier unit-filter coverage bench bench-h2 bench-peers bench-stores fleet idle \
-	soak soak-mix screenshots deb image sbom dist package-test clean
+	second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
+	bench-peers bench-stores fleet idle soak soak-mix screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -24,6 +24,8 @@ help:
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
 	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
 	@echo 'make unit-filter   tests of the program under the system call filter of its unit'
+	@echo 'make sanitize      tests and programs under sanitizers, FILTER=... for some (an hour)'
+	@echo 'make allocation-failures   OpenSSL without memory, at each EVERY=10th allocation'
 	@echo 'make coverage      lines and regions that tests run, FILTER=... for some (half an hour)'
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
 	@echo '                   and instructions a request against their budgets'
@@ -109,6 +111,15 @@ unit-filter:
 		$(CURDIR)/deploy/sallyport.service" \
 		swift test --skip-build --filter '^(RequestPath|Fault)Tests\.' \
 		--skip 'AllocationTests|UnprovedCostTests|UpgradeTests/(refusal|vanished)'
+
+sanitize:
+	@scripts/install.sh test
+	@scripts/sanitize.sh $(if $(FILTER),'$(FILTER)')
+
+allocation-failures:
+	@scripts/install.sh test
+	swift build --product AllocationFailures $(SWIFT_FLAGS)
+	@SWIFT_BACKTRACE=enable=no .build/debug/AllocationFailures --every $(or $(EVERY),10)
 
 coverage:
 	@scripts/install.sh test

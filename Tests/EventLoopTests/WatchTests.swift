@@ -114,6 +114,7 @@ struct WatchTests {
         var turnCount = 0
         // Turns that the end of the stream would fill with calls; then the peer resets.
         var hook: TurnEndHook?
+        defer { hook = nil }
         hook = TurnEndHook(loop: loop) {
             turnCount += 1
             if turnCount < 100 { hook?.schedule() } else { Socket.closeWithReset(far) }
