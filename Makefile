@@ -9,7 +9,8 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
 	second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
-	bench-peers bench-stores fleet idle soak soak-mix screenshots deb image sbom dist package-test clean
+	bench-peers bench-stores fleet idle soak soak-mix screenshots deb image sbom dist \
+	package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs tests, and the programs that they start, under sanitizers: scripts/sanitize.sh [FILTER]
-# SANITIZERS="address thread undefined" names those to run. Ends with 1 if a test fails, or if any process has
-# written a report, whatever its test says. Without FILTER each EVERY-th (50) allocation of OpenSSL
-# fails as well, under AddressSanitizer. Reports are left in .build/sanitize-NAME/reports.
+# SANITIZERS="address thread undefined" names those to run. Ends with 1 if a test fails, or if any
+# process has written a report, whatever its test says. Without FILTER each EVERY-th (50)
+# allocation of OpenSSL fails as well, under AddressSanitizer. Reports are left in
+# .build/sanitize-NAME/reports.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
