@@ -110,7 +110,8 @@ public enum CertificateChain {
     ///
     /// Default flags: X509_V_FLAG_X509_STRICT refuses every genuine leaf (no key identifiers), a
     /// purpose those with Apple's own extended key usage. CHECK_SS_SIGNATURE because a root with an
-    /// edited date and a broken self-signature circulates.
+    /// edited date and a broken self-signature circulates. POLICY_CHECK because OpenSSL otherwise
+    /// takes the constraints of RFC 5280 section 4.2.1.11, critical ones too, for handled.
     private static func checkPath(_ path: [Certificate]) throws(CertificateChainError) {
         guard let root = path.last, let leaf = path.first,
             let store = unsafe Owned(X509_STORE_new(), freedBy: X509_STORE_free),
@@ -128,8 +129,13 @@ public enum CertificateChain {
                 context.pointer, store.pointer, leaf.handle, others.pointer) == 1,
             let parameters = unsafe X509_STORE_CTX_get0_param(context.pointer)
         else { throw .other(ErrorQueue.drain("certificate store")) }
-        let flags = UInt(X509_V_FLAG_CHECK_SS_SIGNATURE | X509_V_FLAG_NO_CHECK_TIME)
+        let flags = UInt(
+            X509_V_FLAG_CHECK_SS_SIGNATURE | X509_V_FLAG_NO_CHECK_TIME | X509_V_FLAG_POLICY_CHECK)
         unsafe X509_VERIFY_PARAM_set_flags(parameters, flags)
+        // Any policy will do, but where a CA asks for one there has to be one. The object is one of
+        // OpenSSL's own, which nobody frees.
+        guard unsafe X509_VERIFY_PARAM_add0_policy(parameters, OBJ_nid2obj(NID_any_policy)) == 1
+        else { throw .other(ErrorQueue.drain("certificate policies")) }
         // 112 bits: RSA from 2048, curves from 224.
         unsafe X509_VERIFY_PARAM_set_auth_level(parameters, 2)
         let verdict = unsafe X509_verify_cert(context.pointer)
