@@ -19,6 +19,8 @@ public final class Watch {
     public let descriptor: Int32
     private let readEvent: LoopEvent
     private let writeEvent: LoopEvent
+    /// The events hold it.
+    private let loop: Unmanaged<EventLoop>
     private unowned(unsafe) var heldHandler: (any ReadinessHandler)?
     public private(set) var isReading = false
     public private(set) var isWriting = false
@@ -31,6 +33,7 @@ public final class Watch {
     public init(loop: EventLoop, descriptor: Int32, handler: (any ReadinessHandler)? = nil) {
         self.descriptor = descriptor
         unsafe heldHandler = handler
+        unsafe self.loop = Unmanaged.passUnretained(loop)
         readEvent = LoopEvent(loop: loop)
         writeEvent = LoopEvent(loop: loop)
         assign(mode: 0)
@@ -126,16 +129,12 @@ public final class Watch {
         _ context: UnsafeMutableRawPointer, _ body: (any ReadinessHandler) -> Void
     ) {
         let watch = unsafe Unmanaged<Watch>.fromOpaque(context)
-        let loop = unsafe watch._withUnsafeGuaranteedRef {
-            unsafe Unmanaged.passUnretained($0.loop)
-        }
+        let loop = unsafe watch._withUnsafeGuaranteedRef { unsafe $0.loop }
         unsafe loop._withUnsafeGuaranteedRef { $0.callbackStarts() }
         let handler = unsafe watch._withUnsafeGuaranteedRef { $0.handler }
         if let handler { body(handler) }
         unsafe loop._withUnsafeGuaranteedRef { $0.callbackEnds() }
     }
-
-    private var loop: EventLoop { readEvent.loop }
 }
 
 private func descriptorIsReadable(
