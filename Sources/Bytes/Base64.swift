@@ -10,16 +10,22 @@ public enum Base64 {
     private static let urlAlphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// 0...63 for a digit of either alphabet, 0x40 more for `+` `/`, 0x80 for `-` `_`, 0xFF else.
-    private static let values: [UInt8] = {
-        var table = [UInt8](repeating: 0xFF, count: 256)
-        for (value, digit) in standardAlphabet.enumerated() { table[Int(digit)] = UInt8(value) }
-        table[0x2B] = 62 | 0x40
-        table[0x2F] = 63 | 0x40
-        table[0x2D] = 62 | 0x80
-        table[0x5F] = 63 | 0x80
+    /// 0...63 for a digit of either alphabet, ``standardMark`` more for `+` `/`, ``urlMark`` for
+    /// `-` `_`, both for what is no digit.
+    ///
+    /// The marks stand so high that the next digit of four shifts them out of the word.
+    private static let values: [UInt32] = {
+        var table = [UInt32](repeating: standardMark | urlMark, count: 256)
+        for (value, digit) in standardAlphabet.enumerated() { table[Int(digit)] = UInt32(value) }
+        table[0x2B] = 62 | standardMark
+        table[0x2F] = 63 | standardMark
+        table[0x2D] = 62 | urlMark
+        table[0x5F] = 63 | urlMark
         return table
     }()
+
+    private static let standardMark: UInt32 = 1 << 30
+    private static let urlMark: UInt32 = 1 << 31
 
     /// The decoded bytes, nil if `text` is not strict base64.
     public static func decode(_ text: Span<UInt8>) -> [UInt8]? {
@@ -95,42 +101,37 @@ public enum Base64 {
     ) -> Bool {
         let table = values.span
         precondition(digitCount <= text.count && table.count == 256)
-        var marks: UInt8 = 0
+        var marks: UInt32 = 0
         var index = 0
         while index &+ 8 <= digitCount {
             let digits = text.littleEndianWord(at: index)
-            let first = value(of: digits, table)
-            let second = value(of: digits &>> 8, table)
-            let third = value(of: digits &>> 16, table)
-            let fourth = value(of: digits &>> 24, table)
-            let fifth = value(of: digits &>> 32, table)
-            let sixth = value(of: digits &>> 40, table)
-            let seventh = value(of: digits &>> 48, table)
-            let eighth = value(of: digits &>> 56, table)
-            marks |= first | second | third | fourth
-            marks |= fifth | sixth | seventh | eighth
-            let upper =
-                UInt64(first & 0x3F) &<< 18 | UInt64(second & 0x3F) &<< 12
-                | UInt64(third & 0x3F) &<< 6 | UInt64(fourth & 0x3F)
-            let lower =
-                UInt64(fifth & 0x3F) &<< 18 | UInt64(sixth & 0x3F) &<< 12
-                | UInt64(seventh & 0x3F) &<< 6 | UInt64(eighth & 0x3F)
-            output.append(bigEndian: upper &<< 24 | lower, byteCount: 6)
+            let upper = value(ofFour: UInt32(truncatingIfNeeded: digits), table, &marks)
+            let lower = value(ofFour: UInt32(truncatingIfNeeded: digits &>> 32), table, &marks)
+            output.append(
+                bigEndian: UInt64(upper) &<< 24 | UInt64(lower & 0xFF_FFFF), byteCount: 6)
             index &+= 8
         }
         return decodeRest(text, from: index, to: digitCount, marks, table, into: &output)
     }
 
-    /// The value of the digit in the lowest byte of `digits`; `table` has 256.
+    /// The 24 bits of four digits, the first in the lowest byte, below the marks of the last one;
+    /// `table` has 256.
     @inline(__always)
-    private static func value(of digits: UInt64, _ table: Span<UInt8>) -> UInt8 {
-        unsafe table[unchecked: Int(truncatingIfNeeded: digits & 0xFF)]
+    private static func value(
+        ofFour digits: UInt32, _ table: Span<UInt32>, _ marks: inout UInt32
+    ) -> UInt32 {
+        let first = unsafe table[unchecked: Int(truncatingIfNeeded: digits & 0xFF)]
+        let second = unsafe table[unchecked: Int(truncatingIfNeeded: digits &>> 8 & 0xFF)]
+        let third = unsafe table[unchecked: Int(truncatingIfNeeded: digits &>> 16 & 0xFF)]
+        let fourth = unsafe table[unchecked: Int(truncatingIfNeeded: digits &>> 24)]
+        marks |= first | second | third | fourth
+        return first &<< 18 | second &<< 12 | third &<< 6 | fourth
     }
 
     /// The last digits, whose spare bits must be zero; then the marks must agree: a byte that is no
     /// digit has left both.
     private static func decodeRest(
-        _ text: Span<UInt8>, from start: Int, to end: Int, _ marks: UInt8, _ table: Span<UInt8>,
+        _ text: Span<UInt8>, from start: Int, to end: Int, _ marks: UInt32, _ table: Span<UInt32>,
         into output: inout OutputSpan<UInt8>
     ) -> Bool {
         var alphabets = marks
@@ -139,14 +140,15 @@ public enum Base64 {
         for index in start..<end {
             let value = table[Int(text[index])]
             alphabets |= value
-            group = group &<< 6 | UInt32(value & 0x3F)
+            group = group &<< 6 | (value & 0x3F)
             bitCount &+= 6
             guard bitCount >= 8 else { continue }
             bitCount &-= 8
             output.append(UInt8(truncatingIfNeeded: group &>> bitCount))
         }
         let spare = group & ((1 &<< bitCount) &- 1)
-        return alphabets & 0xC0 != 0xC0 && spare == 0
+        let hasBoth = alphabets & standardMark != 0 && alphabets & urlMark != 0
+        return !hasBoth && spare == 0
     }
 
     public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
@@ -177,6 +179,30 @@ public enum Base64 {
             bytes.withBytes {
                 encode($0, standardAlphabet.span, padded: true, to: &output)
             }
+        }
+    }
+
+    /// Gives the URL alphabet's digits, unpadded, to `use`, without memory on the heap.
+    public static func withURL<Result>(
+        _ bytes: Bytes32, _ use: (Span<UInt8>) -> Result
+    ) -> Result {
+        bytes.withBytes { withURL($0, use) }
+    }
+
+    /// Gives the URL alphabet's digits, unpadded, to `use`, without memory on the heap.
+    public static func withURL<Result>(
+        _ bytes: Bytes16, _ use: (Span<UInt8>) -> Result
+    ) -> Result {
+        bytes.withBytes { withURL($0, use) }
+    }
+
+    private static func withURL<Result>(
+        _ bytes: Span<UInt8>, _ use: (Span<UInt8>) -> Result
+    ) -> Result {
+        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: temporaryCount) { memory in
+            var output = unsafe OutputSpan(buffer: memory, initializedCount: 0)
+            encode(bytes, urlAlphabet.span, padded: false, to: &output)
+            return use(output.span)
         }
     }
 

@@ -196,13 +196,7 @@ public struct ByteBuffer: ~Copyable {
 
     /// Appends `number` in decimal digits.
     public mutating func append(decimal number: UInt64) {
-        var digitCount = 1
-        var bound: UInt64 = 10
-        // Twenty digits are the most there are; ten to the twentieth would not fit.
-        while number >= bound, digitCount < 20 {
-            digitCount += 1
-            bound = digitCount < 20 ? bound &* 10 : .max
-        }
+        let digitCount = number.decimalDigitCount
         reserve(digitCount)
         guard let storage = unsafe storage else { return }
         var position = end + digitCount

@@ -96,6 +96,16 @@ public struct Bytes16: Hashable, Sendable {
             output.append(bigEndian: word1)
         }
     }
+
+    /// Gives the bytes to `use`, which must not keep them.
+    @inlinable
+    public func withBytes<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
+        let words: InlineArray<2, UInt64> = [word0.bigEndian, word1.bigEndian]
+        return unsafe withUnsafeBytes(of: words) { bytes in
+            let span = unsafe Span<UInt8>(_bytes: RawSpan(_unsafeBytes: bytes))
+            return use(span)
+        }
+    }
 }
 
 extension Span where Element == UInt8 {

@@ -22,35 +22,41 @@ public struct RedisCommand: Sendable {
     }
 
     public mutating func append(_ argument: String) {
-        begin(argument.utf8.count)
-        bytes.append(contentsOf: argument.utf8)
-        endLine()
+        var argument = argument
+        argument.withUTF8 { text in
+            let text = unsafe Span(_unsafeElements: text)
+            append(byteCount: text.count) { $0.append(contentsOf: text) }
+        }
     }
 
-    public mutating func append(_ argument: [UInt8]) { append(argument[...]) }
+    public mutating func append(_ argument: [UInt8]) { append(argument.span) }
 
-    public mutating func append(_ argument: ArraySlice<UInt8>) {
-        begin(argument.count)
-        bytes.append(contentsOf: argument)
-        endLine()
+    public mutating func append(_ argument: ArraySlice<UInt8>) { append(argument.span) }
+
+    private mutating func append(_ argument: Span<UInt8>) {
+        append(byteCount: argument.count) { $0.append(contentsOf: argument) }
     }
 
     /// Appends one argument made of several parts.
     public mutating func append(_ first: [UInt8], _ second: [UInt8], _ third: [UInt8] = []) {
-        begin(first.count + second.count + third.count)
-        bytes.append(contentsOf: first)
-        bytes.append(contentsOf: second)
-        bytes.append(contentsOf: third)
-        endLine()
+        append(byteCount: first.count + second.count + third.count) { output in
+            for part in [first, second, third] { output.append(contentsOf: part.span) }
+        }
     }
 
     /// Appends `number` in decimal digits.
     public mutating func append(_ number: Int) {
-        let sign = number < 0 ? 1 : 0
-        begin(sign + Self.digitCount(number.magnitude))
-        if sign == 1 { bytes.append(UInt8(ascii: "-")) }
-        appendDigits(number.magnitude)
-        endLine()
+        let magnitude = UInt64(number.magnitude)
+        let digitCount = magnitude.decimalDigitCount
+        append(byteCount: (number < 0 ? 1 : 0) + digitCount) { output in
+            if number < 0 { output.append(UInt8(ascii: "-")) }
+            output.append(decimal: magnitude, digitCount: digitCount)
+        }
+    }
+
+    /// Appends `number` as sixteen lower-case hexadecimal digits.
+    public mutating func append(paddedHexadecimal number: UInt64) {
+        append(byteCount: 16) { $0.append(paddedHexadecimal: number) }
     }
 
     /// Writes the command as RESP sends it.
@@ -62,37 +68,25 @@ public struct RedisCommand: Sendable {
         output.append(bytes)
     }
 
-    private mutating func begin(_ byteCount: Int) {
-        bytes.append(UInt8(ascii: "$"))
-        appendDigits(UInt(byteCount))
-        endLine()
+    /// What stands around an argument: a sign, its length in 20 digits at most, two ends of lines.
+    private static let frameByteCountMax = 25
+
+    /// Appends one argument, of whose bytes `write` writes as many as it says.
+    private mutating func append(
+        byteCount: Int, _ write: (inout OutputSpan<UInt8>) -> Void
+    ) {
+        bytes.append(addingCapacity: byteCount + Self.frameByteCountMax) { output in
+            output.append(UInt8(ascii: "$"))
+            let length = UInt64(byteCount)
+            output.append(decimal: length, digitCount: length.decimalDigitCount)
+            Self.endLine(&output)
+            write(&output)
+            Self.endLine(&output)
+        }
         argumentCount += 1
     }
 
-    private mutating func endLine() {
-        bytes.append(0x0D)
-        bytes.append(0x0A)
-    }
-
-    private static func digitCount(_ number: UInt) -> Int {
-        var count = 1
-        var rest = number
-        while rest >= 10 {
-            count += 1
-            rest /= 10
-        }
-        return count
-    }
-
-    private mutating func appendDigits(_ number: UInt) {
-        // Most lengths, and many numbers.
-        if number < 10 { return bytes.append(UInt8(number) | 0x30) }
-        if number < 100 {
-            bytes.append(UInt8(number / 10) | 0x30)
-            return bytes.append(UInt8(number % 10) | 0x30)
-        }
-        appendDigits(number / 100)
-        bytes.append(UInt8(number / 10 % 10) | 0x30)
-        bytes.append(UInt8(number % 10) | 0x30)
+    private static func endLine(_ output: inout OutputSpan<UInt8>) {
+        output.append(bigEndian: 0x0D0A, byteCount: 2)
     }
 }

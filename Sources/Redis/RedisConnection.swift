@@ -29,7 +29,11 @@ public protocol RedisConnectionOwner: AnyObject {
 public final class RedisConnection: ReadinessHandler {
     private let loop: EventLoop
     /// The configuration that the next connection begins with.
-    public var configuration: RedisConfiguration
+    public var configuration: RedisConfiguration {
+        didSet { commandNanoseconds = configuration.commandTimeout.wholeNanoseconds }
+    }
+    /// Divided once: each command has it.
+    private var commandNanoseconds: UInt64
     private weak var owner: (any RedisConnectionOwner)?
     private var session: RedisSessionState
     private var pipeline = RedisPipeline<(RedisOutcome) -> Void>()
@@ -68,6 +72,7 @@ public final class RedisConnection: ReadinessHandler {
     ) {
         self.loop = loop
         self.configuration = configuration
+        commandNanoseconds = configuration.commandTimeout.wholeNanoseconds
         self.owner = owner
         self.locator = locator
         // Workers begin at different addresses.
@@ -101,7 +106,7 @@ public final class RedisConnection: ReadinessHandler {
             reply(isReady ? .full : .unavailable)
             return
         }
-        queue(command, timeout: configuration.commandTimeout, reply: reply)
+        queue(command, timeoutNanoseconds: commandNanoseconds, reply: reply)
     }
 
     /// Takes no more commands, awaits the replies to those in flight, then reconnects.
@@ -214,7 +219,7 @@ public final class RedisConnection: ReadinessHandler {
             continueHandshake(after: nil)
             return
         }
-        queue(step.command, timeout: configuration.connectTimeout) { [weak self] outcome in
+        queue(step.command, timeoutNanoseconds: connectNanoseconds) { [weak self] outcome in
             guard let self, case .reply(let reply) = outcome else { return }
             if reply == .simpleString("OK") || !step.isRequired {
                 continueOpening()
@@ -229,7 +234,7 @@ public final class RedisConnection: ReadinessHandler {
     private func continueHandshake(after reply: RedisReply?) {
         switch owner?.handshakeStep(after: reply) {
         case .send(let command):
-            queue(command, timeout: configuration.connectTimeout) { [weak self] outcome in
+            queue(command, timeoutNanoseconds: connectNanoseconds) { [weak self] outcome in
                 if case .reply(let reply) = outcome { self?.continueHandshake(after: reply) }
             }
         case .finished: perform(session.handshakeFinished())
@@ -240,16 +245,20 @@ public final class RedisConnection: ReadinessHandler {
 
     // MARK: writing
 
+    private var connectNanoseconds: UInt64 { configuration.connectTimeout.wholeNanoseconds }
+
     private func queue(
-        _ command: RedisCommand, timeout: Duration, reply: @escaping (RedisOutcome) -> Void
+        _ command: RedisCommand, timeoutNanoseconds: UInt64,
+        reply: @escaping (RedisOutcome) -> Void
     ) {
         let heldByteCount = output.count
         command.write(to: &output)
         pipeline.queue(
-            byteCount: output.count - heldByteCount, deadline: (loop.now + timeout).nanoseconds,
+            byteCount: output.count - heldByteCount,
+            deadline: loop.now.advanced(byNanoseconds: timeoutNanoseconds).nanoseconds,
             handler: reply)
         if deadlineTimer?.isScheduled == false {
-            deadlineTimer?.schedule(after: timeout)
+            deadlineTimer?.schedule(after: .nanoseconds(Int64(clamping: timeoutNanoseconds)))
         }
         flushHook?.schedule()
     }

@@ -4,10 +4,13 @@ import KeyStore
 /// Makes the calls of the counter script, by one configuration.
 struct CounterCalls {
     let layout: RedisKeyLayout
-    private let configuration: RedisCounterConfiguration
+    /// Divided once: each call has them.
+    private let graceMilliseconds: Int
+    private let stateMilliseconds: Int
 
     init(_ configuration: RedisCounterConfiguration) {
-        self.configuration = configuration
+        graceMilliseconds = configuration.grace.wholeMilliseconds
+        stateMilliseconds = configuration.deviceLifetime.wholeMilliseconds
         layout = RedisKeyLayout(prefix: configuration.keyPrefix)
     }
 
@@ -24,8 +27,8 @@ struct CounterCalls {
             incarnation: incarnation ?? request.challenge.incarnation, counter: request.counter,
             windowSize: min(max(request.windowSize, 1), CounterScript.windowSizeMax),
             floor: request.floor, expiresAt: request.challenge.expiresAt,
-            graceMilliseconds: configuration.grace.wholeMilliseconds,
-            stateMilliseconds: configuration.deviceLifetime.wholeMilliseconds, rates: request.rates)
+            graceMilliseconds: graceMilliseconds, stateMilliseconds: stateMilliseconds,
+            rates: request.rates)
     }
 
     /// Accepts a token of somebody else's at `moment`, remembered for `life`.
@@ -39,6 +42,6 @@ struct CounterCalls {
             part: .spend, names: layout.names(token: id), incarnation: moment.incarnation,
             counter: 1, windowSize: 1, floor: 0,
             expiresAt: expiresAt.overflow ? .max : expiresAt.partialValue,
-            graceMilliseconds: configuration.grace.wholeMilliseconds, stateMilliseconds: 1)
+            graceMilliseconds: graceMilliseconds, stateMilliseconds: 1)
     }
 }

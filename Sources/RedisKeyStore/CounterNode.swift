@@ -50,7 +50,9 @@ final class CounterNode {
                 incarnation: $0.incarnation, milliseconds: $0.milliseconds + elapsedMilliseconds)
         }
     }
-    private var elapsedMilliseconds: Int64 { Int64((loop.now - lookedAt).wholeMilliseconds) }
+    private var elapsedMilliseconds: Int64 {
+        Int64(loop.now.nanoseconds(since: lookedAt) / 1_000_000)
+    }
     private(set) var isConnected = false
     /// Why there is no connection, or was none before the present one.
     private(set) var lastFailure: RedisFailure?

@@ -103,7 +103,7 @@ package enum CounterScript {
             if isRecordKey, part == .whole { command.append(record) }
             command.append(part.rawValue)
             command.append(record)
-            command.append(IncarnationScript.digits(incarnation))
+            command.append(paddedHexadecimal: incarnation.value)
             command.append(Int(counter))
             command.append(windowSize)
             command.append(Int(floor))

@@ -41,14 +41,20 @@ struct RedisKeyLayout {
 
     /// The names of one device and of a challenge that lies with it.
     func names(_ keyID: KeyID, challenge: Bytes16) -> CounterNames {
-        let device = tag(keyID)
-        return CounterNames(prefix, device: device, spent: device, tag(challenge))
+        Base64.withURL(keyID.digest) { device in
+            Base64.withURL(challenge) {
+                CounterNames(prefix, device: device, spent: device, detail: $0)
+            }
+        }
     }
 
     /// The names of one device and of a challenge that lies by itself.
     func names(_ keyID: KeyID, freeChallenge challenge: Bytes16) -> CounterNames {
-        let device = tag(keyID)
-        return CounterNames(prefix, device: device, spent: tag(challenge), device)
+        Base64.withURL(keyID.digest) { device in
+            Base64.withURL(challenge) {
+                CounterNames(prefix, device: device, spent: $0, detail: device)
+            }
+        }
     }
 
     /// The name of what gateways count together, for one half of a window.
@@ -83,26 +89,29 @@ struct CounterNames {
     var state: ArraySlice<UInt8> { bytes[revokedEnd..<stateEnd] }
     var spent: ArraySlice<UInt8> { bytes[stateEnd...] }
 
-    /// The names of a device, and of a challenge under `tag`, whose name ends with `detail`.
+    /// The names of a device, and of a challenge under the tag `spent`, whose name ends with
+    /// `detail`.
     fileprivate init(
-        _ prefix: [UInt8], device: [UInt8], spent tag: [UInt8], _ detail: [UInt8]
+        _ prefix: [UInt8], device: Span<UInt8>, spent: Span<UInt8>, detail: Span<UInt8>
     ) {
         bytes.reserveCapacity(3 * prefix.count + 4 * device.count + 64)
         append(prefix, device, RedisKeyLayout.revokedSuffix)
         revokedEnd = bytes.count
         append(prefix, device, RedisKeyLayout.stateSuffix)
         stateEnd = bytes.count
-        append(prefix, tag, RedisKeyLayout.spentSuffix)
-        bytes.append(contentsOf: detail)
+        append(prefix, spent, RedisKeyLayout.spentSuffix)
+        bytes.append(addingCapacity: detail.count) { $0.append(contentsOf: detail) }
     }
 
     /// The name of a mark that belongs to no device.
     fileprivate init(spent: [UInt8]) { bytes = spent }
 
-    private mutating func append(_ prefix: [UInt8], _ tag: [UInt8], _ suffix: [UInt8]) {
-        bytes.append(contentsOf: prefix)
-        bytes.append(0x7B)
-        bytes.append(contentsOf: tag)
-        bytes.append(contentsOf: suffix)
+    private mutating func append(_ prefix: [UInt8], _ tag: Span<UInt8>, _ suffix: [UInt8]) {
+        bytes.append(addingCapacity: prefix.count + 1 + tag.count + suffix.count) { output in
+            output.append(contentsOf: prefix.span)
+            output.append(0x7B)
+            output.append(contentsOf: tag)
+            output.append(contentsOf: suffix.span)
+        }
     }
 }

@@ -164,28 +164,29 @@ final class Worker {
     /// The counter store's verdict, or nil if the exchange will be resumed with it.
     func advanceCounter(for exchange: Exchange, _ request: CounterAdvance) -> CounterVerdict? {
         if let verdict = counters.advanceAtOnce(request) {
-            note(verdict, of: request)
+            note(verdict, of: request.keyID, request.counter)
             return verdict
         }
         let number = exchange.number
-        var isInline = true
-        var verdict: CounterVerdict?
-        counters.advance(request) { [unowned self] answer in
-            note(answer, of: request)
-            if isInline {
-                verdict = answer
+        var reply = CounterReply.awaited
+        counters.advance(request) {
+            [unowned self, keyID = request.keyID, counter = request.counter] answer in
+            note(answer, of: keyID, counter)
+            if case .awaited = reply {
+                reply = .came(answer)
             } else if let exchange = waiting.take(number) {
                 exchange.counterWasAdvanced(answer)
             }
         }
-        isInline = false
-        if verdict == nil { wait(exchange, for: .counter) }
-        return verdict
+        if case .came(let verdict) = reply { return verdict }
+        reply = .late
+        wait(exchange, for: .counter)
+        return nil
     }
 
-    private func note(_ verdict: CounterVerdict, of request: CounterAdvance) {
+    private func note(_ verdict: CounterVerdict, of keyID: KeyID, _ counter: UInt32) {
         guard verdict == .accepted else { return }
-        hub.floors.note(request.keyID, request.counter, now: monotonicMilliseconds)
+        hub.floors.note(keyID, counter, now: monotonicMilliseconds)
     }
 
     /// The exchange waits for what keeps a time of its own.
@@ -354,4 +355,12 @@ private struct WorkerEnding {
     var isRetiring = false
     var drainDeadline: Timer?
     var tunnelDeadline: Timer?
+}
+
+/// What becomes of the reply of a counter store that may answer at once.
+private enum CounterReply {
+    case awaited
+    case came(CounterVerdict)
+    /// Its exchange waits for it.
+    case late
 }
