@@ -17,6 +17,9 @@ filter=${1:-$usual}
 # program; a sanitizer needs more memory and system calls than limits and filters of tests allow; a
 # process under a tracer is not looked through for leaks.
 skipped='AllocationTests|UnprovedCostTests|UnitFilterTests|MemoryReachTests|AllocationFailureTests'
+# These bound the memory of the program.
+skipped+='|HTTP2FlowTests/(slowReader|hundredSlowReaders)|ProxyTests/(backPressure|streaming)'
+skipped+='|MetricsTests/process'
 
 # Swift's own crash report would hide the sanitizer's.
 export SWIFT_BACKTRACE=enable=no
