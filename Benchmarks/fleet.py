@@ -23,6 +23,8 @@ POSTGRES_ENROLMENTS, POSTGRES_FLOORS = 11_692, 93_469
 ENROLMENT_VERIFICATIONS = 10
 # Settings whose defaults matter here; docs/settings.md.
 CHALLENGE_TTL, FLOOR_REPORTS = 120, 8192
+# How often answers let a client send a request again (`retry.max`; docs/client-guide.md).
+RETRIES = 2
 # Apple's: attestKey of one app, over all installations (its documentation, "under 100/s").
 ATTESTATIONS = 100
 # A core that is busier answers late in bursts, also Redis' one (docs/recipes/capacity.md).
@@ -95,10 +97,11 @@ def next_share(share, step):
     return min(100, moved)
 
 
-def rollout(fleet, step, hours):
+def rollout(fleet, step, hours, outage=None):
     """`attest_rollout` moves in a base that has the release already: seconds until 99 % have
     enrolled, and the highest rate that Apple is asked for. A step lets in a share at once, from
-    the busiest hour on, and each device comes when its app is next opened."""
+    the busiest hour on, and each device comes when its app is next opened. In an `outage`, from one
+    second to another, nobody can attest, and the schedule goes on."""
     share, enrolled, peak, second = 1, 0.0, 0.0, 0
     waiting = fleet.devices * share / 100
     left = fleet.devices - waiting
@@ -108,6 +111,8 @@ def rollout(fleet, step, hours):
             moved = fleet.devices * (next_share(share, step) - share) / 100
             share, waiting, left = next_share(share, step), waiting + moved, left - moved
         come = waiting * openings * fleet.daytime(second + 20 * HOUR) * MINUTE
+        if outage and outage[0] <= second < outage[1]:
+            come = 0.0
         waiting, enrolled = waiting - come, enrolled + come
         peak = max(peak, come / MINUTE)
         second += MINUTE
@@ -126,6 +131,18 @@ def rollout_plan(fleet):
              for points in (10, 5, 2, 1) for hours in (24, 12, 6, 4, 2))
     return min((each for each in tried if each["peak"] <= room),
                key=lambda each: each["days"], default=None)
+
+
+def rollout_outage(fleet, plan, hours=6):
+    """Apple is down in the middle of that plan, at the worst of its hours: the highest rate that it
+    is asked for afterwards, and by how many days the plan takes longer."""
+    if plan is None:
+        return None
+    middle = int(plan["days"] / 2) * DAY
+    tried = [rollout(fleet, plan["step"], plan["hours"], (start, start + hours * HOUR))
+             for start in range(middle, middle + DAY, 2 * HOUR)]
+    worst = max(tried, key=lambda each: each["peak"])
+    return {"peak": worst["peak"], "longer": max(each["days"] for each in tried) - plan["days"]}
 
 
 def renewals(fleet):
@@ -157,6 +174,15 @@ def redis_lost(fleet):
     # What is left has expired meanwhile, and is refused for that.
     return {"using": using, "again": again, "expired": left, "seconds": second, "peak": peak,
             "series": series}
+
+
+def redis_away(fleet, hours=1):
+    """Redis does not answer around the peak: each request is told to come again, and comes as often
+    as the answer lets it. None of them costs a signature. Afterwards who is in a session goes on,
+    or signs again as in `redis_lost` where Redis has forgotten."""
+    begin = 20 * HOUR - hours * HOUR // 2
+    asked = sum(fleet.requests(second) for second in range(begin, begin + hours * HOUR))
+    return {"told": asked * (1 + RETRIES), "peak": fleet.peak_requests * (1 + RETRIES)}
 
 
 def postgres_failover(fleet, seconds=30):
@@ -212,11 +238,13 @@ def sizes(fleet, lost):
 def simulate(given):
     fleet = Fleet(given)
     lost = redis_lost(fleet)
+    plan = rollout_plan(fleet)
     return {
         "devices": fleet.devices, "requests": fleet.requests_a_second,
         "peak": fleet.peak_requests, "sessions": fleet.peak_sessions,
         "enrolment": enrolment(fleet), "doubled": rollout(fleet, "x2", 24),
-        "plan": rollout_plan(fleet), "renewals": renewals(fleet), "redis_lost": lost,
+        "plan": plan, "rollout_outage": rollout_outage(fleet, plan),
+        "renewals": renewals(fleet), "redis_lost": lost, "redis_away": redis_away(fleet),
         "postgres": postgres_failover(fleet), "apple": apple_down(fleet),
         "bad_release": bad_release(fleet), "sizes": sizes(fleet, lost),
     }
@@ -282,10 +310,17 @@ def report(results):
          lambda r: f"{r['plan']['step']} in {r['plan']['hours']} h" if r["plan"] else "none"),
         ("the same: enrolment of 99 % takes",
          lambda r: span(r["plan"]["days"] * DAY) if r["plan"] else "-"),
+        ("Apple down for 6 h meanwhile: asked afterwards, a second",
+         lambda r: number(r["rollout_outage"]["peak"]) if r["plan"] else "-"),
+        ("the same: enrolment takes longer by",
+         lambda r: span(r["rollout_outage"]["longer"] * DAY) if r["plan"] else "-"),
         ("renewals a second that receipts need", lambda r: number(r["renewals"]["rate"])),
         ("Redis lost: devices that sign again", lambda r: number(r["redis_lost"]["again"])),
         ("the same: until 99 % of them have", lambda r: span(r["redis_lost"]["seconds"])),
         ("the same: highest rate, a second", lambda r: number(r["redis_lost"]["peak"])),
+        ("Redis away for 1 h at the peak: requests told to retry",
+         lambda r: number(r["redis_away"]["told"])),
+        ("the same: highest rate, a second", lambda r: number(r["redis_away"]["peak"])),
         ("PostgreSQL fails over in 30 s: requests told to retry",
          lambda r: number(r["postgres"]["retry"])),
         ("the same: floors are written again after", lambda r: span(r["postgres"]["behind"])),

@@ -76,6 +76,21 @@ struct FleetTests {
         #expect(try count("seconds") <= 120)
     }
 
+    @Test("an outage of Apple holds nobody back for longer than it lasts, and its end is a rush")
+    func outages() throws {
+        let fleet = try simulated("--devices", "10000000")
+        func figure(_ part: String, _ name: String) throws -> Int64 {
+            try #require(fleet[part]?[name]?.integerValue)
+        }
+        let usual = try #require(fleet["peak"]?.integerValue)
+        #expect(try figure("rollout_outage", "peak") > figure("plan", "peak"))
+        // In days, whose fractions are cut: six hours are none.
+        #expect(try figure("rollout_outage", "longer") == 0)
+        // The first try of each request and its two repetitions.
+        #expect(abs(try figure("redis_away", "peak") - 3 * usual) <= 3)
+        #expect(try figure("redis_away", "told") <= 3600 * figure("redis_away", "peak"))
+    }
+
     @Test("has constants that the benchmarks measured")
     func constants() throws {
         let measured = try page("benchmarks.md")
