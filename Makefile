@@ -9,7 +9,7 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
 	second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
-	bench-peers bench-stores fleet idle soak soak-mix screenshots deb image sbom dist \
+	bench-latency bench-peers bench-stores fleet idle soak soak-mix screenshots deb image sbom dist \
 	package-test clean
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
 	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
+	@echo 'make bench-latency latencies at half load beside nginx, at a fixed rate (about 2 minutes)'
 	@echo 'make bench-peers   beside other proxies and other ways to verify (about 3 minutes)'
 	@echo 'make bench-stores  what Redis and PostgreSQL spend on devices and requests'
 	@echo 'make fleet         what to buy for 100,000 to 100 million devices: tables and charts'
@@ -143,6 +144,11 @@ bench-h2:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/h2.sh $(RELEASE)
+
+bench-latency:
+	@scripts/install.sh bench
+	swift build $(RELEASE_FLAGS)
+	@Benchmarks/latency.sh $(RELEASE)
 
 bench-peers:
 	@scripts/install.sh peers

@@ -20,7 +20,7 @@ def processor_time(bed):
     plain, verified, redis, verification = [], [], [], []
     for number in range(ROUNDS):
         plain.append(servers.measure_plain("Sallyport").microseconds)
-        verification.append(servers.measure_verification())
+        verification.append(bench.verification_microseconds(bed))
         verified.append(servers.measure_verified("embedded", number).microseconds)
         redis.append(servers.measure_verified("Redis", number).microseconds)
     unit = statistics.median(verification)

@@ -275,6 +275,12 @@ timeouts: {{ idle: 1h }}
             "--app", APP, *(["--pid", str(server.pid)] if server else []), *more,
         ], cpu, stdout=subprocess.PIPE, text=True)
 
+    def start_unsigned_load(self, name, port, seconds, connections, cpu=None, more=()):
+        """The same load generator with plain requests."""
+        return self.start(name, [
+            self.lab, "load", "--gateway", f"127.0.0.1:{port}", "--seconds", str(seconds),
+            "--connections", str(connections), *more], cpu, stdout=subprocess.PIPE, text=True)
+
     def wrk_result(self, process):
         """Requests, and requests per second; anything but 2xx is a failure."""
         text = self.collect(process)

@@ -6,6 +6,8 @@ enum LoadCommand {
         usage: sallyport-lab load --gateway HOST:PORT [OPTION...]
 
           --connections N    clients at once, each waiting for its answer (32)
+          --rate N           requests a second, each sent when it is due; its latency counts from
+                             then, also where no connection was free. Else as many as are answered
           --seconds N        measured time (5), after --warm-up SECONDS (1)
           --method M --path P --body-bytes N
                              what is requested (GET, /, none)
@@ -25,7 +27,7 @@ enum LoadCommand {
             names: [
                 "--gateway", "--connections", "--seconds", "--warm-up", "--method", "--path",
                 "--body-bytes", "--seed", "--devices", "--app", "--base", "--pid", "--expect",
-                "--first-counter",
+                "--first-counter", "--rate",
             ], usage: usage)
         let report = try LoadRun(try plan(options)).run()
         print(report.json(hasServer: options.value("--pid") != nil))
@@ -55,6 +57,8 @@ enum LoadCommand {
             duration: .seconds(options.count("--seconds", or: 5)),
             method: options.value("--method") ?? "GET", path: options.value("--path") ?? "/",
             body: [UInt8](repeating: 0x78, count: options.count("--body-bytes", or: 0)),
-            signing: signing, processID: options.value("--pid").flatMap { Int($0) })
+            signing: signing,
+            rate: options.value("--rate").map { _ in options.count("--rate", or: 1) },
+            processID: options.value("--pid").flatMap { Int($0) })
     }
 }

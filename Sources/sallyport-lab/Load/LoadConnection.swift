@@ -3,7 +3,8 @@ import Bytes
 import EventLoop
 import HTTP
 
-/// One client of a measurement: sends, awaits the answer, sends again.
+/// One client of a measurement: sends when its run says so, awaits the answer, makes the next
+/// request.
 final class LoadConnection: ReadinessHandler {
     private static let limits = HeadLimits(
         headByteCountMax: 64 * 1024, fieldCountMax: 200, targetByteCountMax: 8 * 1024)
@@ -21,7 +22,7 @@ final class LoadConnection: ReadinessHandler {
     private var output = ByteBuffer()
     private var input = ByteBuffer()
     private var head = ResponseHead()
-    private var sentAt = MonotonicInstant.now()
+    private var dueAt = MonotonicInstant.now()
     /// The bytes of every request if nothing is signed.
     private let plainRequest: [UInt8]
 
@@ -69,6 +70,7 @@ final class LoadConnection: ReadinessHandler {
 
     private func reopen() {
         run.recordError()
+        run.isLost(self)
         close()
         open()
     }
@@ -104,8 +106,14 @@ final class LoadConnection: ReadinessHandler {
             isFetchingChallenge = true
             let base = run.plan.signing?.base ?? "/"
             output.append("GET \(base)assert/challenge HTTP/1.1\r\nHost: lab\r\n\r\n")
+            return flush()
         }
-        sentAt = .now()
+        run.isReady(self)
+    }
+
+    /// Sends the request that is ready.
+    func send(dueAt instant: MonotonicInstant) {
+        dueAt = instant
         flush()
     }
 
@@ -179,7 +187,7 @@ final class LoadConnection: ReadinessHandler {
             isFetchingChallenge = false
         } else {
             run.record(
-                status: head.status, nanoseconds: MonotonicInstant.now().nanoseconds(since: sentAt))
+                status: head.status, nanoseconds: MonotonicInstant.now().nanoseconds(since: dueAt))
             takeNextChallenge()
         }
         input.consume(head.byteCount + bodyByteCount)

@@ -13,6 +13,9 @@ struct LoadPlan {
     let body: [UInt8]
     /// The signing, or nil for unsigned requests.
     let signing: Signing?
+    /// Requests a second that are sent whether or not earlier ones are answered; nil where each
+    /// connection waits for its answer and sends at once.
+    let rate: Int?
     /// The server whose processor time is measured, where it runs here.
     let processID: Int?
 

@@ -8,6 +8,8 @@ struct LoadReport {
     var ownSeconds = 0.0
     var errorCount = 0
     var statuses: [UInt16: Int] = [:]
+    /// Requests that were due at the end and not sent; nil without a rate.
+    var lateCount: Int?
     /// Microseconds.
     var latencies: [UInt32] = []
 
@@ -33,6 +35,7 @@ struct LoadReport {
         }
         writer.member("max", int: Int64(sorted.last ?? 0))
         writer.endObject()
+        if let lateCount { writer.member("late", int: Int64(lateCount)) }
         if hasServer, count > 0 {
             writer.member("server_cpu_us_per_request", double: serverSeconds * 1e6 / Double(count))
             writer.member("server_cpu_share", double: serverSeconds / seconds)

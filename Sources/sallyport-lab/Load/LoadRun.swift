@@ -1,7 +1,8 @@
 import Bytes
 import EventLoop
 
-/// One measurement: connections in a closed loop on this thread, and what came of them.
+/// One measurement: connections on this thread, and what came of them. Each sends when it has its
+/// answer, or at a fixed rate all of them together (``LoadPace``).
 final class LoadRun {
     let plan: LoadPlan
     let loop: EventLoop
@@ -10,6 +11,11 @@ final class LoadRun {
     private var measuredFrom = MonotonicInstant.now()
     private var usageAtStart = ProcessUsage.Sample()
     private(set) var report = LoadReport()
+    private var pace: LoadPace?
+    /// Asks at each turn which requests are due: timers are too coarse for that.
+    private var pacing: TurnEndHook?
+    /// Connections whose next request waits until it is due.
+    private var ready: [LoadConnection] = []
     /// Set when something makes it pointless to go on.
     private var failure: LabError?
 
@@ -27,12 +33,41 @@ final class LoadRun {
         let end = Timer(loop: loop) { [unowned self] in endMeasuring() }
         start.schedule(after: plan.warmUp)
         end.schedule(after: plan.warmUp + plan.duration)
+        if let rate = plan.rate {
+            pacing = TurnEndHook(loop: loop) { [unowned self] in sendDue(rate) }
+            pacing?.schedule()
+        }
         for connection in connections { connection.open() }
         loop.run()
+        pacing = nil
         for connection in connections { connection.close() }
         if let failure { throw failure }
         return report
     }
+
+    // MARK: when requests are sent
+
+    /// The connection has its next request ready to be sent.
+    func isReady(_ connection: LoadConnection) {
+        if plan.rate == nil { return connection.send(dueAt: .now()) }
+        ready.append(connection)
+    }
+
+    /// The connection was lost.
+    func isLost(_ connection: LoadConnection) { ready.removeAll { $0 === connection } }
+
+    private func sendDue(_ rate: Int) {
+        let now = MonotonicInstant.now()
+        // From when all are connected: what could not be sent before is nobody's fault.
+        if pace == nil, ready.count == connections.count { pace = LoadPace(rate: rate, from: now) }
+        while let due = pace?.next, due <= now, let connection = ready.popLast() {
+            pace?.take()
+            connection.send(dueAt: due)
+        }
+        pacing?.schedule()
+    }
+
+    // MARK: measuring
 
     private func beginMeasuring() {
         isMeasuring = true
@@ -47,10 +82,11 @@ final class LoadRun {
         report.seconds = Double(elapsed) / 1e9
         report.serverSeconds = usage.serverSeconds - usageAtStart.serverSeconds
         report.ownSeconds = usage.ownSeconds - usageAtStart.ownSeconds
+        report.lateCount = pace?.lateCount(at: .now())
         loop.stop()
     }
 
-    /// One answered request; `nanoseconds` from its first byte to the end of the answer.
+    /// One answered request; `nanoseconds` from when it was due to the end of the answer.
     func record(status: UInt16, nanoseconds: UInt64) {
         guard isMeasuring else { return }
         report.statuses[status, default: 0] += 1

@@ -1,0 +1,109 @@
+"""Latencies at half of what each server can bear: an open loop, whose rate does not wait for
+answers; prints a table."""
+
+import os
+import statistics
+
+import bench
+import testbed
+
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+ROUND_SECONDS = int(os.environ.get("ROUND_SECONDS", "3"))
+CONNECTIONS = 32
+DEVICES = 256
+LOAD = 0.5
+# More than nginx's plain request, in verifications by OpenSSL.
+VERIFICATIONS_MAX = 1.5
+
+
+class Subject:
+    """A server, and the requests that it is sent."""
+
+    def __init__(self, bed, port, is_signed):
+        self.bed, self.port, self.is_signed = bed, port, is_signed
+        self.runs = 0
+        self.half = 0
+        self.results = []
+
+    def load(self, *more):
+        """What the load generator reports. Each run has devices of its own."""
+        bed = self.bed
+        if self.is_signed:
+            seed = f"run-{self.runs}"
+            self.runs += 1
+            return bed.load_result(bed.start_load(
+                seed, self.port, ROUND_SECONDS, seed, DEVICES, CONNECTIONS, bed.load_cpu,
+                more=more))
+        return bed.load_result(bed.start_unsigned_load(
+            "plain", self.port, ROUND_SECONDS, CONNECTIONS, bed.load_cpu, more))
+
+    def find_half(self):
+        """Half of the requests a second that it answers in a closed loop."""
+        self.half = round(LOAD * self.load()["requests_per_second"])
+
+    def measure(self):
+        """One round at that rate."""
+        self.results.append(self.load("--rate", str(self.half)))
+
+    def row(self, name):
+        """Medians of the rounds, and what was still to be sent at the end of the worst."""
+        def latency(share):
+            return [each["latency_us"][share] for each in self.results]
+
+        return (name, self.half, *(bench.median(latency(share)) for share in ("p50", "p99")),
+                max(each["late"] for each in self.results))
+
+    @property
+    def tail(self):
+        """The median of the 99th percentiles, in microseconds."""
+        return statistics.median(each["latency_us"]["p99"] for each in self.results)
+
+
+def start(bed):
+    """nginx and gateways before one API; the last two verify."""
+    upstream, nginx, port, admin, batched, batched_admin = testbed.free_ports(6)
+    bed.start_upstream(upstream, bed.load_cpu)
+    bed.start_nginx_proxy(nginx, upstream, bed.server_cpu)
+
+    def gateway(name, port, admin, crypto):
+        bed.configure_gateway(name, port, admin, upstream, more=f"crypto: {{ {crypto} }}")
+        for number in range(ROUNDS + 1):
+            bed.import_keys(name, f"run-{number}", DEVICES)
+        bed.start_gateway(name, admin, bed.server_cpu)
+
+    gateway("gateway", port, admin, "batch: off")
+    subjects = {
+        "nginx, plain": Subject(bed, nginx, False),
+        "Sallyport, plain": Subject(bed, port, False),
+        "Sallyport, verified": Subject(bed, port, True),
+    }
+    library = testbed.signature_library()
+    if library:
+        gateway("batches", batched, batched_admin, f"library: {library}")
+        subjects["Sallyport, verified, batches"] = Subject(bed, batched, True)
+    return subjects
+
+
+def measure(bed):
+    """Each round measures each server once, at the rate found before."""
+    print("\n".join(testbed.machine(bed)))
+    subjects = start(bed)
+    for subject in subjects.values():
+        subject.find_half()
+    for _ in range(ROUNDS):
+        for subject in subjects.values():
+            subject.measure()
+    bench.table(
+        f"Latency at half load, {ROUNDS} rounds of {ROUND_SECONDS} s",
+        ("requests", "a second", "p50 us", "p99 us", "late"),
+        *(subject.row(name) for name, subject in subjects.items()))
+    verification = bench.verification_microseconds(bed)
+    bound = subjects["nginx, plain"].tail + VERIFICATIONS_MAX * verification
+    print(f"\nOne verification takes {verification:.1f} us. Verified requests stay below nginx's "
+          f"plain ones and {VERIFICATIONS_MAX} verifications, {bound:.0f} us, in 99 % of cases: "
+          f"{'yes' if subjects['Sallyport, verified'].tail <= bound else 'no'}.")
+    return 0
+
+
+if __name__ == "__main__":
+    testbed.main(measure)

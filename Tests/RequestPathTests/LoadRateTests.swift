@@ -1,0 +1,49 @@
+import Foundation
+import GatewayTesting
+import Testing
+
+/// The load generator of the benchmarks.
+@Suite("Load at a fixed rate", .enabled(if: BuiltProgram.isBuilt))
+struct LoadRateTests {
+    private let upstream: RecordingUpstream
+
+    init() throws { upstream = try RecordingUpstream() }
+
+    private func load(_ words: String...) throws -> ChildProcess.Outcome {
+        try ChildProcess.run(
+            BuiltProgram.lab,
+            ["load", "--gateway", "127.0.0.1:\(upstream.port)", "--warm-up", "0"] + words)
+    }
+
+    private func number(_ name: String, in outcome: ChildProcess.Outcome) throws -> Double {
+        let members = try JSONSerialization.jsonObject(with: Data(outcome.standardOutput.utf8))
+        return try #require((members as? [String: Any])?[name] as? Double)
+    }
+
+    @Test("sends no more than is due, however fast the answers come, and tells what it still owes")
+    func paced() throws {
+        let outcome = try load("--seconds", "1", "--rate", "50", "--connections", "4")
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        let count = try number("requests", in: outcome)
+        let due = try number("seconds", in: outcome) * 50
+        #expect(count > 0 && count <= due + 1, "\(count) of \(due)")
+        #expect(try number("late", in: outcome) >= 0)
+    }
+
+    @Test("counts a request's wait for a free connection as latency")
+    func waiting() throws {
+        // One connection, and 20 ms for each answer: of 1,000 a second most are never sent.
+        upstream.answer { _ in
+            _ = poll(nil, 0, 20)
+            return .response()
+        }
+        let outcome = try load("--seconds", "2", "--rate", "1000", "--connections", "1")
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        #expect(try number("requests", in: outcome) <= 101)
+        #expect(try number("late", in: outcome) > 100)
+        let members = try JSONSerialization.jsonObject(with: Data(outcome.standardOutput.utf8))
+        let latency = (members as? [String: Any])?["latency_us"] as? [String: Any]
+        // The last ones were due some hundred milliseconds before they were sent.
+        #expect(try #require(latency?["max"] as? Double) > 100_000)
+    }
+}
