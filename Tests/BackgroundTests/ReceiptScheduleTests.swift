@@ -108,8 +108,8 @@ struct ReceiptScheduleTests {
         #expect((now + week..<now + week * 3 / 2).contains(notFound.dueAt ?? 0))
         #expect(notFound.failureCount == 1 && notFound.attemptedAt == now)
         for result in [
-            RenewalResult.invalid("x"), .serverError(retryAfter: .seconds(9)), .unreachable,
-            .unexpected,
+            RenewalResult.invalid("x"), .serverError(retryAfter: .seconds(9)),
+            .unreachable("down"), .unexpected,
         ] {
             let first = try #require(write(result)?.state.dueAt)
             #expect((now + 3600..<now + 5400).contains(first))

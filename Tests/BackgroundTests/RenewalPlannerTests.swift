@@ -173,8 +173,8 @@ struct RenewalPlannerTests {
     @Test(
         "Apple is left alone for longer each time, or for as long as it says; then one is tried",
         arguments: [
-            RenewalResult.throttled(retryAfter: nil), .serverError(retryAfter: nil), .unreachable,
-            .unexpected,
+            RenewalResult.throttled(retryAfter: nil), .serverError(retryAfter: nil),
+            .unreachable("down"), .unexpected,
         ])
     mutating func backOff(_ result: RenewalResult) throws {
         planner.rules.leaseLifetime = .seconds(3000)
@@ -370,7 +370,7 @@ struct RenewalPlannerTests {
         try read(due(1...3))
         #expect(sent() == ReceiptScheduleTests.keyID(1))
         // What failed may have been mended.
-        _ = answer(.unreachable, 1)
+        _ = answer(.unreachable("down"), 1)
         #expect(planner.pause(at: now.instant) == .backingOff)
         planner.replace(rules, at: now.instant)
         #expect(planner.pause(at: now.instant) == nil)

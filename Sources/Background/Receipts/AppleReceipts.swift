@@ -22,7 +22,7 @@ package final class AppleReceipts: ReceiptExchange {
     package func exchange(
         _ receipt: [UInt8], of group: ReceiptGroup, handler: @escaping (ReceiptAnswer) -> Void
     ) {
-        guard let client = service.client else { return handler(.other(.unreachable)) }
+        guard let client = service.client else { return handler(.other(.unreachable("no key"))) }
         client.renew(receipt: receipt, teamID: group.teamID, environment: group.environment) {
             handler(ReceiptAnswer($0))
         }
@@ -49,7 +49,7 @@ extension RenewalResult {
         case .unauthorized, .forbidden, .noKey: self = .unauthorized
         case .throttled(let retryAfter): self = .throttled(retryAfter: retryAfter)
         case .serverError(_, let retryAfter): self = .serverError(retryAfter: retryAfter)
-        case .unanswered: self = .unreachable
+        case .unanswered: self = .unreachable(failure.description)
         case .unexpected, .malformed: self = .unexpected
         }
     }

@@ -168,7 +168,7 @@ package final class ReceiptRenewal {
     }
 
     private func send(_ due: DueReceipt) {
-        guard let exchange else { return answered(.other(.unreachable), due) }
+        guard let exchange else { return answered(.other(.unreachable("no key")), due) }
         exchange.exchange(due.receipt, of: due.group) { [weak self] answer in
             self?.answered(answer, due)
         }
@@ -256,9 +256,10 @@ package final class ReceiptRenewal {
                     + "renewed for \(pause.components.seconds)s, or until a reload")
         default:
             guard let pause else { return }
+            let reason = result.reason.map { " (\($0))" } ?? ""
             log.event(
                 level: "warning", "receipts_backing_off",
-                "\(result.outcome.rawValue): no receipt is renewed for"
+                "\(result.outcome.rawValue)\(reason): no receipt is renewed for"
                     + " \(pause.components.seconds)s")
         }
     }

@@ -13,7 +13,8 @@ package enum RenewalResult: Sendable {
     case notFound
     case throttled(retryAfter: Duration?)
     case serverError(retryAfter: Duration?)
-    case unreachable
+    /// No whole answer came, and why not.
+    case unreachable(String)
     case unexpected
     /// Apple does not know it, and its time has run out.
     case expired
@@ -39,6 +40,14 @@ package enum RenewalResult: Sendable {
     package var retryAfter: Duration? {
         switch self {
         case .throttled(let duration), .serverError(let duration): duration
+        default: nil
+        }
+    }
+
+    /// What the outcome leaves open of why it failed, such as a proxy that wants another login.
+    package var reason: String? {
+        switch self {
+        case .invalid(let reason), .unreachable(let reason): reason
         default: nil
         }
     }
