@@ -10,7 +10,7 @@ import Testing
 /// Gateways that renew receipts, with a stand-in for Apple's server.
 @Suite(
     "Renewal of receipts", .enabled(if: BuiltProgram.isBuilt), .timeLimit(.minutes(30)))
-final class ReceiptTests {
+final class ReceiptTests: ReceiptSite {
     let apple: AppleServer
     let site: FaultSite
 
@@ -19,57 +19,6 @@ final class ReceiptTests {
         site = try FaultSite()
         site.configuration.extraRootPaths = [TestApple.rootPath, apple.receiptRootPath]
         site.configuration.more = [try apple.settings, "receipts: { lease: 5s }"]
-    }
-
-    private func enrol(
-        at gateway: GatewayProcess, receipt: ReceiptForm = .genuine
-    ) throws -> SimulatedDevice {
-        let device = try site.device()
-        let body = try FaultSite.attestation(
-            device, challenge: try gateway.challenge("/attest/challenge"), by: TestApple.shared,
-            receipt: receipt)
-        let answer = try gateway.exchange("POST", "/attest/verify", body: body)
-        #expect(answer.status == 200, "\(answer.bodyText)")
-        return device
-    }
-
-    /// `keys show`.
-    private func shown(_ device: SimulatedDevice, _ gateway: GatewayProcess) throws -> JSONValue {
-        let outcome = try BuiltProgram.run(
-            ["keys", "show", "-c", gateway.configurationPath, device.keyID.base64])
-        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
-        return try JSONValue.parse(outcome.standardOutput)
-    }
-
-    private func state(
-        _ member: String, of device: SimulatedDevice, _ gateway: GatewayProcess
-    ) throws -> String? {
-        try shown(device, gateway)["receipt_state"]?[member]?.stringValue
-    }
-
-    /// False after a minute.
-    private func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
-        let limit = Date(timeIntervalSinceNow: 60)
-        while try !condition() {
-            if Date() > limit { return false }
-            _ = poll(nil, 0, 20)
-        }
-        return true
-    }
-
-    private func renewals(_ outcome: String, _ gateway: GatewayProcess) throws -> Double {
-        try gateway.metric("sallyport_receipt_renewals_total{outcome=\"\(outcome)\"}") ?? -1
-    }
-
-    /// Until the registry has it, which is after it was counted.
-    private func wait(
-        for outcome: String, of device: SimulatedDevice, _ gateway: GatewayProcess
-    ) throws {
-        let isThere = try eventually {
-            try renewals(outcome, gateway) > 0
-                && state("last_outcome", of: device, gateway) == outcome
-        }
-        #expect(isThere, "\(outcome): \(String(describing: try? shown(device, gateway)))")
     }
 
     @Test("a key's receipt is exchanged soon after it enrolled, and the upstream hears the risk")
@@ -256,12 +205,6 @@ final class ReceiptTests {
         #expect(try gateway.metric("sallyport_receipt_renewals_superseded_total") == 0)
         try gateway.terminate()
         #expect(gateway.alarms.isEmpty)
-    }
-
-    private func keys(
-        _ action: String, _ words: [String], _ gateway: GatewayProcess
-    ) throws -> ChildProcess.Outcome {
-        try BuiltProgram.run(["keys", action, "-c", gateway.configurationPath] + words)
     }
 
     @Test("what a 400 has ended an operator begins again, key by key or all of them")
