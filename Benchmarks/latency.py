@@ -1,5 +1,5 @@
-"""Latencies at half of what each server can bear: an open loop, whose rate does not wait for
-answers; prints a table."""
+"""Latencies at half of the verified requests that a gateway can bear: an open loop, whose rate does
+not wait for answers; prints a table."""
 
 import os
 import statistics
@@ -38,7 +38,9 @@ class Subject:
             "plain", self.port, ROUND_SECONDS, CONNECTIONS, bed.load_cpu, more))
 
     def find_half(self):
-        """Half of the requests a second that it answers in a closed loop."""
+        """Half of the requests a second that it answers in a closed loop. Plain requests have the
+        rate of verified ones: at half of their own the load generator and the API, which share a
+        processor, would be what is measured."""
         self.half = round(LOAD * self.load()["requests_per_second"])
 
     def measure(self):
@@ -47,16 +49,14 @@ class Subject:
 
     def row(self, name):
         """Medians of the rounds, and what was still to be sent at the end of the worst."""
-        def latency(share):
-            return [each["latency_us"][share] for each in self.results]
-
-        return (name, self.half, *(bench.median(latency(share)) for share in ("p50", "p99")),
+        return (name, self.half,
+                *(bench.median(each["latency_us"][share] for each in self.results)
+                  for share in ("p50", "p99")),
                 max(each["late"] for each in self.results))
 
-    @property
-    def tail(self):
-        """The median of the 99th percentiles, in microseconds."""
-        return statistics.median(each["latency_us"]["p99"] for each in self.results)
+    def latency(self, share):
+        """The median of that percentile over the rounds, in microseconds."""
+        return statistics.median(each["latency_us"][share] for each in self.results)
 
 
 def start(bed):
@@ -89,7 +89,10 @@ def measure(bed):
     print("\n".join(testbed.machine(bed)))
     subjects = start(bed)
     for subject in subjects.values():
-        subject.find_half()
+        if subject.is_signed:
+            subject.find_half()
+    for subject in subjects.values():
+        subject.half = subject.half or subjects["Sallyport, verified"].half
     for _ in range(ROUNDS):
         for subject in subjects.values():
             subject.measure()
@@ -98,10 +101,13 @@ def measure(bed):
         ("requests", "a second", "p50 us", "p99 us", "late"),
         *(subject.row(name) for name, subject in subjects.items()))
     verification = bench.verification_microseconds(bed)
-    bound = subjects["nginx, plain"].tail + VERIFICATIONS_MAX * verification
-    print(f"\nOne verification takes {verification:.1f} us. Verified requests stay below nginx's "
-          f"plain ones and {VERIFICATIONS_MAX} verifications, {bound:.0f} us, in 99 % of cases: "
-          f"{'yes' if subjects['Sallyport, verified'].tail <= bound else 'no'}.")
+    print(f"\nOne verification takes {verification:.1f} us. nginx's plain request and "
+          f"{VERIFICATIONS_MAX} of them, against a verified one:")
+    for share in ("p50", "p99"):
+        bound = subjects["nginx, plain"].latency(share) + VERIFICATIONS_MAX * verification
+        found = subjects["Sallyport, verified"].latency(share)
+        print(f"{share}: at most {bound:.0f} us, {found:.0f}: "
+              f"{'kept' if found <= bound else 'exceeded'}")
     return 0
 
 
