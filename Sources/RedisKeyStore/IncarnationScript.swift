@@ -1,3 +1,4 @@
+import Bytes
 import Crypto
 import KeyStore
 import Redis
@@ -87,17 +88,7 @@ package enum IncarnationScript {
     }
 
     /// Sixteen hexadecimal digits.
-    static func text(_ incarnation: Incarnation) -> String {
-        String(decoding: digits(incarnation), as: UTF8.self)
-    }
-
-    /// The digits of ``text(_:)``, as ASCII bytes.
-    static func digits(_ incarnation: Incarnation) -> [UInt8] {
-        (0..<digitCount).map { place in
-            let digit = UInt8(truncatingIfNeeded: incarnation.value >> (60 - 4 * place) & 15)
-            return digit < 10 ? digit | 0x30 : digit + 0x57
-        }
-    }
+    static func text(_ incarnation: Incarnation) -> String { Hex.encode(incarnation.value) }
 
     /// Parses an incarnation. Nil for anything that ``text(_:)`` does not write.
     static func incarnation(_ text: String) -> Incarnation? {
