@@ -99,7 +99,7 @@ class Gateway:
         self.move_clock(0)
         self.process = self.bed.start(
             self.name, [self.bed.gateway, "run", "-c", self.bed.path(self.name + ".yaml")],
-            env=os.environ | {"LD_PRELOAD": self.clock_library, "CLOCK_OFFSET": self.clock})
+            env=os.environ | {"LD_PRELOAD": self.clock_library, "STEPPED_CLOCK": self.clock})
         self.bed.await_answer(self.process, f"http://127.0.0.1:{self.admin}/readyz")
 
     def move_clock(self, seconds):

@@ -5,50 +5,9 @@ import Foundation
 /// A library that the process loads first adds the seconds that stand in a file to what the clocks
 /// of the wall say; others go on as they do.
 public final class SteppedClock: Sendable {
-    private static let program = """
-        #include <fcntl.h>
-        #include <stdlib.h>
-        #include <sys/mman.h>
-        #include <sys/syscall.h>
-        #include <sys/time.h>
-        #include <time.h>
-        #include <unistd.h>
-
-        static volatile long long *offset;
-
-        __attribute__((constructor)) static void start(void) {
-            const char *path = getenv("STEPPED_CLOCK");
-            int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-            if (file < 0) return;
-            void *page = mmap(0, sizeof *offset, PROT_READ, MAP_SHARED, file, 0);
-            close(file);
-            if (page != MAP_FAILED) offset = page;
-        }
-
-        int clock_gettime(clockid_t clock, struct timespec *now) {
-            int status = syscall(SYS_clock_gettime, clock, now);
-            int isWall = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
-            if (status == 0 && offset && isWall) now->tv_sec += *offset;
-            return status;
-        }
-
-        int gettimeofday(struct timeval *restrict now, void *restrict zone) {
-            (void)zone;
-            struct timespec precise;
-            int status = clock_gettime(CLOCK_REALTIME, &precise);
-            now->tv_sec = precise.tv_sec;
-            now->tv_usec = precise.tv_nsec / 1000;
-            return status;
-        }
-
-        time_t time(time_t *result) {
-            struct timespec now;
-            clock_gettime(CLOCK_REALTIME, &now);
-            if (result) *result = now.tv_sec;
-            return now.tv_sec;
-        }
-
-        """
+    private static let source = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().appending(path: "../../../Benchmarks/soak/clock.c")
+        .standardizedFileURL.path
 
     public static let isPossible =
         (try? ChildProcess.run("cc", ["--version"]))?.status == .exited(0)
@@ -59,10 +18,9 @@ public final class SteppedClock: Sendable {
 
     /// The files lie in `directory`.
     public init(_ name: String, in directory: ScratchDirectory) throws {
-        let source = try directory.write(Self.program, to: "clock.c")
         let library = directory.path(of: "clock.so")
         let outcome = try ChildProcess.run(
-            "cc", ["-shared", "-fPIC", "-O1", "-o", library, source], within: .seconds(60))
+            "cc", ["-shared", "-fPIC", "-O1", "-o", library, Self.source], within: .seconds(60))
         guard outcome.status == .exited(0) else {
             throw ChildProcessError(description: outcome.standardError)
         }
