@@ -1,16 +1,12 @@
 """Latencies at half of the verified requests that a gateway can bear: an open loop, whose rate does
 not wait for answers; prints a table."""
 
-import os
 import statistics
 
 import bench
 import testbed
+from bench import CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS
 
-ROUNDS = int(os.environ.get("ROUNDS", "5"))
-ROUND_SECONDS = int(os.environ.get("ROUND_SECONDS", "3"))
-CONNECTIONS = 32
-DEVICES = 256
 LOAD = 0.5
 # More than nginx's plain request, in verifications by OpenSSL.
 VERIFICATIONS_MAX = 1.5

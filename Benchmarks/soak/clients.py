@@ -63,11 +63,9 @@ class Signer:
     def run(self):
         """Until the time is over."""
         while not self.mix.over():
-            status, challenge = call(self.any() + "/assert/challenge")
-            if status != 200:
-                time.sleep(0.2)
+            challenge = self.challenge()
+            if not challenge:
                 continue
-            challenge = challenge.decode()
             with_body = self.rng.random() < 0.3
             method, path, body = ("POST", "/body", "x") if with_body else ("GET", "/checked", None)
             self.sent.append((challenge, with_body, self.device.sign(
@@ -84,6 +82,14 @@ class Signer:
                 self.send(*again)
             del self.sent[:-REMEMBERED]
             self.mix.rest()
+
+    def challenge(self):
+        """A fresh one; nothing after a pause where no gateway gives any."""
+        status, challenge = call(self.any() + "/assert/challenge")
+        if status == 200:
+            return challenge.decode()
+        time.sleep(0.2)
+        return None
 
     def any(self):
         """The address of one of the gateways."""
@@ -115,12 +121,11 @@ class TokenUser(Signer):
     def run(self):
         """Until the time is over."""
         while not self.mix.over():
-            status, challenge = call(self.any() + "/assert/challenge")
-            if status != 200:
-                time.sleep(0.2)
+            challenge = self.challenge()
+            if not challenge:
                 continue
             status, text = call(self.any() + "/assert/token", "POST", self.device.sign(
-                challenge.decode(), "POST", "/assert/token"), b"")
+                challenge, "POST", "/assert/token"), b"")
             self.mix.expect("token got", status, SIGNED_ALLOWED | {UNKNOWN})
             if status != 200:
                 continue
