@@ -1,6 +1,7 @@
 """Two gateways that share their stores, and what is done to them."""
 
 import base64
+import json
 import os
 import shutil
 import signal
@@ -10,8 +11,9 @@ import time
 
 import testbed
 
-# From an upgrade's signal until the new program takes all connections, on a busy machine.
-HANDOVER_SECONDS = 5
+# Ample for an upgrade on a busy machine: tunnels have timeouts.tunnel_drain, requests
+# timeouts.upgrade, and the new program has to start.
+UPGRADE_SECONDS_MAX = 120
 
 CONFIGURATION = """
 workers: 1
@@ -91,7 +93,9 @@ class Gateway:
         self.name = name
         self.port, self.tls, self.clear_h2, self.check, self.admin = testbed.free_ports(5)
         self.clock = bed.path(name + ".clock")
-        self.upgraded_at = -HANDOVER_SECONDS
+        # When the last upgrade was asked for and when its end was seen, none while it goes on.
+        self.upgrade_began = self.upgrade_ended = -1
+        self.log_read = 0
         bed.write(name + ".yaml", CONFIGURATION.format(**vars(self) | values))
 
     def start(self):
@@ -114,13 +118,39 @@ class Gateway:
         self.process.send_signal(signal.SIGHUP)
 
     def upgrade(self):
-        """Has it hand over to its program, started anew in the same process."""
-        self.upgraded_at = time.monotonic()
+        """Has it hand over to its program, started anew in the same process, unless it does so
+        already."""
+        if self.upgrade_ended is None:
+            return
+        # What earlier programs have said is no answer.
+        self.log_read = os.path.getsize(self.bed.path(self.name + ".log"))
+        self.upgrade_began, self.upgrade_ended = time.monotonic(), None
         self.process.send_signal(signal.SIGUSR2)
+
+    def follow_upgrade(self):
+        """Notes the end of an upgrade when the next program says that it has started, and returns
+        what is wrong with it, if anything."""
+        if self.upgrade_ended is not None:
+            return None
+        with open(self.bed.path(self.name + ".log"), "rb") as log:
+            log.seek(self.log_read)
+            # The last line may still be written.
+            lines = log.read().rpartition(b"\n")[0]
+        self.log_read += len(lines)
+        # The check of the next program writes there too, what it found, for people.
+        events = {json.loads(line)["event"] for line in lines.splitlines()
+                  if line.startswith(b"{")}
+        if not events & {"started", "upgrade_failed"}:
+            if time.monotonic() - self.upgrade_began < UPGRADE_SECONDS_MAX:
+                return None
+            events = {f"no end of an upgrade in {UPGRADE_SECONDS_MAX} s"}
+        self.upgrade_ended = time.monotonic()
+        return None if "started" in events else f"{self.name}: {', '.join(sorted(events))}"
 
     def may_have_upgraded_since(self, began):
         """Whether a connection of that time may have reached a program that an upgrade replaced."""
-        return began < self.upgraded_at + HANDOVER_SECONDS
+        ended = self.upgrade_ended
+        return ended is None or began < ended
 
 
 def start_pair(bed, ports, registry, counters, certificate):

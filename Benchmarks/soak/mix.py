@@ -119,7 +119,7 @@ class Mix:
                 self.redis.lose("all" if kind == "Redis lost" else "master", rng.uniform(0, 4))
 
     def watch(self):
-        """Memory and descriptors of the gateways, each second."""
+        """Memory, descriptors and upgrades of the gateways, each second."""
         while not self.over():
             for gateway in self.gateways:
                 process = gateway.process
@@ -128,6 +128,8 @@ class Mix:
                                        + self.bed.log(gateway.name)[-500:])
                     self.end = 0
                     return
+                if wrong := gateway.follow_upgrade():
+                    self.faults.append(wrong)
                 descriptors = len(os.listdir(f"/proc/{process.pid}/fd"))
                 self.samples[gateway.name].append(
                     (time.monotonic() - self.began, testbed.resident_mib(process), descriptors))
