@@ -104,13 +104,9 @@ public final class Certificate: @unchecked Sendable {
     }
 
     static func encode(_ pointer: OpaquePointer) throws(CryptoError) -> [UInt8] {
-        var encoded: UnsafeMutablePointer<UInt8>?
-        let byteCount = unsafe i2d_X509(pointer, &encoded)
-        defer { unsafe CRYPTO_free(encoded, #file, #line) }
-        guard byteCount > 0, let encoded = unsafe encoded else {
-            throw .failed(ErrorQueue.drain("encoding a certificate"))
-        }
-        return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(byteCount)))
+        guard let der = unsafe EncodedBytes.taken(from: { unsafe Int(i2d_X509(pointer, $0)) })
+        else { throw .failed(ErrorQueue.drain("encoding a certificate")) }
+        return der
     }
 }
 

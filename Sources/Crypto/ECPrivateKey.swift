@@ -90,13 +90,12 @@ public final class ECPrivateKey: @unchecked Sendable {
     /// The uncompressed point (SEC 1 section 2.3.3): 65 or 97 bytes.
     public func publicPoint() throws(CryptoError) -> [UInt8] {
         ErrorQueue.clear()
-        var encoded: UnsafeMutablePointer<UInt8>?
-        let byteCount = unsafe EVP_PKEY_get1_encoded_public_key(handle, &encoded)
-        defer { unsafe CRYPTO_free(encoded, #file, #line) }
-        guard byteCount > 0, let encoded = unsafe encoded else {
-            throw .failed(ErrorQueue.drain("reading a public point"))
-        }
-        return unsafe Array(UnsafeBufferPointer(start: encoded, count: byteCount))
+        guard
+            let point = unsafe EncodedBytes.taken(from: {
+                unsafe EVP_PKEY_get1_encoded_public_key(handle, $0)
+            })
+        else { throw .failed(ErrorQueue.drain("reading a public point")) }
+        return point
     }
 
     /// ECDSA with SHA-256 over `message`, which ECDSA hashes; DER.

@@ -45,13 +45,12 @@ extension SignedData {
         guard unsafe CMS_final(message, input.handle, nil, flags) == 1 else {
             throw .failed(ErrorQueue.drain("CMS signing"))
         }
-        var encoded: UnsafeMutablePointer<UInt8>?
-        let byteCount = unsafe i2d_CMS_ContentInfo(message, &encoded)
-        defer { unsafe CRYPTO_free(encoded, #file, #line) }
-        guard byteCount > 0, let encoded = unsafe encoded else {
-            throw .failed(ErrorQueue.drain("encoding CMS"))
-        }
-        return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(byteCount)))
+        guard
+            let der = unsafe EncodedBytes.taken(from: {
+                unsafe Int(i2d_CMS_ContentInfo(message, $0))
+            })
+        else { throw .failed(ErrorQueue.drain("encoding CMS")) }
+        return der
     }
 
     /// The content passes through a filter that writes each piece as an OCTET STRING of its own

@@ -155,13 +155,9 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 
     private static func der(of certificate: OpaquePointer?) throws(TLSError) -> [UInt8] {
-        var encoded: UnsafeMutablePointer<UInt8>?
-        let count = unsafe i2d_X509(certificate, &encoded)
-        defer { unsafe CRYPTO_free(encoded, #file, #line) }
-        guard count > 0, let encoded = unsafe encoded else {
-            throw TLSError(ErrorQueue.drain("encoding a certificate"))
-        }
-        return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(count)))
+        guard let der = unsafe EncodedBytes.taken(from: { unsafe Int(i2d_X509(certificate, $0)) })
+        else { throw TLSError(ErrorQueue.drain("encoding a certificate")) }
+        return der
     }
 }
 

@@ -77,13 +77,9 @@ public final class TLSRevocations: @unchecked Sendable {
     }
 
     private static func der(of name: OpaquePointer?) throws(TLSError) -> [UInt8] {
-        var encoded: UnsafeMutablePointer<UInt8>?
-        let count = unsafe i2d_X509_NAME(name, &encoded)
-        defer { unsafe CRYPTO_free(encoded, #file, #line) }
-        guard count > 0, let encoded = unsafe encoded else {
-            throw TLSError(ErrorQueue.drain("encoding a name"))
-        }
-        return unsafe Array(UnsafeBufferPointer(start: encoded, count: Int(count)))
+        guard let der = unsafe EncodedBytes.taken(from: { unsafe Int(i2d_X509_NAME(name, $0)) })
+        else { throw TLSError(ErrorQueue.drain("encoding a name")) }
+        return der
     }
 
     /// One for each authority of a file, and some of former keys.
