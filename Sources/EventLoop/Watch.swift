@@ -18,7 +18,8 @@ public protocol ReadinessHandler: AnyObject {
 public final class Watch {
     public let descriptor: Int32
     private let readEvent: LoopEvent
-    private let writeEvent: LoopEvent
+    /// Made when it is first waited for: most peers take at once what is written.
+    private var writeEvent: LoopEvent?
     /// The events hold it.
     private let loop: Unmanaged<EventLoop>
     private unowned(unsafe) var heldHandler: (any ReadinessHandler)?
@@ -35,26 +36,32 @@ public final class Watch {
         unsafe heldHandler = handler
         unsafe self.loop = Unmanaged.passUnretained(loop)
         readEvent = LoopEvent(loop: loop)
-        writeEvent = LoopEvent(loop: loop)
-        assign(mode: 0)
+        assignReadEvent()
     }
 
-    private func assign(mode: Int32) {
+    /// libevent takes one mode for both events of a descriptor.
+    private var mode: Int32 { isEdgeTriggered ? EV_ET : 0 }
+
+    private func assignReadEvent() {
         unsafe readEvent.assign(
             descriptor: descriptor, kinds: EV_READ | EV_PERSIST | mode,
             callback: descriptorIsReadable, context: self)
-        unsafe writeEvent.assign(
+    }
+
+    private func assignWriteEvent() {
+        unsafe writeEvent?.assign(
             descriptor: descriptor, kinds: EV_WRITE | EV_PERSIST | mode,
             callback: descriptorIsWritable, context: self)
     }
 
-    /// While nothing is read: libevent takes one mode for both events of a descriptor.
+    /// While nothing is read.
     private func setEdgeTriggered(_ isWanted: Bool) {
         guard isWanted != isEdgeTriggered else { return }
         isEdgeTriggered = isWanted
-        if isWriting { writeEvent.remove() }
-        assign(mode: isWanted ? EV_ET : 0)
-        if isWriting { writeEvent.add() }
+        if isWriting { writeEvent?.remove() }
+        assignReadEvent()
+        assignWriteEvent()
+        if isWriting { writeEvent?.add() }
     }
 
     /// The handler that is told of readiness. It is not held.
@@ -105,13 +112,17 @@ public final class Watch {
         if isWriting { return }
         precondition(!isCancelled, "a cancelled watch was enabled")
         isWriting = true
-        writeEvent.add()
+        if writeEvent == nil {
+            unsafe loop._withUnsafeGuaranteedRef { writeEvent = LoopEvent(loop: $0) }
+            assignWriteEvent()
+        }
+        writeEvent?.add()
     }
 
     public func disableWriting() {
         guard isWriting else { return }
         isWriting = false
-        writeEvent.remove()
+        writeEvent?.remove()
     }
 
     /// Ends the registration for good. Call it before the descriptor is closed.

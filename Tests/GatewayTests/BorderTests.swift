@@ -9,7 +9,7 @@ import Testing
 /// Takes what an exchange answers.
 private final class AnswerSink: ResponseSink {
     private(set) var status: UInt16?
-    let peerBytes: [UInt8] = []
+    let peerText = ""
 
     func wantsBody() {}
     func respond(_ response: LocalResponse) { status = response.status }

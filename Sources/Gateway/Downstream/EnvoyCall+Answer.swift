@@ -23,7 +23,7 @@ struct EnvoyAnswer: ~Copyable {
 }
 
 extension EnvoyCall: ResponseSink {
-    var peerBytes: [UInt8] { connection.peerBytes }
+    var peerText: String { connection.peerText }
 
     func respond(_ response: LocalResponse) {
         guard let exchange, state == .deciding else { return }

@@ -25,7 +25,7 @@ extension HTTP1Connection {
             switch transport.write(output.readable) {
             case .bytes(let count):
                 output.consume(count)
-                readerPace.wrote(count)
+                heldPace?.pace.wrote(count)
                 hasProgress = true
             case .wouldBlock: return awaitClient(hasProgress: hasProgress)
             case .failed: return lose()
@@ -52,7 +52,7 @@ extension HTTP1Connection {
             switch transport.write(output.readable, bytes) {
             case .bytes(let count):
                 output.consume(min(count, waiting))
-                readerPace.wrote(count)
+                heldPace?.pace.wrote(count)
                 output.append(bytes.extracting(max(0, count - waiting)..<bytes.count))
             case .wouldBlock: output.append(bytes)
             case .failed:
@@ -72,30 +72,27 @@ extension HTTP1Connection {
     private func awaitClient(hasProgress: Bool) {
         guard let transport, hasProgress || !transport.isWriting else { return }
         transport.enableWriting()
-        let (site, now, queued) = (worker.site, worker.loop.now, transport.queuedByteCount)
-        if !readerPace.isRunning { readerPace.begin(now: now, queued: queued) }
-        let rest = readerPace.rest(
-            site.responsePace, send: site.timeouts.send, now: now, queued: queued)
-        deadline?.set(afterNanoseconds: rest)
+        let queued = transport.queuedByteCount
+        let held = heldPace ?? HeldPace(since: worker.loop.now, queued: queued)
+        heldPace = held
+        deadline?.set(afterNanoseconds: held.rest(worker, queued: queued))
     }
 
     /// Checks a client for which something has waited long.
     func checkClient(_ transport: Transport) {
-        let (site, now, queued) = (worker.site, worker.loop.now, transport.queuedByteCount)
-        let rest = readerPace.rest(
-            site.responsePace, send: site.timeouts.send, now: now, queued: queued, isDue: true)
-        guard rest > 0 else {
+        guard let heldPace else { return }
+        guard heldPace.rest(worker, queued: transport.queuedByteCount, isDue: true) > 0 else {
             exchange?.judgement.note(.check(.slowReader))
             return lose()
         }
-        deadline?.set(at: readerPace.due)
+        deadline?.set(at: heldPace.pace.due)
     }
 
     /// Nothing waits for the client; if it has begun a request, its time for the rest starts.
     private func clientTookAll() {
         guard let transport, transport.isWriting else { return }
         transport.disableWriting()
-        readerPace.end()
+        heldPace = nil
         switch state {
         case .readingHead: setDeadline(worker.site.timeouts.requestHead)
         case .exchanging where !bodyReader.isComplete: setBodyDeadline()

@@ -27,7 +27,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     let worker: Worker
     var listener: ListenerContext
     let peer: SocketAddress
-    let peerBytes: [UInt8]
+    let peerText: String
     var isPeerTrusted: Bool
     /// Index in the worker's table.
     var slot = 0
@@ -51,8 +51,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     var isPersistent = true
     var isContinueOwed = false
     var isUpstreamPaused = false
-    /// The pace of a client that has to take something first.
-    var readerPace = ReaderPace()
+    /// The pace of a client that has to take something first; nil for all others.
+    var heldPace: HeldPace?
     /// The upstream of a tunnel has ended: so does our side, once the client took what waits.
     var isTunnelOutputEnding = false
     private(set) var hasClientEnded = false
@@ -71,7 +71,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         self.transport = transport
         self.peer = peer
         self.listener = listener
-        peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
+        peerText = peer.isUnix ? "unix" : peer.ipText
         isPeerTrusted = listener.trusts(peer)
         isPrefaceAwaited = !listener.isTLS && listener.protocols.contains(.http2)
     }
@@ -300,11 +300,12 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         process()
     }
 
-    /// Everything was answered and taken: waits for the next request, without a buffer.
+    /// Everything was answered and taken: waits for the next request, and holds little meanwhile.
     func rest() {
         guard state == .idle, input.isEmpty, output.isEmpty else { return }
         input.release()
         output.release()
+        bodyReader.end()
         setDeadline(worker.site.timeouts.idle)
     }
 

@@ -31,7 +31,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     let worker: Worker
     private(set) var listener: ListenerContext
     let peer: SocketAddress
-    let peerBytes: [UInt8]
+    let peerText: String
     private var isPeerTrusted: Bool
     var slot = 0
     /// Its place in the quota of its address.
@@ -62,7 +62,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         self.transport = transport
         self.peer = peer
         self.listener = listener
-        peerBytes = Array((peer.isUnix ? "unix" : peer.ipText).utf8)
+        peerText = peer.isUnix ? "unix" : peer.ipText
         isPeerTrusted = listener.trusts(peer)
         let limits = worker.site.settings.limits
         session = HTTP2Session(
@@ -146,8 +146,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         }
         if let fault = session.fault, !isFaultTold {
             isFaultTold = true
-            let client = String(decoding: peerBytes, as: UTF8.self)
-            worker.log.repeatedEvent("http2_fault", "\(fault.rawValue) by \(client)")
+            worker.log.repeatedEvent("http2_fault", "\(fault.rawValue) by \(peerText)")
         }
     }
 

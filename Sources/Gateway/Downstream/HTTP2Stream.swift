@@ -185,7 +185,7 @@ final class HTTP2Stream: ClientStream, DeadlineHandler {
 
 /// Writing answers in HTTP/2 (RFC 9113 section 8.1).
 extension HTTP2Stream: ResponseSink {
-    var peerBytes: [UInt8] { connection.peerBytes }
+    var peerText: String { connection.peerText }
 
     func wantsBody() {
         guard isContinueOwed else { return }

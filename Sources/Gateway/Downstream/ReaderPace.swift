@@ -52,3 +52,18 @@ struct ReaderPace {
         return rest
     }
 }
+
+/// A pace that its connection holds only while it needs one: idle connections are many.
+final class HeldPace {
+    var pace = ReaderPace()
+
+    init(since now: MonotonicInstant, queued: Int) { pace.begin(now: now, queued: queued) }
+
+    /// Nanoseconds until the client is late by the present settings (``ReaderPace/rest``).
+    func rest(_ worker: Worker, queued: Int, isDue: Bool = false) -> UInt64 {
+        let site = worker.site
+        return pace.rest(
+            site.responsePace, send: site.timeouts.send, now: worker.loop.now, queued: queued,
+            isDue: isDue)
+    }
+}

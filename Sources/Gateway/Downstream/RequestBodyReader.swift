@@ -3,19 +3,26 @@ import HTTP
 
 /// Takes a request body out of its framing (RFC 9112 sections 6 and 7).
 ///
-/// Each connection has one, which changes in place: a decoder is too large to be copied for every
-/// request that needs none.
+/// Each connection has one, which changes in place.
 struct RequestBodyReader {
     private enum Framing {
         case complete, length, chunked
     }
 
+    /// What chunked bodies need and others do not: too large for each idle connection.
+    private final class Chunks {
+        var decoder = ChunkedDecoder()
+        var trailers: TrailerSection?
+    }
+
     private var framing = Framing.complete
     /// The bytes still to come of an announced length.
     private var remaining: UInt64 = 0
-    private var decoder = ChunkedDecoder()
+    /// Kept until the connection's next body begins.
+    private var chunks: Chunks?
+
     /// The fields after a chunked body that is complete.
-    private(set) var trailers: TrailerSection?
+    var trailers: TrailerSection? { chunks?.trailers }
 
     enum Step {
         /// After `skip` bytes of framing come `count` bytes of the body.
@@ -27,22 +34,22 @@ struct RequestBodyReader {
 
     /// Makes ready for the body of the next request.
     mutating func begin(_ framing: BodyFraming) {
-        if trailers != nil { trailers = nil }
         switch framing {
-        case .none, .untilClose, .length(0): self.framing = .complete
+        case .none, .untilClose, .length(0): end()
         case .length(let byteCount):
+            end()
             self.framing = .length
             remaining = byteCount
         case .chunked:
             self.framing = .chunked
-            decoder = ChunkedDecoder()
+            chunks = Chunks()
         }
     }
 
     /// Nothing more of the body is looked at.
     mutating func end() {
         framing = .complete
-        if trailers != nil { trailers = nil }
+        if chunks != nil { chunks = nil }
     }
 
     var isComplete: Bool { framing == .complete }
@@ -66,13 +73,13 @@ struct RequestBodyReader {
             if remaining == 0 { framing = .complete }
             return .data(skip: 0, count: count, isLast: remaining == 0)
         case .chunked:
-            switch decoder.decode(input) {
+            guard let chunks else { preconditionFailure("a chunked body without its decoder") }
+            switch chunks.decoder.decode(input) {
             case .data(let skip, let count):
                 return .data(skip: skip, count: count, isLast: false)
             case .needMore(let consumed): return .needsMore(consumed: consumed)
             case .finished(let consumed):
-                trailers = decoder.trailerSection
-                decoder = ChunkedDecoder()
+                chunks.trailers = chunks.decoder.trailerSection
                 framing = .complete
                 return .ended(consumed: consumed)
             case .refused(let fault): return .malformed(fault)

@@ -160,7 +160,7 @@ extension Exchange {
         if client.isPeerTrusted || client.isOriginSaid, let origin {
             origin.address.appendIP(to: &output)
         } else if let downstream {
-            output.append(downstream.peerBytes)
+            output.append(downstream.peerText)
         }
     }
 }

@@ -35,7 +35,7 @@ extension Exchange {
                 }
             }
         }
-        if let downstream { upstreamHead.append(downstream.peerBytes) }
+        if let downstream { upstreamHead.append(downstream.peerText) }
         upstreamHead.append("\r\n")
         guard isComplete else { return }
         if !hasProto {

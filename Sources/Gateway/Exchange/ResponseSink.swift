@@ -3,8 +3,8 @@ import HTTP
 
 /// Where an exchange's answer goes: the connection, or the stream of one, that asked.
 protocol ResponseSink: AnyObject {
-    /// The peer's address as text, without its port.
-    var peerBytes: [UInt8] { get }
+    /// The peer's address as text, without its port. That of IPv4 needs no memory of its own.
+    var peerText: String { get }
     /// The exchange cannot go on without the body: whoever waits for `100 (Continue)` gets it.
     func wantsBody()
     /// A whole answer of the gateway's own.

@@ -1,0 +1,29 @@
+import GatewayTesting
+import Testing
+
+/// What a connection costs that waits for its next request: most connections do, most of the time.
+@Suite("Idle connections", .enabled(if: BuiltProgram.isBuilt))
+struct IdleConnectionTests {
+    @Test("2,000 connections after an answer hold less than 0.75 KiB of memory each")
+    func memory() throws {
+        let upstream = try RecordingUpstream()
+        let gateway = try GatewayProcess(GatewayConfiguration(upstreamPort: upstream.port))
+        func connectionsAfterAnAnswer(_ count: Int) throws -> [RawClient] {
+            try (0..<count).map { _ in
+                let client = try gateway.connect()
+                // A chunked body needs a decoder, which must not stay either.
+                try client.send(
+                    "POST / HTTP/1.1\r\nHost: api\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+                #expect(try client.receive().status == 200)
+                return client
+            }
+        }
+        let first = try connectionsAfterAnAnswer(100)
+        let before = try gateway.residentByteCount()
+        let count = 2000
+        let rest = try connectionsAfterAnAnswer(count)
+        let each = (try gateway.residentByteCount() - before) / count
+        #expect(each < 768, "\(each) bytes a connection")
+        withExtendedLifetime((first, rest)) {}
+    }
+}
