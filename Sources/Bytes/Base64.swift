@@ -236,6 +236,11 @@ public enum Base64 {
         to output: inout OutputSpan<UInt8>
     ) {
         var index = 0
+        // Six bytes and the two behind them from one load.
+        while index &+ 8 <= bytes.count {
+            append(bytes.bigEndianWord(at: index), alphabet, to: &output)
+            index &+= 6
+        }
         while index &+ 3 <= bytes.count {
             let group =
                 UInt32(bytes[index]) &<< 16 | UInt32(bytes[index &+ 1]) &<< 8
@@ -251,6 +256,22 @@ public enum Base64 {
         output.append(alphabet[Int(group &>> 12 & 0x3F)])
         if hasTwo { output.append(alphabet[Int(group &>> 6 & 0x3F)]) }
         if padded { for _ in (hasTwo ? 2 : 1)..<3 { output.append(0x3D) } }
+    }
+
+    /// Eight digits of the upper 48 bits.
+    @inline(__always)
+    private static func append(
+        _ word: UInt64, _ alphabet: Span<UInt8>, to output: inout OutputSpan<UInt8>
+    ) {
+        precondition(alphabet.count == 64)
+        var digits: UInt64 = 0
+        var shift: UInt64 = 58
+        while shift >= 16 {
+            let value = Int(truncatingIfNeeded: word &>> shift & 0x3F)
+            digits = digits &<< 8 | UInt64(unsafe alphabet[unchecked: value])
+            shift &-= 6
+        }
+        output.append(bigEndian: digits)
     }
 
     /// Four digits of 24 bits.

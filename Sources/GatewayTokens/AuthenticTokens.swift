@@ -1,6 +1,14 @@
 import Bytes
 import Crypto
 
+/// A session token that was found authentic. Requests hand it from step to step, and its contents
+/// are large to copy.
+public final class OpenedSessionToken: Sendable {
+    public let token: SessionToken
+
+    public init(_ token: SessionToken) { self.token = token }
+}
+
 /// Session tokens that were found authentic, so that each is authenticated and read once and not
 /// with every request that brings it.
 ///
@@ -10,7 +18,7 @@ import Crypto
 public struct AuthenticTokens {
     private struct Entry {
         let digest: Bytes32
-        let token: SessionToken
+        let opened: OpenedSessionToken
     }
 
     private let countMax: Int
@@ -31,20 +39,20 @@ public struct AuthenticTokens {
     /// same keys at each call, or ``removeAll()`` comes between.
     public mutating func open(
         _ token: Span<UInt8>, by sealer: SessionTokenSealer
-    ) throws(SessionTokenFailure) -> SessionToken {
+    ) throws(SessionTokenFailure) -> OpenedSessionToken {
         // Too long for the sealer, and nothing to hash for.
         guard token.count <= SessionTokenSealer.tokenByteCountMax else { throw .malformed }
         let digest = SHA256.hash(token)
         let place = Int(truncatingIfNeeded: digest.word0) & (countMax - 1)
         if let known = find(digest, at: place) ?? find(digest, at: place ^ 1) { return known }
-        let opened = try sealer.open(token)
-        keep(Entry(digest: digest, token: opened), at: place)
+        let opened = OpenedSessionToken(try sealer.open(token))
+        keep(Entry(digest: digest, opened: opened), at: place)
         return opened
     }
 
-    private func find(_ digest: Bytes32, at place: Int) -> SessionToken? {
+    private func find(_ digest: Bytes32, at place: Int) -> OpenedSessionToken? {
         guard !entries.isEmpty, let entry = entries[place] else { return nil }
-        return entry.digest == digest ? entry.token : nil
+        return entry.digest == digest ? entry.opened : nil
     }
 
     /// The newer of two goes to its first place, the older to the other.

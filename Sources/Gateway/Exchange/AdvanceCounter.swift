@@ -17,9 +17,10 @@ extension Exchange {
             return .next
         }
         // Perhaps looked up again meanwhile.
-        let (key, _) = try usableKey()
+        try checkKey()
+        guard let knownFloor = known.key?.counterFloor else { throw Refusal(.keyUnknown) }
         let floor = worker.hub.floors.floor(
-            of: claim.keyID, known: key.counterFloor, asOf: known.floorNewsNumber,
+            of: claim.keyID, known: knownFloor, asOf: known.floorNewsNumber,
             now: worker.monotonicMilliseconds)
         guard let floor else {
             worker.keyCache.invalidate([claim.keyID])

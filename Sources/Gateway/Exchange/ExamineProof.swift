@@ -95,7 +95,7 @@ extension Exchange {
     /// Checks the proof by the key that was looked up.
     private func authenticate() throws(Refusal) -> Step {
         if case .assertion(.read(let evidence)) = proof { return try verifyAssertion(evidence) }
-        _ = try usableKey()
+        try checkKey()
         return .next
     }
 

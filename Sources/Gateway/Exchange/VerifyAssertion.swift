@@ -26,19 +26,26 @@ extension Exchange {
 
     /// The key that was looked up and the app that it is for, where requests may be from them.
     func usableKey() throws(Refusal) -> (CachedKey, AppIdentity) {
-        guard let key = known.key else { throw Refusal(.keyUnknown) }
-        switch key.status {
+        try checkKey()
+        guard let key = known.key, let app = known.app else { throw Refusal(.keyUnknown) }
+        return (key, app)
+    }
+
+    /// Throws unless requests may be from the key that was looked up. It reads what it needs alone:
+    /// a record is large to copy.
+    func checkKey() throws(Refusal) {
+        guard let status = known.key?.status, let environment = known.key?.environment else {
+            throw Refusal(.keyUnknown)
+        }
+        switch status {
         case .active: break
         case .revoked: throw Refusal(.keyRevoked)
         case .erased: throw Refusal(.keyUnknown, .erased)
         }
-        guard let app = known.app, app.environments.contains(key.environment) else {
+        guard let app = known.app, app.environments.contains(environment) else {
             throw Refusal(.keyUnknown, .appNotConfigured)
         }
-        guard isOfOwnSite(app, key.environment) else {
-            throw Refusal(.gatewayBusy, .appNewer)
-        }
-        return (key, app)
+        guard isOfOwnSite(app, environment) else { throw Refusal(.gatewayBusy, .appNewer) }
     }
 
     /// Whether this exchange's own configuration takes such keys: one that a reload has added since

@@ -153,6 +153,7 @@ final class WorkerMeter: @unchecked Sendable {
     // The worker's own thread only: the meters of the current site's routes, by index.
     private var routes: [RouteMeter] = []
     private var generation = -1
+    private var lastApp: (id: String, generation: Int, meter: AppMeter)?
     private lazy var unrouted = meter(named: "none")
     private lazy var endpoints = AppEndpoint.allCases.map { meter(named: $0.routeName) }
 
@@ -191,15 +192,20 @@ final class WorkerMeter: @unchecked Sendable {
 
     /// The counts of the exchange's app, or nil if that is unknown or not of the configuration.
     private func app(_ verdict: borrowing Verdict, _ site: Site) -> AppMeter? {
-        guard let id = verdict.sender.appID,
-            site.settings.apps.contains(where: { $0.id == id })
-        else { return nil }
-        return byApp.withLock { meters in
+        guard let id = verdict.sender.appID else { return nil }
+        // Most gateways have few apps, and most requests are from the same one.
+        if let lastApp, lastApp.generation == site.generation, lastApp.id == id {
+            return lastApp.meter
+        }
+        guard site.settings.apps.contains(where: { $0.id == id }) else { return nil }
+        let meter = byApp.withLock { meters in
             if let known = meters[id] { return known }
             let fresh = AppMeter()
             meters[id] = fresh
             return fresh
         }
+        lastApp = (id, site.generation, meter)
+        return meter
     }
 
     private func meter(of exchange: Exchange) -> RouteMeter {

@@ -30,7 +30,7 @@ enum Proof {
 
     /// The session token, once it is known to be authentic.
     var sessionToken: SessionToken? {
-        if case .sessionToken(let proof) = self { proof.token } else { nil }
+        if case .sessionToken(let proof) = self { proof.opened?.token } else { nil }
     }
 
     /// A request that brought this is not taken by its word.

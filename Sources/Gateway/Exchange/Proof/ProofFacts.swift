@@ -38,13 +38,13 @@ struct ProofFacts {
             bundleVersion = claim.assertion.extensions?.bundleVersion
             validationCategory = claim.assertion.extensions?.validationCategory
         case .sessionToken(let proof):
-            guard let token = proof.token else { return }
+            guard let opened = proof.opened else { return }
             isAuthentic = true
-            keyID = token.keyID
-            appID = token.appID
-            environment = token.environment
-            bundleVersion = token.bundleVersion
-            validationCategory = token.validationCategory
+            keyID = opened.token.keyID
+            appID = opened.token.appID
+            environment = opened.token.environment
+            bundleVersion = opened.token.bundleVersion
+            validationCategory = opened.token.validationCategory
         case .developerToken(let proof): appID = proof.token?.appID
         case .deviceToken(let proof): environment = proof.environment
         }

@@ -5,9 +5,9 @@ enum SessionTokenProof {
     /// The header is there.
     case announced
     /// Authentic, in time, and bound to this request where tokens are bound.
-    case opened(SessionToken)
+    case opened(OpenedSessionToken)
 
-    var token: SessionToken? {
-        if case .opened(let token) = self { token } else { nil }
+    var opened: OpenedSessionToken? {
+        if case .opened(let opened) = self { opened } else { nil }
     }
 }

@@ -45,15 +45,15 @@ extension Exchange {
         guard policy.accept.contains(.token) else {
             throw Refusal(.tokenInvalid, .tokenNotAccepted)
         }
-        let opened: SessionToken
+        let opened: OpenedSessionToken
         do throws(SessionTokenFailure) {
             opened = try authenticate(headBytes.span.extracting(range))
-            try opened.check(
+            try opened.token.check(
                 for: site.settings.routes[routeIndex].name, at: worker.wallMilliseconds / 1000)
         } catch {
             throw Refusal(.tokenInvalid, .tokenFailed(error))
         }
-        if let binding = opened.binding {
+        if let binding = opened.token.binding {
             guard let present = boundValueHash(), ConstantTime.equals(present, binding) else {
                 throw Refusal(.tokenInvalid, .tokenBinding)
             }
@@ -65,9 +65,11 @@ extension Exchange {
 
     private func authenticate(
         _ token: Span<UInt8>
-    ) throws(SessionTokenFailure) -> SessionToken {
+    ) throws(SessionTokenFailure) -> OpenedSessionToken {
         // What the worker remembers was opened by the keys of its own site.
-        guard site === worker.site else { return try site.tokens.open(token) }
+        guard site === worker.site else {
+            return OpenedSessionToken(try site.tokens.open(token))
+        }
         return try worker.verifiers.tokens.open(token, by: site.tokens)
     }
 
