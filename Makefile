@@ -3,7 +3,8 @@ SWIFT_FLAGS := --explicit-target-dependency-import-check error
 # docs/decisions/0007-release-flags.md says why.
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath $(SWIFT_FLAGS) \
 	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
-	-Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
+	-Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now \
+	-Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-export-dynamic
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
