@@ -10,8 +10,8 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
 	second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
-	bench-latency bench-peers bench-stores fleet idle soak soak-mix screenshots deb image sbom dist \
-	package-test clean
+	bench-bodies bench-latency bench-peers bench-stores bench-tls bench-workers fleet idle soak \
+	soak-mix screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -33,6 +33,9 @@ help:
 	@echo '                   and instructions a request against their budgets'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make bench-latency latencies at half load beside nginx, at a fixed rate (about 2 minutes)'
+	@echo 'make bench-bodies  bodies of 64 KiB and 100 MiB beside nginx, both ways (about 3 minutes)'
+	@echo 'make bench-tls     TLS handshakes, resumed ones, and idle connections beside nginx'
+	@echo 'make bench-workers two workers beside one (about a minute)'
 	@echo 'make bench-peers   beside other proxies and other ways to verify (about 3 minutes)'
 	@echo 'make bench-stores  what Redis and PostgreSQL spend on devices and requests'
 	@echo 'make fleet         what to buy for 100,000 to 100 million devices: tables and charts'
@@ -146,10 +149,10 @@ bench-h2:
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/h2.sh $(RELEASE)
 
-bench-latency:
+bench-bodies bench-latency bench-tls bench-workers:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
-	@Benchmarks/latency.sh $(RELEASE)
+	@Benchmarks/$(@:bench-%=%).sh $(RELEASE)
 
 bench-peers:
 	@scripts/install.sh peers

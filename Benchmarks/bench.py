@@ -7,6 +7,7 @@ import sys
 import time
 
 import testbed
+from device import Device, import_device, token_at
 
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 ROUND_SECONDS = int(os.environ.get("ROUND_SECONDS", "3"))
@@ -14,6 +15,10 @@ CONNECTIONS = 32
 DEVICES = 256
 # The signatures of one turn are verified together.
 BATCHES = ", batches"
+TOKENED = "/tokened"
+TOKEN_ROUTE = f"""
+  - {{ name: tokened, path: {TOKENED}, upstream: api, attest: {{ mode: enforce, accept: [token] }} }}
+"""
 # Below this the server did not have its processor to itself, or was not kept busy.
 BUSY_SHARE_MIN = 0.9
 
@@ -53,6 +58,7 @@ class Servers:
         (upstream, gateway, admin, redis_gateway, redis_admin, redis, nginx, haproxy, batch_gateway,
          batch_admin, redis_batch_gateway, redis_batch_admin) = testbed.free_ports(12)
         self.bed = bed
+        self.device = Device(bed)
         bed.start_upstream(upstream, bed.load_cpu)
         self.plain = {
             "Sallyport": (self.start_gateway("embedded", gateway, admin, upstream, "embedded"),
@@ -84,19 +90,30 @@ class Servers:
                                    upstream, in_redis(1), crypto), redis_batch_gateway)
 
     def start_gateway(self, name, port, admin, upstream, counters, more="crypto: { batch: off }"):
-        self.bed.configure_gateway(name, port, admin, upstream, counters, more=more)
+        self.bed.configure_gateway(
+            name, port, admin, upstream, counters, routes=TOKEN_ROUTE, more=more)
+        import_device(self.bed, name, self.device)
         # A load generator's counters begin at 1 in each run: other devices in each round.
         for number in range(ROUNDS):
             self.bed.import_keys(name, f"round-{number}", DEVICES)
         return self.bed.start_gateway(name, admin, self.bed.server_cpu)[0]
 
-    def measure_plain(self, server):
+    def measure_token(self):
+        """Requests with a session token, which lives longer than a round."""
+        token = token_at(self.plain["Sallyport"][1], self.device)
+        return self.measure_plain("Sallyport", TOKENED, f"X-App-Attest-Token: {token}")
+
+    def measure_plain(self, server, path="/", header=None):
         process, port = self.plain[server]
         bed = self.bed
-        bed.wrk_result(bed.start_wrk("warm-up", port, 1, CONNECTIONS, bed.load_cpu))
+
+        def run(name, seconds):
+            return bed.wrk_result(bed.start_wrk(
+                name, port, seconds, CONNECTIONS, bed.load_cpu, path, header))
+
+        run("warm-up", 1)
         before, began = testbed.processor_seconds(process), time.monotonic()
-        count, rate = bed.wrk_result(
-            bed.start_wrk("wrk", port, ROUND_SECONDS, CONNECTIONS, bed.load_cpu))
+        count, rate = run("wrk", ROUND_SECONDS)
         used, elapsed = testbed.processor_seconds(process) - before, time.monotonic() - began
         return Sample(rate, used / count * 1e6, used / elapsed)
 
@@ -129,20 +146,21 @@ def measure(bed):
     stolen = testbed.stolen_share()
     plain = {name: [] for name in servers.plain}
     verified = {name: [] for name in servers.verified}
-    verifications = []
+    verifications, tokens = [], []
     for number in range(ROUNDS):
         # Another one begins each time.
         names = list(plain)[number % 3:] + list(plain)[:number % 3]
         for name in names:
             plain[name].append(servers.measure_plain(name))
+        tokens.append(servers.measure_token())
         verifications.append(verification_microseconds(bed))
         for name in list(verified)[::1 if number % 2 else -1]:
             verified[name].append(servers.measure_verified(name, number))
         if sys.stderr.isatty():
             print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
-    report_plain(plain)
+    report_plain(plain, tokens)
     report_verified(plain["Sallyport"], verified, verifications)
-    report_noise(bed, {**plain, **verified}, stolen())
+    report_noise(bed, {**plain, "session tokens": tokens, **verified}, stolen())
     return 0
 
 
@@ -159,13 +177,15 @@ def ratios(name, ours, others, aim):
             median(b.microseconds / a.microseconds for a, b in zip(ours, others)), aim)
 
 
-def report_plain(plain):
+def report_plain(plain, tokens):
     table(f"Plain: GET, {CONNECTIONS} connections (wrk)",
-          ("server", "requests/s", "processor us/request", "busy"), *rows(plain))
+          ("server", "requests/s", "processor us/request", "busy"), *rows(plain),
+          *rows({"Sallyport, session tokens": tokens}))
     table("Compared: median (min-max) of the rounds' ratios, above 1 is better",
           ("", "by requests/s", "by processor time", "aim"),
           ratios("Sallyport / nginx", plain["Sallyport"], plain["nginx"], ">= 0.9"),
-          ratios("Sallyport / HAProxy", plain["Sallyport"], plain["HAProxy"], ""))
+          ratios("Sallyport / HAProxy", plain["Sallyport"], plain["HAProxy"], ""),
+          ratios("session tokens / Sallyport", tokens, plain["Sallyport"], ">= 0.92"))
 
 
 def report_verified(plain, verified, verifications):

@@ -1,5 +1,6 @@
 """HTTP/2 in clear text and over TLS beside nginx and HAProxy, one processor each, in one run."""
 
+import os
 import re
 import shutil
 import time
@@ -12,6 +13,8 @@ CONNECTIONS = 16
 STREAMS = 16
 # By prior knowledge, and by ALPN.
 SCHEMES = {"clear text": "http", "TLS 1.3": "https"}
+LARGE_BYTES = 64 * 1024
+PATHS = {"32 bytes": "/", "64 KiB": "/files/large"}
 
 
 def start(bed):
@@ -19,6 +22,9 @@ def start(bed):
     upstream, gateway, gateway_tls, admin = testbed.free_ports(4)
     nginx = testbed.free_ports(3)
     haproxy = testbed.free_ports(4)
+    os.mkdir(bed.path("files"))
+    with open(bed.path("files/large"), "wb") as file:
+        file.truncate(LARGE_BYTES)
     bed.start_upstream(upstream, bed.load_cpu)
     tls.mint(bed, "ecdsa", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
     files = bed.path("ecdsa.crt"), bed.path("ecdsa.key")
@@ -75,15 +81,18 @@ def measure(bed):
     print(f"{bench.ROUNDS} rounds of {bench.ROUND_SECONDS} s; servers on processor "
           f"{bed.server_cpu}, clients and upstream on {bed.load_cpu}", flush=True)
     stolen = testbed.stolen_share()
-    samples = {name: {server: [] for server in servers} for name in SCHEMES}
+    kinds = {f"{name}, {size}": (index, scheme, path)
+             for index, (name, scheme) in enumerate(SCHEMES.items())
+             for size, path in PATHS.items()}
+    samples = {kind: {server: [] for server in servers} for kind in kinds}
     for number in range(bench.ROUNDS):
-        for index, (name, scheme) in enumerate(SCHEMES.items()):
+        for kind, (index, scheme, path) in kinds.items():
             # Another one begins each time.
             names = list(servers)[number % 3:] + list(servers)[:number % 3]
             for server in names:
                 process, ports = servers[server]
-                url = f"{scheme}://127.0.0.1:{ports[index]}/"
-                samples[name][server].append(sample(bed, process, url))
+                url = f"{scheme}://127.0.0.1:{ports[index]}{path}"
+                samples[kind][server].append(sample(bed, process, url))
     for name, each in samples.items():
         bench.table(f"HTTP/2, {name}: GET, {CONNECTIONS} connections of {STREAMS} streams",
                     ("server", "requests/s", "processor us/request", "busy"), *bench.rows(each))

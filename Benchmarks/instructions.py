@@ -11,6 +11,8 @@ import shutil
 import subprocess
 
 import testbed
+from bench import TOKENED, TOKEN_ROUTE
+from device import Device, import_device, token_at
 
 CONNECTIONS = 1
 # Few, so that what the first request of each costs does not show.
@@ -98,13 +100,15 @@ class Counted:
         return Profile(dump)
 
 
-def start_gateway(bed, name, upstream, counters):
+def start_gateway(bed, name, upstream, counters, device):
     """A gateway under callgrind that answers, and its port."""
     port, admin = testbed.free_ports(2)
-    bed.configure_gateway(name, port, admin, upstream, counters, challenge_ttl="10m")
+    bed.configure_gateway(
+        name, port, admin, upstream, counters, challenge_ttl="10m", routes=TOKEN_ROUTE)
     # A load generator's counters begin at 1 in each run.
     for seed in ("warm-up", "counted"):
         bed.import_keys(name, seed, DEVICES)
+    import_device(bed, name, device)
     counted = Counted(bed, name, [bed.gateway, "run", "-c", bed.path(name + ".yaml")])
     bed.await_answer(counted.process, f"http://127.0.0.1:{admin}/readyz", 120)
     return counted, port
@@ -117,12 +121,18 @@ def measure(bed):
     bed.start("redis", [
         "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
         "--appendonly", "no"])
-    embedded, port = start_gateway(bed, "embedded", upstream, "embedded")
+    device = Device(bed)
+    embedded, port = start_gateway(bed, "embedded", upstream, "embedded", device)
     with_redis, redis_port = start_gateway(
-        bed, "with-redis", upstream, f"{{ redis: redis://127.0.0.1:{redis}/0 }}")
+        bed, "with-redis", upstream, f"{{ redis: redis://127.0.0.1:{redis}/0 }}", device)
+    token = token_at(port, device)
 
     def plain(_, seconds):
         bed.wrk_result(bed.start_wrk("wrk", port, seconds, CONNECTIONS))
+
+    def tokened(_, seconds):
+        bed.wrk_result(bed.start_wrk("wrk", port, seconds, CONNECTIONS, path=TOKENED,
+                                     header=f"X-App-Attest-Token: {token}"))
 
     def verified(port):
         return lambda seed, seconds: bed.load_result(
@@ -130,7 +140,7 @@ def measure(bed):
 
     found = {}
     for name, counted, load in (
-            ("plain", embedded, plain), ("verified", embedded, verified(port)),
+            ("plain", embedded, plain), ("token", embedded, tokened), ("verified", embedded, verified(port)),
             ("redis", with_redis, verified(redis_port))):
         load("warm-up", WARM_UP_SECONDS)
         profile = counted.measure(name, lambda: load("counted", SECONDS))
@@ -145,7 +155,10 @@ def measure(bed):
         allocations = profile.count(ALLOCATION) / count
         print(f"| allocations of the gateway's own | {allocations:.2f} |")
         found[name + "-allocations"] = allocations
-        if name != "plain":
+        if name == "token":
+            found[name] -= found["plain"]
+            print(f"| above a plain request | {found[name]:,.0f} |")
+        elif name != "plain":
             print(f"| in {VERIFICATION} | {total - found[name]:,.0f} |")
             found[name] -= found["plain"]
             print(f"| above a plain request and {VERIFICATION} | {found[name]:,.0f} |")

@@ -1,7 +1,6 @@
 """Sallyport beside other proxies, and beside other ways to verify assertions, in one run."""
 
 import argparse
-import base64
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import bars
 import testbed
 from bench import (CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS, Sample, median, ratios,
                    report_noise, rows, table)
+from device import Device, challenge_at, import_device
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONFIGURATIONS = os.path.join(REPOSITORY, "Benchmarks/peers")
@@ -79,11 +79,7 @@ class Peers:
             name, port, admin, self.upstream, counters, more="crypto: { batch: off }")
         for number in range(ROUNDS):
             self.bed.import_keys(name, SEED.format(number), DEVICES)
-        records = self.bed.write(f"{name}-device.jsonl", self.device.record() + "\n")
-        with open(records, encoding="utf-8") as file:
-            self.bed.collect(self.bed.start(f"import-device-{name}", [
-                self.bed.gateway, "keys", "import", "-c", self.bed.path(name + ".yaml"),
-            ], stdin=file, stdout=subprocess.PIPE, text=True))
+        import_device(self.bed, name, self.device)
         return Peer(port, self.bed.start_gateway(name, admin, self.bed.server_cpu)[0])
 
     def nginx(self):
@@ -193,36 +189,6 @@ class Peers:
                       result["latency_us"]["p99"])
 
 
-class Device:
-    """A device beside those of the load, to see whether each peer refuses what it must."""
-
-    def __init__(self, bed):
-        self.bed = bed
-        self.state = bed.path("device.json")
-        self.key_id = bed.output("device", [
-            bed.lab, "device", "new", "--state", self.state, "--app", testbed.APP]).strip()
-
-    def record(self):
-        with open(self.state, encoding="utf-8") as file:
-            pem = json.load(file)["device"]["key"]
-        der = subprocess.run(["openssl", "pkey", "-pubout", "-outform", "DER"], input=pem.encode(),
-                             stdout=subprocess.PIPE, check=True).stdout
-        return json.dumps({
-            "key_id": self.key_id, "public_key": base64.b64encode(der[-65:]).decode(),
-            "app_id": testbed.APP, "environment": "production", "counter": 0})
-
-    def sign(self, challenge, fault=None, path="/verified"):
-        text = self.bed.output("sign", [
-            self.bed.lab, "device", "sign", "--state", self.state, "--challenge", challenge,
-            "--body", "x", *(["--fault", fault] if fault else []), "POST", path])
-        return dict(line.split(": ", 1) for line in text.splitlines())
-
-
-def challenge_of(peer):
-    with urllib.request.urlopen(f"http://127.0.0.1:{peer.port}/assert/challenge") as answer:
-        return answer.read().decode()
-
-
 def status(peer, headers, body=b"x"):
     request = urllib.request.Request(
         f"http://127.0.0.1:{peer.port}/verified", body, headers, method="POST")
@@ -238,24 +204,24 @@ def check(peers):
     """Fails where a peer passes what it must refuse: whoever verifies less is not compared."""
     for name, peer in peers.verified.items():
         sign = peers.device.sign
-        good = sign(challenge_of(peer))
-        older = sign(challenge_of(peer))
-        challenge = challenge_of(peer)
+        good = sign(challenge_at(peer.port))
+        older = sign(challenge_at(peer.port))
+        challenge = challenge_at(peer.port)
         newer, twice = sign(challenge), sign(challenge)
         cases = [("a good request", good, 200), ("the same again", good, 401),
                  ("a newer request", newer, 200), ("a counter below the last", older, 401),
                  ("a spent challenge", twice, 401), ("no assertion", {}, 401),
                  ("a made-up challenge", sign("A" * 78), 401),
-                 ("the signature of another path", sign(challenge_of(peer), path="/other"), 401),
-                 *((fault, sign(challenge_of(peer), fault), 401)
+                 ("the signature of another path", sign(challenge_at(peer.port), path="/other"), 401),
+                 *((fault, sign(challenge_at(peer.port), fault), 401)
                    for fault in ("otherKey", "otherApp", "otherClientData", "nonceAsDigest")),
-                 ("a good request at last", sign(challenge_of(peer)), 200)]
+                 ("a good request at last", sign(challenge_at(peer.port)), 200)]
         for case, headers, expected in cases:
             found = status(peer, headers)
             if found != expected:
                 raise testbed.Failure(f"{name} answers {found} to {case}, not {expected}")
         # nginx shows no body to a service: the API has to compare the digest.
-        if name != SERVICE and status(peer, sign(challenge_of(peer)), b"y") == 200:
+        if name != SERVICE and status(peer, sign(challenge_at(peer.port)), b"y") == 200:
             raise testbed.Failure(f"{name} answers 200 to another body")
 
 

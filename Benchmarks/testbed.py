@@ -202,9 +202,9 @@ backend api
 
     def configure_gateway(self, name, port, admin, upstream, counters="embedded",
                           workers="1", challenge_ttl="2m", key_cache=100_000, listeners="",
-                          body="required", more=""):
-        """`listeners` are further entries of `listeners`, each a line; `body` is the setting.
-        `more` is whole lines of the file."""
+                          body="required", routes="", more=""):
+        """`listeners` and `routes` are further entries of those, each a line; `body` is the
+        setting. `more` is whole lines of the file."""
         return self.write(name + ".yaml", f"""
 workers: {workers}
 listeners:
@@ -227,6 +227,7 @@ routes:
     upstream: api
     attest:
       {{ mode: enforce, client_data: header, challenge: required, replay: strict, body: {body} }}
+{routes}
   - name: plain
     path: /*
     upstream: api
@@ -260,9 +261,11 @@ timeouts: {{ idle: 1h }}
 
     # Clients
 
-    def start_wrk(self, name, port, seconds, connections, cpu=None):
+    def start_wrk(self, name, port, seconds, connections, cpu=None, path="/", header=None):
+        """Plain requests in a closed loop; `header` is a line that each of them has."""
         return self.start(name, [
-            "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", f"http://127.0.0.1:{port}/",
+            "wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
+            *(["-H", header] if header else []), f"http://127.0.0.1:{port}{path}",
         ], cpu, stdout=subprocess.PIPE, text=True)
 
     def start_load(self, name, port, seconds, seed, devices, connections, cpu=None, server=None,
@@ -341,6 +344,18 @@ def resident_mib(process):
     """Resident memory, in MiB."""
     with open(f"/proc/{process.pid}/statm", encoding="utf-8") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def prefer(process):
+    """Has a process run before all others on its processor; false where that is not allowed."""
+    return subprocess.run(["chrt", "--fifo", "--pid", "1", str(process.pid)], check=False,
+                          capture_output=True).returncode == 0
+
+
+def resident_mib_max(process):
+    """The most resident memory that it has had, in MiB."""
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", file.read()).group(1)) / 1024
 
 
 def stolen_share():

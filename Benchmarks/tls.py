@@ -40,13 +40,24 @@ def memory(context, process, port, count):
     return idle.measure(process, port, count, wrap)[1]
 
 
-def handshakes(context, process, port, count):
-    """Milliseconds of the server's processor for a handshake without a ticket."""
+def handshakes(context, process, port, count, session=None):
+    """Milliseconds of the server's processor for a handshake, resumed where there is a session."""
     before = testbed.processor_seconds(process)
     for _ in range(count):
         plain = socket.create_connection(("127.0.0.1", port), timeout=30)
-        context.wrap_socket(plain, server_hostname="localhost").close()
+        with context.wrap_socket(plain, server_hostname="localhost", session=session) as secure:
+            if secure.session_reused != bool(session):
+                raise testbed.Failure(f"port {port}: session reused: {secure.session_reused}")
     return (testbed.processor_seconds(process) - before) * 1000 / count
+
+
+def session_of(context, port):
+    """What resumes: TLS 1.3 sends it behind the handshake, so an answer is awaited."""
+    plain = socket.create_connection(("127.0.0.1", port), timeout=30)
+    with context.wrap_socket(plain, server_hostname="localhost") as secure:
+        secure.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        secure.recv(4096)
+        return secure.session
 
 
 def start(bed, key, version):
@@ -83,15 +94,18 @@ def main(bed):
     mint(bed, "rsa", ["rsa:2048"])
     print("\n".join(testbed.machine(bed)))
     print(f"\n{CONNECTIONS} idle connections, each after one answer; {HANDSHAKES} handshakes\n")
-    print("| server | key | version | ms of processor a handshake | KiB a connection |")
-    print("| --- | --- | --- | --- | --- |")
+    print("| server | key | version | ms of processor a handshake | resumed | KiB a connection |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for key in ["ecdsa", "rsa"]:
         for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]:
             context = client(version)
             for name, process, port in start(bed, key, version):
                 spent = handshakes(context, process, port, HANDSHAKES)
+                resumed = handshakes(
+                    context, process, port, HANDSHAKES, session_of(context, port))
                 each = memory(context, process, port, CONNECTIONS)
-                print(f"| {name} | {key} | {version.name} | {spent:.3f} | {each:.2f} |", flush=True)
+                print(f"| {name} | {key} | {version.name} | {spent:.3f} | {resumed:.3f} "
+                      f"| {each:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import urllib.error
 import urllib.request
 
 import grpc
-import peers
 from history import UNKNOWN
 
 TIMEOUT_SECONDS = 30
@@ -19,24 +18,6 @@ TIMEOUT_SECONDS = 30
 REMEMBERED = 2000
 # What a device may be told: a store that is away or has forgotten everything, or an old token.
 SIGNED_ALLOWED = {200, 401, 503}
-
-
-class Device(peers.Device):
-    """A simulated device with a file of its own."""
-
-    def __init__(self, bed, number):
-        self.bed = bed
-        self.state = bed.path(f"device-{number}.json")
-        self.key_id = bed.output("device", [
-            bed.lab, "device", "new", "--state", self.state, "--app", peers.testbed.APP]).strip()
-
-    def sign(self, challenge, method, path, body=None):  # pylint: disable=arguments-differ
-        """The headers of a signed request."""
-        text = subprocess.run([
-            self.bed.lab, "device", "sign", "--state", self.state, "--challenge", challenge,
-            *(["--body", body] if body else []), method, path,
-        ], check=True, stdout=subprocess.PIPE, text=True).stdout
-        return dict(line.split(": ", 1) for line in text.splitlines())
 
 
 def call(url, method="GET", headers=None, body=None):
@@ -69,7 +50,7 @@ class Signer:
             with_body = self.rng.random() < 0.3
             method, path, body = ("POST", "/body", "x") if with_body else ("GET", "/checked", None)
             self.sent.append((challenge, with_body, self.device.sign(
-                challenge, method, path, body)))
+                challenge, method=method, path=path, body=body)))
             if self.rng.random() < 0.3:
                 both = [threading.Thread(target=self.send, args=self.sent[-1]) for _ in range(2)]
                 for each in both:
@@ -125,7 +106,7 @@ class TokenUser(Signer):
             if not challenge:
                 continue
             status, text = call(self.any() + "/assert/token", "POST", self.device.sign(
-                challenge, "POST", "/assert/token"), b"")
+                challenge, path="/assert/token", body=None), b"")
             self.mix.expect("token got", status, SIGNED_ALLOWED | {UNKNOWN})
             if status != 200:
                 continue

@@ -16,6 +16,7 @@ import charts
 import clients
 import parts
 import testbed
+from device import Device
 from gateways import Certificate, start_pair
 from history import UNKNOWN, History, canary
 
@@ -59,7 +60,8 @@ class Mix:
         self.certificate = Certificate(self.bed)
         self.gateways = start_pair(
             self.bed, ports, self.registry.url, self.redis.settings(), self.certificate)
-        self.devices = [clients.Device(self.bed, number) for number in range(DEVICES + 1)]
+        self.devices = [
+            Device(self.bed, f"device-{number}") for number in range(DEVICES + 1)]
         records = self.bed.write("records", "".join(
             device.record() + "\n" for device in self.devices))
         with open(records, encoding="utf-8") as file:
