@@ -241,6 +241,58 @@ struct RenewalPlannerTests {
         #expect(planner.pause(at: now.instant) == nil)
     }
 
+    /// Three under way, of which the third is another team's, and then a reload.
+    private mutating func reloadUnderWay() throws {
+        try takeLease()
+        try read(due(1...2) + due(3...3, team: "FGHIJ12345"))
+        for number in 1...3 {
+            pass(.seconds(1))
+            #expect(sent() == ReceiptScheduleTests.keyID(UInt64(number)))
+        }
+        planner.replace(planner.rules, at: now.instant)
+        // They are under way, so that a page does not bring them.
+        try read(due(1...3))
+        #expect(planner.queue.isEmpty && hasNothing())
+    }
+
+    @Test(
+        "how a request of before a reload failed says nothing of the keys that came with it",
+        arguments: [
+            RenewalResult.unauthorized, .serverError(retryAfter: nil), .unreachable("down"),
+            .unexpected,
+        ])
+    mutating func failedBeforeReload(_ result: RenewalResult) throws {
+        try reloadUnderWay()
+        #expect(answer(result, 1) == nil)
+        #expect(planner.pause(at: now.instant) == nil)
+        // It is due still, and is sent with the new keys at once.
+        try read(due(1...1))
+        pass(.seconds(1))
+        #expect(sent() == ReceiptScheduleTests.keyID(1))
+        // Of the new keys it counts.
+        #expect(answer(result, 1) != nil)
+    }
+
+    @Test("what Apple said to the keys of before a reload does not end what it says to the new")
+    mutating func answeredBeforeReload() throws {
+        try reloadUnderWay()
+        planner.dueRead(.success(due(4...5)), at: now.instant)
+        // A place is free: there are three.
+        #expect(answer(.notFound, 3) == nil)
+        guard case .store? = planner.next(at: now) else {
+            Issue.record("what Apple said of the receipt is not kept")
+            return
+        }
+        pass(.seconds(1))
+        #expect(sent() == ReceiptScheduleTests.keyID(4))
+        #expect(answer(.unauthorized, 4) == .seconds(600))
+        #expect(answer(.notFound, 1) == nil)
+        pass(.seconds(1))
+        #expect(sent() == nil)
+        #expect(answer(.throttled(retryAfter: .seconds(90)), 2) == .seconds(90))
+        #expect(planner.pause(at: now.instant) == .backingOff)
+    }
+
     @Test("what was stored while a page was read is not sent as the page tells of it")
     mutating func storedMeanwhile() throws {
         try takeLease()

@@ -29,50 +29,6 @@ package struct RenewalPlanner {
         case adopt(after: KeyID?)
     }
 
-    /// Why no receipt is sent.
-    package enum Pause: String, CaseIterable, Sendable {
-        /// Another gateway has the lease, or the registry does not answer.
-        case notHolder = "not_holder"
-        /// Apple throttles, fails or cannot be reached.
-        case backingOff = "backing_off"
-        /// Apple does not take the key of any team.
-        case unauthorized
-        /// `renew: off`, or no app has a key.
-        case off
-    }
-
-    /// The rules of renewals. A reload brings others.
-    package struct Rules {
-        package var schedule: ReceiptSchedule
-        /// Nanoseconds from one request to the next.
-        package var spacing: UInt64
-        /// Requests under way at once.
-        package var inFlightCountMax: Int
-        package var backOff: BackOff
-        package var unauthorizedPause: Duration
-        /// How often an empty queue is looked at again: as long as a new key waits at most.
-        package var pollInterval: Duration
-        package var leaseLifetime: Duration
-        /// The apps whose teams have a key.
-        package var groups: [ReceiptGroup]
-
-        package init(
-            schedule: ReceiptSchedule, spacing: UInt64, inFlightCountMax: Int, backOff: BackOff,
-            unauthorizedPause: Duration, pollInterval: Duration = .seconds(2),
-            leaseLifetime: Duration = .seconds(30),
-            groups: [ReceiptGroup]
-        ) {
-            self.schedule = schedule
-            self.spacing = spacing
-            self.inFlightCountMax = inFlightCountMax
-            self.backOff = backOff
-            self.unauthorizedPause = unauthorizedPause
-            self.pollInterval = pollInterval
-            self.leaseLifetime = leaseLifetime
-            self.groups = groups
-        }
-    }
-
     /// The name of the lease in the registry.
     package static let leaseName = "receipts"
     /// Receipts of one page: a megabyte.
@@ -96,6 +52,8 @@ package struct RenewalPlanner {
     /// Read, and not yet sent; oldest first.
     package private(set) var queue: ArraySlice<DueReceipt> = []
     private var inFlight: [KeyID: DueReceipt] = [:]
+    /// Those of them that were sent by an earlier configuration, with its keys and by its way.
+    private var outdatedFlights: Set<KeyID> = []
     private var results: [RenewalWrite] = []
     /// The writes on their way into the registry.
     private var storing: [RenewalWrite] = []
@@ -276,6 +234,7 @@ package struct RenewalPlanner {
         queue = []
         nextRead = nil
         nextCount = nil
+        outdatedFlights = Set(inFlight.keys)
     }
 
     // MARK: what came of it
@@ -341,10 +300,22 @@ package struct RenewalPlanner {
     }
 
     /// Returns how long Apple is left alone, where that is new.
+    ///
+    /// What Apple says of a receipt, and that it wants to be left alone, counts whoever asked. What
+    /// else came of a request of an earlier configuration says nothing about the present one.
     package mutating func answered(
         _ result: RenewalResult, of keyID: KeyID, at now: Moment, jitter: Double
     ) -> Duration? {
         guard let due = inFlight.removeValue(forKey: keyID) else { return nil }
+        if outdatedFlights.remove(keyID) != nil, result.outcome != .throttled {
+            if result.isJudgement {
+                keep(result, of: due, now)
+            } else {
+                // It is due still, and the page that was read meanwhile left it out.
+                nextRead = nil
+            }
+            return nil
+        }
         keep(result, of: due, now)
         if result.isJudgement {
             backOffCount = 0

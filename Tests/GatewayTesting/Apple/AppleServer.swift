@@ -18,9 +18,14 @@ public final class AppleServer: Sendable {
     private let process: ChildProcess
 
     /// `keys`: ids of the team's keys that may sign in. `options`: further words of the command.
-    public init(
+    public convenience init(
         keys: [String] = [keyID], teamID: String = teamID, options: [String] = []
     ) throws {
+        try self.init(pairs: keys.map { "\(teamID):\($0)" }, options: options)
+    }
+
+    /// `pairs`: teams and ids of their keys, `TEAM:KEY`.
+    public init(pairs: [String], options: [String] = []) throws {
         directory = try ScratchDirectory()
         var writer = JSONWriter()
         writer.element(try TestApple.shared.state())
@@ -29,7 +34,7 @@ public final class AppleServer: Sendable {
         process = try ChildProcess(
             BuiltProgram.lab,
             ["apple", "--directory", directory.path]
-                + ["--keys", keys.map { "\(teamID):\($0)" }.joined(separator: ",")] + options)
+                + ["--keys", pairs.joined(separator: ",")] + options)
         let line = try process.waitForLine(on: .standardOutput) { !$0.isEmpty }
         let bytes = Array(line.utf8)
         let ports = try JSONValue.parse(bytes.span, byteCountMax: 1024)

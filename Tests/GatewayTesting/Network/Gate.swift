@@ -3,13 +3,15 @@ import Foundation
 /// Closed until somebody opens it; opened, it stays open.
 public final class Gate: @unchecked Sendable {
     private let changed = NSCondition()
-    private var isOpen = false
+    private var hasOpened = false
 
     public init() {}
 
+    public var isOpen: Bool { changed.withLock { hasOpened } }
+
     public func open() {
         changed.withLock {
-            isOpen = true
+            hasOpened = true
             changed.broadcast()
         }
     }
@@ -17,6 +19,6 @@ public final class Gate: @unchecked Sendable {
     /// Returns once the gate is open, or after a time that no test waits for.
     public func wait() {
         let limit = Date(timeIntervalSinceNow: TimeInterval(RawSocket.patienceSeconds))
-        changed.withLock { while !isOpen, changed.wait(until: limit) {} }
+        changed.withLock { while !hasOpened, changed.wait(until: limit) {} }
     }
 }
