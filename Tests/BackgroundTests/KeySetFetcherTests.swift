@@ -23,7 +23,7 @@ struct KeySetFetcherTests {
                 handler: @escaping (Result<HTTPSResponse, HTTPSFailure>) -> Void
             ) {
                 bench.askedAt.append(bench.seconds)
-                if let answer = bench.answer { handler(answer) }
+                if let answer = bench.answer { handler(answer) } else { bench.held.append(handler) }
             }
 
             func close() { isClosed = true }
@@ -45,8 +45,10 @@ struct KeySetFetcherTests {
         let register = IssuerKeyRegister()
         let events = Events()
         private(set) var fetcher: KeySetFetcher?
-        /// Nil: it never answers.
+        /// Nil: it answers when the test says, if ever.
         var answer: Result<HTTPSResponse, HTTPSFailure>?
+        /// Who waits for such an answer.
+        var held: [(Result<HTTPSResponse, HTTPSFailure>) -> Void] = []
         var askedAt: [Int64] = []
         var clients: [Client] = []
 
@@ -356,5 +358,22 @@ struct KeySetFetcherTests {
         #expect(try bench.keys !== keys)
         bench.run(7200)
         #expect(bench.askedAt == [0, 10, 10])
+    }
+
+    @Test("a reload asks again also where a question of before it is under way")
+    func reloadUnderWay() throws {
+        let bench = try Bench(answer: nil)
+        try bench.use([Self.proof()])
+        bench.run(10)
+        try bench.use([Self.proof()])
+        #expect(bench.askedAt == [0])
+        // What the issuer says now, it may have said before a key was withdrawn.
+        bench.answer = Self.keys()
+        bench.held.removeFirst()(Self.keys())
+        #expect(try bench.keys.current != nil)
+        bench.run(2)
+        #expect(bench.askedAt == [0, 11])
+        bench.run(600)
+        #expect(bench.askedAt == [0, 11])
     }
 }

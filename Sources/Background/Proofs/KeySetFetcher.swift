@@ -13,6 +13,8 @@ package final class KeySetFetcher {
         let keys: IssuerKeys
         let client: any KeySetClient
         var isBusy = false
+        /// The question under way is of before a reload, which asks anew.
+        var isOutdated = false
         var failureCount = 0
         /// When they are asked for next, whatever tokens name.
         var due: MonotonicInstant { didSet { keys.plan(due) } }
@@ -127,6 +129,7 @@ package final class KeySetFetcher {
         for (source, settings) in change.sources {
             source.settings = settings
             source.due = loop.now
+            source.isOutdated = source.isBusy
         }
         register.keep(Set(sources.map(\.place)))
         guard !sources.isEmpty else {
@@ -181,6 +184,10 @@ package final class KeySetFetcher {
             source.isBusy = false
             if case .failure(.closed) = $0 { return }
             take(KeySetAnswer($0, for: Set(source.settings.algorithms)), for: source)
+            guard source.isOutdated else { return }
+            // A key that was withdrawn before the reload may be in this answer.
+            source.isOutdated = false
+            source.due = loop.now
         }
     }
 
