@@ -61,13 +61,16 @@ public struct CounterStoreObserver {
     public let lost: () -> Void
     /// So many accepted requests are not known to be on as many servers as they should be.
     public let unconfirmed: (Int) -> Void
+    /// The store is there and does not do what it is asked, for this reason. Told each time.
+    public let refused: (String) -> Void
 
     public init(
         availabilityChanged: @escaping (Bool) -> Void, lost: @escaping () -> Void,
-        unconfirmed: @escaping (Int) -> Void
+        unconfirmed: @escaping (Int) -> Void, refused: @escaping (String) -> Void
     ) {
         self.availabilityChanged = availabilityChanged
         self.lost = lost
         self.unconfirmed = unconfirmed
+        self.refused = refused
     }
 }

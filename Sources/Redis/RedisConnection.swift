@@ -50,7 +50,7 @@ public final class RedisConnection: ReadinessHandler {
     /// message's array.
     public var onMessage: (([RedisReply]) -> Void)?
     /// The server that errors of the socket are about.
-    private var subject = ""
+    public private(set) var subject = ""
     /// Commands of the handshake that are the connection's own, not the owner's.
     private var openingSteps: [RedisOpeningStep] = []
     /// Counts sockets, so that code which called a handler notices that its socket is gone.

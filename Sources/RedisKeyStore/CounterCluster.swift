@@ -30,6 +30,7 @@ final class CounterCluster {
     /// Called when a master may have lost what was accepted there.
     var onLoss: (() -> Void)?
     var onUnconfirmed: ((Int) -> Void)?
+    var onRefusal: ((String) -> Void)?
 
     init(loop: EventLoop, configuration: RedisCounterConfiguration, calls: CounterCalls) {
         self.loop = loop
@@ -220,6 +221,7 @@ final class CounterCluster {
         }
         node.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
         node.onLoss = { [weak self] in self?.onLoss?() }
+        node.onRefusal = { [weak self] in self?.onRefusal?($0) }
         nodes[endpoint] = node
         node.open()
         return node

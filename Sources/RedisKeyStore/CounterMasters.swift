@@ -12,6 +12,8 @@ protocol CounterMasters: AnyObject {
     var onLoss: (() -> Void)? { get set }
     /// Called with the number of accepted requests that too few replicas had in time.
     var onUnconfirmed: ((Int) -> Void)? { get set }
+    /// Called with the words in which a master refuses what it is asked.
+    var onRefusal: ((String) -> Void)? { get set }
 
     /// Whether at least one can be asked.
     var isConnected: Bool { get }

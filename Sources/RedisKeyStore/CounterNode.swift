@@ -67,6 +67,14 @@ final class CounterNode {
     }
     /// Called when the master may have lost what was accepted there.
     var onLoss: (() -> Void)?
+    /// Called with the master's words where it refuses what is asked, and the connection stays.
+    var onRefusal: ((String) -> Void)? {
+        get { refusals.onRefusal }
+        set { refusals.onRefusal = newValue }
+    }
+    private let refusals = RefusalReport()
+    /// Finds out which right the handshake lacks.
+    private var inquiry: RightsInquiry?
     private var hadIncarnation: Bool
     private var isLeaving = false
 
@@ -188,8 +196,10 @@ final class CounterNode {
     /// Asks what touches no counter; nil if it cannot be known what came of it.
     func ask(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
         guard let connection, isConnected else { return reply(nil) }
-        connection.send(command) { outcome in
-            if case .reply(let answer) = outcome { reply(answer) } else { reply(nil) }
+        connection.send(command) { [weak self] outcome in
+            guard case .reply(let answer) = outcome else { return reply(nil) }
+            if case .error(let line) = answer { self?.tellRefusal(line) }
+            reply(answer)
         }
     }
 
@@ -214,9 +224,14 @@ final class CounterNode {
             connection?.retire(because: .refusedByServer(String(line.prefix(200))))
         case .other where ServerLife.isRefusal(line):
             connection?.retire(because: .refusedByServer(String(line.prefix(200))))
-        case .noScript, .refused, .other: break
+        case .noScript, .refused, .other: tellRefusal(line)
         }
         reply(.verdict(Self.verdict(ofError: line)))
+    }
+
+    private func tellRefusal(_ line: String) {
+        guard let connection else { return }
+        refusals.tell(line, on: connection, record: record, isCluster: isCluster)
     }
 
     private static func verdict(ofError line: String) -> CounterVerdict {
@@ -246,7 +261,7 @@ final class CounterNode {
     private func giveUp(on reply: RedisReply) {
         guard case .error(let line) = reply else { return dropForGarbage() }
         // A server that is busy or full has changed nothing; it is asked again soon.
-        if RedisServerError(line) == .refused { return }
+        if RedisServerError(line) == .refused { return tellRefusal(line) }
         connection?.retire(because: .refusedByServer(String(line.prefix(200))))
     }
 
@@ -329,10 +344,16 @@ final class CounterNode {
 
 extension CounterNode: RedisConnectionOwner {
     func handshakeStep(after reply: RedisReply?) -> RedisHandshakeStep {
+        if inquiry != nil { return inquiryStep(after: reply) }
         switch reply {
         case nil:
             return .send(lookCommand())
-        case .error(let line): return .refused("handshake: \(line.prefix(200))")
+        case .error(let line):
+            guard RightsInquiry.isNeeded(for: line) else {
+                return .refused("handshake: \(line.prefix(200))")
+            }
+            inquiry = RightsInquiry(about: line, record: record, isCluster: isCluster)
+            return inquiryStep(after: nil)
         case .some(let reply):
             if let found = ServerLook(reply) {
                 adopt(found)
@@ -346,6 +367,16 @@ extension CounterNode: RedisConnectionOwner {
         }
     }
 
+    private func inquiryStep(after reply: RedisReply?) -> RedisHandshakeStep {
+        switch inquiry?.step(after: reply) {
+        case .ask(let command): return .send(command)
+        case .found(let words):
+            inquiry = nil
+            return .refused("handshake: \(words.prefix(200))")
+        case nil: return .finished
+        }
+    }
+
     func connectionBecameReady() {
         isConnected = true
         checkDueAt = loop.now + checkPatience
@@ -356,6 +387,7 @@ extension CounterNode: RedisConnectionOwner {
     }
 
     func connectionFailed(_ failure: RedisFailure) {
+        inquiry = nil
         isConnected = false
         lastFailure = failure
         onStateChange?()

@@ -19,6 +19,10 @@ final class CounterServer: CounterMasters {
         get { node.onUnconfirmed }
         set { node.onUnconfirmed = newValue }
     }
+    var onRefusal: ((String) -> Void)? {
+        get { node.onRefusal }
+        set { node.onRefusal = newValue }
+    }
 
     init(loop: EventLoop, configuration: RedisCounterConfiguration, calls: CounterCalls) {
         self.calls = calls

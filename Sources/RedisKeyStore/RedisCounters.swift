@@ -20,6 +20,8 @@ public final class RedisCounters: CounterStore {
     public var onLoss: (() -> Void)?
     /// Called with the number of accepted requests that too few replicas had in time.
     public var onUnconfirmed: ((Int) -> Void)?
+    /// Called with the words in which a master refuses what it is asked, each time.
+    public var onRefusal: ((String) -> Void)?
 
     /// Connects, and connects again whenever a connection is lost, until ``close()`` or until
     /// nobody holds this object any more. Call it, and everything else, on the loop's thread.
@@ -33,6 +35,7 @@ public final class RedisCounters: CounterStore {
         masters.onStateChange = { [weak self] in self?.onStateChange?() }
         masters.onUnconfirmed = { [weak self] in self?.onUnconfirmed?($0) }
         masters.onLoss = { [weak self] in self?.onLoss?() }
+        masters.onRefusal = { [weak self] in self?.onRefusal?($0) }
         let timer = Timer(loop: loop) { [weak masters] in masters?.check() }
         timer.scheduleRepeating(every: configuration.checkInterval)
         checkTimer = timer
@@ -57,7 +60,7 @@ public final class RedisCounters: CounterStore {
     public var isAvailable: Bool { isConnected }
     public var failureText: String { lastFailure.map(\.description) ?? "no connection yet" }
 
-    /// Sets ``onStateChange``, ``onLoss`` and ``onUnconfirmed`` to report to `observer`.
+    /// Sets all callbacks to report to `observer`.
     public func report(to observer: CounterStoreObserver) {
         var wasAvailable = false
         onStateChange = { [unowned self] in
@@ -67,6 +70,7 @@ public final class RedisCounters: CounterStore {
         }
         onLoss = observer.lost
         onUnconfirmed = observer.unconfirmed
+        onRefusal = observer.refused
     }
 
     /// Why there is no connection, or was none before the present one.

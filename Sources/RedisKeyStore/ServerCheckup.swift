@@ -73,8 +73,26 @@ struct ServerCheckup {
     private func ask(_ command: RedisCommand, as name: String) throws(RedisFailure) -> RedisReply? {
         let reply = try dialogue.ask(command)
         guard case .error(let line) = reply else { return reply }
-        tell(.failure, "\(name): \(line.prefix(200))")
+        tell(.failure, "\(name): \(try cause(of: line).prefix(200))")
         return nil
+    }
+
+    /// The words of an error, in which a missing right is named.
+    private func cause(of line: String) throws(RedisFailure) -> String {
+        guard RightsInquiry.isNeeded(for: line) else { return line }
+        var inquiry = RightsInquiry(about: line, record: record, isCluster: slots != nil)
+        var reply: RedisReply?
+        while true {
+            switch inquiry.step(after: reply) {
+            case .ask(let command): reply = try dialogue.ask(command)
+            case .found(let words): return words
+            }
+        }
+    }
+
+    private var record: [UInt8] {
+        RedisKeyLayout(prefix: configuration.keyPrefix)
+            .record(tag: slots.flatMap { slots in slots.min { $0.rank < $1.rank }?.tag })
     }
 
     private func tellUnexpected(_ name: String) {
@@ -216,10 +234,8 @@ struct ServerCheckup {
 
     private mutating func checkIncarnation() throws(RedisFailure) {
         stepName = "incarnation"
-        let layout = RedisKeyLayout(prefix: configuration.keyPrefix)
         var command = RedisCommand("GET")
-        command.append(
-            layout.record(tag: slots.flatMap { slots in slots.min { $0.rank < $1.rank }?.tag }))
+        command.append(record)
         switch try ask(command, as: "GET") {
         case nil: return
         case .null: tell(.ok, "none yet: the first gateway begins one")

@@ -109,7 +109,8 @@ final class Worker {
                     // Other gateways have accepted counters that only the registry knows.
                     keyCache.clear()
                 },
-                unconfirmed: { [meter] in meter.add(.unconfirmed, $0) }))
+                unconfirmed: { [meter] in meter.add(.unconfirmed, $0) },
+                refused: { [unowned self] in log.repeatedEvent("counters_failed", $0) }))
         receiver = mailbox.attach(to: loop) { [unowned self] message in receive(message) }
     }
 

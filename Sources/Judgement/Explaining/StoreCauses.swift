@@ -16,13 +16,14 @@ enum StoreCauses {
             "Nothing for the key: the app tries again. See the registry's disk and load."),
         Row(
             [.storeUnavailable], ["counters"], .store,
-            "The counter store is not there, or the gateway cannot reach it.",
-            "See the counter store and the way to it; sallyport doctor asks it."),
+            "The counter store is not there, refuses, or the gateway cannot reach it.",
+            "See the events store_down and counters_failed; sallyport doctor asks the store."),
         Row(
             [.storeUnavailable], ["counters_unknown"], .store,
-            "The counter store did not answer: the assertion may have been used.",
-            "Nothing for the key: the app signs again. See the counter store's load and the "
-                + "network; counters.redis.command_timeout says how long the gateway waits."),
+            "The counter store did not answer, or failed: the assertion may have been used.",
+            "Nothing for the key: the app signs again. See the event counters_failed, the counter "
+                + "store's load and the network; counters.redis.command_timeout says how long the "
+                + "gateway waits."),
         Row(
             [.gatewayBusy], ["registry_queue"], .operator, "limits.registry_queue is reached.",
             "Limit by address what strangers send; else the registry is too slow for the load."),

@@ -1,0 +1,41 @@
+import Redis
+
+/// Tells what a master refuses while its connection stays. A script's complaint about a right does
+/// not name it, so that this is found out first; meanwhile the same complaint comes with every
+/// request.
+final class RefusalReport {
+    /// Called with where the master is, and its words.
+    var onRefusal: ((String) -> Void)?
+    private var inquiry: RightsInquiry?
+
+    /// `record`: the name of the master's record.
+    func tell(
+        _ line: String, on connection: RedisConnection, record: [UInt8], isCluster: Bool
+    ) {
+        guard RightsInquiry.isNeeded(for: line) else { return tell(line, about: connection) }
+        guard inquiry == nil else { return }
+        inquiry = RightsInquiry(about: line, record: record, isCluster: isCluster)
+        goOn(after: nil, on: connection)
+    }
+
+    private func tell(_ words: String, about connection: RedisConnection) {
+        onRefusal?("\(connection.subject): the server refuses: \(words.prefix(200))")
+    }
+
+    private func goOn(after reply: RedisReply?, on connection: RedisConnection) {
+        switch inquiry?.step(after: reply) {
+        case .ask(let command):
+            connection.send(command) { [weak self, weak connection] outcome in
+                guard let self, let connection, case .reply(let reply) = outcome else {
+                    self?.inquiry = nil
+                    return
+                }
+                goOn(after: reply, on: connection)
+            }
+        case .found(let words):
+            inquiry = nil
+            tell(words, about: connection)
+        case nil: break
+        }
+    }
+}
