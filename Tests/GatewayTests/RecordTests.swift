@@ -141,7 +141,7 @@ struct RecordTests {
         let page = try admin.exchange("GET", "/").bodyText
         #expect(page.contains("&lt;b&gt;&amp;"))
         #expect(!page.contains("<b>"))
-        _ = gateway.hub.health.registry(isReady: false)
+        gateway.hub.health.registry(isReady: false)
         let unready = try admin.exchange("GET", "/readyz")
         #expect(unready.status == 503)
         #expect(unready.bodyText.contains("registry"))

@@ -35,7 +35,7 @@ struct StatusVerdictTests {
         #expect(try problems(gateway).map(\.name.rawValue) == ["extra_roots"])
         gateway.hub.reloads.failed(
             ConfigurationFailure("line 3: no such key\nline 4: nor this"))
-        _ = gateway.hub.health.registry(isReady: false)
+        gateway.hub.health.registry(isReady: false)
         let found = try problems(gateway)
         #expect(
             found.map(\.name.rawValue) == ["store_down", "reload_failed", "extra_roots"])
@@ -47,7 +47,7 @@ struct StatusVerdictTests {
         #expect(sentence.hasPrefix("The registry does not answer"))
         #expect(sentence.hasSuffix("2 more things need attention."))
         gateway.hub.reloads.taken()
-        _ = gateway.hub.health.registry(isReady: true)
+        gateway.hub.health.registry(isReady: true)
         gateway.hub.health.drain()
         #expect(try problems(gateway).map(\.name.rawValue) == ["draining", "extra_roots"])
     }
@@ -137,7 +137,7 @@ struct StatusVerdictTests {
     @Test("a store that is down says why, and is not blamed for the other's reason")
     func reasons() throws {
         let gateway = try GatewayUnderTest()
-        _ = gateway.hub.health.registry(isReady: false)
+        gateway.hub.health.registry(isReady: false)
         gateway.hub.logs.storeEvent("counters", isUp: false, "refused")
         #expect(try problems(gateway).first?.text.hasSuffix("cannot be judged.") == true)
         gateway.hub.logs.storeEvent("registry", isUp: false, "no such file")

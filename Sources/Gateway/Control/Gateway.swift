@@ -297,11 +297,9 @@ public final class Gateway {
         let timer = Timer(loop: control.loop) { [hub, ticketKeys, unowned control, unowned self] in
             ticketKeys.rotate(now: control.loop.now)
             hub.logs.tellLeftOut(at: control.loop.now)
-            let isAvailable = control.counters.isAvailable
-            if hub.health.counters(areReady: isAvailable) {
-                hub.logs.storeEvent("counters", isUp: isAvailable, control.counters.failureText)
-            }
-            control.counters.sweep()
+            let counters = control.counters
+            hub.noteCounters(counters.isAvailable ? nil : counters.failureText)
+            counters.sweep()
             floorKeeper.tend(now: control.monotonicMilliseconds)
             registryProbe.ask(
                 at: control.loop.now, patience: control.site.settings.timeouts.registry)

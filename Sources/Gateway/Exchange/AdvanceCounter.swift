@@ -153,7 +153,9 @@ extension Exchange {
         case .success(.replayed): throw Refusal(.assertionReplayed)
         case .success(.revoked): throw Refusal(.keyRevoked)
         case .success(.unknownKey): throw Refusal(.keyUnknown)
-        case .failure(let error): throw Refusal(error)
+        case .failure(let error):
+            worker.log.repeatedEvent("registry_failed", error.description)
+            throw Refusal(error)
         }
     }
 }

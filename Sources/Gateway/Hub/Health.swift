@@ -6,20 +6,17 @@ final class Health: Sendable {
     private let countersFailed = Atomic<Bool>(false)
     private let draining = Atomic<Bool>(false)
     private let workersWithCounters = Atomic<Int>(0)
+    let outages = StoreOutages()
 
     var isRegistryReady: Bool { !registryFailed.load(ordering: .relaxed) }
     var areCountersReady: Bool { !countersFailed.load(ordering: .relaxed) }
     var isDraining: Bool { draining.load(ordering: .relaxed) }
 
-    /// Notes the store's state. True if that is news.
-    func registry(isReady: Bool) -> Bool {
-        registryFailed.exchange(!isReady, ordering: .relaxed) == isReady
-    }
+    /// Notes the store's state.
+    func registry(isReady: Bool) { registryFailed.store(!isReady, ordering: .relaxed) }
 
-    /// Notes the store's state. True if that is news.
-    func counters(areReady: Bool) -> Bool {
-        countersFailed.exchange(!areReady, ordering: .relaxed) == areReady
-    }
+    /// Notes the store's state.
+    func counters(areReady: Bool) { countersFailed.store(!areReady, ordering: .relaxed) }
 
     /// How many workers reach their counter store, the control thread's among them.
     var countersReachedCount: Int { workersWithCounters.load(ordering: .relaxed) }

@@ -129,9 +129,15 @@ final class Hub: Sendable {
     /// Makes what asks the registry, for readiness and the event log.
     func makeRegistryProbe() -> RegistryProbe {
         RegistryProbe(registry) { [health, logs] failure in
-            guard health.registry(isReady: failure == nil) else { return }
-            logs.storeEvent("registry", isUp: failure == nil, failure?.description ?? "")
+            health.registry(isReady: failure == nil)
+            health.outages.note("registry", failure?.description, in: logs)
         }
+    }
+
+    /// Notes whether the control thread reaches the counters, and why not.
+    func noteCounters(_ failure: String?) {
+        health.counters(areReady: failure == nil)
+        health.outages.note("counters", failure, in: logs)
     }
 
     /// The stores without which the routes of `site` cannot be served.

@@ -1,0 +1,40 @@
+import Background
+import EventLoop
+
+/// The stores that do not answer, and what was said of them last. An outage may begin for one
+/// reason and go on for another: a server that was stopped comes back with a certificate that does
+/// not do.
+final class StoreOutages: Sendable {
+    private enum News {
+        case none
+        case told
+        /// A reason that was told within the last minute: reasons may take turns.
+        case leftOut
+    }
+
+    private struct Contents {
+        var reasons: [String: String] = [:]
+        var repeated = RepeatedEvents()
+
+        mutating func note(_ store: String, _ failure: String?) -> News {
+            let last = reasons[store]
+            reasons[store] = failure
+            guard failure != last else { return .none }
+            guard let failure, last != nil else { return .told }
+            let text = repeated.text("\(store): \(failure)", at: MonotonicInstant.now())
+            return text == nil ? .leftOut : .told
+        }
+    }
+
+    private let contents = Locked(Contents())
+
+    /// Tells that a store has gone and why, that the reason is another one now, and that the store
+    /// is back (`failure` is nil).
+    func note(_ store: StaticString, _ failure: String?, in logs: LogWriters) {
+        switch contents.withLock({ $0.note("\(store)", failure) }) {
+        case .none: break
+        case .told: logs.storeEvent(store, isUp: failure == nil, failure ?? "")
+        case .leftOut: logs.leftOut("store_down")
+        }
+    }
+}
