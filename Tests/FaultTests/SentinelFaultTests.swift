@@ -2,6 +2,24 @@ import Foundation
 import GatewayTesting
 import Testing
 
+extension RedisSentinelSet {
+    /// The server that all Sentinels name and that takes itself for the master; they may still be
+    /// about to choose another one.
+    func agreedMaster() throws -> RedisServer {
+        let limit = Date(timeIntervalSinceNow: 60)
+        while Date() < limit {
+            let named = try sentinels.indices.map { try master($0) }
+            if let master = named[0], named.allSatisfy({ $0 === master }),
+                try master.command("ROLE").hasPrefix("master")
+            {
+                return master
+            }
+            _ = poll(nil, 0, 20)
+        }
+        throw FaultSiteError("no master")
+    }
+}
+
 extension FaultTests {
     /// A master, two replicas, three Sentinels.
     @Suite("of a master that others watch")
@@ -9,22 +27,6 @@ extension FaultTests {
         private let redis: RedisSentinelSet
 
         init() throws { redis = try RedisSentinelSet() }
-
-        /// The server that all Sentinels name and that takes itself for the master; they may still
-        /// be about to choose another one.
-        private func master() throws -> RedisServer {
-            let limit = Date(timeIntervalSinceNow: 60)
-            while Date() < limit {
-                let named = try redis.sentinels.indices.map { try redis.master($0) }
-                if let master = named[0], named.allSatisfy({ $0 === master }),
-                    try master.command("ROLE").hasPrefix("master")
-                {
-                    return master
-                }
-                _ = poll(nil, 0, 20)
-            }
-            throw FaultSiteError("no master")
-        }
 
         /// Replicas hear nothing for a moment, and then one of them takes over.
         private func lag(_ run: FaultRun, behind master: RedisServer) {
@@ -38,11 +40,11 @@ extension FaultTests {
         /// Makes the set whole.
         private func rejoin(_ run: FaultRun) throws {
             run.hold()
-            try redis.rejoin(try master())
+            try redis.rejoin(try redis.agreedMaster())
         }
 
         private func killMaster(_ run: FaultRun, lagging: Bool) throws {
-            let old = try master()
+            let old = try redis.agreedMaster()
             if lagging { lag(run, behind: old) }
             try old.kill()
             try redis.waitForMaster(other: old)
@@ -65,7 +67,7 @@ extension FaultTests {
                 Fault("kill -9 of the master") { try killMaster($0, lagging: false) },
                 Fault("kill -9 of the master, replicas lag") { try killMaster($0, lagging: true) },
                 Fault("SIGSTOP of the master, another is promoted") { run in
-                    let old = try master()
+                    let old = try redis.agreedMaster()
                     old.stop()
                     do {
                         try redis.waitForMaster(other: old)
@@ -78,7 +80,7 @@ extension FaultTests {
                     try rejoin(run)
                 },
                 Fault("forced failover") { run in
-                    let old = try master()
+                    let old = try redis.agreedMaster()
                     lag(run, behind: old)
                     try redis.failOver()
                     try rejoin(run)

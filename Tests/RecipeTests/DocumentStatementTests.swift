@@ -15,10 +15,13 @@ struct DocumentStatementTests {
         try directory.write(secret, to: "challenge-keys")
     }
 
-    /// The block that begins with these words, as one line a statement.
-    private func statements(_ words: String) throws -> String {
+    /// The block that begins with these words and has the others, as one line a statement.
+    private func statements(_ words: String, with others: String = "") throws -> String {
         let blocks = try Document("docs/operations/stores.md").blocks
-        let block = try #require(blocks.first { $0.text.hasPrefix(words) })
+        let block = try #require(
+            blocks.first {
+                $0.text.hasPrefix(words) && (others.isEmpty || $0.text.contains(others))
+            })
         return block.text
     }
 
@@ -69,5 +72,28 @@ struct DocumentStatementTests {
         }
         let outcome = try BuiltProgram.run(["doctor", "-c", path])
         #expect(outcome.status == .exited(0), "\(outcome.standardOutput)")
+    }
+
+    @Test(
+        "give the user of Sentinels what a gateway and doctor need",
+        .enabled(if: RedisServer.isInstalled))
+    func sentinels() throws {
+        let set = try RedisSentinelSet(replicaCount: 1)
+        let words = try statements("ACL SETUSER", with: "+sentinel|")
+            .split(whereSeparator: \.isWhitespace)
+        for sentinel in set.sentinels {
+            _ = try sentinel.command(words.map(String.init), password: nil)
+        }
+        let addresses = set.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
+        let path = try write("sentinels.yaml") {
+            $0.counters = """
+                { redis: { sentinel: { addresses: [\(addresses)], \
+                master: \(RedisSentinelSet.masterName), username: sallyport, \
+                password: PASSWORD } } }
+                """
+        }
+        let outcome = try BuiltProgram.run(["doctor", "-c", path])
+        #expect(outcome.status == .exited(0), "\(outcome.standardOutput)")
+        #expect(!outcome.standardOutput.contains("NOPERM"), "\(outcome.standardOutput)")
     }
 }

@@ -234,14 +234,20 @@ struct RedisPlacesTests {
         }
     }
 
-    @Test("Sentinels: the master changes twice, nothing passes twice, and service comes back")
-    func sentinels() throws {
-        let set = try RedisSentinelSet()
+    /// `rights`: with TLS, and a user who has these beside those of every gateway; nil: without.
+    @Test(
+        "Sentinels: the master changes twice, nothing passes twice, and service comes back",
+        arguments: [nil, "+wait"])
+    func sentinels(rights: String?) throws {
+        let security = try rights.map { try RedisSecurity(adding: $0) }
+        let entry = security.map { ", \($0.settings)" } ?? ""
+        let set = try RedisSentinelSet(security: security)
         let addresses = set.addresses.map { "\"\($0)\"" }.joined(separator: ", ")
         let gateway = try start(
             configuration(
                 """
-                { sentinel: { addresses: [\(addresses)], master: \(RedisSentinelSet.masterName) }, \
+                { sentinel: { addresses: [\(addresses)], \
+                master: \(RedisSentinelSet.masterName)\(entry) }\(entry), \
                 wait: { replicas: 1, timeout: 100ms }, command_timeout: 5s }
                 """))
         let client = try SimulatedClient.enrolled(gateway)
@@ -258,12 +264,18 @@ struct RedisPlacesTests {
         #expect(gateway.alarms.isEmpty)
     }
 
-    @Test("a cluster: keys on all masters, one of which dies; nothing passes twice")
-    func cluster() throws {
-        let cluster = try RedisCluster(nodeTimeout: 2000)
+    /// `rights`: as above.
+    @Test(
+        "a cluster: keys on all masters, one of which dies; nothing passes twice",
+        arguments: [nil, RedisSecurity.clusterRights])
+    func cluster(rights: String?) throws {
+        let security = try rights.map { try RedisSecurity(adding: $0) }
+        let entry = security.map { ", \($0.settings)" } ?? ""
+        let cluster = try RedisCluster(nodeTimeout: 2000, security: security)
         let addresses = cluster.addresses.prefix(2).map { "\"\($0)\"" }.joined(separator: ", ")
         let gateway = try start(
-            configuration("{ cluster: { addresses: [\(addresses)] }, command_timeout: 5s }"))
+            configuration(
+                "{ cluster: { addresses: [\(addresses)] }\(entry), command_timeout: 5s }"))
         let clients = try (0..<6).map { _ in
             let client = try SimulatedClient(gateway)
             #expect(try client.enrol().status == 200)

@@ -31,10 +31,28 @@ public struct TestCertificate: Sendable {
         if let issuer {
             arguments += ["-CA", issuer.certificatePath, "-CAkey", issuer.keyPath]
         }
+        try Self.openssl(arguments)
+    }
+
+    private static func openssl(_ arguments: [String]) throws {
         let outcome = try ChildProcess.run("openssl", arguments)
         guard outcome.status == .exited(0) else {
-            throw ChildProcessError(description: "openssl req: \(outcome.standardError)")
+            throw ChildProcessError(
+                description: "openssl \(arguments[0]): \(outcome.standardError)")
         }
+    }
+
+    /// Has `issuer`, who issued it, put another in its place that ended yesterday.
+    public func expire(by issuer: TestCertificate) throws {
+        let request = certificatePath + ".csr"
+        try Self.openssl([
+            "x509", "-x509toreq", "-in", certificatePath, "-signkey", keyPath,
+            "-copy_extensions", "copyall", "-out", request,
+        ])
+        try Self.openssl([
+            "x509", "-req", "-in", request, "-CA", issuer.certificatePath, "-CAkey",
+            issuer.keyPath, "-copy_extensions", "copyall", "-days", "-1", "-out", certificatePath,
+        ])
     }
 
     /// An authority that can issue others.

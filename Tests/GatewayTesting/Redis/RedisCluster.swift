@@ -11,16 +11,20 @@ public final class RedisCluster: Sendable {
     /// Returns when every server knows which slots are whose.
     /// A server that is silent for `nodeTimeout` milliseconds is replaced; on a busy machine a
     /// short one replaces servers that are well.
+    /// With `security` they take TLS alone.
     public init(
-        masterCount: Int = 3, replicasPerMaster: Int = 1, nodeTimeout: Int = 15_000
+        masterCount: Int = 3, replicasPerMaster: Int = 1, nodeTimeout: Int = 15_000,
+        security: RedisSecurity? = nil
     ) throws {
         self.masterCount = masterCount
         let count = masterCount * (1 + replicasPerMaster)
         servers = try (0..<count).map { _ in
-            try RedisServer([
+            let arguments = [
                 "--cluster-enabled", "yes", "--cluster-node-timeout", "\(nodeTimeout)",
                 "--cluster-port", "\(FreePort.find())", "--cluster-replica-validity-factor", "0",
-            ])
+            ]
+            return try security.map { try RedisServer(secured: $0, arguments) }
+                ?? RedisServer(arguments)
         }
         try meet()
         for index in 0..<masterCount {
@@ -118,6 +122,11 @@ public final class RedisCluster: Sendable {
             return roles.count { $0.hasPrefix("master") } == masterCount
                 && roles.allSatisfy { $0.hasPrefix("master") || $0.contains("connected") }
         }
+    }
+
+    /// Waits until a replica has taken its master's place.
+    public func waitUntilMaster(_ heir: RedisServer) throws {
+        try RedisSentinelSet.wait("an heir") { try heir.command("ROLE").hasPrefix("master") }
     }
 
     // MARK: moving slots

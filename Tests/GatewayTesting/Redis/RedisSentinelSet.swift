@@ -12,14 +12,18 @@ public final class RedisSentinelSet: Sendable {
 
     public static let masterName = "main"
 
-    /// `arguments` are options of every server. Returns when each Sentinel knows all others and
-    /// every replica, so that any one of them could lead a failover.
+    /// `arguments` are options of every server; with `security` they and the Sentinels take TLS
+    /// alone. Returns when each Sentinel knows all others and every replica, so that any one of
+    /// them could lead a failover.
     public init(
-        replicaCount: Int = 2, sentinelCount: Int = 3, arguments: [String] = []
+        replicaCount: Int = 2, sentinelCount: Int = 3, arguments: [String] = [],
+        security: RedisSecurity? = nil
     ) throws {
         let directory = try ScratchDirectory()
         self.directory = directory
-        let servers = try (0...replicaCount).map { _ in try RedisServer(arguments) }
+        let servers = try (0...replicaCount).map { _ in
+            try security.map { try RedisServer(secured: $0, arguments) } ?? RedisServer(arguments)
+        }
         for replica in servers.dropFirst() { try replica.replicate(servers[0]) }
         self.servers = servers
         sentinels = try (0..<sentinelCount).map { index in
@@ -30,8 +34,9 @@ public final class RedisSentinelSet: Sendable {
                 sentinel down-after-milliseconds \(Self.masterName) 500
                 sentinel failover-timeout \(Self.masterName) 4000
 
-                """, to: "sentinel-\(index).conf")
-            return try RedisServer(sentinel: path)
+                """ + (security == nil ? "" : RedisSecurity.sentinelLines(master: Self.masterName)),
+                to: "sentinel-\(index).conf")
+            return try RedisServer(sentinel: path, security: security)
         }
         try Self.wait("Sentinels that know each other") {
             try sentinels.allSatisfy { sentinel in

@@ -12,6 +12,8 @@ public final class RedisServer: @unchecked Sendable {
     private let directory: ScratchDirectory
     private let arguments: [String]
     private let launcher: [String]
+    /// For redis-cli.
+    private let password: String?
     private let lock = NSLock()
     private var process: ChildProcess
 
@@ -24,6 +26,7 @@ public final class RedisServer: @unchecked Sendable {
     public init(_ arguments: [String] = [], launcher: [String] = []) throws {
         directory = try ScratchDirectory()
         self.launcher = launcher
+        password = nil
         port = FreePort.find()
         tlsPort = nil
         socketPath = directory.path(of: "redis.sock")
@@ -43,6 +46,7 @@ public final class RedisServer: @unchecked Sendable {
     ) throws {
         directory = try ScratchDirectory()
         launcher = []
+        password = nil
         port = FreePort.find()
         let tlsPort = FreePort.find()
         self.tlsPort = tlsPort
@@ -59,17 +63,37 @@ public final class RedisServer: @unchecked Sendable {
         process = try Self.start(launcher, self.arguments)
     }
 
-    /// A Sentinel with the configuration at `path`, which it rewrites.
-    init(sentinel path: String) throws {
+    /// A server that takes TLS alone, at ``port``, and nobody whom it does not know.
+    public init(secured security: RedisSecurity, _ arguments: [String] = []) throws {
         directory = try ScratchDirectory()
         launcher = []
+        password = RedisSecurity.adminPassword
         port = FreePort.find()
-        tlsPort = nil
+        tlsPort = port
         socketPath = directory.path(of: "redis.sock")
-        arguments = [
-            path, "--port", "\(port)", "--bind", "127.0.0.1", "--dir", directory.path,
-            "--unixsocket", socketPath, "--daemonize", "no", "--sentinel",
-        ]
+        self.arguments =
+            [
+                "--bind", "127.0.0.1", "--dir", directory.path, "--unixsocket", socketPath,
+                "--save", "", "--appendonly", "no", "--daemonize", "no",
+                "--repl-diskless-sync-delay", "0",
+            ] + security.options(port: port) + arguments
+        process = try Self.start(launcher, self.arguments)
+    }
+
+    /// A Sentinel with the configuration at `path`, which it rewrites.
+    init(sentinel path: String, security: RedisSecurity? = nil) throws {
+        directory = try ScratchDirectory()
+        launcher = []
+        password = security.map { _ in RedisSecurity.adminPassword }
+        let port = FreePort.find()
+        self.port = port
+        tlsPort = security.map { _ in port }
+        socketPath = directory.path(of: "redis.sock")
+        arguments =
+            [
+                path, "--bind", "127.0.0.1", "--dir", directory.path, "--unixsocket", socketPath,
+                "--daemonize", "no", "--sentinel",
+            ] + (security?.options(port: port, isSentinel: true) ?? ["--port", "\(port)"])
         process = try Self.start(launcher, arguments)
     }
 
@@ -149,7 +173,7 @@ public final class RedisServer: @unchecked Sendable {
     public func waitForReplica() throws {
         // WAIT counts from the last write of its own connection.
         let outcome = try ChildProcess.run(
-            "redis-cli", ["-s", socketPath],
+            "redis-cli", ["-s", socketPath], environment: login(nil),
             standardInput: Array("SET marker 1\nWAIT 1 0\n".utf8))
         guard outcome.standardOutput == "OK\n1\n" else {
             throw ChildProcessError(description: "WAIT: \(outcome.standardOutput)")
@@ -166,12 +190,16 @@ public final class RedisServer: @unchecked Sendable {
     public func command(_ words: [String], password: String? = nil) throws -> String {
         let outcome = try ChildProcess.run(
             "redis-cli", ["-s", socketPath] + words,
-            environment: password.map { ["REDISCLI_AUTH": $0] } ?? [:])
+            environment: login(password))
         guard outcome.status == .exited(0) else {
             throw ChildProcessError(
                 description: "redis-cli \(words): \(outcome.standardOutput)\(outcome.standardError)"
             )
         }
         return outcome.standardOutput.trimmingCharacters(in: .newlines)
+    }
+
+    private func login(_ password: String?) -> [String: String] {
+        (password ?? self.password).map { ["REDISCLI_AUTH": $0] } ?? [:]
     }
 }
