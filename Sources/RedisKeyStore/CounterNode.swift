@@ -27,6 +27,8 @@ final class CounterNode {
     private var scriptDigest: String?
     private var isLoadingScript = false
     private var isChecking = false
+    /// Verdicts that are given once the server has been looked at.
+    private var heldVerdicts: [() -> Void] = []
     private var checkDueAt = MonotonicInstant(nanoseconds: 0)
     private let checkPatience: Duration
     /// The finding of the last look, and the time of its answer.
@@ -92,6 +94,8 @@ final class CounterNode {
         self.connection = RedisConnection(
             loop: loop, configuration: connection, owner: self, locator: locator)
     }
+
+    deinit { giveHeldVerdicts() }
 
     func open() { connection?.open() }
 
@@ -172,6 +176,9 @@ final class CounterNode {
                 }
                 // The script ends before its look where the key is revoked.
                 if verdict == .revoked { self?.lookLater(than: call) }
+                if verdict == .incarnationChanged, let self, call.incarnation == incarnation {
+                    return afterLook { reply(.verdict(verdict)) }
+                }
                 self?.compareIncarnation(with: call, verdict)
                 guard verdict == .accepted, let self, wait != nil else {
                     return reply(.verdict(verdict))
@@ -278,15 +285,29 @@ final class CounterNode {
 
     // MARK: the incarnation
 
-    /// Asks again where a reply contradicts the incarnation last known. A client that brings a
-    /// challenge older than that does not.
+    /// Asks again where a reply contradicts the incarnation last known.
     private func compareIncarnation(with call: CounterScript.Call, _ verdict: CounterVerdict) {
         switch verdict {
-        case .incarnationChanged: if call.incarnation == incarnation { checkIncarnation() }
         case .accepted, .replayed, .challengeSpent, .counterUsed, .counterTooLow, .rateLimited:
             if call.incarnation != incarnation { checkIncarnation() }
-        case .challengeExpired, .stateHealed, .revoked, .unavailable, .full, .unknown: break
+        case .challengeExpired, .incarnationChanged, .stateHealed, .revoked, .unavailable, .full,
+            .unknown:
+            break
         }
+    }
+
+    /// The incarnation has ended. Whoever is told so gets a challenge for the next try, which has
+    /// to be sealed under the one that follows.
+    private func afterLook(_ verdict: @escaping () -> Void) {
+        heldVerdicts.append(verdict)
+        checkIncarnation()
+        if !isChecking { giveHeldVerdicts() }
+    }
+
+    private func giveHeldVerdicts() {
+        let held = heldVerdicts
+        heldVerdicts = []
+        for verdict in held { verdict() }
     }
 
     /// Looks at the server. Commands that are sent afterwards are judged by what this finds,
@@ -299,6 +320,7 @@ final class CounterNode {
         connection.send(lookCommand()) { [weak self] outcome in
             guard let self else { return }
             isChecking = false
+            defer { giveHeldVerdicts() }
             // The answer about another record, in a slot that has moved away.
             guard record == self.record else { return }
             if case .reply(let reply) = outcome {

@@ -81,6 +81,18 @@ struct RedisFaultTests {
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
     }
 
+    @Test("say that an incarnation has ended once they know the one that follows")
+    func successor() throws {
+        let server = try RedisServer()
+        let bench = try RedisCounterBench(server)
+        let request = bench.request(counter: 1, challenge: 1)
+        try server.command("FLUSHALL")
+        #expect(try bench.verdict(request) == .incarnationChanged)
+        // What the client is given for its next try is sealed now.
+        #expect(bench.worker.anyIncarnation != request.challenge.incarnation)
+        #expect(try bench.verdict(bench.request(counter: 1, challenge: 2)) == .accepted)
+    }
+
     @Test("do not follow the client of an old challenge, but do follow that of a newer one")
     func staleWorker() throws {
         let server = try RedisServer()
