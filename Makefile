@@ -20,9 +20,9 @@ help:
 	@echo 'make build         optimised commands, in $(RELEASE)'
 	@echo 'make lint          what the formatter finds; make format lets it mend that'
 	@echo 'make fuzz          each parser under libFuzzer for SECONDS=10 (TARGETS="a b" for some)'
-	@echo 'make models        the incarnation protocol under spin (FAULTS=4)'
+	@echo 'make models        what counters survive, under spin (FAULTS=4)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
-	@echo 'make decision-model   histories played against a model in Python, COUNT=400 (SEED=1)'
+	@echo 'make decision-model   histories played against a model in Python, COUNT=400 REDIS=200 (SEED=1)'
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
 	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
 	@echo 'make unit-filter   tests of the program under the system call filter of its unit'
@@ -92,11 +92,12 @@ decision-model:
 	@scripts/install.sh test
 	swift build --build-tests $(SWIFT_FLAGS)
 	@rm -rf .build/decisions && mkdir -p .build/decisions
-	DECISION_HISTORIES=$(or $(COUNT),400) DECISION_SEED=$(or $(SEED),1) \
+	DECISION_HISTORIES=$(or $(COUNT),400) DECISION_REDIS_HISTORIES=$(or $(REDIS),200) \
+		DECISION_SEED=$(or $(SEED),1) \
 		DECISION_FOLDER=$(CURDIR)/.build/decisions \
 		swift test --skip-build --filter DecisionModelTests.agreement
 	@python3 -B Tests/Assurance/decision_model.py .build/decisions
-	@python3 -B Tests/Assurance/model_mutants.py .build/decisions
+	@python3 -B Tests/Assurance/model_mutants.py --allowed 4 .build/decisions
 
 faults:
 	@scripts/install.sh test

@@ -11,6 +11,8 @@ import sys
 
 KEYSTORE = "Sources/KeyStore"
 EXCHANGE = "Sources/Gateway/Exchange"
+REDIS = "Sources/RedisKeyStore"
+TOKENS = "Sources/GatewayTokens"
 # File, what it says, and what the mutant says.
 MUTANTS = [
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
@@ -35,6 +37,31 @@ MUTANTS = [
      "case .revoked: throw Refusal(.keyRevoked)", "case .revoked: break"),
     (f"{EXCHANGE}/Cohort.swift",
      "proofFacts.keyID ?? keyIDBesideAssertion", "proofFacts.keyID"),
+    (f"{REDIS}/CounterScript.swift",
+     "if counter <= floor then", "if counter < floor then"),
+    (f"{REDIS}/CounterScript.swift",
+     "if tonumber(ARGV[7]) <= now then", "if tonumber(ARGV[7]) < now then"),
+    (f"{REDIS}/CounterScript.swift",
+     "if kept >= floor then", "if kept < floor then"),
+    (f"{REDIS}/CounterScript.swift",
+     "if lives and (ARGV[12] == 'whole' or not state)", "if lives and (ARGV[12] == 'whole')"),
+    (f"{REDIS}/IncarnationScript.swift",
+     "and now <= last + ", "and now < last + "),
+    (f"{REDIS}/IncarnationScript.swift",
+     "last >= tonumber(ARGV[4]) and", "last < tonumber(ARGV[4]) and"),
+    (f"{REDIS}/CounterNode.swift",
+     "if isChanged, hadIncarnation {", "if isChanged, !hadIncarnation {"),
+    (f"{REDIS}/CounterNode.swift",
+     "if verdict == .incarnationChanged, let self, call.incarnation == incarnation {",
+     "if verdict == .incarnationChanged, let self, call.incarnation != incarnation {"),
+    (f"{TOKENS}/SessionTokenSealer.swift",
+     "guard seconds < expiresAt else", "guard seconds <= expiresAt else"),
+    (f"{TOKENS}/SessionTokenSealer.swift",
+     "guard issuedAt <= seconds + Self", "guard issuedAt < seconds + Self"),
+    (f"{EXCHANGE}/Proof/SessionToken/SessionTokens.swift",
+     "ConstantTime.equals(present, binding) else", "present != binding else"),
+    ("Sources/Judgement/Judgement.swift",
+     "fault.reason == .storeUnavailable, hasOpenToken {", "hasOpenToken {"),
     ("Sources/Policy/Rollout/Rollout.swift", "cohort < percent", "cohort <= percent"),
     ("Sources/GatewayTokens/Challenge.swift", "guard now < expiresAt", "guard now <= expiresAt"),
 ]

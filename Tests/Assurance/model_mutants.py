@@ -13,6 +13,7 @@ import os
 import sys
 
 import decision_model
+import decision_stores
 
 NEGATED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq,
            ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot,
@@ -25,6 +26,7 @@ EQUIVALENT = {
     "counter < self.highest": "a counter that comes again leaves the highest as it is",
     "self.rising >= self.settled": "they are equal only where nothing rises",
     "floor.settled < floor.raised": "what the registry has it may be given again",
+    "clock < until": "a mark goes a minute after its challenge has ended, by the same clock",
 }
 
 
@@ -48,26 +50,34 @@ class Turn(ast.NodeTransformer):
         return node
 
 
+def trees():
+    """The parts of the model, by the names of their files, in the order in which they need one
+    another. What reads transcripts is no part of it."""
+    for part in (decision_stores, decision_model):
+        with open(part.__file__, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        end = next((number for number, node in enumerate(tree.body)
+                    if isinstance(node, ast.FunctionDef) and node.name == "differences"), None)
+        tree.body = [node for node in tree.body[:end]
+                     if not isinstance(node, ast.ImportFrom) or node.module != "decision_stores"]
+        yield os.path.basename(part.__file__), tree
+
+
 def mutants():
-    """Yields line, text and module of each."""
-    with open(decision_model.__file__, encoding="utf-8") as file:
-        source = file.read()
-    # What reads transcripts is no part of the model.
-    body = ast.parse(source).body
-    end = next(number for number, node in enumerate(body)
-               if isinstance(node, ast.FunctionDef) and node.name == "differences")
-    count = sum(isinstance(node, ast.Compare) for part in body[:end] for node in ast.walk(part))
-    for operator in (NEGATED, SHIFTED):
-        for target in range(count):
-            tree = ast.parse(source)
-            tree.body = tree.body[:end]
-            turn = Turn(target, operator)
-            tree = ast.fix_missing_locations(turn.visit(tree))
-            if turn.text is None:
-                continue
-            module = {"__name__": "mutant"}
-            exec(compile(tree, "mutant", "exec"), module)  # pylint: disable=exec-used
-            yield turn.line, turn.text, module
+    """Yields file, line, text and module of each."""
+    counts = {name: sum(isinstance(node, ast.Compare) for node in ast.walk(tree))
+              for name, tree in trees()}
+    for mutated, count in counts.items():
+        for operator in (NEGATED, SHIFTED):
+            for target in range(count):
+                turn = Turn(target, operator)
+                module = {"__name__": "mutant"}
+                for name, tree in trees():
+                    tree = turn.visit(tree) if name == mutated else tree
+                    code = compile(ast.fix_missing_locations(tree), "mutant", "exec")
+                    exec(code, module)  # pylint: disable=exec-used
+                if turn.text is not None:
+                    yield mutated, turn.line, turn.text, module
 
 
 def is_found(module, transcripts):
@@ -92,14 +102,13 @@ def main():
         with open(path, encoding="utf-8") as file:
             transcripts.append(file.readlines())
     found, survivors = 0, 0
-    for line, text, module in mutants():
+    for name, line, text, module in mutants():
         if is_found(module, transcripts):
             found += 1
         elif text in EQUIVALENT:
             print(f"equivalent: {text}: {EQUIVALENT[text]}")
         else:
             survivors += 1
-            name = os.path.basename(decision_model.__file__)
             print(f"{name}:{line}: nobody notices: {text}")
     print(f"{found} mutants found, {survivors} not")
     return 1 if survivors > options.allowed or not found else 0

@@ -8,73 +8,108 @@ import GatewayTokens
 import Judgement
 import KeyStore
 import Policy
+import Settings
 import Testing
 
 @testable import Gateway
 
-/// A history of requests, one after another, that a gateway judges: each with what it decided and
+/// A history of requests, one after another, that gateways judge: each with what was decided and
 /// why, for `Tests/Assurance/decision_model.py`, which has to come to the same. Everything follows
 /// from the seed but the names of keys.
+///
+/// One gateway with counters of its own, or two that share a real Redis and the registry.
 final class DecisionHistory {
     /// A line of the transcript.
     typealias Event = [String: any Sendable]
 
-    private static let challengeKey = [UInt8](repeating: 7, count: 32)
+    static let challengeKey = [UInt8](repeating: 7, count: 32)
     /// The gateway's challenges with another key: what is sealed by these is not its own.
-    private static let foreignKey = [UInt8](repeating: 8, count: 32)
+    static let foreignKey = [UInt8](repeating: 8, count: 32)
     private static let enrolledCount = 3
     /// As ``FloorTable`` has it by default, and ``SimulatedGateway`` with it.
     private static let floorLifeMilliseconds = 125_000
     private static let challengeLifeMilliseconds = 120_000
+    private static let startMilliseconds: Int64 = 1_800_000_000_000
 
-    private struct MintedChallenge {
+    struct MintedChallenge {
         let text: String
         let opened: Challenge
     }
 
-    private(set) var events: [Event] = []
+    /// A gateway in one of its lives.
+    private struct Seat {
+        var gateway: SimulatedGateway?
+        var isConnected = false
+        var lifeCount = 0
+    }
+
+    var events: [Event] = []
     private let counterOptions = EmbeddedCounters.Options()
-    private var random: SeededNumbers
+    var random: SeededNumbers
     private let scratch: ScratchDirectory
     private let registry = SimulatedRegistry()
     private let clock = ManualClock(
-        now: MonotonicInstant(nanoseconds: 1_000_000_000), wallMilliseconds: 1_800_000_000_000)
+        now: MonotonicInstant(nanoseconds: 1_000_000_000), wallMilliseconds: startMilliseconds)
+    /// How far the time of day of Redis is ahead of this process's.
+    var redisAhead: Int64 = 0
     /// The last one is never enrolled until an event says so.
-    private let devices: [SimulatedDevice]
+    let devices: [SimulatedDevice]
     private let sealer: ChallengeSealer
-    private var gateway: SimulatedGateway?
-    private var lifeCount = 0
-    private var challenges: [MintedChallenge] = []
+    let redis: RelayedRedis?
+    var dumps: [[UInt8]] = []
+    var isReset = false
+    var marked: Set<Int> = []
+    private var isRegistryAway = false
+    private var seats: [Seat]
+    var challenges: [MintedChallenge] = []
+    var tokens: [String] = []
     private var acceptedAt: [Int64] = []
-    private var highestSigned: [KeyID: UInt32] = [:]
+    private var issuedAt: [Int64] = []
+    var highestSigned: [KeyID: UInt32] = [:]
     /// Signed requests, which anybody may send again.
-    private var sent: [(event: Event, bytes: [UInt8])] = []
+    var sent: [(event: Event, bytes: [UInt8])] = []
+    /// How many steps come to one that disturbs Redis.
+    private let unrest: Int
+    /// Whether session tokens are bound to a header.
+    let isBound: Bool
+    /// Whether accepted counters outlive a gateway in a file, as beside SQLite.
+    private let keepsFloors: Bool
 
-    init(seed: UInt64) throws {
+    /// - `redisClock`: of the server that keeps the counters; nil for counters inside.
+    init(seed: UInt64, redisClock: StandingClock? = nil) throws {
         random = SeededNumbers(seed: seed)
         scratch = try ScratchDirectory()
         devices = try (0...Self.enrolledCount).map { _ in
             try SimulatedDevice(appID: SimulatedGateway.appID)
         }
         sealer = try #require(ChallengeSealer(keys: [Self.challengeKey]))
+        redis = try redisClock.map { try RelayedRedis($0, at: DecisionHistory.startMilliseconds) }
+        isBound = random.isOne(in: 2)
+        unrest = random.isOne(in: 2) ? 14 : 40
+        let isBesideDatabase = random.isOne(in: 2)
+        keepsFloors = redis == nil || !isBesideDatabase
+        seats = Array(repeating: Seat(), count: redis == nil ? 1 : 2)
         for device in devices.dropLast() { enrol(device) }
-        try start(resuming: nil)
         events.append([
-            "event": "setup", "seed": Int(seed),
+            "event": "setup", "seed": Int(seed), "counters": redis == nil ? "embedded" : "redis",
+            "gateways": seats.count, "keeps_floors": keepsFloors, "bound": isBound,
             "challenge_life": Self.challengeLifeMilliseconds,
             "floor_life": Self.floorLifeMilliseconds,
             "retention": counterOptions.challengeLifeMilliseconds
                 + counterOptions.graceMilliseconds,
             "keys": devices.map { Hex.encode($0.keyID.digest.array) },
             "enrolled": Self.enrolledCount, "rollout": rolloutPercent, "now": milliseconds,
+            "wall": clock.wallMilliseconds,
         ])
+        for index in seats.indices { try start(index, resuming: nil) }
+        try settleAll()
     }
 
-    // MARK: the gateway
+    // MARK: gateways
 
     /// One key lies just outside the rollout.
     private lazy var rolloutPercent = Rollout.cohort(of: devices[0].keyID.digest)
-    private lazy var routes: [Route] = [
+    lazy var routes: [Route] = [
         SimulatedGateway.route("strict", "/strict") { $0.replay = .strict },
         SimulatedGateway.route("window", "/window") { $0.replay = .window(4) },
         SimulatedGateway.route("durable", "/durable") { $0.replay = .durable },
@@ -82,31 +117,50 @@ final class DecisionHistory {
             $0.replay = .durable
             $0.challenge = .off
         },
-        SimulatedGateway.route("observed", "/observed") { $0.mode = .observe },
+        SimulatedGateway.route("observed", "/observed") {
+            $0.mode = .observe
+            $0.accept = [.assertion, .token]
+        },
         SimulatedGateway.route("rollout", "/rollout") { $0.rolloutPercent = rolloutPercent },
         SimulatedGateway.route("lenient", "/lenient") {
             $0.onMissing = .pass
             $0.onInvalid = .pass
+            $0.onStoreFailure = .pass
+        },
+        SimulatedGateway.route("session", "/session") {
+            $0.accept = [.assertion, .token]
+            $0.replay = .window(4)
+        },
+        SimulatedGateway.route("tokens", "/tokens") {
+            $0.accept = .token
+            $0.onStoreFailure = .tokensOnly
         },
     ]
 
-    private func start(resuming snapshot: EmbeddedSnapshot?) throws {
-        gateway = nil
-        lifeCount += 1
-        let directory = scratch.path(of: String(lifeCount))
+    private func start(_ index: Int, resuming snapshot: EmbeddedSnapshot?) throws {
+        seats[index].gateway = nil
+        seats[index].isConnected = false
+        seats[index].lifeCount += 1
+        let directory = scratch.path(of: "\(index)-\(seats[index].lifeCount)")
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: false)
-        let counters = EmbeddedCounters(
-            options: counterOptions, resuming: snapshot, clock: EmbeddedClock(clock))
+        let counters =
+            redis == nil
+            ? EmbeddedCounters(
+                options: counterOptions, resuming: snapshot, clock: EmbeddedClock(clock)) : nil
         let floors = FloorTable(
-            lifeMilliseconds: Int64(Self.floorLifeMilliseconds), beside: scratch.path(of: "floors"))
-        floors.takeOver(now: milliseconds) { counters.holds($0) }
-        gateway = try SimulatedGateway(
+            lifeMilliseconds: Int64(Self.floorLifeMilliseconds),
+            beside: keepsFloors ? scratch.path(of: "floors\(index)") : nil)
+        floors.takeOver(now: milliseconds) { counters?.holds($0) ?? false }
+        seats[index].gateway = try SimulatedGateway(
             clock: clock, registry: registry, directory: directory, embedded: counters,
-            floors: floors, routes: routes)
+            floors: floors, routes: routes
+        ) { [isBound] in
+            if isBound { $0.sessionTokens.boundHeader = "authorization" }
+        }
     }
 
-    private var milliseconds: Int64 { Int64(clock.now.nanoseconds / 1_000_000) }
+    var milliseconds: Int64 { Int64(clock.now.nanoseconds / 1_000_000) }
 
     private func enrol(_ device: SimulatedDevice) {
         registry.insert(
@@ -115,28 +169,56 @@ final class DecisionHistory {
                 environment: .production, enrolledAt: 1))
     }
 
-    /// Lets the worker take up what it was told.
-    private func settle() throws {
-        let gateway = try #require(gateway)
-        repeat {
-            gateway.step(store: { nil }, upstream: { _ in true })
-            while registry.waitingCount > 0 { registry.answer(0) }
-            gateway.worker.loop.runUntilIdle()
-        } while registry.waitingCount > 0
+    private func gateway(_ index: Int) throws -> SimulatedGateway {
+        try #require(seats[index].gateway)
     }
 
-    private func exchange(_ request: [UInt8]) throws -> WholeMessage {
-        let gateway = try #require(gateway)
-        let descriptor = try gateway.connect()
+    /// Lets a gateway take up what it was told, and its stores answer.
+    private func settle(_ index: Int) throws {
+        let gateway = try gateway(index)
+        var isBusy = true
+        while isBusy {
+            isBusy = false
+            gateway.worker.loop.runUntilIdle()
+            var accepted: [Int32] = []
+            gateway.takeStoreConnections { accepted.append($0) }
+            for descriptor in accepted { try redis?.take(descriptor, from: index) }
+            if try redis?.pass(index) == true { isBusy = true }
+            gateway.serveUpstream { _ in true }
+            while registry.waitingCount > 0 {
+                registry.answer(0)
+                isBusy = true
+            }
+            gateway.worker.loop.runUntilIdle()
+        }
+    }
+
+    /// Lets all gateways do what they do without a request, and notes which of them reach Redis.
+    func settleAll() throws {
+        for index in seats.indices {
+            try settle(index)
+            guard redis != nil else { continue }
+            events.append([
+                "event": "turn", "gateway": index,
+                "connected": try gateway(index).worker.counters.isAvailable,
+            ])
+        }
+    }
+
+    private func exchange(_ request: [UInt8], with index: Int) throws -> WholeMessage {
+        let descriptor = try gateway(index).connect()
         defer { Socket.close(descriptor) }
         #expect(Socket.write(descriptor, request.span) == .bytes(request.count))
         var received = ByteBuffer()
         for _ in 0..<100 {
-            try settle()
+            try settle(index)
             while case .bytes = Socket.read(descriptor, into: &received, atMost: 1 << 16) {}
             if let message = WholeMessage(received.readable.array) { return message }
         }
-        throw HistoryError(text: "no answer to \(String(decoding: request, as: UTF8.self))")
+        let text = String(decoding: request, as: UTF8.self)
+        let part = String(decoding: received.readable.array, as: UTF8.self)
+        throw HistoryError(
+            text: "no answer to \(text), but \(part), after \(events.suffix(8))")
     }
 
     /// One JSON object a line.
@@ -156,27 +238,39 @@ final class DecisionHistory {
     }
 
     private func step() throws {
-        switch random.below(100) {
-        case 0..<14: try fetchChallenge()
-        case 14..<72: try sendSigned()
-        case 72..<82: try sendAgain()
-        case 82..<84: try sendUnsigned()
-        case 84..<91: passTime()
-        case 91..<94: try raiseFloors()
-        case 94..<96: try changeStatus()
-        case 96..<97: try enrolLast()
-        case 97..<98: try stop(isClean: false)
-        case 98..<99: try stop(isClean: true)
-        default: try forget()
+        // What is away comes back soon, or nothing else would be seen.
+        if isRegistryAway, random.isOne(in: 12) { turnRegistry() }
+        if redis?.isAway == true, random.isOne(in: 12) { try turnRedis() }
+        if redis != nil, random.isOne(in: unrest) { return try disturbRedis() }
+        switch random.below(96) {
+        case 0..<12: try fetchChallenge()
+        case 12..<62: try sendSigned()
+        case 62..<70: try sendAgain()
+        case 70..<76: try sendToken()
+        case 76..<78: try sendUnsigned()
+        case 78..<85: try passTime()
+        case 85..<88: try raiseFloors()
+        case 88..<90: try changeStatus()
+        case 90..<91: try enrolLast()
+        case 91..<92: try stop(isClean: false)
+        case 92..<93: try stop(isClean: true)
+        case 93..<94: try forget()
+        case 94..<95: try stepWallClock()
+        default: turnRegistry()
         }
     }
 
-    private func fetchChallenge() throws {
+    var anyGateway: Int { random.below(seats.count) }
+
+    func fetchChallenge() throws {
         let purpose = random.isOne(in: 12) ? "attest" : "assert"
+        let index = anyGateway
         let message = try exchange(
-            Array("GET /\(purpose)/challenge HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
-        try #require(message.status == 200)
-        events.append(["event": "challenge", "purpose": purpose, "id": try note(message.body)])
+            Array("GET /\(purpose)/challenge HTTP/1.1\r\nHost: a\r\n\r\n".utf8), with: index)
+        var event: Event = ["event": "challenge", "gateway": index, "purpose": purpose]
+        event["status"] = message.status
+        if message.status == 200 { event["id"] = try note(message.body) }
+        events.append(event)
     }
 
     private func note(_ text: String) throws -> Int {
@@ -185,108 +279,20 @@ final class DecisionHistory {
         return challenges.count - 1
     }
 
-    private func sendSigned() throws {
-        let route = routes[random.below(routes.count)]
-        let index = random.below(devices.count)
-        var event: Event = ["event": "request", "route": route.name, "key": index]
-        let challenge = try chooseChallenge(for: route, of: index, &event)
-        let device = devices[index]
-        let counter = chooseCounter(of: device)
-        event["counter"] = Int(counter)
-        let fault = random.isOne(in: 16) ? AssertionFault.otherKey : nil
-        let isOfOtherApp = fault == nil && random.isOne(in: 40)
-        let mismatch = random.isOne(in: 16) ? ["method", "path", "body"][random.below(3)] : ""
-        if fault != nil { event["fault"] = "signature" }
-        if isOfOtherApp { event["fault"] = "app" }
-        if !mismatch.isEmpty { event["mismatch"] = mismatch }
-        let body = String(sent.count)
-        device.counter = counter &- 1
-        let signed = try device.sign(
-            method: mismatch == "method" ? "PUT" : "POST",
-            path: mismatch == "path" ? "/other" : "/" + route.name,
-            body: Array((mismatch == "body" ? body + "x" : body).utf8), challenge: challenge,
-            fault: isOfOtherApp ? .otherApp : fault)
-        var text = "POST /\(route.name) HTTP/1.1\r\nHost: a\r\n"
-        text += "Content-Length: \(body.utf8.count)\r\n"
-        for header in signed.headers { text += "\(header.name): \(header.value)\r\n" }
-        let bytes = Array((text + "\r\n" + body).utf8)
-        sent.append((event, bytes))
-        try send(event, bytes)
-    }
-
-    /// The app's counter as it is, a gap, or a step back.
-    private func chooseCounter(of device: SimulatedDevice) -> UInt32 {
-        let next = (highestSigned[device.keyID] ?? 0) + 1
-        let counter: UInt32 =
-            switch random.below(8) {
-            case 0: next + UInt32(random.below(6))
-            case 1...2: UInt32(max(1, Int(next) - 1 - random.below(7)))
-            case 3: max(1, next - 1)
-            default: next
-            }
-        highestSigned[device.keyID] = max(highestSigned[device.keyID] ?? 0, counter)
-        return counter
-    }
-
-    private func chooseChallenge(
-        for route: Route, of key: Int, _ event: inout Event
-    ) throws -> String? {
-        let isOften = route.attest.challenge == .off
-        switch random.below(isOften ? 4 : 24) {
-        case 0:
-            event["words"] = "none"
-            return nil
-        case 1:
-            event["words"] = "foreign"
-            let other = try #require(ChallengeSealer(keys: [Self.foreignKey]))
-            let opened = try challenges.last?.opened ?? freshChallenge().opened
-            return String(decoding: other.token(of: opened), as: UTF8.self)
-        case 2:
-            event["words"] = "own"
-            return "a word of the app's"
-        default: break
-        }
-        // Mostly the newest that it may use, sometimes any.
-        let usable = challenges.indices.suffix(12).filter {
-            challenges[$0].opened.keyID.map { $0 == devices[key].keyID } ?? true
-        }
-        var choice = usable.last
-        if random.isOne(in: 4), !challenges.isEmpty { choice = random.below(challenges.count) }
-        let index = try choice ?? freshChallenge().index
-        event["challenge"] = index
-        return challenges[index].text
-    }
-
-    private func freshChallenge() throws -> (index: Int, opened: Challenge) {
-        let before = challenges.count
-        while challenges.count == before { try fetchChallenge() }
-        return (before, challenges[before].opened)
-    }
-
-    private func sendAgain() throws {
-        guard !sent.isEmpty else { return }
-        let reach = random.isOne(in: 2) ? min(sent.count, 6) : sent.count
-        let (event, bytes) = sent[sent.count - 1 - random.below(reach)]
-        try send(event, bytes)
-    }
-
-    private func sendUnsigned() throws {
-        // Which side of a rollout a client without a key is on is its address's business.
-        let routes = self.routes.filter { $0.name != "rollout" }
-        let name = routes[random.below(routes.count)].name
-        try send(
-            ["event": "request", "route": name],
-            Array("POST /\(name) HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n".utf8))
-    }
-
-    private func send(_ request: Event, _ bytes: [UInt8]) throws {
+    /// `name`: of the route, or of the endpoint as metrics name it.
+    func send(_ request: Event, _ bytes: [UInt8], to index: Int) throws {
         let name = try #require(request["route"] as? String)
-        let worker = try #require(gateway?.worker)
+        let worker = try gateway(index).worker
         let before = worker.meter.outcomes(of: name)
         let refusals = worker.hub.refusals[0]
         let refusalsBefore = Set(refusals.records.map(ObjectIdentifier.init))
-        let answer = try exchange(bytes)
+        let cut = chooseCut()
+        redis?.cut = cut
+        let answer = try exchange(bytes, with: index)
         var event = request
+        event["gateway"] = index
+        if let cut, redis?.cut == nil { event["cut"] = cut.rawValue }
+        redis?.cut = nil
         event["status"] = answer.status
         let after = worker.meter.outcomes(of: name)
         let outcome = try #require(after.first { $0.value != before[$0.key] ?? 0 }?.key)
@@ -296,43 +302,102 @@ final class DecisionHistory {
         let new = refusals.records.first { !refusalsBefore.contains(ObjectIdentifier($0)) }
         if let detail = new?.detail { event["detail"] = detail }
         if let next = answer.field("x-app-attest-challenge") {
-            let index = try note(next)
-            event["next"] = index
-            if let bound = challenges[index].opened.keyID {
+            let next = try note(next)
+            event["next"] = next
+            if let bound = challenges[next].opened.keyID {
                 event["next_key"] = devices.firstIndex { $0.keyID == bound }
             }
         }
+        if name == AppEndpoint.assertToken.routeName, answer.status == 200 {
+            let members = try JSONSerialization.jsonObject(with: Data(answer.body.utf8))
+            let token = (members as? [String: Any])?["token"] as? String
+            event["issued"] = tokens.count
+            tokens.append(try #require(token))
+            issuedAt.append(milliseconds)
+        }
         events.append(event)
+        if event["cut"] != nil { try settleAll() }
     }
 
-    private func passTime() {
+    private func chooseCut() -> RelayedRedis.Cut? {
+        guard redis != nil, random.isOne(in: 40) else { return nil }
+        return random.isOne(in: 2) ? .command : .answer
+    }
+
+    private func passTime() throws {
         let milliseconds: Int64 =
-            switch random.below(8) {
+            switch random.below(12) {
             case 0: 119_999
             case 1: 120_000
-            case 2...3: 125_000
-            case 4: 60_000
-            case 5: 1
+            case 2: 125_000
+            case 3: 60_000
+            case 4: 1
+            case 5: 49 + Int64(random.below(3))
             case 6: untilAcceptedOneSettles ?? 1
+            case 8: 1_000
+            case 9: 30_000 + Int64(random.below(2))
+            case 7: untilTokenEnds ?? 1
             default: Int64(random.below(40_000))
             }
+        // Mostly gateways have looked at their server meanwhile, or at least just before.
+        let pace: Int64 = redis == nil || random.isOne(in: 5) ? .max : 20_000
+        if redis != nil, pace == .max { try move(by: 1_000) }
+        var remaining = milliseconds
+        while remaining > 0 {
+            let part = min(remaining, pace)
+            try move(by: part)
+            remaining -= part
+        }
+    }
+
+    func move(by milliseconds: Int64) throws {
         clock.now = clock.now.advanced(byNanoseconds: UInt64(milliseconds) * 1_000_000)
         clock.wallMilliseconds += milliseconds
+        try setRedisClock()
         events.append(["event": "time", "milliseconds": Int(milliseconds)])
+        if redis != nil { try settleAll() }
     }
+
+    /// What the clock of Redis shows more than the gateways' own.
+    var clockOffset: Int64 { Self.startMilliseconds - 1_000 + redisAhead }
+
+    func setRedisClock() throws { try redis?.set(milliseconds + clockOffset) }
 
     /// To the moment when one of the last accepted counters is exactly a life old.
     private var untilAcceptedOneSettles: Int64? {
-        let remaining = acceptedAt.suffix(8).map {
-            $0 + Int64(Self.floorLifeMilliseconds) - milliseconds
-        }.filter { $0 > 0 }
+        anyEnd(of: acceptedAt, after: Int64(Self.floorLifeMilliseconds))
+    }
+
+    /// To about the second in which one of the last tokens ends.
+    private var untilTokenEnds: Int64? {
+        anyEnd(of: issuedAt, after: 300_000 + Int64(random.below(3) - 1) * 500)
+    }
+
+    private func anyEnd(of beginnings: [Int64], after life: Int64) -> Int64? {
+        let remaining = beginnings.suffix(8).map { $0 + life - milliseconds }.filter { $0 > 0 }
         return remaining.isEmpty ? nil : remaining[random.below(remaining.count)]
     }
 
+    /// The time of day is corrected, which concerns tokens alone.
+    private func stepWallClock() throws {
+        let milliseconds =
+            random.isOne(in: 2)
+            ? Int64(random.below(7) - 6) * 1_000 : Int64(random.below(24_001) - 12_000)
+        clock.wallMilliseconds += milliseconds
+        events.append(["event": "wall", "milliseconds": Int(milliseconds)])
+    }
+
+    private func turnRegistry() {
+        isRegistryAway.toggle()
+        registry.setFailing(isRegistryAway)
+        events.append(["event": "registry", "away": isRegistryAway])
+    }
+
     private func raiseFloors() throws {
-        try #require(gateway).floors.raise(in: registry, now: milliseconds)
-        try settle()
-        events.append(["event": "raise_floors"])
+        let index = anyGateway
+        try gateway(index).floors.raise(in: registry, now: milliseconds)
+        try settle(index)
+        events.append(["event": "raise_floors", "gateway": index])
     }
 
     private func changeStatus() throws {
@@ -340,7 +405,7 @@ final class DecisionHistory {
         let keyID = devices[index].keyID
         let isActive = registry.record(of: keyID)?.status == .active
         registry.set(isActive ? .revoked : .active, of: keyID)
-        try settle()
+        for seat in seats.indices { try settle(seat) }
         events.append(["event": isActive ? "revoke" : "allow", "key": index])
     }
 
@@ -349,29 +414,32 @@ final class DecisionHistory {
         guard registry.record(of: device.keyID) == nil else { return }
         enrol(device)
         registry.set(.active, of: device.keyID)
-        try settle()
+        for seat in seats.indices { try settle(seat) }
         events.append(["event": "enrol", "key": Self.enrolledCount])
     }
 
-    /// Ends the process; a clean stop keeps what the counters know.
+    /// Ends a process; a clean stop keeps what counters inside know.
     private func stop(isClean: Bool) throws {
+        let index = anyGateway
         let now = EmbeddedClock(clock).nowMilliseconds
+        let counters = try gateway(index).counters
         // As a slow timer does: whether an idle key was forgotten is not left to chance.
-        gateway?.counters?.sweep(nowMilliseconds: now)
-        let snapshot = isClean ? gateway?.counters?.snapshot(nowMilliseconds: now) : nil
-        try start(resuming: snapshot)
-        events.append(["event": isClean ? "stop" : "kill"])
+        counters?.sweep(nowMilliseconds: now)
+        let snapshot = isClean ? counters?.snapshot(nowMilliseconds: now) : nil
+        try start(index, resuming: snapshot)
+        events.append(["event": isClean ? "stop" : "kill", "gateway": index])
+        if redis != nil { try settleAll() }
     }
 
     /// Every cached record goes, as when a listener of changes was cut off.
     private func forget() throws {
         for device in devices { registry.announce(device.keyID) }
-        try settle()
+        for seat in seats.indices { try settle(seat) }
         events.append(["event": "forget_records"])
     }
 }
 
-private struct HistoryError: Error {
+struct HistoryError: Error {
     let text: String
 }
 

@@ -34,13 +34,14 @@ final class SimulatedGateway {
     /// - `embedded`: the counters inside, nil for those of a simulated Redis.
     /// - `signatures`: by the library where nobody says otherwise, one alone as well as many.
     /// - `routes`: those of ``strictPath`` and ``windowPath`` where nobody says otherwise.
+    /// - `configure`: what else the settings say.
     init(
         clock: ManualClock, registry: SimulatedRegistry, directory: String,
         embedded: EmbeddedCounters?, floors: FloorTable = FloorTable(),
         signatures: SignatureBatching = TestSignatures.library.map {
             .on($0, auditPercent: 0, laneCountMin: 1)
         } ?? .off,
-        routes: [Route]? = nil
+        routes: [Route]? = nil, configure: (inout Settings) -> Void = { _ in }
     ) throws {
         self.clock = clock
         counters = embedded
@@ -61,6 +62,7 @@ final class SimulatedGateway {
                 Self.route("strict", Self.strictPath) { $0.replay = .strict },
                 Self.route("window", Self.windowPath) { $0.replay = .window(64) },
             ]
+        configure(&settings)
         let site = try Site(
             settings: settings, challengeKeys: [[UInt8](repeating: 7, count: 32)], generation: 0)
         let hub = Hub(
@@ -119,7 +121,7 @@ final class SimulatedGateway {
     /// reached the upstream to `upstream`, which says whether it is answered.
     func step(store: () -> StoreProcess?, upstream: (String) -> Bool) {
         worker.loop.runUntilIdle()
-        while case .accepted(let descriptor, _) = Socket.accept(storeListener) {
+        takeStoreConnections { descriptor in
             if let process = store() {
                 storeConnections.append(StoreConnection(descriptor, to: process))
             } else {
@@ -128,6 +130,17 @@ final class SimulatedGateway {
         }
         for connection in storeConnections { connection.receive() }
         storeConnections.removeAll { !$0.isOpen }
+        serveUpstream(upstream)
+    }
+
+    /// Hands over connections that the worker has made to its store, to be closed by who takes
+    /// them.
+    func takeStoreConnections(_ take: (Int32) -> Void) {
+        while case .accepted(let descriptor, _) = Socket.accept(storeListener) { take(descriptor) }
+    }
+
+    /// Hands each request that reached the upstream to `upstream`, as ``step(store:upstream:)``.
+    func serveUpstream(_ upstream: (String) -> Bool) {
         while case .accepted(let descriptor, _) = Socket.accept(upstreamListener) {
             upstreamConnections.append(UpstreamEnd(descriptor))
         }

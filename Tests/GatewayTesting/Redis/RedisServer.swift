@@ -142,6 +142,19 @@ public final class RedisServer: @unchecked Sendable {
         try start()
     }
 
+    /// kill -9, and a start without anything, whatever was dumped before.
+    public func restartEmpty() throws {
+        try kill()
+        try? FileManager.default.removeItem(atPath: dumpPath)
+        try start()
+    }
+
+    /// Loads an earlier ``dump()`` into the same process, which has to take `DEBUG`.
+    public func reload(_ dump: [UInt8]) throws {
+        try directory.write(dump, to: "dump.rdb")
+        try command("DEBUG", "RELOAD", "NOSAVE")
+    }
+
     private var dumpPath: String { directory.path(of: "dump.rdb") }
 
     /// SIGSTOP: connections stay open, nothing is answered.
