@@ -46,6 +46,20 @@
 #define CHALLENGES 2
 #define NONE 255
 
+/* What happens, for Tests/Assurance/model_traces.py, with time for calls between faults. */
+#ifdef TRACE
+#define TELL(...) printf(__VA_ARGS__)
+#define IS_CALM (calm == 0)
+#define UNREST calm = 8
+#define SELECT_INCARNATION(i) if :: i = incarnations :: select(i : 1 .. incarnations) fi
+byte calm = 8;
+#else
+#define TELL(...) skip
+#define IS_CALM true
+#define UNREST skip
+#define SELECT_INCARNATION(i) select(i : 1 .. incarnations)
+#endif
+
 /* What a server keeps, a dump holds and a replica is sent. Incarnation 0 stands for no record. */
 typedef Data {
     byte incarnation;
@@ -146,9 +160,9 @@ inline erase(kept) {
 #endif
 
 #ifdef NO_AGE
-#define LIVES(s) true
+#define IS_YOUNG true
 #else
-#define LIVES(s) (!isLate)
+#define IS_YOUNG (!isLate)
 #endif
 
 #ifdef HISTORY_AT_START
@@ -161,9 +175,11 @@ inline erase(kept) {
 #define IS_SEALED_FOR(s, c) true
 #else
 #define IS_SEALED_FOR(s, c) \
-    (servers[s].data.incarnation == sealed[c] && IS_OF_THIS_LIFE(s) && STATISTICS_MATCH(s) && \
-        IS_AS_SEEN(s) && IS_IN_TIME(s))
+    (servers[s].data.incarnation == sealed[c] && LIVES(s))
 #endif
+
+#define LIVES(s) \
+    (IS_OF_THIS_LIFE(s) && STATISTICS_MATCH(s) && IS_AS_SEEN(s) && IS_IN_TIME(s))
 
 #ifdef STRICT
 #define RISES(s, a, c) \
@@ -203,14 +219,15 @@ inline begin(s) {
     fi;
     servers[s].data.noted = true;
     servers[s].seen = true;
-    servers[s].data.isLate = isLate
+    servers[s].data.isLate = isLate;
+    TELL("look %d\n", servers[s].data.incarnation)
 }
 
 /* CounterScript: everything is checked, then everything is written. A replica refuses to write. */
 inline advance(s, a) {
     c = bound[a];
     if
-    :: IS_SEALED_FOR(s, c) && LIVES(s) && (servers[s].data.spent & (1 << c)) == 0 &&
+    :: IS_SEALED_FOR(s, c) && IS_YOUNG && (servers[s].data.spent & (1 << c)) == 0 &&
         (servers[s].data.used & (1 << a)) == 0 && RISES(s, a, c) ->
         servers[s].data.spent = servers[s].data.spent | (1 << c);
         servers[s].data.used = servers[s].data.used | (1 << a);
@@ -221,7 +238,14 @@ inline advance(s, a) {
 #ifdef STRICT
         assert(a == 1 || accepted[1] == 0);
 #endif
-    :: else -> skip
+        TELL("call %d %d accepted\n", a, c)
+    :: else ->
+        if
+        /* Nobody else shall take it for a living one. */
+        :: servers[s].data.incarnation == sealed[c] && !LIVES(s) -> servers[s].data.incarnation = 0
+        :: else -> skip
+        fi;
+        TELL("call %d %d refused\n", a, c)
     fi;
     c = 0
 }
@@ -235,8 +259,10 @@ inline restart(s) {
     servers[s].statistics = 0;
     servers[s].seen = false;
     if
-    :: erase(servers[s].data)
+    :: erase(servers[s].data);
+        TELL("restart empty\n")
     :: copy(servers[s].data, dump);
+        TELL("restart dump\n");
 #ifdef NO_PROCESS
         servers[s].history = dump.history
 #endif
@@ -262,6 +288,9 @@ active proctype world() {
     }
 
     do
+#ifdef TRACE
+    :: calm > 0 -> calm--
+#endif
     :: atomic {
         select(s : 0 .. SERVERS - 1);
         if
@@ -279,8 +308,8 @@ active proctype world() {
     :: atomic {
         incarnations > 0 && sealed[CHALLENGES - 1] == 0 ->
         if
-        :: sealed[0] == 0 -> select(c : 1 .. incarnations); sealed[0] = c
-        :: else -> select(c : 1 .. incarnations); sealed[1] = c
+        :: sealed[0] == 0 -> SELECT_INCARNATION(c); sealed[0] = c; TELL("seal 0 %d\n", c)
+        :: else -> SELECT_INCARNATION(c); sealed[1] = c; TELL("seal 1 %d\n", c)
         fi;
         c = 0
     }
@@ -323,19 +352,20 @@ active proctype world() {
             servers[s].data.noted = false;
             servers[s].seen = false;
             copy(dump, servers[s].data);
-            dumpedServer = s
+            dumpedServer = s;
+            TELL("dump\n")
         :: else -> skip
         fi;
         s = 0
     }
 #ifdef SILENT
     /* Challenges end; their marks go when somebody has looked at the server since. */
-    :: isLate = true
+    :: atomic { IS_CALM -> isLate = true; UNREST; TELL("late\n") }
     :: atomic {
         isLate ->
         select(s : 0 .. SERVERS - 1);
         if
-        :: servers[s].isMaster && servers[s].data.isLate -> servers[s].data.spent = 0
+        :: servers[s].isMaster && servers[s].data.isLate -> servers[s].data.spent = 0; TELL("forget\n")
         :: else -> skip
         fi;
         s = 0
@@ -346,29 +376,33 @@ active proctype world() {
     :: known = known | (accepted[1] << 1)
 #endif
     :: atomic {
-        faults < FAULTS ->
+        faults < FAULTS && IS_CALM ->
         faults++;
+        UNREST;
         select(s : 0 .. SERVERS - 1);
         if
         :: restart(s)
         /* FLUSHALL. */
-        :: servers[s].isMaster -> erase(servers[s].data)
+        :: servers[s].isMaster -> erase(servers[s].data); TELL("flush\n")
 #ifdef SILENT
         /* Keys evicted, or lost in another way that is counted, and the count perhaps reset. */
         :: servers[s].isMaster ->
             servers[s].data.used = 0;
             servers[s].data.spent = 0;
-            servers[s].statistics++
+            servers[s].statistics++;
+            TELL("evict\n")
         /* An older dump loaded into the same process. */
         :: servers[s].isMaster && servers[s].seen && dumpedServer == s ->
-            copy(servers[s].data, dump)
+            copy(servers[s].data, dump);
+            TELL("reload\n")
         /* The clock set back. */
-        :: isLate -> isLate = false
+        :: isLate -> isLate = false; TELL("back\n")
 #endif
         /* Promoted, whether or not its old master still serves. */
         :: !servers[s].isMaster ->
             servers[s].isMaster = true;
-            rename(servers[s].history)
+            rename(servers[s].history);
+            TELL("promote\n")
         /* Demoted: process and connections stay, the other's data come when they are sent. */
         :: servers[s].isMaster -> servers[s].isMaster = false
         fi;
