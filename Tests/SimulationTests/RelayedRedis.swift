@@ -47,7 +47,10 @@ final class RelayedRedis {
 
     /// Takes a connection of the gateway with this number.
     func take(_ descriptor: Int32, from gateway: Int) throws {
-        guard !isAway else { return Socket.close(descriptor) }
+        guard !isAway else {
+            Socket.shutdownWrite(descriptor)
+            return Socket.close(descriptor)
+        }
         let server = try RawSocket(port: server.port)
         connections.append(RelayedConnection(descriptor, of: gateway, to: server))
     }
@@ -154,6 +157,8 @@ private final class RelayedConnection {
     func close() {
         guard isOpen else { return }
         isOpen = false
+        // A process that another test is just starting holds a copy of the descriptor for a while.
+        Socket.shutdownWrite(descriptor)
         Socket.close(descriptor)
         server.close()
     }
