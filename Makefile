@@ -10,8 +10,8 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models simulation decision-model faults \
 	second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
-	bench-bodies bench-latency bench-peers bench-stores bench-tls bench-workers fleet idle soak \
-	soak-mix screenshots deb image sbom dist package-test clean
+	bench-bodies bench-keys bench-latency bench-peers bench-stores bench-tls bench-workers \
+	fleet idle soak soak-mix screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -37,6 +37,7 @@ help:
 	@echo 'make bench-tls     TLS handshakes, resumed ones, and idle connections beside nginx'
 	@echo 'make bench-workers two workers beside one (about a minute)'
 	@echo 'make bench-peers   beside other proxies and other ways to verify (about 3 minutes)'
+	@echo 'make bench-keys    KEYS=10000000 keys in each store beside a tenth of them (an hour)'
 	@echo 'make bench-stores  what Redis and PostgreSQL spend on devices and requests'
 	@echo 'make fleet         what to buy for 100,000 to 100 million devices: tables and charts'
 	@echo 'make idle          memory of 10,000 idle connections beside nginx and HAProxy'
@@ -159,6 +160,11 @@ bench-peers:
 	@scripts/install.sh peers
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/peers.sh $(RELEASE)
+
+bench-keys:
+	@scripts/install.sh bench
+	swift build $(RELEASE_FLAGS)
+	@KEYS=$(or $(KEYS),10000000) Benchmarks/keys.sh $(RELEASE)
 
 bench-stores:
 	@scripts/install.sh bench

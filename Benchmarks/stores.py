@@ -112,16 +112,19 @@ def measure_redis(bed):
     assert result
 
 
+def challenge_key(bed):
+    """The setting that a gateway without a file of its own needs."""
+    key = bed.write("challenge-keys", base64.b64encode(os.urandom(32)).decode() + "\n")
+    os.chmod(key, 0o600)
+    return f"secrets: {{ challenge_key_file: {key} }}"
+
+
 def measure_postgres(bed):
     postgres = Postgres(bed)
     upstream, port, admin = testbed.free_ports(3)
-    path = bed.configure_gateway("registry", port, admin, upstream)
-    with open(path, encoding="utf-8") as file:
-        text = file.read().replace(
-            f"sqlite: {bed.path('registry')}.db", f"postgres: {postgres.url}")
-    key = bed.write("challenge-keys", base64.b64encode(os.urandom(32)).decode() + "\n")
-    os.chmod(key, 0o600)
-    bed.write("registry.yaml", f"{text}secrets: {{ challenge_key_file: {key} }}\n")
+    bed.configure_gateway(
+        "registry", port, admin, upstream, registry=f"postgres: {postgres.url}",
+        more=challenge_key(bed))
     bed.import_keys("registry", "b", KEYS)
     postgres.ask("CREATE TABLE numbered AS SELECT row_number() OVER () AS id, key_id "
                  "FROM sallyport.keys")

@@ -202,9 +202,10 @@ backend api
 
     def configure_gateway(self, name, port, admin, upstream, counters="embedded",
                           workers="1", challenge_ttl="2m", key_cache=100_000, listeners="",
-                          body="required", routes="", more=""):
+                          body="required", registry=None, routes="", more=""):
         """`listeners` and `routes` are further entries of those, each a line; `body` is the
-        setting. `more` is whole lines of the file."""
+        setting. `registry` is what stands between the braces, a file of SQLite without it. `more`
+        is whole lines of the file."""
         return self.write(name + ".yaml", f"""
 workers: {workers}
 listeners:
@@ -213,7 +214,7 @@ listeners:
 apps:
   - id: {APP}
     environments: [production]
-registry: {{ sqlite: {self.path(name)}.db }}
+registry: {{ {registry or f"sqlite: {self.path(name)}.db"} }}
 counters: {counters}
 key_cache: {{ records: {key_cache} }}
 challenge: {{ ttl: {challenge_ttl} }}
@@ -334,8 +335,13 @@ def idle_connections(port, count, wrap=lambda connection: connection):
 
 
 def processor_seconds(process):
-    """User and system time of all threads, in steps of 10 ms (proc(5), fields 14 and 15)."""
-    with open(f"/proc/{process.pid}/stat", encoding="utf-8") as file:
+    """User and system time of all threads, in steps of 10 ms."""
+    return processor_seconds_of(process.pid)
+
+
+def processor_seconds_of(process_id):
+    """The same by the id of a process (proc(5), fields 14 and 15)."""
+    with open(f"/proc/{process_id}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -15,12 +15,13 @@ import Postgres
 /// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
 /// - `audit`: what operators have changed; from version 6.
 ///
-/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known.
+/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known. From
+/// version 7 `keys_inactive` leads to revoked and erased keys, which are few.
 struct PostgresSchema {
     /// In lower case: needs no quotes, and gets them.
     let name: String
 
-    static let version: Int64 = 6
+    static let version: Int64 = 7
     /// The first with `gen_random_uuid()`.
     static let serverVersionMin: Int64 = 130_000
     /// Changes kept for gateways to read; who falls further behind forgets everything.
@@ -82,6 +83,7 @@ struct PostgresSchema {
             userMigration,
             ["ALTER TABLE \(table("keys")) ADD COLUMN device_bits smallint"],
             auditMigration,
+            ["CREATE INDEX keys_inactive ON \(table("keys")) (status, key_id) WHERE status <> 0"],
         ]
     }
 

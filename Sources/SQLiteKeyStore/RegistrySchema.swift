@@ -5,7 +5,8 @@ import SQLite
 /// - `keys`: one small row a key, the primary key being the key id. `public_key` holds the two
 ///   coordinates (64 bytes). Erased keys keep their id and counter only.
 /// - `apps`: the app ids that keys belong to, so that a row holds a number.
-/// - `challenges`: attestation challenges that enrolled a key.
+/// - `challenges`: attestation challenges that enrolled a key; up to version 6 with the key, for
+///   which nobody asked, and which an erasure had to look for in the whole table.
 /// - `receipts`: apart, being larger than everything else about a key.
 /// - `renewals`: what is known of each receipt, and when it is due to be renewed; `renewals_due`
 ///   leads to the next ones of an app.
@@ -16,7 +17,8 @@ import SQLite
 /// - `key_users`: for whom a key was used, by HMACs of users; from version 4.
 /// - `audit`: what operators have changed; from version 6.
 ///
-/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known.
+/// From version 5 `keys` has `device_bits`: null where the bits of the device are not known. From
+/// version 7 `keys_inactive` leads to revoked and erased keys, which are few.
 enum RegistrySchema {
     /// "SlyP": tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
@@ -108,6 +110,10 @@ enum RegistrySchema {
             outcome TEXT NOT NULL,
             detail TEXT NOT NULL
         ) STRICT;
+        """,
+        """
+        UPDATE challenges SET key_id = NULL WHERE key_id IS NOT NULL;
+        CREATE INDEX keys_inactive ON keys (status) WHERE status <> 0;
         """,
     ]
 

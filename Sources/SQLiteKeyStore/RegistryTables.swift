@@ -55,7 +55,7 @@ final class RegistryTables {
             """)
         selectChallenge = try connection.prepare("SELECT 1 FROM challenges WHERE challenge = ?")
         insertChallenge = try connection.prepare(
-            "INSERT INTO challenges (challenge, key_id) VALUES (?, ?)")
+            "INSERT INTO challenges (challenge) VALUES (?)")
         insertReceipt = try connection.prepare(
             "INSERT OR REPLACE INTO receipts (key_id, receipt) VALUES (?, ?)")
         advanceCounter = try connection.prepare(
@@ -217,10 +217,9 @@ final class RegistryTables {
         return try selectChallenge.step()
     }
 
-    func spend(_ challenge: Bytes16, for keyID: KeyID) throws(SQLiteError) {
+    func spend(_ challenge: Bytes16) throws(SQLiteError) {
         defer { insertChallenge.reset() }
         try insertChallenge.bind(1, blob: challenge)
-        try insertChallenge.bind(2, blob: keyID.digest)
         try insertChallenge.run()
     }
 
@@ -243,7 +242,7 @@ final class RegistryTables {
         try update(setBits, keyID, bits.code)
     }
 
-    /// Leaves the id, the counter and the status; the challenge stays spent, for nobody.
+    /// Leaves the id, the counter and the status; the challenge stays spent.
     func erase(_ keyID: KeyID) throws(SQLiteError) {
         try renewals.delete(keyID)
         for sql in [
@@ -255,7 +254,6 @@ final class RegistryTables {
             """,
             "DELETE FROM receipts WHERE key_id = ?",
             "DELETE FROM key_users WHERE key_id = ?",
-            "UPDATE challenges SET key_id = NULL WHERE key_id = ?",
         ] {
             let statement = try connection.prepare(sql)
             try statement.bind(1, blob: keyID.digest)

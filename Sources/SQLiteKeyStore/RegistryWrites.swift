@@ -123,7 +123,7 @@ struct RegistryWrites {
                 record, status: known.status, publicKey: known.publicKey)
         }
         if try tables.isSpent(challenge) { return .success(.challengeSpent) }
-        try tables.spend(challenge, for: record.keyID)
+        try tables.spend(challenge)
         _ = try tables.insert(record)
         return .success(.enrolled)
     }

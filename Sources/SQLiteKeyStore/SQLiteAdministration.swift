@@ -183,28 +183,40 @@ public final class SQLiteAdministration: RegistryAdministration {
     }
 
     private func page(_ filter: KeyFilter) throws(SQLiteError) -> [KeyRecord] {
-        var conditions = ["key_id > ?1"]
         var app: Int64?
         if let appID = filter.appID {
             guard let number = try tables.existingAppNumber(appID) else { return [] }
             app = number
-            conditions.append("app = ?2")
         }
-        if filter.environment != nil { conditions.append("environment = ?3") }
-        if filter.status != nil { conditions.append("status = ?4") }
-        let statement = try tables.connection.prepare(
-            """
-            SELECT \(RegistryTables.keyColumns) FROM keys
-            WHERE \(conditions.joined(separator: " AND ")) ORDER BY key_id LIMIT ?5
-            """)
+        let statement = try tables.connection.prepare(Self.pageSQL(filter))
         try statement.bind(1, blob: filter.after?.digest.array ?? [])
         if let app { try statement.bind(2, app) }
         if let environment = filter.environment { try statement.bind(3, environment.code) }
-        if let status = filter.status { try statement.bind(4, status.code) }
-        try statement.bind(5, Int64(max(0, filter.countMax)))
+        try statement.bind(4, Int64(max(0, filter.countMax)))
         var records: [KeyRecord] = []
         while try statement.step() { records.append(try tables.record(of: statement)) }
         return records
+    }
+
+    /// The statement of one page: ?1 is the key before it, ?2 the number of the app, ?3 the code of
+    /// the environment, ?4 the number of keys.
+    package static func pageSQL(_ filter: KeyFilter) -> String {
+        var conditions = ["key_id > ?1"]
+        if filter.appID != nil { conditions.append("app = ?2") }
+        if filter.environment != nil { conditions.append("environment = ?3") }
+        var index = ""
+        if let status = filter.status {
+            conditions.append("status = \(status.code)")
+            if status != .active {
+                // SQLite does not conclude this by itself, nor does it know that they are few.
+                conditions.append("status <> \(KeyStatus.active.code)")
+                index = "INDEXED BY keys_inactive"
+            }
+        }
+        return """
+            SELECT \(RegistryTables.keyColumns) FROM keys \(index)
+            WHERE \(conditions.joined(separator: " AND ")) ORDER BY key_id LIMIT ?4
+            """
     }
 
     func attempt<Value>(_ body: () throws(SQLiteError) -> Value) throws(StoreError) -> Value {

@@ -148,7 +148,7 @@ final class KeyUserTests {
         do {
             let connection = try Connection(path: path)
             try connection.execute("DROP TABLE key_users")
-            try connection.execute("DROP TABLE audit")
+            try connection.execute("DROP TABLE audit; DROP INDEX keys_inactive")
             try connection.execute("ALTER TABLE keys DROP COLUMN device_bits")
             try connection.execute("PRAGMA user_version = 3")
         }
@@ -168,6 +168,7 @@ final class KeyUserTests {
         registry.close()
         try fixture.query(
             """
+            DROP INDEX sallyport.keys_inactive;
             DROP TABLE sallyport.audit; ALTER TABLE sallyport.registry DROP COLUMN audit;
             DROP TABLE sallyport.key_users; ALTER TABLE sallyport.keys DROP COLUMN device_bits;
             UPDATE sallyport.registry SET version = 3

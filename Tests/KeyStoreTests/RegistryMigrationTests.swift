@@ -55,6 +55,8 @@ final class RegistryMigrationTests {
                 guard let receipt = record.receipt else { continue }
                 try connection.execute(
                     "INSERT INTO receipts VALUES (x'\(key)', x'\(Hex.encode(receipt))')")
+                try connection.execute(
+                    "INSERT INTO challenges VALUES (x'\(key.prefix(32))', x'\(key)')")
             }
         }
         let registry = try SQLiteRegistry(path: directory.registryPath)
@@ -65,7 +67,10 @@ final class RegistryMigrationTests {
         let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try exported(administration) == migrated(records))
         let connection = try Connection(path: directory.registryPath)
-        #expect(try connection.integer("PRAGMA user_version") == 6)
+        #expect(try connection.integer("PRAGMA user_version") == 7)
+        // Spent they stay, without the key that spent them.
+        #expect(try connection.integer("SELECT count(*) FROM challenges") == 2)
+        #expect(try connection.integer("SELECT count(key_id) FROM challenges") == 0)
     }
 
     @Test(
@@ -90,7 +95,7 @@ final class RegistryMigrationTests {
         }
         registry.close()
         #expect(try exported(fixture.administration()) == migrated(records))
-        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "6")
+        #expect(try fixture.query("SELECT version FROM sallyport.registry") == "7")
     }
 
     private static let sqliteVersion1 = """

@@ -112,12 +112,12 @@ final class SQLiteFileTests {
         let records = try fill(3)
         do {
             let connection = try Connection(path: path)
-            try connection.execute("PRAGMA user_version = 7")
+            try connection.execute("PRAGMA user_version = 8")
         }
-        #expect(refusal() == .newerSchema(path: path, found: 7, supported: 6))
+        #expect(refusal() == .newerSchema(path: path, found: 8, supported: 7))
         let connection = try Connection(path: path)
         #expect(try connection.integer("SELECT count(*) FROM keys") == Int64(records.count))
-        #expect(try connection.integer("PRAGMA user_version") == 7)
+        #expect(try connection.integer("PRAGMA user_version") == 8)
     }
 
     @Test("a registry that lacks a table is refused")
