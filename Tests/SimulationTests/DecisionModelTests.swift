@@ -48,7 +48,8 @@ struct DecisionModelTests {
     private static func run(
         _ script: String, _ arguments: [String]
     ) throws -> ChildProcess.Outcome {
-        try ChildProcess.run("python3", ["-B", "\(folder)/\(script)"] + arguments)
+        try ChildProcess.run(
+            "python3", ["-B", "\(folder)/\(script)"] + arguments, within: .seconds(600))
     }
 
     private func compare(_ counters: Counters, share: Int, expecting words: [String]) throws {
