@@ -75,6 +75,13 @@ package enum KeyLine {
         writer.endArray()
     }
 
+    /// Made once: an import asks for each line.
+    private static let knownMembers: Set<String> = [
+        "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
+        "bundle_version", "validation_category", "risk_metric", "device_bits", "receipt",
+        "receipt_state", "users",
+    ]
+
     /// Why a line is not a key record.
     package struct Failure: Error {
         package let description: String
@@ -94,12 +101,7 @@ package enum KeyLine {
             throw Failure("\(error)")
         }
         guard case .object(let members) = value else { throw Failure("not a JSON object") }
-        let known: Set<String> = [
-            "key_id", "public_key", "app_id", "environment", "counter", "status", "enrolled_at",
-            "bundle_version", "validation_category", "risk_metric", "device_bits", "receipt",
-            "receipt_state", "users",
-        ]
-        if let unknown = members.keys.first(where: { !known.contains($0) }) {
+        if let unknown = members.keys.first(where: { !knownMembers.contains($0) }) {
             throw Failure("unknown member \(unknown)")
         }
         guard let keyID = KeyID(base64: try required("key_id", members)) else {

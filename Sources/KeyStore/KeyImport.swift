@@ -61,10 +61,13 @@ extension ImportConflict {
 /// failed half way is simply repeated.
 public final class KeyImport {
     /// Records are put into the order of their ids before they are written: random ids would touch
-    /// every page of the table again and again.
-    private static let sortedCountMax = 200_000
-    /// Receipts make a record long: what waits is bounded in bytes too.
-    private static let sortedByteCountMax = 256 * 1024 * 1024
+    /// every page of the table again and again. In a table of ten million, 200,000 at once still
+    /// touched a page each, and wrote 60 GB.
+    private static let sortedCountMax = 1_000_000
+    /// What waits is bounded in bytes, as receipts make a record long.
+    private static let sortedByteCountMax = 512 * 1024 * 1024
+    /// What a record takes without its receipt, with its share of the array's room to grow.
+    private static let recordByteCount = 512
 
     private let administration: any RegistryAdministration
     private let onConflict: (KeyID, ImportConflict) -> Void
@@ -87,7 +90,7 @@ public final class KeyImport {
     /// Takes a record; it is written with many others.
     public func add(_ record: KeyRecord) throws(StoreError) {
         waiting.append(record)
-        waitingByteCount += 256 + (record.receipt?.count ?? 0)
+        waitingByteCount += Self.recordByteCount + (record.receipt?.count ?? 0)
         if waiting.count >= Self.sortedCountMax || waitingByteCount >= Self.sortedByteCountMax {
             try write()
         }

@@ -377,7 +377,8 @@ final class RegistryTables {
         return try insertApp.step() ? insertApp.integer(0) : 0
     }
 
-    private func appName(_ number: Int64) throws(SQLiteError) -> String {
+    /// No text for the app of erased keys.
+    func appName(_ number: Int64) throws(SQLiteError) -> String {
         if number == 0 { return "" }
         if let name = appNames[number] { return name }
         defer { selectApp.reset() }

@@ -21,12 +21,43 @@ final class RegistryScaleTests {
         let connection = try Connection(path: directory.registryPath)
         var filter = KeyFilter()
         filter.status = status
-        let plan = try connection.prepare(
-            "EXPLAIN QUERY PLAN \(SQLiteAdministration.pageSQL(filter))")
+        // One step: what the index yields is in the order of the page.
+        #expect(
+            try plan(SQLiteAdministration.pageSQL(filter), connection)
+                == ["SEARCH keys USING INDEX keys_inactive (status=? AND key_id>?)"])
+    }
+
+    @Test("makes no copy of SQLite's keys to count them all")
+    func sqliteCounts() throws {
+        let directory = try TemporaryDirectory()
+        let administration = try SQLiteAdministration(
+            path: directory.registryPath, createsIfMissing: true)
+        let load = administration.beginImport()
+        for number in 0..<7 {
+            var record = generator.record(appID: number < 4 ? "TEAM.b" : "TEAM.a")
+            if number == 2 { record.status = .revoked }
+            if number == 5 { record.environment = .development }
+            try load.add(record)
+        }
+        _ = try load.finish()
+        let counts = try administration.counts().map {
+            "\($0.appID) \($0.environment) \($0.status) \($0.count)"
+        }
+        #expect(
+            counts == [
+                "TEAM.a production active 2", "TEAM.a development active 1",
+                "TEAM.b production active 3", "TEAM.b production revoked 1",
+            ])
+        let connection = try Connection(path: directory.registryPath)
+        #expect(try plan(SQLiteAdministration.countedSQL, connection) == ["SCAN keys"])
+    }
+
+    /// What SQLite does for a statement.
+    private func plan(_ sql: String, _ connection: Connection) throws -> [String] {
+        let plan = try connection.prepare("EXPLAIN QUERY PLAN \(sql)")
         var steps: [String] = []
         while try plan.step() { steps.append(plan.text(3) ?? "") }
-        // One step: what the index yields is in the order of the page.
-        #expect(steps == ["SEARCH keys USING INDEX keys_inactive (status=? AND key_id>?)"])
+        return steps
     }
 
     @Test("has no challenge to look for in SQLite when a key is erased")
