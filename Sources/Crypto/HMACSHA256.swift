@@ -26,6 +26,13 @@ public final class HMACKey: @unchecked Sendable {
         unsafe block.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 
+    /// A key that was derived.
+    public convenience init(_ key: Bytes32) {
+        var bytes = key.array
+        self.init(bytes)
+        bytes.wipe()
+    }
+
     deinit {
         unsafe OPENSSL_cleanse(states, 2 * MemoryLayout<SHA256State>.stride)
         unsafe states.deallocate()

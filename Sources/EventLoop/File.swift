@@ -15,26 +15,34 @@ public enum File {
             throw IOError(path, errno: sallyport_errno())
         }
         if isDirectory(status) { throw IOError(path, .isDirectory) }
-        return try readAll(file.raw, path, byteCountMax: byteCountMax)
+        return try readAll(
+            file.raw, path, byteCountMax: byteCountMax, expected: Int(clamping: status.st_size))
     }
 
+    /// `expected`: the length of a regular file, which is read into one piece of memory: a secret
+    /// leaves no copy in another one.
     static func readAll(
-        _ descriptor: Int32, _ path: String, byteCountMax: Int
+        _ descriptor: Int32, _ path: String, byteCountMax: Int, expected: Int = 0
     ) throws(IOError) -> [UInt8] {
-        var buffer = ByteBuffer()
+        var bytes: [UInt8] = []
+        // One byte more than allowed shows that there is more.
+        bytes.reserveCapacity(min(max(0, expected), byteCountMax) + 1)
         while true {
             var code: Int32 = 0
-            // One byte more than allowed shows that there is more.
-            let wanted = min(64 * 1024, byteCountMax - buffer.count + 1)
-            let filled = unsafe buffer.withUnsafeWritable(minimumCount: wanted) { target in
-                let count = unsafe CLinux.read(descriptor, target.baseAddress, wanted)
-                if count < 0 { code = sallyport_errno() }
-                return max(count, 0)
+            let room = bytes.capacity - bytes.count
+            let wanted = min(room > 0 ? room : 64 * 1024, byteCountMax - bytes.count + 1)
+            let before = bytes.count
+            bytes.append(addingCapacity: wanted) { output in
+                unsafe output.withUnsafeMutableBufferPointer { target, filled in
+                    let start = unsafe target.baseAddress.map { unsafe $0 + filled }
+                    let count = unsafe CLinux.read(descriptor, start, wanted)
+                    if count < 0 { code = sallyport_errno() } else { filled += count }
+                }
             }
             if code == EINTR { continue }
             if code != 0 { throw IOError(path, errno: code) }
-            if filled == 0 { return buffer.readable.array }
-            if buffer.count > byteCountMax {
+            if bytes.count == before { return bytes }
+            if bytes.count > byteCountMax {
                 throw IOError(path, .tooLarge(byteCountMax: byteCountMax))
             }
         }

@@ -39,10 +39,12 @@ public final class Thread {
         name: String, preparing prepare: @escaping @Sendable () throws -> Prepared,
         _ body: @escaping @Sendable (Prepared) -> Void
     ) throws -> Thread {
-        let preparation = Preparation()
+        let preparation = Preparation(prepare)
         let thread = try spawn(name: name) {
             let prepared: Prepared
-            do { prepared = try prepare() } catch { return preparation.end(.failure(error)) }
+            do { prepared = try preparation.make() } catch {
+                return preparation.end(.failure(error))
+            }
             preparation.end(.success(()))
             body(prepared)
         }
@@ -64,13 +66,17 @@ public final class Thread {
 
 /// One thread's word to the one that started it.
 @safe
-private final class Preparation: @unchecked Sendable {
+private final class Preparation<Prepared>: @unchecked Sendable {
     // Neither may move, so they are not stored inline.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let hasEnded = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var result: Result<Void, any Error>?
+    /// The new thread's alone, and gone once it was called: what it holds would live as long as the
+    /// thread.
+    private var prepare: (@Sendable () throws -> Prepared)?
 
-    init() {
+    init(_ prepare: @escaping @Sendable () throws -> Prepared) {
+        self.prepare = prepare
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe hasEnded.initialize(to: pthread_cond_t())
         // Without attributes neither can fail.
@@ -83,6 +89,12 @@ private final class Preparation: @unchecked Sendable {
         unsafe pthread_mutex_destroy(mutex)
         unsafe hasEnded.deallocate()
         unsafe mutex.deallocate()
+    }
+
+    /// Called once.
+    func make() throws -> Prepared {
+        guard let prepare = prepare.take() else { preconditionFailure("prepared twice") }
+        return try prepare()
     }
 
     func end(_ result: Result<Void, any Error>) {

@@ -36,7 +36,7 @@ public struct ChallengeSealer: Sendable {
             let name = HMACSHA256.authenticate(Array("sallyport generation".utf8), key: master)
             let seal = HMACSHA256.authenticate(Array("sallyport challenge".utf8), key: master)
             return Generation(
-                id: UInt32(truncatingIfNeeded: name.word0), key: HMACKey(seal.array))
+                id: UInt32(truncatingIfNeeded: name.word0), key: HMACKey(seal))
         }
     }
 

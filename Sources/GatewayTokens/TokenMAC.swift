@@ -29,7 +29,7 @@ struct TokenMAC: Sendable {
             let seal = HMACSHA256.authenticate(Array(label.utf8), key: master)
             let header = #"{"alg":"HS256","kid":""# + Self.digits(name.word0) + #"","typ":"JWT"}"#
             return Generation(
-                key: HMACKey(seal.array),
+                key: HMACKey(seal),
                 prefix: Base64.encodeURLBytes(Array(header.utf8)) + [UInt8(ascii: ".")])
         }
     }

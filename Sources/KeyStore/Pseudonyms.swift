@@ -16,7 +16,7 @@ public struct Pseudonyms: Sendable {
         init(_ secret: [UInt8]) {
             let master = HMACKey(secret)
             func derived(_ label: String) -> HMACKey {
-                HMACKey(HMACSHA256.authenticate(Array(label.utf8), key: master).array)
+                HMACKey(HMACSHA256.authenticate(Array(label.utf8), key: master))
             }
             keys = derived("sallyport key pseudonym")
             users = derived("sallyport user pseudonym")

@@ -26,7 +26,7 @@ public enum ChallengeKeys {
             let line = trimmed(line)
             if line.isEmpty || line.first == 0x23 { continue }
             // The line itself is a secret: it is not shown.
-            guard let key = Base64.decode(Array(line).span) else {
+            guard let key = Base64.decode(line.span) else {
                 report(index + 1, "not base64")
                 continue
             }

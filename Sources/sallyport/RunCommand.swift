@@ -34,32 +34,53 @@ enum RunCommand {
         }
     }
 
+    /// What a start opens.
+    private final class Opened {
+        var listeners: Listeners?
+        var stores: Stores?
+
+        /// Also after a start that failed: what the last clean stop left is kept for the next.
+        func close() {
+            stores?.close()
+            listeners?.closeUnserved()
+        }
+    }
+
     /// Serves until it is told to stop. Returns the listeners, with everything else closed, where
     /// another program is to take over.
     private static func serve(
         _ path: String, _ inherited: InheritedListeners, watch: Bool
     ) throws -> InheritedListeners? {
+        let opened = Opened()
+        defer { opened.close() }
+        return try gateway(path, inherited, watch: watch, opened).run()
+    }
+
+    /// Nothing of what is read here outlives the call but in the gateway, which forgets old keys
+    /// with each reload.
+    private static func gateway(
+        _ path: String, _ inherited: InheritedListeners, watch: Bool, _ opened: Opened
+    ) throws -> Gateway {
         let files = ConfigurationFiles()
         let settings = ConfigurationFile.loadOrExit(path, noting: files, warns: true).settings
         let supervisor = try Supervisor()
         // Before any file is made: a start that fails for an address in use leaves nothing.
         let listeners = try listeners(settings, inherited)
-        defer { listeners.closeUnserved() }
+        opened.listeners = listeners
         let stores = try Stores(settings)
-        // Also after a start that failed: what the last clean stop left is kept for the next.
-        defer { stores.close() }
-        let gateway = try Gateway(
+        opened.stores = stores
+        let registry = settings.registry
+        return try Gateway(
             try LoadedConfiguration(readingSecretsFor: settings, noting: files, makesMissing: true),
             listeners: listeners, registry: stores.registry,
             counters: stores.counters, floors: stores.floors, version: Version.text,
             supervisor: supervisor, reload: reader(path, files),
             watching: watch ? files : nil,
             checkUpgrade: { Replacement.problem(configurationPath: path) },
-            countKeys: { try? Stores.administration(settings).counts() },
+            countKeys: { try? Stores.administration(registry).counts() },
             administration: AdministrationAccess(
                 open: { try Stores.administration($0) },
                 markRevoked: KeyRevocationAction.mark))
-        return try gateway.run()
     }
 
     private static func listeners(

@@ -78,14 +78,16 @@ enum SecretKeyFiles {
                     "\(path) is missing, and only a start makes it: bring it back, or restart",
                     needsRestart: true)
             }
-            let line = Base64.encode(RandomBytes.bytes(32)) + "\n"
-            try File.write(path, Array(line.utf8), mode: 0o600)
+            var line = Array((Base64.encode(RandomBytes.bytes(32)) + "\n").utf8)
+            defer { line.wipe() }
+            try File.write(path, line, mode: 0o600)
         }
         return try read(path)
     }
 
     private static func read(_ path: String) throws -> [[UInt8]] {
-        let text = try File.read(path, byteCountMax: 64 * 1024)
+        var text = try File.read(path, byteCountMax: 64 * 1024)
+        defer { text.wipe() }
         switch ChallengeKeys.parse(text, fileName: path) {
         case .success(let keys): return keys
         case .failure(let problem): throw ConfigurationFailure(problem.description)

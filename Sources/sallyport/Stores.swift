@@ -83,15 +83,17 @@ final class Stores {
     static func administration(
         _ settings: Settings, createsIfMissing: Bool = false, by author: AuditAuthor? = nil
     ) throws -> any RegistryAdministration {
-        let registry = try administration(settings, createsIfMissing)
+        let registry = try administration(
+            settings.registry, createsIfMissing: createsIfMissing)
         registry.author = author
         return registry
     }
 
-    private static func administration(
-        _ settings: Settings, _ createsIfMissing: Bool
+    /// The registry by hand, where nothing else of the settings is known.
+    static func administration(
+        _ settings: RegistrySettings, createsIfMissing: Bool = false
     ) throws -> any RegistryAdministration {
-        switch settings.registry {
+        switch settings {
         case .sqlite(let path):
             return try SQLiteAdministration(path: path, createsIfMissing: createsIfMissing)
         case .postgres(let postgres):

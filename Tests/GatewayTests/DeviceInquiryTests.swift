@@ -3,6 +3,7 @@ import AppAttestTesting
 import AppleServices
 import Background
 import Bytes
+import Crypto
 import EventLoop
 import Foundation
 import GatewayTesting
@@ -27,7 +28,7 @@ struct DeviceInquiryTests {
         try GatewayUnderTest { settings in
             var deviceCheck = DeviceCheckSettings(teamID: "ABCDE12345")
             deviceCheck.bitNames = ["trial_used", "banned"]
-            deviceCheck.adminSecret = secret
+            deviceCheck.adminSecret = Secret(secret)
             settings.deviceCheck = deviceCheck
             var bits = SignalSettings.DeviceBits()
             configure(&bits)

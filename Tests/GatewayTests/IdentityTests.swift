@@ -18,7 +18,7 @@ import Testing
 @Suite("Identity tokens", .timeLimit(.minutes(30)))
 struct IdentityTests {
     private static func key() throws -> IdentitySettings.KeyFile {
-        IdentitySettings.KeyFile(path: "key.pem", pem: try P256PrivateKey.generate().pem())
+        IdentitySettings.KeyFile(path: "key.pem", key: try P256PrivateKey.generate())
     }
 
     private static func gateway(
@@ -155,7 +155,7 @@ struct IdentityTests {
     @Test("a token of a clock that was ahead is not sent again once it is right")
     func clockAhead() throws {
         let gateway = try Self.gateway(keys: [Self.key()])
-        let issuer = try #require(try IdentityIssuer(gateway.settings))
+        let issuer = try #require(IdentityIssuer(gateway.settings))
         let pseudonyms = try #require(Pseudonyms(secrets: [GatewayUnderTest.challengeKey]))
         let claims = IdentityClaims(
             IdentityFacts(

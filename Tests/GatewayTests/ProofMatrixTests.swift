@@ -30,9 +30,9 @@ struct ProofMatrixTests {
     private static let payload = Array(#"{"amount":1}"#.utf8)
 
     private static func gateway() throws -> GatewayUnderTest {
-        let pem = try P256PrivateKey.generate().pem()
+        let key = try P256PrivateKey.generate()
         return try GatewayUnderTest { settings in
-            settings.identity.keys = [IdentitySettings.KeyFile(path: "key.pem", pem: pem)]
+            settings.identity.keys = [IdentitySettings.KeyFile(path: "key.pem", key: key)]
             settings.upstreams[0].identity = UpstreamIdentity(audience: ["api"])
             settings.routes += [
                 GatewayUnderTest.route("bare", "/bare/") {

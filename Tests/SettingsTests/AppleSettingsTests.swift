@@ -249,7 +249,7 @@ struct AppleSettingsTests {
         #expect(found.rate == RateLimitSettings.Rate(count: 30, period: .minute))
         #expect(found.inFlightCountMax == 5 && found.tokenMemory == .seconds(600))
         #expect(found.bitNames == ["trial_used", "banned"])
-        #expect(found.adminSecret == Array("0123456789abcdef".utf8))
+        #expect(found.adminSecret?.bytes == Array("0123456789abcdef".utf8))
         let text = SettingsPrinter.text(of: settings)
         #expect(!text.contains("0123456789"))
         let again = try configuration.loader.load(text: text, fileName: "printed").get().settings

@@ -47,11 +47,13 @@ extension Exchange {
         return found
     }
 
-    private func isAuthorized(by secret: [UInt8]) -> Bool {
+    private func isAuthorized(by secret: Secret) -> Bool {
         guard let found = soleAuthorization else { return false }
         let bytes = headBytes.span
         let shown = SHA256.hash(bytes.extracting(found))
-        return ConstantTime.equals(shown, SHA256.hash(Array("Bearer ".utf8) + secret))
+        var expected = Array("Bearer ".utf8) + secret.bytes
+        defer { expected.wipe() }
+        return ConstantTime.equals(shown, SHA256.hash(expected))
     }
 
     /// The body has come: puts its question to Apple. Where it names a key, the registry must know

@@ -1,4 +1,5 @@
 import Background
+import Crypto
 import EventLoop
 import Settings
 
@@ -108,8 +109,8 @@ extension Gateway {
     private func take(_ prepared: PreparedReload) throws {
         let settings = prepared.configuration.settings
         let next = try Site(
-            settings: settings, challengeKeys: prepared.configuration.challengeKeys,
-            pseudonymKeys: prepared.configuration.pseudonymKeys,
+            settings: settings, challengeKeys: prepared.configuration.challengeKeys.map(\.bytes),
+            pseudonymKeys: prepared.configuration.pseudonymKeys.map(\.bytes),
             generation: site.generation + 1, ticketKeys: ticketKeys, rollouts: rolloutRegister,
             issuerKeys: hub.issuerKeys)
         try prepareCapture(settings)

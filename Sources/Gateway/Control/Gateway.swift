@@ -1,6 +1,7 @@
 import AppAttest
 import Background
 import Bytes
+import Crypto
 public import EventLoop
 public import KeyStore
 import Settings
@@ -76,8 +77,8 @@ public final class Gateway {
             version: version, administration: administration,
             signatures: SignatureBatching(settings.crypto))
         site = try Site(
-            settings: settings, challengeKeys: configuration.challengeKeys,
-            pseudonymKeys: configuration.pseudonymKeys, generation: 0,
+            settings: settings, challengeKeys: configuration.challengeKeys.map(\.bytes),
+            pseudonymKeys: configuration.pseudonymKeys.map(\.bytes), generation: 0,
             ticketKeys: ticketKeys, rollouts: rolloutRegister, issuerKeys: hub.issuerKeys)
         reports = try Mailbox(countMax: Self.reportCountMax)
         mailboxes = try (0...workerCount).map { _ in try Mailbox(countMax: Self.mailboxCountMax) }

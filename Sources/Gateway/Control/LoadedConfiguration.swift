@@ -1,19 +1,20 @@
+import Crypto
 public import Settings
 
 /// What a configuration file says, read anew.
 public struct LoadedConfiguration: Sendable {
     public let settings: Settings
-    /// 32 bytes each; the first seals.
-    public let challengeKeys: [[UInt8]]
-    /// 32 bytes each, of which the first makes pseudonyms; none: derived from those of challenges.
-    public let pseudonymKeys: [[UInt8]]
+    let challengeKeys: [Secret]
+    let pseudonymKeys: [Secret]
 
+    /// `challengeKeys`: 32 bytes each; the first seals. `pseudonymKeys`: likewise, the first makes
+    /// pseudonyms; none: derived from those of challenges. The caller keeps none.
     public init(
         settings: Settings, challengeKeys: [[UInt8]], pseudonymKeys: [[UInt8]] = []
     ) {
         self.settings = settings
-        self.challengeKeys = challengeKeys
-        self.pseudonymKeys = pseudonymKeys
+        self.challengeKeys = challengeKeys.map(Secret.init)
+        self.pseudonymKeys = pseudonymKeys.map(Secret.init)
     }
 }
 

@@ -27,7 +27,7 @@ final class ForeignIssuer: Sendable {
             algorithms: Set(settings.algorithms), subjects: settings.subjects,
             clockSkewSeconds: clockSkewSeconds)
         switch settings.keys {
-        case .secrets(_, let secrets)?: keys = .fixed(.secrets(secrets.map { HMACKey($0) }))
+        case .secrets(_, let secrets)?: keys = .fixed(.secrets(secrets.map { HMACKey($0.bytes) }))
         case .file(let path, let document)?:
             guard let set = try? JSONWebKeySet(parsing: document.span) else {
                 throw ConfigurationFailure("proofs.\(settings.name).jwks: \(path) has no keys")

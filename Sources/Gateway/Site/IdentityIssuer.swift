@@ -68,17 +68,10 @@ final class IdentityIssuer: Sendable {
     let keySet: [UInt8]
 
     /// Nil where no upstream gets any and none are published.
-    init?(_ settings: Settings) throws(ConfigurationFailure) {
+    init?(_ settings: Settings) {
         let identity = settings.identity
         guard !identity.keys.isEmpty else { return nil }
-        var keys: [P256PrivateKey] = []
-        for file in identity.keys {
-            do throws(CryptoError) {
-                keys.append(try P256PrivateKey(pem: file.pem))
-            } catch {
-                throw ConfigurationFailure("identity.keys: \(file.path): \(error)")
-            }
-        }
+        let keys = identity.keys.map(\.key)
         let published = keys.map { JSONWebKey($0.publicKey) }
         signer = ES256Signer(key: keys[0], keyID: published[0].keyID, type: "JWT")
         var writer = JSONWriter()

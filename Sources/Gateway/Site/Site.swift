@@ -88,7 +88,7 @@ public final class Site: Sendable {
         let limits = RateLimit.byName(settings.rateLimits)
         rateLimits = SiteRateLimits(settings, limits)
         signals = SiteSignals(settings, limits)
-        identity = try IdentityIssuer(settings)
+        identity = IdentityIssuer(settings)
         issuers = try settings.proofs.map { proof throws(ConfigurationFailure) in
             try ForeignIssuer(
                 proof, clockSkewSeconds: settings.trust.clockSkew.components.seconds,

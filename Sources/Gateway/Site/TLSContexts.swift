@@ -1,3 +1,4 @@
+import Crypto
 import EventLoop
 import Settings
 import TLS
@@ -50,7 +51,7 @@ final class TicketKeyRings {
     /// Listeners with the same lifetime share their keys.
     func ring(for tickets: SessionTicketSettings) -> TLSTicketKeys {
         guard tickets.keys.isEmpty else {
-            return TLSTicketKeys(keys: tickets.keys, lifetime: tickets.lifetime)
+            return TLSTicketKeys(keys: tickets.keys.map(\.bytes), lifetime: tickets.lifetime)
         }
         if let ring = rings[tickets.lifetime] { return ring }
         let ring = TLSTicketKeys(lifetime: tickets.lifetime)

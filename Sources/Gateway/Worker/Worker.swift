@@ -226,6 +226,7 @@ final class Worker {
 
     func giveBack(_ exchange: Exchange) {
         exchange.reset()
+        if exchange.site !== site { exchange.site = site }
         if freeExchanges.count < Self.freeExchangeCountMax { freeExchanges.append(exchange) }
     }
 
@@ -280,6 +281,8 @@ final class Worker {
     private func apply(_ update: WorkerUpdate) {
         guard !isDraining else { return }
         site = update.site
+        // Whoever waits for a request would keep the old one, and its keys.
+        for exchange in freeExchanges { exchange.site = update.site }
         verifiers.siteWasReplaced()
         // What is known of keys outlives a reload that does not concern them.
         let apps = update.site.settings.apps.map(\.id)

@@ -1,3 +1,4 @@
+import Crypto
 import TLS
 
 extension Field {
@@ -23,6 +24,21 @@ extension Field {
             return try parse(path, bytes)
         } catch {
             self.error("\"\(path)\" \(error.message)")
+            return nil
+        }
+    }
+
+    /// What `parse` makes of a file that holds a secret. What was read is overwritten, so that
+    /// nothing of it is kept but what `parse` has made.
+    func secretFile<Value>(
+        _ parse: (_ path: String, _ bytes: [UInt8]) throws(Fault) -> Value
+    ) -> Value? {
+        guard var file = fileContents() else { return nil }
+        defer { file.bytes.wipe() }
+        do throws(Fault) {
+            return try parse(file.path, file.bytes)
+        } catch {
+            self.error("\"\(file.path)\" \(error.message)")
             return nil
         }
     }
@@ -117,7 +133,8 @@ extension CertificateFiles {
         let certificate = certificateField?.fileContents()
         let key = section.good("key")?.fileContents()
         let staple = section.good("ocsp")?.staple()
-        guard let certificateField, let certificate, let key else { return nil }
+        guard let certificateField, let certificate, var key else { return nil }
+        defer { key.bytes.wipe() }
         let identity: TLSIdentity
         do throws(TLSError) {
             identity = try TLSIdentity(certificatePEM: certificate.bytes, keyPEM: key.bytes)

@@ -15,7 +15,7 @@ extension AdminAPISettings {
                     + "Whoever has a token may do everything that the API can. Lines that begin "
                     + "with # are comments."
             ) { field, api in
-                api.tokens = field.file(AdminTokens.parse) ?? []
+                api.tokens = field.secretFile(AdminTokens.parse) ?? []
             }
             Setting(
                 "tls", optional: \.tls, ListenerTLSReader.kind.like("listeners[].tls"),
@@ -67,7 +67,7 @@ enum AdminTokens {
         _ line: ArraySlice<UInt8>, lineNumber: Int
     ) throws(Fault) -> AdminToken {
         let colon = line.firstIndex(of: UInt8(ascii: ":"))
-        let secret = Array(colon.map { line[($0 + 1)...] } ?? line)
+        let secret = colon.map { line[($0 + 1)...] } ?? line
         // RFC 6750 section 2.1.
         guard secret.allSatisfy({ $0.isLetterOrDigit || $0.isOne(of: "-._~+/=") }) else {
             throw Fault(
@@ -79,7 +79,7 @@ enum AdminTokens {
                 "line \(lineNumber): a token of \(secret.count) characters: \(byteCountMin) to "
                     + "\(byteCountMax) are needed")
         }
-        let digest = SHA256.hash(secret)
+        let digest = SHA256.hash(secret.span)
         guard let colon else {
             let prefix = Hex.encode(Array(digest.array.prefix(4)))
             return AdminToken(name: "token-\(prefix)", digest: digest)

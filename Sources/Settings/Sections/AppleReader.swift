@@ -153,7 +153,7 @@ struct AppleReader {
                 "file", \.path, .path, required: true,
                 "The .p8 file. It is read at the start and at SIGHUP."
             ) { field, key in
-                key.key = field.file { _, bytes throws(Fault) in
+                key.key = field.secretFile { _, bytes throws(Fault) in
                     if let key = try? P256PrivateKey(pem: bytes) { return key }
                     throw Fault("is not a private key on P-256 in PEM, as Apple's .p8 files are")
                 }

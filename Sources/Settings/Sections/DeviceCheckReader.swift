@@ -1,5 +1,6 @@
 import AppAttest
 import AppleServices
+import Crypto
 
 /// Declares `device_check`.
 struct DeviceCheckReader {
@@ -73,7 +74,7 @@ struct DeviceCheckReader {
                     + "Whoever has the secret may read and set bits on the admin listener. If left "
                     + "out, nobody may."
             ) { field, deviceCheck in
-                deviceCheck.adminSecret = field.file(Self.secret)
+                deviceCheck.adminSecret = field.secretFile(Self.secret)
             }
         }
     }
@@ -90,7 +91,7 @@ struct DeviceCheckReader {
     }
 
     /// The first line of the file.
-    private static func secret(_ path: String, _ bytes: [UInt8]) throws(Fault) -> [UInt8] {
+    private static func secret(_ path: String, _ bytes: [UInt8]) throws(Fault) -> Secret {
         let line = Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
         guard line.count >= secretByteCountMin else {
             throw Fault(
@@ -99,6 +100,6 @@ struct DeviceCheckReader {
         guard line.allSatisfy(\.isVisible) else {
             throw Fault("holds characters other than visible ASCII")
         }
-        return line
+        return Secret(line)
     }
 }

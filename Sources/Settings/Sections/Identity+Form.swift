@@ -21,12 +21,16 @@ extension IdentitySettings {
     }
 
     private static var keyFile: Kind<KeyFile> {
-        .file(path: \.path) { path, bytes throws(Fault) in
-            // Nothing of the file is shown.
-            guard (try? P256PrivateKey(pem: bytes)) != nil else {
-                throw Fault("is not an unencrypted private key on P-256 in PEM")
+        Kind(.path) { field in
+            field.secretFile { path, bytes throws(Fault) in
+                // Nothing of the file is shown.
+                guard let key = try? P256PrivateKey(pem: bytes) else {
+                    throw Fault("is not an unencrypted private key on P-256 in PEM")
+                }
+                return KeyFile(path: path, key: key)
             }
-            return KeyFile(path: path, pem: bytes)
+        } yaml: {
+            .text($0.path)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Crypto
 import TLS
 
 /// Declares `listeners[].tls`.
@@ -84,9 +85,10 @@ enum ListenerTLSReader {
         }
     }
 
-    private static func ticketKey(_ field: Field) -> [UInt8]? {
-        field.file { _, bytes throws(Fault) in
-            if bytes.count == TLSTicketKeys.byteCount { return bytes }
+    private static func ticketKey(_ field: Field) -> Secret? {
+        field.secretFile { _, bytes throws(Fault) in
+            // A copy: the file's own bytes are overwritten.
+            if bytes.count == TLSTicketKeys.byteCount { return Secret(copying: bytes.span) }
             throw Fault(
                 "holds \(bytes.count) bytes: \(TLSTicketKeys.byteCount) random ones are a key")
         }

@@ -1,4 +1,5 @@
 import Bytes
+import Crypto
 import HTTP
 import HTTPSClient
 import JWT
@@ -177,7 +178,7 @@ struct ProofReader {
 
     private static var secretFile: Kind<ProofSettings.Keys> {
         Kind(.path) { field in
-            field.file { path, bytes throws(Fault) in
+            field.secretFile { path, bytes throws(Fault) in
                 .secrets(path: path, secrets: try secrets(bytes))
             }
         } yaml: { keys in
@@ -186,14 +187,14 @@ struct ProofReader {
     }
 
     /// Reads a secret from each line; messages show nothing of the file.
-    private static func secrets(_ bytes: [UInt8]) throws(Fault) -> [[UInt8]] {
+    private static func secrets(_ bytes: [UInt8]) throws(Fault) -> [Secret] {
         let lines = bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D })
         guard (1...secretCountMax).contains(lines.count) else {
             throw Fault("has \(lines.count) secrets: 1 to \(secretCountMax) are needed")
         }
-        var secrets: [[UInt8]] = []
+        var secrets: [Secret] = []
         for (index, line) in lines.enumerated() {
-            guard let secret = Base64.decode(Array(line).span) else {
+            guard let secret = Base64.decode(line.span) else {
                 throw Fault("line \(index + 1) is not base64")
             }
             guard secret.count >= secretByteCountMin else {
@@ -201,7 +202,7 @@ struct ProofReader {
                     "line \(index + 1) has a secret of \(secret.count) bytes: "
                         + "\(secretByteCountMin) are needed")
             }
-            secrets.append(secret)
+            secrets.append(Secret(secret))
         }
         return secrets
     }

@@ -219,7 +219,7 @@ struct RedisReader {
             "password_file", optional: path.appending(path: \.passwordPath), .path,
             "A file whose one line is the password. A reload reads it again."
         ) { field, root in
-            guard let password = field.file(password) else { return }
+            guard let password = field.secretFile(password) else { return }
             if root[keyPath: path].password != nil {
                 field.error("a password is given as well: leave one out")
             }

@@ -1,4 +1,5 @@
 public import AppAttest
+public import Crypto
 
 /// DeviceCheck: as a proof for devices without App Attest, and the two bits that Apple keeps for
 /// each device and team.
@@ -12,7 +13,7 @@ public struct DeviceCheckSettings: Hashable, Sendable {
     public var bitNames = appleBitNames
     /// Holds the secret of the operator's own services; nil if they may not ask.
     public var adminSecretPath: String?
-    public var adminSecret: [UInt8]?
+    public var adminSecret: Secret?
 
     public init(teamID: String) { self.teamID = teamID }
 

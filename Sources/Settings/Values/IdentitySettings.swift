@@ -1,13 +1,24 @@
+public import Crypto
+
 /// The keys by which the gateway proves to upstreams what it found out, and what it says of itself.
 public struct IdentitySettings: Hashable, Sendable {
     /// A file with one private key on P-256 in PEM.
     public struct KeyFile: Hashable, Sendable {
-        public var path: String
-        public var pem: [UInt8]
+        public let path: String
+        public let key: P256PrivateKey
 
-        public init(path: String, pem: [UInt8]) {
+        public init(path: String, key: P256PrivateKey) {
             self.path = path
-            self.pem = pem
+            self.key = key
+        }
+
+        public static func == (left: KeyFile, right: KeyFile) -> Bool {
+            left.path == right.path && left.key.publicKey == right.key.publicKey
+        }
+
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(path)
+            hasher.combine(key.publicKey)
         }
     }
 

@@ -1,3 +1,4 @@
+public import Crypto
 public import HTTPSClient
 public import JWT
 public import Policy
@@ -18,7 +19,7 @@ public struct ProofSettings: Hashable, Sendable {
         /// Pinned: the path of the document and what it holds.
         case file(path: String, document: [UInt8])
         /// Shared with the issuer.
-        case secrets(path: String, secrets: [[UInt8]])
+        case secrets(path: String, secrets: [Secret])
     }
 
     public var name = ""

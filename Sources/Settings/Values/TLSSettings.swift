@@ -1,4 +1,5 @@
 import Bytes
+public import Crypto
 public import TLS
 
 /// The files of a certificate chain and its private key, in PEM.
@@ -41,7 +42,7 @@ public struct SessionTicketSettings: Hashable, Sendable {
     /// Files of 80 bytes; none: the keys are made in memory and rotate.
     public var keyPaths: [String] = []
     /// The contents of those files. The first key seals; the others still open.
-    public var keys: [[UInt8]] = []
+    public var keys: [Secret] = []
     /// How long a session can be resumed.
     public var lifetime: Duration = .seconds(12 * 3600)
 
