@@ -54,7 +54,9 @@ final class AppleKeySwapTests: ReceiptSite {
             configuration(round: 0, receipts: "{ renew: off }"), directory: site.directory)
     }
 
-    private func enrol(_ appID: String, at gateway: GatewayProcess) throws -> SimulatedDevice {
+    private static func enrol(
+        _ appID: String, at gateway: GatewayProcess
+    ) throws -> SimulatedDevice {
         let device = try SimulatedDevice(appID: appID)
         let body = try FaultSite.attestation(
             device, challenge: try gateway.challenge("/attest/challenge"), by: TestApple.shared)
@@ -64,16 +66,19 @@ final class AppleKeySwapTests: ReceiptSite {
     }
 
     /// Of both teams in turn.
-    private func enrol(_ count: Int, at gateway: GatewayProcess) throws -> [SimulatedDevice] {
+    @discardableResult
+    private static func enrol(
+        _ count: Int, at gateway: GatewayProcess
+    ) throws -> [SimulatedDevice] {
         try (0..<count).map { index in
-            try enrol(index % 2 == 0 ? GatewayConfiguration.appID : Self.otherApp, at: gateway)
+            try enrol(index % 2 == 0 ? GatewayConfiguration.appID : otherApp, at: gateway)
         }
     }
 
     @Test("each request is signed with one round's key, none is lost, and none is sent twice")
     func swapped() throws {
         let gateway = try start()
-        var devices = try enrol(40, at: gateway)
+        let devices = try Self.enrol(16, at: gateway)
         let tokens = try apple.deviceTokens(device: "phone", count: 1000)
         // Each answer takes a while, so that there are always some under way.
         try apple.fail(count: 0, delayMilliseconds: 100)
@@ -97,24 +102,25 @@ final class AppleKeySwapTests: ReceiptSite {
             return outcomes
         }.joined()
         #expect(outcomes.allSatisfy { $0 == "200" }, "\(outcomes.filter { $0 != "200" })")
-        devices += try enrol(8, at: gateway)
+        let count = devices.count + Self.rounds.count * Self.latecomerCount
+        #expect(try eventually { try renewals("renewed", gateway) == Double(count) })
         for device in devices { try wait(for: "renewed", of: device, gateway) }
         let requests = try apple.requests
         // Signed with a mixture of two keys, or with another team's, it would be refused.
         #expect(requests.allSatisfy { $0.hasSuffix(" 200") })
         let exchanged = requests.filter { $0.hasPrefix("attestation_data ") }
-        #expect(exchanged.count == devices.count)
+        #expect(exchanged.count == count)
         for key in Self.rounds.joined() {
             #expect(exchanged.contains { $0.contains(key) }, "\(key)")
         }
         #expect(requests.count == exchanged.count + outcomes.count)
         #expect(Set(site.upstream.requests.map(\.target)).count == outcomes.count)
         #expect(site.upstream.requests.count == outcomes.count)
-        #expect(try renewals("renewed", gateway) == Double(devices.count))
         #expect(try gateway.metric("sallyport_receipt_renewals_superseded_total") == 0)
         #expect(gateway.alarms.isEmpty)
     }
 
+    private static let latecomerCount = 8
     private static let renewing = "{ lease: 5s, rate: 10/s, jitter: 0s }"
 
     /// One reload after the other, while each team's keys are in use: those of the first team
@@ -125,6 +131,8 @@ final class AppleKeySwapTests: ReceiptSite {
         for (configuration, keys) in zip(configurations, rounds) {
             let event = try gateway.reload(configuration)
             #expect(event["event"]?.stringValue == "reloaded")
+            // Whatever was left, these can only be signed with the keys of this round.
+            try enrol(latecomerCount, at: gateway)
             _ = try gateway.poll { _ in
                 let requests = try apple.requests
                 func count(_ service: String, _ key: String) -> Int {
@@ -143,7 +151,7 @@ final class AppleKeySwapTests: ReceiptSite {
     @Test("what Apple says to the keys of before does not stop a team with new ones")
     func refusedMeanwhile() throws {
         let gateway = try start()
-        let devices = try enrol(4, at: gateway)
+        let devices = try Self.enrol(4, at: gateway)
         // All are asked for with the old keys, and refused after the new ones have come.
         try apple.fail(
             .attestationData, status: 401, count: devices.count, delayMilliseconds: 3000)
