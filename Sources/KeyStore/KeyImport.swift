@@ -62,7 +62,7 @@ extension ImportConflict {
 public final class KeyImport {
     /// Records are put into the order of their ids before they are written: random ids would touch
     /// every page of the table again and again. In a table of ten million, 200,000 at once still
-    /// touched a page each, and wrote 60 GB.
+    /// touched a page each.
     private static let sortedCountMax = 1_000_000
     /// What waits is bounded in bytes, as receipts make a record long.
     private static let sortedByteCountMax = 512 * 1024 * 1024
