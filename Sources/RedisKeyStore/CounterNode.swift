@@ -8,17 +8,6 @@ import Redis
 ///
 /// An answer that is lost on the way is `.unknown` and never asked for again.
 final class CounterNode {
-    /// The outcome of one call.
-    enum Outcome {
-        case verdict(CounterVerdict)
-        /// Nothing ran: another server keeps the slot.
-        case redirected(RedisRedirection)
-        /// Nothing ran: the slot is half moved.
-        case tryAgain
-        /// Nothing ran: the cluster has lost servers.
-        case clusterDown
-    }
-
     private let loop: EventLoop
     private let isCluster: Bool
     private let wait: RedisWait?
@@ -241,14 +230,6 @@ final class CounterNode {
         refusals.tell(line, on: connection, record: record, isCluster: isCluster)
     }
 
-    private static func verdict(ofError line: String) -> CounterVerdict {
-        switch RedisServerError(line) {
-        case .noScript, .refused, .refusedByConnection: .unavailable
-        // The script's own refusal, before it wrote anything.
-        case .other: ServerLife.isRefusal(line) ? .unavailable : .unknown
-        }
-    }
-
     private func loadScript() {
         guard !isLoadingScript, let connection else { return }
         isLoadingScript = true
@@ -270,13 +251,6 @@ final class CounterNode {
         // A server that is busy or full has changed nothing; it is asked again soon.
         if RedisServerError(line) == .refused { return tellRefusal(line) }
         connection?.retire(because: .refusedByServer(String(line.prefix(200))))
-    }
-
-    static func digest(_ reply: RedisReply) -> String? {
-        guard let text = reply.text, text.utf8.count == 40, text.allSatisfy(\.isHexDigit) else {
-            return nil
-        }
-        return text
     }
 
     private func dropForGarbage() {
