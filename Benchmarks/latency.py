@@ -58,16 +58,17 @@ class Subject:
 def start(bed):
     """nginx and gateways before one API; the last two verify."""
     upstream, nginx, port, admin, batched, batched_admin = testbed.free_ports(6)
-    # The load generator, which never sleeps, would hold it up for some milliseconds now and then.
+    # The load generator, which never sleeps, and whatever else runs would hold them up for some
+    # milliseconds now and then.
     if not testbed.prefer(bed.start_upstream(upstream, bed.load_cpu)):
-        print("The API cannot be given precedence: the 99th percentiles are the load generator's.")
-    bed.start_nginx_proxy(nginx, upstream, bed.server_cpu)
+        print("Nothing can be given precedence: the 99th percentiles are the scheduler's.")
+    testbed.prefer(bed.start_nginx_proxy(nginx, upstream, bed.server_cpu))
 
     def gateway(name, port, admin, crypto):
         bed.configure_gateway(name, port, admin, upstream, more=f"crypto: {{ {crypto} }}")
         for number in range(ROUNDS + 1):
             bed.import_keys(name, f"run-{number}", DEVICES)
-        bed.start_gateway(name, admin, bed.server_cpu)
+        testbed.prefer(bed.start_gateway(name, admin, bed.server_cpu)[0])
 
     gateway("gateway", port, admin, "batch: off")
     subjects = {

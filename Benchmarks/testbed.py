@@ -354,8 +354,8 @@ def resident_mib(process):
 
 def prefer(process):
     """Has a process run before all others on its processor; false where that is not allowed."""
-    return subprocess.run(["chrt", "--fifo", "--pid", "1", str(process.pid)], check=False,
-                          capture_output=True).returncode == 0
+    return subprocess.run(["chrt", "--fifo", "--all-tasks", "--pid", "1", str(process.pid)],
+                          check=False, capture_output=True).returncode == 0
 
 
 def resident_mib_max(process):
