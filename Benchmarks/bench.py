@@ -17,7 +17,10 @@ DEVICES = 256
 BATCHES = ", batches"
 TOKENED = "/tokened"
 TOKEN_ROUTE = f"""
-  - {{ name: tokened, path: {TOKENED}, upstream: api, attest: {{ mode: enforce, accept: [token] }} }}
+  - name: tokened
+    path: {TOKENED}
+    upstream: api
+    attest: {{ mode: enforce, accept: [token] }}
 """
 # Below this the server did not have its processor to itself, or was not kept busy.
 BUSY_SHARE_MIN = 0.9
@@ -30,6 +33,20 @@ class Sample:
         self.rate, self.microseconds, self.share = rate, microseconds, share
         # The middle one and the 99th percentile in microseconds, where they were measured.
         self.latency, self.tail = latency, tail
+
+
+def sample_of(process, run):
+    """What `run`, which returns requests and requests a second, costs `process`."""
+    before, began = testbed.processor_seconds(process), time.monotonic()
+    count, rate = run()
+    used, elapsed = testbed.processor_seconds(process) - before, time.monotonic() - began
+    return Sample(rate, used / count * 1e6, used / elapsed)
+
+
+def sample_of_load(result):
+    """What the load generator says of a server, whose process it was told."""
+    return Sample(result["requests_per_second"], result["server_cpu_us_per_request"],
+                  result["server_cpu_share"], result["latency_us"]["p50"])
 
 
 def median(values, unit=""):
@@ -112,18 +129,13 @@ class Servers:
                 name, port, seconds, CONNECTIONS, bed.load_cpu, path, header))
 
         run("warm-up", 1)
-        before, began = testbed.processor_seconds(process), time.monotonic()
-        count, rate = run("wrk", ROUND_SECONDS)
-        used, elapsed = testbed.processor_seconds(process) - before, time.monotonic() - began
-        return Sample(rate, used / count * 1e6, used / elapsed)
+        return sample_of(process, lambda: run("wrk", ROUND_SECONDS))
 
     def measure_verified(self, counters, number):
         process, port = self.verified[counters]
-        result = self.bed.load_result(self.bed.start_load(
+        return sample_of_load(self.bed.load_result(self.bed.start_load(
             f"load-{counters}", port, ROUND_SECONDS, f"round-{number}", DEVICES, CONNECTIONS,
-            self.bed.load_cpu, process))
-        return Sample(result["requests_per_second"], result["server_cpu_us_per_request"],
-                      result["server_cpu_share"], result["latency_us"]["p50"])
+            self.bed.load_cpu, process)))
 
 
 def verification_microseconds(bed):

@@ -1,6 +1,5 @@
 """Bodies of verified requests beside those of nginx's plain ones, both ways; prints tables."""
 
-import os
 import subprocess
 
 import bench
@@ -71,31 +70,12 @@ class Server:
         seed = f"run-{self.runs}"
         self.runs += 1
         signed = ["--seed", seed, "--devices", str(DEVICES), "--app", testbed.APP]
-        result = self.bed.load_result(self.bed.start(
+        return bench.sample_of_load(self.bed.load_result(self.bed.start(
             "load", [
                 self.bed.lab, "load", "--gateway", f"127.0.0.1:{self.port}", "--seconds",
                 str(ROUND_SECONDS), "--connections", str(connections), "--pid",
                 str(self.process.pid), *(signed if self.is_signed else []), *options,
-            ], self.bed.load_cpu, stdout=subprocess.PIPE, text=True))
-        return bench.Sample(
-            result["requests_per_second"], result["server_cpu_us_per_request"],
-            result["server_cpu_share"])
-
-
-def start_upstream(bed, port):
-    """The API: it takes bodies of any length, and has a file of each size."""
-    for transfer in TRANSFERS:
-        if not transfer.is_upload:
-            folder = bed.path("files")
-            os.makedirs(folder, exist_ok=True)
-            with open(os.path.join(folder, str(transfer.byte_count)), "wb") as file:
-                file.truncate(transfer.byte_count)
-    process = bed.start_nginx("upstream", port, f"""
-        client_max_body_size 0;
-        location / {{ return 200 "Thirty-two bytes of plain text.\\n"; }}
-        location /files/ {{ root {bed.folder}; sendfile on; }}
-    """, bed.load_cpu)
-    bed.await_answer(process, f"http://127.0.0.1:{port}/")
+            ], self.bed.load_cpu, stdout=subprocess.PIPE, text=True)))
 
 
 def start_gateway(bed, upstream):
@@ -114,7 +94,10 @@ def measure(bed):
     """Each round measures each server once for each kind of body."""
     print("\n".join(testbed.machine(bed)))
     upstream, nginx = testbed.free_ports(2)
-    start_upstream(bed, upstream)
+    bed.start_upstream(upstream, bed.load_cpu)
+    for transfer in TRANSFERS:
+        if not transfer.is_upload:
+            bed.make_file(transfer.byte_count, transfer.byte_count)
     servers = {
         "nginx, plain": Server(bed, bed.start_nginx_proxy(
             nginx, upstream, bed.server_cpu, "client_max_body_size 0;"), nginx, False),

@@ -1,9 +1,7 @@
 """HTTP/2 in clear text and over TLS beside nginx and HAProxy, one processor each, in one run."""
 
-import os
 import re
 import shutil
-import time
 
 import bench
 import testbed
@@ -22,9 +20,7 @@ def start(bed):
     upstream, gateway, gateway_tls, admin = testbed.free_ports(4)
     nginx = testbed.free_ports(3)
     haproxy = testbed.free_ports(4)
-    os.mkdir(bed.path("files"))
-    with open(bed.path("files/large"), "wb") as file:
-        file.truncate(LARGE_BYTES)
+    bed.make_file("large", LARGE_BYTES)
     bed.start_upstream(upstream, bed.load_cpu)
     tls.mint(bed, "ecdsa", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
     files = bed.path("ecdsa.crt"), bed.path("ecdsa.key")
@@ -66,10 +62,7 @@ def load(bed, url, seconds):
 
 def sample(bed, process, url):
     load(bed, url, 1)
-    before, began = testbed.processor_seconds(process), time.monotonic()
-    count, rate = load(bed, url, bench.ROUND_SECONDS)
-    used, elapsed = testbed.processor_seconds(process) - before, time.monotonic() - began
-    return bench.Sample(rate, used / count * 1e6, used / elapsed)
+    return bench.sample_of(process, lambda: load(bed, url, bench.ROUND_SECONDS))
 
 
 def measure(bed):

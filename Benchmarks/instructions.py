@@ -140,7 +140,8 @@ def measure(bed):
 
     found = {}
     for name, counted, load in (
-            ("plain", embedded, plain), ("token", embedded, tokened), ("verified", embedded, verified(port)),
+            ("plain", embedded, plain), ("token", embedded, tokened),
+            ("verified", embedded, verified(port)),
             ("redis", with_redis, verified(redis_port))):
         load("warm-up", WARM_UP_SECONDS)
         profile = counted.measure(name, lambda: load("counted", SECONDS))

@@ -212,7 +212,8 @@ def check(peers):
                  ("a newer request", newer, 200), ("a counter below the last", older, 401),
                  ("a spent challenge", twice, 401), ("no assertion", {}, 401),
                  ("a made-up challenge", sign("A" * 78), 401),
-                 ("the signature of another path", sign(challenge_at(peer.port), path="/other"), 401),
+                 ("the signature of another path",
+                  sign(challenge_at(peer.port), path="/other"), 401),
                  *((fault, sign(challenge_at(peer.port), fault), 401)
                    for fault in ("otherKey", "otherApp", "otherClientData", "nonceAsDigest")),
                  ("a good request at last", sign(challenge_at(peer.port)), 200)]

@@ -89,9 +89,7 @@ def sustained_load(bed, ports, verdicts):
 
 def streaming(bed, ports, verdicts):
     """A large answer to a fast and to a slow reader must not be held in memory."""
-    os.mkdir(bed.path("files"))
-    with open(bed.path("files/large"), "wb") as file:
-        file.truncate(STREAM_MIB * testbed.MIB)
+    path = bed.make_file("large", STREAM_MIB * testbed.MIB)
     bed.configure_gateway("stream", ports.gateway, ports.admin, ports.upstream)
     gateway, _ = bed.start_gateway("stream", ports.admin)
     print(f"\n{STREAM_MIB} MiB in one answer", flush=True)
@@ -103,7 +101,7 @@ def streaming(bed, ports, verdicts):
         curl = bed.start("curl", [
             "curl", "--silent", "--show-error", "--fail", "--output", "/dev/null",
             "--write-out", "%{size_download} %{time_total}", *options,
-            f"http://127.0.0.1:{ports.gateway}/files/large",
+            f"http://127.0.0.1:{ports.gateway}{path}",
         ], stdout=subprocess.PIPE, text=True)
         samples = watch(gateway, [curl], 0.05)
         size, seconds = bed.collect(curl).split()

@@ -191,14 +191,23 @@ backend api
         return process
 
     def start_upstream(self, port, cpu=None):
-        """The API of every measurement: it answers a line of text, or a file."""
+        """The API of every measurement: it takes bodies of any length, and answers a line of text,
+        or a file."""
         server = f"""
+            client_max_body_size 0;
             location / {{ return 200 "Thirty-two bytes of plain text.\\n"; }}
             location /files/ {{ root {self.folder}; sendfile on; }}
         """
         process = self.start_nginx("upstream", port, server, cpu)
         self.await_answer(process, f"http://127.0.0.1:{port}/")
         return process
+
+    def make_file(self, name, byte_count):
+        """A file of zeros that the API answers at the path that this returns."""
+        os.makedirs(self.path("files"), exist_ok=True)
+        with open(self.path(f"files/{name}"), "wb") as file:
+            file.truncate(byte_count)
+        return f"/files/{name}"
 
     def configure_gateway(self, name, port, admin, upstream, counters="embedded",
                           workers="1", challenge_ttl="2m", key_cache=100_000, listeners="",

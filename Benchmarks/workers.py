@@ -1,7 +1,5 @@
 """Two workers beside one: what a request costs them; prints a table."""
 
-import time
-
 import bench
 import testbed
 from bench import CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS
@@ -24,18 +22,14 @@ def start(bed, workers, upstream):
 
 def plain(bed, process, port, _):
     """A round of plain requests."""
-    before, began = testbed.processor_seconds(process), time.monotonic()
-    count, rate = bed.wrk_result(bed.start_wrk("wrk", port, ROUND_SECONDS, CONNECTIONS))
-    used, elapsed = testbed.processor_seconds(process) - before, time.monotonic() - began
-    return bench.Sample(rate, used / count * 1e6, used / elapsed)
+    return bench.sample_of(process, lambda: bed.wrk_result(
+        bed.start_wrk("wrk", port, ROUND_SECONDS, CONNECTIONS)))
 
 
 def verified(bed, process, port, number):
     """A round of verified requests."""
-    result = bed.load_result(bed.start_load(
-        "load", port, ROUND_SECONDS, f"round-{number}", DEVICES, CONNECTIONS, server=process))
-    return bench.Sample(result["requests_per_second"], result["server_cpu_us_per_request"],
-                        result["server_cpu_share"])
+    return bench.sample_of_load(bed.load_result(bed.start_load(
+        "load", port, ROUND_SECONDS, f"round-{number}", DEVICES, CONNECTIONS, server=process)))
 
 
 def measure(bed):
