@@ -1,4 +1,4 @@
-import Bytes
+public import Bytes
 import CNghttp2
 
 /// The fields of one header block on its way out. Names are sent in lower case.
@@ -54,13 +54,34 @@ public struct FieldBlock: ~Copyable {
     }
 
     public mutating func append(_ name: StaticString, decimal: UInt64) {
+        append(name) { $0.append(decimal: decimal) }
+    }
+
+    /// Appends a field whose value is what `write` appends to the buffer, which holds more than
+    /// that and is not to be read.
+    public mutating func append(
+        _ name: StaticString, isIndexed: Bool = true, _ write: (inout ByteBuffer) -> Void
+    ) {
         bytes.append(name)
+        appendValue(name.utf8CodeUnitCount, isIndexed, write)
+    }
+
+    /// Appends a field like ``append(_:isIndexed:_:)-(StaticString,_,_)``.
+    public mutating func append(
+        _ name: Span<UInt8>, isIndexed: Bool = true, _ write: (inout ByteBuffer) -> Void
+    ) {
+        bytes.append(name)
+        appendValue(name.count, isIndexed, write)
+    }
+
+    private mutating func appendValue(
+        _ nameCount: Int, _ isIndexed: Bool, _ write: (inout ByteBuffer) -> Void
+    ) {
         let start = bytes.count
-        bytes.append(decimal: decimal)
+        write(&bytes)
+        precondition(bytes.count >= start, "a value took away what stands before it")
         entries.append(
-            Entry(
-                nameCount: name.utf8CodeUnitCount, valueCount: bytes.count - start, isIndexed: true
-            ))
+            Entry(nameCount: nameCount, valueCount: bytes.count - start, isIndexed: isIndexed))
     }
 
     /// Appends a request whose head is `text` in HTTP/1.1's form, as the gateway itself writes it:
@@ -110,24 +131,26 @@ public struct FieldBlock: ~Copyable {
     /// Gives the fields to `use` in nghttp2's form, which is valid in the call.
     borrowing func withPairs(_ use: (UnsafePointer<nghttp2_nv>?, Int) -> Int32) -> Int32 {
         unsafe bytes.readable.withUnsafeBufferPointer { buffer in
-            var pairs: [nghttp2_nv] = unsafe []
-            unsafe pairs.reserveCapacity(entries.count)
-            var offset = 0
-            for entry in entries {
-                // The library only reads them; its type does not say so.
-                let start = unsafe buffer.baseAddress.map {
-                    unsafe UnsafeMutablePointer(mutating: $0 + offset)
+            unsafe withUnsafeTemporaryAllocation(
+                of: nghttp2_nv.self, capacity: entries.count
+            ) { pairs in
+                var offset = 0
+                for index in entries.indices {
+                    let entry = entries[index]
+                    // The library only reads them; its type does not say so.
+                    let start = unsafe buffer.baseAddress.map {
+                        unsafe UnsafeMutablePointer(mutating: $0 + offset)
+                    }
+                    let flags = entry.isIndexed ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX
+                    unsafe pairs.initializeElement(
+                        at: index,
+                        to: nghttp2_nv(
+                            name: start, value: unsafe start.map { unsafe $0 + entry.nameCount },
+                            namelen: entry.nameCount, valuelen: entry.valueCount,
+                            flags: UInt8(truncatingIfNeeded: flags.rawValue)))
+                    offset += entry.nameCount + entry.valueCount
                 }
-                let flags = entry.isIndexed ? NGHTTP2_NV_FLAG_NONE : NGHTTP2_NV_FLAG_NO_INDEX
-                unsafe pairs.append(
-                    nghttp2_nv(
-                        name: start, value: unsafe start.map { unsafe $0 + entry.nameCount },
-                        namelen: entry.nameCount, valuelen: entry.valueCount,
-                        flags: UInt8(truncatingIfNeeded: flags.rawValue)))
-                offset += entry.nameCount + entry.valueCount
-            }
-            return unsafe pairs.withUnsafeBufferPointer { pairs in
-                unsafe use(pairs.baseAddress, pairs.count)
+                return unsafe use(pairs.baseAddress, entries.count)
             }
         }
     }

@@ -71,10 +71,18 @@ struct FrameScanner {
         return Int32(bitPattern: Self.word(begun.span, at: Self.headerByteCount) & 0x7FFF_FFFF)
     }
 
-    /// Passes on the bytes taken so far. The frame's content follows.
-    mutating func beginContent(of header: FrameHeader) {
-        remaining = header.length - (begun.count - Self.headerByteCount)
-        begun.removeAll(keepingCapacity: true)
+    /// Hands out the bytes taken so far, until ``beginContent(of:after:)`` gets them back: a copy
+    /// of each frame's would cost memory of its own.
+    mutating func takeBegun() -> [UInt8] {
+        defer { begun = [] }
+        return begun
+    }
+
+    /// The bytes taken so far were passed on. The frame's content follows.
+    mutating func beginContent(of header: FrameHeader, after taken: consuming [UInt8]) {
+        remaining = header.length - (taken.count - Self.headerByteCount)
+        taken.removeAll(keepingCapacity: true)
+        begun = taken
     }
 
     static func word(_ bytes: Span<UInt8>, at offset: Int) -> UInt32 {

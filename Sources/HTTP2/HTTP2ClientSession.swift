@@ -190,7 +190,7 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
     }
 
     private func close(_ id: Int32, _ failure: HTTP2StreamFailure) {
-        guard let stream = streams.removeValue(forKey: id) else { return }
+        guard let stream = streams.remove(id) else { return }
         waitingByteCount -= stream.content.count
         guard !stream.isRemoteEnded, !stream.isCancelled else {
             events.append(.closed(stream: id, wasReset: stream.isCancelled))

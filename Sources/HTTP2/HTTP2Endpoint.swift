@@ -22,7 +22,7 @@ public class HTTP2Endpoint {
 
     var events: [HTTP2Event] = []
     private var nextEvent = 0
-    var streams: [Int32: SessionStream] = [:]
+    var streams = StreamTable<SessionStream>()
     /// The stream whose header block is being read.
     var headStream: Int32 = 0
     var trailerText: FieldText

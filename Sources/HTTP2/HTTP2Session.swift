@@ -63,9 +63,9 @@ public final class HTTP2Session: HTTP2Endpoint {
             offset += scanner.take(bytes.extracting(offset...))
             guard let header = scanner.header else { return }
             if let fault = judge(header) { return end(fault) }
-            let begun = scanner.begun
+            let begun = scanner.takeBegun()
             pass(begun.span)
-            scanner.beginContent(of: header)
+            scanner.beginContent(of: header, after: begun)
         }
     }
 
@@ -249,7 +249,7 @@ public final class HTTP2Session: HTTP2Endpoint {
 
     override func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 {
         if headStream == id { isInHeaderBlock = false }
-        guard let stream = streams.removeValue(forKey: id) else { return 0 }
+        guard let stream = streams.remove(id) else { return 0 }
         waitingByteCount -= stream.content.count + stream.headByteCount
         recent.append(id, wasResetByUs: false)
         let wasReset = code != NGHTTP2_NO_ERROR.rawValue

@@ -13,26 +13,28 @@ enum SessionCallbacks {
         }
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(table) { _, frame, data in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Endpoint.of(data).frameReceived(frame.pointee)
+            return unsafe HTTP2Endpoint.with(data) { unsafe $0.frameReceived(frame.pointee) }
         }
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(table) { _, frame, data in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Endpoint.of(data).frameSent(frame.pointee)
+            return unsafe HTTP2Endpoint.with(data) { unsafe $0.frameSent(frame.pointee) }
         }
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(table) {
             _, frame, _, data in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Endpoint.of(data).frameNotSent(frame.pointee)
+            return unsafe HTTP2Endpoint.with(data) { unsafe $0.frameNotSent(frame.pointee) }
         }
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(table) { _, frame, data in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Endpoint.of(data).headersBegan(frame.pointee)
+            return unsafe HTTP2Endpoint.with(data) { unsafe $0.headersBegan(frame.pointee) }
         }
         unsafe nghttp2_session_callbacks_set_on_header_callback(table) {
             _, frame, name, nameCount, value, valueCount, _, data in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Endpoint.of(data).headerReceived(
-                frame.pointee, view(name, nameCount), view(value, valueCount))
+            return unsafe HTTP2Endpoint.with(data) {
+                unsafe $0.headerReceived(
+                    frame.pointee, view(name, nameCount), view(value, valueCount))
+            }
         }
         // Left alone nghttp2 would drop the field and go on with the rest.
         unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(table) {
@@ -40,17 +42,18 @@ enum SessionCallbacks {
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(table) {
             _, _, stream, bytes, count, data in
-            unsafe HTTP2Endpoint.of(data).dataReceived(stream, view(bytes, count))
+            unsafe HTTP2Endpoint.with(data) { unsafe $0.dataReceived(stream, view(bytes, count)) }
         }
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(table) {
             _, stream, code, data in
-            unsafe HTTP2Endpoint.of(data).streamClosed(stream, code)
+            unsafe HTTP2Endpoint.with(data) { $0.streamClosed(stream, code) }
         }
         unsafe nghttp2_session_callbacks_set_send_data_callback(table) {
             _, frame, header, count, _, data in
             guard let frame = unsafe frame else { return 0 }
-            return unsafe HTTP2Endpoint.of(data).sendData(
-                frame.pointee, header: view(header, 9), byteCount: count)
+            return unsafe HTTP2Endpoint.with(data) {
+                unsafe $0.sendData(frame.pointee, header: view(header, 9), byteCount: count)
+            }
         }
         return unsafe table
     }
@@ -58,7 +61,9 @@ enum SessionCallbacks {
     static let readContent: nghttp2_data_source_read_callback = {
         _, stream, _, count, flags, _, data in
         guard let flags = unsafe flags else { return 0 }
-        let (length, bits) = unsafe HTTP2Endpoint.of(data).contentIsWanted(stream, atMost: count)
+        let (length, bits) = unsafe HTTP2Endpoint.with(data) {
+            $0.contentIsWanted(stream, atMost: count)
+        }
         unsafe flags.pointee |= bits
         return length
     }
@@ -73,8 +78,14 @@ private func view(_ start: UnsafePointer<UInt8>?, _ count: Int) -> Span<UInt8> {
 }
 
 extension HTTP2Endpoint {
-    fileprivate static func of(_ data: UnsafeMutableRawPointer?) -> HTTP2Endpoint {
+    /// The endpoint is not held meanwhile: whoever has entered the library holds it.
+    @inline(__always)
+    fileprivate static func with<Result>(
+        _ data: UnsafeMutableRawPointer?, _ body: (HTTP2Endpoint) -> Result
+    ) -> Result {
         guard let data = unsafe data else { preconditionFailure("a session without an owner") }
-        return unsafe Unmanaged<HTTP2Endpoint>.fromOpaque(data).takeUnretainedValue()
+        return unsafe Unmanaged<HTTP2Endpoint>.fromOpaque(data)._withUnsafeGuaranteedRef {
+            body($0)
+        }
     }
 }

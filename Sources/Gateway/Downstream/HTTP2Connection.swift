@@ -41,7 +41,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     /// The transport, or nil once it is closed.
     private var transport: Transport?
     let session: HTTP2Session
-    private var streams: [Int32: any ClientStream] = [:]
+    private var streams = StreamTable<any ClientStream>()
     /// Streams whose upstreams wait for the client.
     private var pausedStreams: [Int32] = []
     var state = State.open
@@ -112,7 +112,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     private func clientEnded() {
         hasClientEnded = true
         transport?.watchChanges()
-        for stream in streams.values { stream.clientEnded() }
+        for stream in streams.streams { stream.clientEnded() }
         scheduleFlush()
     }
 
@@ -134,7 +134,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             case .trailers(let id, let bytes): streams[id]?.receiveTrailers(bytes)
             case .end(let id): streams[id]?.endBody()
             case .answeredEarly(let id): streams[id]?.answeredEarly()
-            case .closed(let id, _): streams.removeValue(forKey: id)?.close()
+            case .closed(let id, _): streams.remove(id)?.close()
             case .malformed: refuseMalformed()
             // A server's words, which clients do not have.
             case .failed, .ready, .goAway: break
@@ -344,7 +344,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     }
 
     private func loseStreams() {
-        let lost = streams.values
+        let lost = streams.streams
         streams.removeAll()
         for stream in lost { stream.close() }
     }

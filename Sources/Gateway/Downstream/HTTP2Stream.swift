@@ -317,32 +317,28 @@ extension HTTP2Stream: ResponseSink {
     private func append(_ edits: FieldEdits?, _ exchange: Exchange) {
         guard let edits else { return }
         for line in edits.lines {
-            var value = ByteBuffer()
-            exchange.append(line.value, to: &value)
-            session.fields.append(line.name.span, value.readable)
+            session.fields.append(line.name.span) { exchange.append(line.value, to: &$0) }
         }
     }
 
     private func appendVia(_ version: StaticString) {
-        var value = ByteBuffer(capacity: 32)
-        value.append(version)
-        value.append(" ")
-        value.append(Via.clientsName)
-        session.fields.append("via", value.readable)
+        session.fields.append("via") { value in
+            value.append(version)
+            value.append(" ")
+            value.append(Via.clientsName)
+        }
     }
 
     private func appendRequestID(_ exchange: Exchange) {
-        var value = ByteBuffer(capacity: 32)
-        exchange.appendRequestID(to: &value)
         // Of no use to the answers that follow: their table keeps what they share.
         let name = Exchange.requestIDField
-        session.fields.append(name.span, value.readable, isIndexed: false)
+        session.fields.append(name.span, isIndexed: false) { value in
+            exchange.appendRequestID(to: &value)
+        }
     }
 
     private func appendDate() {
-        var date = ByteBuffer(capacity: 32)
-        worker.clock.appendHTTPDate(to: &date)
-        session.fields.append("date", date.readable)
+        session.fields.append("date") { worker.clock.appendHTTPDate(to: &$0) }
     }
 
     private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
@@ -356,8 +352,9 @@ extension HTTP2Stream: ResponseSink {
             session.fields.append("x-app-attest-action", action.span)
         }
         guard let challenge else { return }
-        let token = worker.token(of: challenge)
-        session.fields.append("x-app-attest-challenge", token.span, isIndexed: false)
+        session.fields.append("x-app-attest-challenge", isIndexed: false) { value in
+            worker.seal(challenge, into: &value)
+        }
     }
 
     /// The end-to-end fields of an upstream's answer. True if one of them is `Date`.

@@ -39,7 +39,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     private var deadline: Deadline?
     private var wait = Wait.nothing
     private var turnEnd: TurnEndHook?
-    private var streams: [Int32: UpstreamStream] = [:]
+    private var streams = StreamTable<UpstreamStream>()
     /// Leased, for requests that wait for SETTINGS.
     private var waiting: [UpstreamStream] = []
     /// Bodies that have not been handed over whole.
@@ -354,7 +354,7 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     private func lose(_ failure: UpstreamFailure) {
         guard state != .closed else { return }
         let unsent = waiting
-        let lost = streams.values.map { (stream: $0, isUnsent: session.isUnsent($0.id ?? 0)) }
+        let lost = streams.streams.map { (stream: $0, isUnsent: session.isUnsent($0.id ?? 0)) }
         tearDown(.cut)
         // One connection is one failure, however many requests shared it.
         if !unsent.isEmpty || !lost.isEmpty, !isForCheck { pool.serverFailed(server, failure) }
