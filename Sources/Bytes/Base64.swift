@@ -5,10 +5,16 @@
 /// padding, white space and non-zero trailing bits are refused, so that each value has exactly two
 /// spellings an attacker could choose between, not thousands.
 public enum Base64 {
-    private static let standardAlphabet = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-    private static let urlAlphabet = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+    /// The alphabets differ in their last two digits. The other ones come from the same sums.
+    private struct Alphabet {
+        /// By how much the digit of 62 is below what follows `9`.
+        let loss: UInt64
+        /// By how much the digit of 63 is above the one of 62, less one.
+        let gain: UInt64
+
+        static let standard = Alphabet(loss: 15, gain: 3)
+        static let url = Alphabet(loss: 13, gain: 49)
+    }
 
     /// 0...63 for a digit of either alphabet, ``standardMark`` more for `+` `/`, ``urlMark`` for
     /// `-` `_`, both for what is no digit.
@@ -16,7 +22,8 @@ public enum Base64 {
     /// The marks stand so high that the next digit of four shifts them out of the word.
     private static let values: [UInt32] = {
         var table = [UInt32](repeating: standardMark | urlMark, count: 256)
-        for (value, digit) in standardAlphabet.enumerated() { table[Int(digit)] = UInt32(value) }
+        let digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8
+        for (value, digit) in digits.enumerated() { table[Int(digit)] = UInt32(value) }
         table[0x2B] = 62 | standardMark
         table[0x2F] = 63 | standardMark
         table[0x2D] = 62 | urlMark
@@ -155,7 +162,7 @@ public enum Base64 {
 
     /// Standard alphabet with padding.
     public static func encode(_ bytes: [UInt8]) -> String {
-        String(decoding: encode(bytes.span, standardAlphabet.span, padded: true), as: UTF8.self)
+        String(decoding: encode(bytes.span, .standard, padded: true), as: UTF8.self)
     }
 
     /// URL alphabet without padding.
@@ -165,19 +172,19 @@ public enum Base64 {
 
     /// Standard alphabet with padding, as ASCII bytes.
     public static func encodeBytes(_ bytes: [UInt8]) -> [UInt8] {
-        encode(bytes.span, standardAlphabet.span, padded: true)
+        encode(bytes.span, .standard, padded: true)
     }
 
     /// URL alphabet without padding, as ASCII bytes.
     public static func encodeURLBytes(_ bytes: [UInt8]) -> [UInt8] {
-        encode(bytes.span, urlAlphabet.span, padded: false)
+        encode(bytes.span, .url, padded: false)
     }
 
     /// Appends the standard alphabet's digits of `bytes`, with padding.
     public static func append(_ bytes: Bytes32, to output: inout ByteBuffer) {
         output.append(byteCount: (Bytes32.byteCount + 2) / 3 * 4) { output in
             bytes.withBytes {
-                encode($0, standardAlphabet.span, padded: true, to: &output)
+                encode($0, .standard, padded: true, to: &output)
             }
         }
     }
@@ -201,7 +208,7 @@ public enum Base64 {
     ) -> Result {
         unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: temporaryCount) { memory in
             var output = unsafe OutputSpan(buffer: memory, initializedCount: 0)
-            encode(bytes, urlAlphabet.span, padded: false, to: &output)
+            encode(bytes, .url, padded: false, to: &output)
             return use(output.span)
         }
     }
@@ -215,7 +222,7 @@ public enum Base64 {
             fill(&raw)
             let bytes = raw.span
             output.append(byteCount: (bytes.count + 2) / 3 * 4) { output in
-                encode(bytes, urlAlphabet.span, padded: false, to: &output)
+                encode(bytes, .url, padded: false, to: &output)
             }
         }
     }
@@ -224,7 +231,7 @@ public enum Base64 {
     private static let temporaryCount = 256
 
     private static func encode(
-        _ bytes: Span<UInt8>, _ alphabet: Span<UInt8>, padded: Bool
+        _ bytes: Span<UInt8>, _ alphabet: Alphabet, padded: Bool
     ) -> [UInt8] {
         [UInt8](capacity: (bytes.count + 2) / 3 * 4) { output in
             encode(bytes, alphabet, padded: padded, to: &output)
@@ -232,63 +239,54 @@ public enum Base64 {
     }
 
     private static func encode(
-        _ bytes: Span<UInt8>, _ alphabet: Span<UInt8>, padded: Bool,
+        _ bytes: Span<UInt8>, _ alphabet: Alphabet, padded: Bool,
         to output: inout OutputSpan<UInt8>
     ) {
         var index = 0
         // Six bytes and the two behind them from one load.
         while index &+ 8 <= bytes.count {
-            append(bytes.bigEndianWord(at: index), alphabet, to: &output)
+            output.append(bigEndian: digits(ofUpper: bytes.bigEndianWord(at: index), alphabet))
             index &+= 6
         }
-        while index &+ 3 <= bytes.count {
-            let group =
-                UInt32(bytes[index]) &<< 16 | UInt32(bytes[index &+ 1]) &<< 8
-                | UInt32(bytes[index &+ 2])
-            append(group: group, alphabet, to: &output)
-            index &+= 3
+        while index < bytes.count {
+            let byteCount = min(6, bytes.count &- index)
+            var word: UInt64 = 0
+            for offset in 0..<byteCount {
+                word = word &<< 8 | UInt64(bytes[index &+ offset])
+            }
+            let digitCount = (byteCount &* 8 &+ 5) / 6
+            let text = digits(ofUpper: word &<< UInt64(64 &- byteCount &* 8), alphabet)
+            output.append(
+                bigEndian: text &>> UInt64(64 &- digitCount &* 8), byteCount: digitCount)
+            index &+= byteCount
         }
-        guard index < bytes.count else { return }
-        let hasTwo = index &+ 1 < bytes.count
-        var group = UInt32(bytes[index]) &<< 16
-        if hasTwo { group |= UInt32(bytes[index &+ 1]) &<< 8 }
-        output.append(alphabet[Int(group &>> 18)])
-        output.append(alphabet[Int(group &>> 12 & 0x3F)])
-        if hasTwo { output.append(alphabet[Int(group &>> 6 & 0x3F)]) }
-        if padded { for _ in (hasTwo ? 2 : 1)..<3 { output.append(0x3D) } }
+        guard padded else { return }
+        switch bytes.count % 3 {
+        case 1: output.append(bigEndian: 0x3D3D, byteCount: 2)
+        case 2: output.append(0x3D)
+        default: break
+        }
     }
 
-    /// Eight digits of the upper 48 bits.
+    /// Eight digits of the upper 48 bits, all at once: a byte for each, whose value becomes its
+    /// digit by what the ranges of the alphabet add. No byte of the sums exceeds 183, so that none
+    /// reaches into the next.
     @inline(__always)
-    private static func append(
-        _ word: UInt64, _ alphabet: Span<UInt8>, to output: inout OutputSpan<UInt8>
-    ) {
-        precondition(alphabet.count == 64)
-        var digits: UInt64 = 0
-        var shift: UInt64 = 58
-        while shift >= 16 {
-            let value = Int(truncatingIfNeeded: word &>> shift & 0x3F)
-            digits = digits &<< 8 | UInt64(unsafe alphabet[unchecked: value])
-            shift &-= 6
-        }
-        output.append(bigEndian: digits)
+    private static func digits(ofUpper word: UInt64, _ alphabet: Alphabet) -> UInt64 {
+        let halves = word &>> 8 & 0x00FF_FFFF_0000_0000 | word &>> 16 & 0xFF_FFFF
+        let quarters = halves &<< 4 & 0x0FFF_0000_0FFF_0000 | halves & 0x0000_0FFF_0000_0FFF
+        let values = quarters &<< 2 & 0x3F00_3F00_3F00_3F00 | quarters & 0x003F_003F_003F_003F
+        let raised =
+            values &+ 65 &* ones &+ 6 &* marks(values, from: 26)
+            &+ alphabet.gain &* marks(values, from: 63)
+        return raised &- 75 &* marks(values, from: 52) &- alphabet.loss &* marks(values, from: 62)
     }
 
-    /// Four digits of 24 bits.
+    /// A one in each byte whose value, below 64, is at least so much.
     @inline(__always)
-    private static func append(
-        group: UInt32, _ alphabet: Span<UInt8>, to output: inout OutputSpan<UInt8>
-    ) {
-        precondition(alphabet.count == 64 && output.freeCapacity >= 4)
-        let first = UInt32(unsafe alphabet[unchecked: Int(group &>> 18 & 0x3F)])
-        let second = UInt32(unsafe alphabet[unchecked: Int(group &>> 12 & 0x3F)])
-        let third = UInt32(unsafe alphabet[unchecked: Int(group &>> 6 & 0x3F)])
-        let fourth = UInt32(unsafe alphabet[unchecked: Int(group & 0x3F)])
-        let digits = first | second &<< 8 | third &<< 16 | fourth &<< 24
-        unsafe output.withUnsafeMutableBufferPointer { memory, count in
-            unsafe UnsafeMutableRawBufferPointer(memory).storeBytes(
-                of: digits.littleEndian, toByteOffset: count, as: UInt32.self)
-            count &+= 4
-        }
+    private static func marks(_ values: UInt64, from least: UInt64) -> UInt64 {
+        (values &+ (0x80 &- least) &* ones) &>> 7 & ones
     }
+
+    private static var ones: UInt64 { 0x0101_0101_0101_0101 }
 }
