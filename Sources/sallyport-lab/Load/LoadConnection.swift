@@ -57,7 +57,7 @@ final class LoadConnection: ReadinessHandler {
             watch.enableWriting()
         } else {
             watch.enableReading()
-            sendNext()
+            run.isIdle(self)
         }
     }
 
@@ -84,7 +84,7 @@ final class LoadConnection: ReadinessHandler {
         isConnecting = false
         watch?.disableWriting()
         watch?.enableReading()
-        sendNext()
+        run.isIdle(self)
     }
 
     func descriptorIsReadable() {
@@ -97,7 +97,8 @@ final class LoadConnection: ReadinessHandler {
 
     // MARK: sending
 
-    private func sendNext() {
+    /// Makes the next request, or asks for the challenge that it needs.
+    func prepare() {
         if devices.isEmpty {
             output.append(plainRequest)
         } else if let challenge = challenges[deviceIndex] {
@@ -194,7 +195,7 @@ final class LoadConnection: ReadinessHandler {
         let isKept = head.keepAlive
         head.reset()
         if isKept {
-            sendNext()
+            run.isIdle(self)
         } else {
             close()
             open()

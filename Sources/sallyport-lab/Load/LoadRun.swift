@@ -14,7 +14,9 @@ final class LoadRun {
     private var pace: LoadPace?
     /// Asks at each turn which requests are due: timers are too coarse for that.
     private var pacing: TurnEndHook?
-    /// Connections whose next request waits until it is due.
+    /// Connections whose next request is still to be made, and those whose request waits until it
+    /// is due.
+    private var idle: [LoadConnection] = []
     private var ready: [LoadConnection] = []
     /// Set when something makes it pointless to go on.
     private var failure: LabError?
@@ -47,6 +49,13 @@ final class LoadRun {
 
     // MARK: when requests are sent
 
+    /// The connection may have its next request. At a fixed rate that takes its turn: a signature
+    /// made now would hold up answers that have come, and count as time that the server took.
+    func isIdle(_ connection: LoadConnection) {
+        if plan.rate == nil { return connection.prepare() }
+        idle.append(connection)
+    }
+
     /// The connection has its next request ready to be sent.
     func isReady(_ connection: LoadConnection) {
         if plan.rate == nil { return connection.send(dueAt: .now()) }
@@ -54,8 +63,12 @@ final class LoadRun {
     }
 
     /// The connection was lost.
-    func isLost(_ connection: LoadConnection) { ready.removeAll { $0 === connection } }
+    func isLost(_ connection: LoadConnection) {
+        idle.removeAll { $0 === connection }
+        ready.removeAll { $0 === connection }
+    }
 
+    /// Sends what is due, then makes one request more.
     private func sendDue(_ rate: Int) {
         let now = MonotonicInstant.now()
         // From when all are connected: what could not be sent before is nobody's fault.
@@ -64,6 +77,7 @@ final class LoadRun {
             pace?.take()
             connection.send(dueAt: due)
         }
+        if !idle.isEmpty { idle.removeFirst().prepare() }
         pacing?.schedule()
     }
 
