@@ -15,6 +15,8 @@ CONNECTIONS = 32
 DEVICES = 256
 # The signatures of one turn are verified together.
 BATCHES = ", batches"
+# What forwards bytes that it does not read: no proxy can take less.
+FORWARDER = "bare forwarder"
 TOKENED = "/tokened"
 TOKEN_ROUTE = f"""
   - name: tokened
@@ -73,7 +75,7 @@ class Servers:
 
     def __init__(self, bed):
         (upstream, gateway, admin, redis_gateway, redis_admin, redis, nginx, haproxy, batch_gateway,
-         batch_admin, redis_batch_gateway, redis_batch_admin) = testbed.free_ports(12)
+         batch_admin, redis_batch_gateway, redis_batch_admin, forwarder) = testbed.free_ports(13)
         self.bed = bed
         self.device = Device(bed)
         bed.start_upstream(upstream, bed.load_cpu)
@@ -82,6 +84,7 @@ class Servers:
                           gateway),
             "nginx": (bed.start_nginx_proxy(nginx, upstream, bed.server_cpu), nginx),
             "HAProxy": (bed.start_haproxy(haproxy, upstream, bed.server_cpu), haproxy),
+            FORWARDER: (bed.start_forwarder(forwarder, upstream, bed.server_cpu), forwarder),
         }
         bed.start("redis", [
             "redis-server", "--port", str(redis), "--bind", "127.0.0.1", "--save", "",
@@ -161,7 +164,8 @@ def measure(bed):
     verifications, tokens = [], []
     for number in range(ROUNDS):
         # Another one begins each time.
-        names = list(plain)[number % 3:] + list(plain)[:number % 3]
+        first = number % len(plain)
+        names = list(plain)[first:] + list(plain)[:first]
         for name in names:
             plain[name].append(servers.measure_plain(name))
         tokens.append(servers.measure_token())
@@ -197,6 +201,7 @@ def report_plain(plain, tokens):
           ("", "by requests/s", "by processor time", "aim"),
           ratios("Sallyport / nginx", plain["Sallyport"], plain["nginx"], ">= 0.9"),
           ratios("Sallyport / HAProxy", plain["Sallyport"], plain["HAProxy"], ""),
+          ratios("bare forwarder / nginx", plain[FORWARDER], plain["nginx"], ""),
           ratios("session tokens / Sallyport", tokens, plain["Sallyport"], ">= 0.92"))
 
 

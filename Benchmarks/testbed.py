@@ -20,6 +20,7 @@ MIB = 1 << 20
 IDLE_UPSTREAM_CONNECTIONS = 256
 # How long a server may take to end once it was asked to.
 END_SECONDS = 30
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Failure(Exception):
@@ -190,6 +191,15 @@ backend api
         self.await_answer(process, f"http://127.0.0.1:{port}/")
         return process
 
+    def start_forwarder(self, port, upstream, cpu=None):
+        """A program that forwards bytes and reads none of them."""
+        source = os.path.join(HERE, "peers/forwarder.c")
+        self.output("cc", ["cc", "-O2", "-o", self.path("forwarder"), source])
+        process = self.start(
+            "forwarder", [self.path("forwarder"), str(port), str(upstream)], cpu)
+        self.await_answer(process, f"http://127.0.0.1:{port}/")
+        return process
+
     def start_upstream(self, port, cpu=None):
         """The API of every measurement: it takes bodies of any length, and answers a line of text,
         or a file."""
@@ -307,10 +317,12 @@ timeouts: {{ idle: 1h }}
 
 
 def signature_library():
-    """Intel's crypto_mb where the install script has put it; None without it."""
-    path = os.path.join(
-        os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-        ".build/python/lib/libcrypto_mb.so.13")
+    """Intel's crypto_mb where the install script has put it; None without it, or on a processor for
+    which it has no batches."""
+    path = os.path.join(os.path.dirname(HERE), ".build/python/lib/libcrypto_mb.so.13")
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        if not re.search(r"^flags.*\bavx512ifma\b", file.read(), re.MULTILINE):
+            return None
     return path if os.path.exists(path) else None
 
 

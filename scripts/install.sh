@@ -17,8 +17,8 @@ test=("${models[@]}" "${browser[@]}" procps nginx-light caddy redis-server postg
 deb=(debhelper)
 image=("${deb[@]}" ca-certificates mmdebstrap openssl)
 package_test=("${image[@]}" lintian systemd-container)
-bench=(nginx-light haproxy redis-server postgresql curl wrk nghttp2-client openssl python3
-    python3-grpcio python3-venv valgrind)
+bench=(gcc libc6-dev nginx-light haproxy redis-server postgresql curl wrk nghttp2-client openssl
+    python3 python3-grpcio python3-venv valgrind)
 peers=("${bench[@]}" caddy libnginx-mod-http-lua lua-cjson python3-cbor2 python3-cryptography
     python3-hiredis python3-httptools python3-redis python3-uvicorn python3-uvloop)
 
