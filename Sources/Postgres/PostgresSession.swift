@@ -3,6 +3,10 @@ public import EventLoop
 /// The next step while a session opens.
 public enum PostgresOpeningStep: Sendable {
     case run([PostgresRequest])
+    /// What may take minutes, such as bringing large tables up to date: neither
+    /// ``PostgresConfiguration/commandTimeout`` nor `connectTimeout` bounds it, but
+    /// ``PostgresSession/longRunTimeout``.
+    case runLong([PostgresRequest])
     case finished
     /// This server will not do, for the reason given to the operator. `isPermanent` where no later
     /// attempt will find it otherwise.
@@ -137,16 +141,21 @@ public final class PostgresSession {
 
     private func start(
         _ requests: [PostgresRequest], on connection: PostgresConnection,
+        within timeout: Duration? = nil,
         completion: @escaping (Result<[PostgresOutcome], PostgresFailure>) -> Void
     ) {
         isBusy = true
-        runTimer?.schedule(after: configuration.commandTimeout + Self.graceTime)
+        runTimer?.schedule(after: (timeout ?? configuration.commandTimeout) + Self.graceTime)
         connection.run(requests) { [weak self] result in
             self?.isBusy = false
             self?.runTimer?.cancel()
             completion(result)
         }
     }
+
+    /// The bound of ``PostgresOpeningStep/runLong(_:)``: a server that never answers must not be
+    /// awaited for ever, and an index of a hundred million rows is made in less.
+    public static let longRunTimeout = Duration.seconds(3600)
 
     /// How long the server's own end of a statement may take to arrive first.
     private static let graceTime = Duration.milliseconds(500)
@@ -257,6 +266,13 @@ public final class PostgresSession {
             start(requests, on: connection) { [weak self] result in
                 // A failure tells the owner by itself.
                 if case .success(let outcomes) = result { self?.continueOpening(after: outcomes) }
+            }
+        case .runLong(let requests):
+            stageTimer?.cancel()
+            start(requests, on: connection, within: Self.longRunTimeout) { [weak self] result in
+                guard let self, case .success(let outcomes) = result else { return }
+                stageTimer?.schedule(after: configuration.connectTimeout)
+                continueOpening(after: outcomes)
             }
         case .finished:
             stageTimer?.cancel()

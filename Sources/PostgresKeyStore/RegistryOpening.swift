@@ -197,11 +197,14 @@ struct RegistryOpening {
 
     private mutating func migrate(from version: Int64) -> PostgresOpeningStep {
         stage = .migrating
-        var steps: [PostgresRequest] = []
+        // An index of a large table takes longer than any request may. The bound for locks stays:
+        // what waits for one holds up whoever comes behind it.
+        let seconds = PostgresSession.longRunTimeout.components.seconds
+        var steps: [PostgresRequest] = [.statement("SET LOCAL statement_timeout = '\(seconds)s'")]
         // Who may not make schemas may be given one.
         if version == 0, !hasSchema { steps.append(.statement("CREATE SCHEMA \"\(schema.name)\"")) }
         if version < PostgresSchema.version { steps += schema.migration(from: version) }
-        return .run(steps + [.statement("COMMIT")])
+        return .runLong(steps + [.statement("COMMIT")])
     }
 
     private mutating func prepare() -> PostgresOpeningStep {
