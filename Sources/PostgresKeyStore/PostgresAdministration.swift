@@ -9,6 +9,8 @@ public final class PostgresAdministration: RegistryAdministration {
     let session: BlockingSession
     public let unaskedServers: [UnaskedServer]
     public var author: AuditAuthor?
+    /// Whether the session has prepared what only an import needs.
+    private var isImportPrepared = false
     var schema: PostgresSchema { session.schema }
 
     /// Connects. `createsIfMissing`: makes the tables where there are none.
@@ -246,11 +248,17 @@ public final class PostgresAdministration: RegistryAdministration {
         let records = records.enumerated().sorted {
             ($0.element.keyID.digest, $0.offset) < ($1.element.keyID.digest, $1.offset)
         }.map(\.element)
+        if !isImportPrepared {
+            _ = try session.runAll(schema.importPreparations)
+            isImportPrepared = true
+        }
         return try transaction { () throws(StoreError) in
             var written = ImportedRecords()
             let inserted = try session.runAll(
                 [.statement(PostgresSchema.begin)]
-                    + records.map { .statement(schema.importKey, RegistryRows.values($0)) })
+                    + records.map {
+                        .prepared(PostgresSchema.importKey, RegistryRows.values($0))
+                    })
             let rest = zip(records, inserted.dropFirst()).filter { $1.rows?.count == 0 }.map(\.0)
             written.summary.addedCount = records.count - rest.count
             let requests = try tighten(rest, &written)
@@ -267,7 +275,7 @@ public final class PostgresAdministration: RegistryAdministration {
     ) throws(StoreError) -> [PostgresRequest] {
         guard !records.isEmpty else { return [] }
         _ = try session.runAll(
-            records.map { .statement(schema.lockKey, RegistryRows.value($0.keyID)) })
+            records.map { .prepared(PostgresSchema.lockKey, RegistryRows.value($0.keyID)) })
         let found = try session.runAll(
             records.map { .prepared(PostgresSchema.find, RegistryRows.value($0.keyID)) })
         var requests: [PostgresRequest] = []
