@@ -6,9 +6,42 @@ enum RegistryFile {
     static func open(
         path: String, createsIfMissing: Bool, options: Connection.Options
     ) throws(RegistryOpenError) -> RegistryTables {
+        if DatabaseFile.content(at: path) == .missing {
+            try create(path: path, isAllowed: createsIfMissing)
+        }
+        let (connection, found) = try look(path: path, options: options)
+        if connection.isReadOnly { throw .readOnly(path: path) }
+        if DatabaseFile.endsInsidePage(at: path, pageByteCount: found.pageByteCount) {
+            throw .corrupt(path: path, reason: "the file ends inside a page")
+        }
+        let version: Int64
+        do throws(SQLiteError) {
+            version = try RegistrySchema.update(connection, from: found.version)
+        } catch {
+            throw refusal(error, path)
+        }
+        guard version <= RegistrySchema.version else { throw newer(path: path, found: version) }
+        do throws(SQLiteError) {
+            return try prepare(connection)
+        } catch {
+            throw refusal(error, path)
+        }
+    }
+
+    private static func refusal(_ error: SQLiteError, _ path: String) -> RegistryOpenError {
+        // A statement that does not compile: a table or a column is not there.
+        if error.code == 1 { return .corrupt(path: path, reason: error.message) }
+        return RegistryOpenError(error, path: path)
+    }
+
+    /// A connection to a registry of a version that this program knows or brings up to date, which
+    /// it leaves as it is.
+    static func look(
+        path: String, options: Connection.Options
+    ) throws(RegistryOpenError) -> (connection: Connection, found: Marks) {
         switch DatabaseFile.content(at: path) {
         case .file: break
-        case .missing: try create(path: path, isAllowed: createsIfMissing)
+        case .missing: throw .missing(path: path)
         case .empty: throw .empty(path: path)
         case .notAFile: throw .notAFile(path: path)
         case .unreadable(let reason): throw .unreadable(path: path, reason: reason)
@@ -25,20 +58,13 @@ enum RegistryFile {
             throw .foreign(path: path)
         }
         guard found.version <= RegistrySchema.version else {
-            throw .newerSchema(
-                path: path, found: found.version, supported: RegistrySchema.version)
+            throw newer(path: path, found: found.version)
         }
-        if connection.isReadOnly { throw .readOnly(path: path) }
-        if DatabaseFile.endsInsidePage(at: path, pageByteCount: found.pageByteCount) {
-            throw .corrupt(path: path, reason: "the file ends inside a page")
-        }
-        do throws(SQLiteError) {
-            return try prepare(connection, version: found.version)
-        } catch {
-            // A statement that does not compile: a table or a column is not there.
-            if error.code == 1 { throw .corrupt(path: path, reason: error.message) }
-            throw RegistryOpenError(error, path: path)
-        }
+        return (connection, found)
+    }
+
+    private static func newer(path: String, found: Int64) -> RegistryOpenError {
+        .newerSchema(path: path, found: found, supported: RegistrySchema.version)
     }
 
     /// Looks at every page, unless the file is longer than `byteCountMax`.
@@ -67,7 +93,7 @@ enum RegistryFile {
         }
     }
 
-    private struct Marks {
+    struct Marks {
         var applicationID: Int64
         var version: Int64
         var pageByteCount: Int
@@ -82,16 +108,7 @@ enum RegistryFile {
             pageByteCount: Int(try connection.integer("PRAGMA page_size") ?? 4096))
     }
 
-    private static func prepare(
-        _ connection: Connection, version: Int64
-    ) throws(SQLiteError) -> RegistryTables {
-        if version < RegistrySchema.version {
-            try connection.transaction(.immediate) { () throws(SQLiteError) in
-                // Another process may have been first.
-                let current = try connection.integer("PRAGMA user_version") ?? 0
-                try RegistrySchema.migrate(connection, from: current)
-            }
-        }
+    private static func prepare(_ connection: Connection) throws(SQLiteError) -> RegistryTables {
         guard try connection.enableWriteAheadLog() else {
             throw SQLiteError(
                 extendedCode: 10, message: "its file system does not allow a write-ahead log")

@@ -38,7 +38,8 @@ public enum RegistryOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             "registry \(path): cannot be written: the user that runs sallyport needs to write"
                 + " the file and its directory"
         case .corrupt(let path, let reason):
-            "registry \(path): damaged or not a registry: \(reason); restore a backup"
+            "registry \(path): damaged or not a registry: \(reason); restore a backup,"
+                + " and remove \(path)-wal and \(path)-shm first"
         case .foreign(let path):
             "registry \(path): a database of another program; name another file"
         case .newerSchema(let path, let found, let supported):

@@ -1,4 +1,4 @@
-import SQLite
+package import SQLite
 
 /// The tables of a registry file and their versions.
 ///
@@ -19,7 +19,7 @@ import SQLite
 ///
 /// From version 5 `keys` has `device_bits`: null where the bits of the device are not known. From
 /// version 7 `keys_inactive` leads to revoked and erased keys, which are few.
-enum RegistrySchema {
+package enum RegistrySchema {
     /// "SlyP": tells a registry from the databases of other programs.
     static let applicationID: Int64 = 0x536C_7950
     static var version: Int64 { Int64(migrations.count) }
@@ -116,6 +116,21 @@ enum RegistrySchema {
         CREATE INDEX keys_inactive ON keys (status) WHERE status <> 0;
         """,
     ]
+
+    /// Brings the tables of a file up to date that had the version `found`, and returns what they
+    /// have then: more than this program knows, if one of a later version has been there meanwhile.
+    package static func update(
+        _ connection: Connection, from found: Int64
+    ) throws(SQLiteError) -> Int64 {
+        guard found < version else { return found }
+        return try connection.transaction(.immediate) { () throws(SQLiteError) in
+            // Another process may have been first.
+            let current = try connection.integer("PRAGMA user_version") ?? 0
+            guard current < version else { return current }
+            try migrate(connection, from: current)
+            return version
+        }
+    }
 
     /// Brings the tables from `found` to the current version; inside the caller's transaction.
     static func migrate(_ connection: Connection, from found: Int64) throws(SQLiteError) {

@@ -4,9 +4,16 @@ public import KeyStore
 import SQLite
 
 extension SQLiteAdministration {
-    /// Reads every page; throws if they do not fit together.
-    public func checkWhole() throws(RegistryOpenError) {
-        try RegistryFile.check(tables.connection)
+    /// Reads every page, and throws if they do not fit together. Changes nothing: the tables of an
+    /// earlier version stay as they are.
+    ///
+    /// - Returns: the version of the tables that was found, and this program's.
+    public static func checkWhole(
+        path: String
+    ) throws(RegistryOpenError) -> (found: Int64, current: Int64) {
+        let (connection, found) = try RegistryFile.look(path: path, options: Connection.Options())
+        try RegistryFile.check(connection)
+        return (found.version, RegistrySchema.version)
     }
 
     /// Writes a copy of the registry as it is at one moment, while gateways write to it. The copy

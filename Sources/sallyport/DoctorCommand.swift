@@ -148,8 +148,12 @@ enum DoctorCommand {
 
     private static func registry(at path: String) throws -> String {
         guard File.exists(path) else { return "\(path) will be created at the first start" }
+        let version = try SQLiteAdministration.checkWhole(path: path)
+        guard version.found == version.current else {
+            return "\(path), version \(version.found): the first start of this program, or its"
+                + " first `keys` command, makes it version \(version.current)"
+        }
         let registry = try SQLiteAdministration(path: path)
-        try registry.checkWhole()
         return "\(path), keys: \(try registry.counts().reduce(0) { $0 + $1.count })"
     }
 

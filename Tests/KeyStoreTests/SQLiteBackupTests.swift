@@ -71,7 +71,9 @@ final class SQLiteBackupTests {
         for page in 20..<30 { for offset in 0..<4096 { bytes[page * 4096 + offset] = 0xA5 } }
         try bytes.write(to: URL(fileURLWithPath: copied.registryPath))
         let opened = try SQLiteAdministration(path: copied.registryPath)
-        #expect(throws: RegistryOpenError.self) { try opened.checkWhole() }
+        #expect(throws: RegistryOpenError.self) {
+            try SQLiteAdministration.checkWhole(path: copied.registryPath)
+        }
         #expect(throws: RegistryOpenError.self) { try opened.backUp(to: self.copyPath) }
         #expect(!FileManager.default.fileExists(atPath: copyPath))
     }

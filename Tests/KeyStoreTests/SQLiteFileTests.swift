@@ -120,6 +120,32 @@ final class SQLiteFileTests {
         #expect(try connection.integer("PRAGMA user_version") == 8)
     }
 
+    @Test("a file of an earlier version is checked and left as it is")
+    func earlier() throws {
+        _ = try fill(3)
+        do {
+            let connection = try Connection(path: path)
+            try connection.execute("DROP INDEX keys_inactive; PRAGMA user_version = 6")
+        }
+        let version = try SQLiteAdministration.checkWhole(path: path)
+        #expect(version.found == 6 && version.current == 7)
+        let connection = try Connection(path: path)
+        #expect(try connection.integer("PRAGMA user_version") == 6)
+        #expect(
+            try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name LIKE '%inactive'")
+                == 0)
+    }
+
+    /// The other process has come first to the lock that this one waited for.
+    @Test("a file that a later version has taken over meanwhile is left alone")
+    func overtaken() throws {
+        _ = try fill(1)
+        let connection = try Connection(path: path)
+        try connection.execute("PRAGMA user_version = 8")
+        #expect(try RegistrySchema.update(connection, from: 6) == 8)
+        #expect(try connection.integer("PRAGMA user_version") == 8)
+    }
+
     @Test("a registry that lacks a table is refused")
     func missingTable() throws {
         _ = try fill(1)
