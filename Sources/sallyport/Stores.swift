@@ -134,8 +134,14 @@ final class Stores {
         registry.close()
         floors.close()
         if let state, let ownership {
-            // Where it fails, the next start begins another incarnation, which is safe.
-            try? ownership.value.storeState(state)
+            do throws(StoreError) {
+                try ownership.value.storeState(state)
+            } catch {
+                // The next start begins another incarnation, which is safe.
+                Console.complain(
+                    "sallyport: the counters were not kept, so that apps sign once more after the"
+                        + " next start: \(error)")
+            }
         }
     }
 }
