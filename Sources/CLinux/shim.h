@@ -92,6 +92,12 @@ static inline int sallyport_forbid_dumps(void) {
 }
 // prctl is variadic.
 static inline void sallyport_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+// Has reads of a descriptor wait for what is to come.
+static inline int sallyport_block(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? errno : 0;
+}
+
 // fcntl is variadic. A descriptor that another program has opened: non-blocking, closed on exec.
 static inline int sallyport_adopt_descriptor(int fd) {
     int flags = fcntl(fd, F_GETFL);

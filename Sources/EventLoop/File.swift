@@ -7,9 +7,13 @@ public enum File {
     public static let standardOutput: Int32 = STDOUT_FILENO
     public static let standardError: Int32 = STDERR_FILENO
 
-    /// The whole file, refused if it holds more than `byteCountMax` bytes.
+    /// The whole file, refused if it holds more than `byteCountMax` bytes. A pipe is read to its
+    /// end. It is empty if nobody has it open to write.
     public static func read(_ path: String, byteCountMax: Int) throws(IOError) -> [UInt8] {
-        let file = try open(path, O_RDONLY, mode: 0)
+        // Without it, a named pipe that nobody writes to would be waited for here, forever.
+        let file = try open(path, O_RDONLY | O_NONBLOCK, mode: 0)
+        let code = sallyport_block(file.raw)
+        guard code == 0 else { throw IOError(path, errno: code) }
         var status = stat()
         guard unsafe fstat(file.raw, &status) == 0 else {
             throw IOError(path, errno: sallyport_errno())

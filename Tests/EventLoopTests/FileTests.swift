@@ -19,6 +19,19 @@ struct FileTests {
         #expect(try File.read(path, byteCountMax: 0) == [])
     }
 
+    @Test("that is a pipe is read to its end, and is empty if nobody writes to it")
+    func pipe() throws {
+        let directory = try TestDirectory()
+        let path = directory.path("fifo")
+        #expect(mkfifo(path, 0o600) == 0)
+        #expect(try File.read(path, byteCountMax: 10) == [])
+        let pipe = Pipe()
+        let number = pipe.fileHandleForReading.fileDescriptor
+        try pipe.fileHandleForWriting.write(contentsOf: Data([1, 2, 3]))
+        try pipe.fileHandleForWriting.close()
+        #expect(try File.read("/dev/fd/\(number)", byteCountMax: 10) == [1, 2, 3])
+    }
+
     @Test("that cannot be read says why")
     func unreadable() throws {
         let directory = try TestDirectory()
