@@ -58,7 +58,7 @@ public struct AuthenticTokens {
     /// The newer of two goes to its first place, the older to the other.
     private mutating func keep(_ entry: Entry, at place: Int) {
         if entries.isEmpty { entries = Array(repeating: nil, count: countMax) }
-        entries[place ^ 1] = entries[place]
+        if let older = entries[place] { entries[place ^ 1] = older }
         entries[place] = entry
     }
 }

@@ -60,6 +60,20 @@ struct AuthenticTokensTests {
         }
     }
 
+    @Test("push nobody out while there is room")
+    func room() throws {
+        let sealer = try sealer()
+        let all = (0..<24).map { sealer.token(of: Self.session($0)) }
+        let known = all[0]
+        for token in all.dropFirst() {
+            var tokens = AuthenticTokens(countMax: 2)
+            let first = try tokens.open(known.span, by: sealer)
+            _ = try tokens.open(token.span, by: sealer)
+            let again = try tokens.open(known.span, by: sealer)
+            #expect(again === first)
+        }
+    }
+
     @Test("do not get in each other's way, however many there are")
     func many() throws {
         var tokens = AuthenticTokens(countMax: 16)
