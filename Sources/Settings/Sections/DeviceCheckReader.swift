@@ -92,14 +92,15 @@ struct DeviceCheckReader {
 
     /// The first line of the file.
     private static func secret(_ path: String, _ bytes: [UInt8]) throws(Fault) -> Secret {
-        let line = Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D })
-        guard line.count >= secretByteCountMin else {
+        // A secret at once, so that it is overwritten where it is refused, too.
+        let secret = Secret(Array(bytes.prefix { $0 != 0x0A && $0 != 0x0D }))
+        guard secret.bytes.count >= secretByteCountMin else {
             throw Fault(
-                "holds a secret of \(line.count) bytes: \(secretByteCountMin) are needed")
+                "holds a secret of \(secret.bytes.count) bytes: \(secretByteCountMin) are needed")
         }
-        guard line.allSatisfy(\.isVisible) else {
+        guard secret.bytes.allSatisfy(\.isVisible) else {
             throw Fault("holds characters other than visible ASCII")
         }
-        return Secret(line)
+        return secret
     }
 }

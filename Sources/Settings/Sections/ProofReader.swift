@@ -194,15 +194,16 @@ struct ProofReader {
         }
         var secrets: [Secret] = []
         for (index, line) in lines.enumerated() {
-            guard let secret = Base64.decode(line.span) else {
+            // A secret at once, so that it is overwritten where it is refused, too.
+            guard let secret = Base64.decode(line.span).map(Secret.init) else {
                 throw Fault("line \(index + 1) is not base64")
             }
-            guard secret.count >= secretByteCountMin else {
+            guard secret.bytes.count >= secretByteCountMin else {
                 throw Fault(
-                    "line \(index + 1) has a secret of \(secret.count) bytes: "
+                    "line \(index + 1) has a secret of \(secret.bytes.count) bytes: "
                         + "\(secretByteCountMin) are needed")
             }
-            secrets.append(Secret(secret))
+            secrets.append(secret)
         }
         return secrets
     }
