@@ -30,7 +30,8 @@ extension StatusInspection {
                 .storeUnavailable,
                 StatusProblem(
                     .warning, .storeUnavailable,
-                    "Requests of the last hour were refused because a store failed.",
+                    "Requests of the last hour were refused because a store failed"
+                        + said("counters_failed"),
                     "The detail of the refusals names the store and what happened to it.")
             ),
             (

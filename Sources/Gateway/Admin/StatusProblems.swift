@@ -16,9 +16,10 @@ struct StatusInspection {
 
     var problems: [StatusProblem] {
         // Of several of one level the first heads the page: what is always so comes last.
-        life + stores + issuers + certificates + reload + upstreams + upstreamFailures
-            + serverErrors + rollouts + failures + questions + clientFailures + floors + proofs
-            + receipts + exports + resources + trust + exceptions
+        // What the gateway itself refused is among the errors of the routes, and comes before them.
+        life + stores + issuers + certificates + reload + upstreams + failures + upstreamFailures
+            + serverErrors + rollouts + questions + clientFailures + floors + proofs + receipts
+            + exports + resources + trust + exceptions
     }
 
     private var life: [StatusProblem] {
