@@ -25,17 +25,16 @@ struct EventReader: ~Copyable {
     private let text: UnsafeMutableBufferPointer<UInt8>
 
     init(_ bytes: Span<UInt8>) throws(YAMLError) {
-        unsafe text = .allocate(capacity: bytes.count)
-        for index in bytes.indices { unsafe text.initializeElement(at: index, to: bytes[index]) }
-        unsafe parser = .allocate(capacity: 1)
+        let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
         unsafe parser.initialize(to: yaml_parser_t())
-        let isReady = unsafe yaml_parser_initialize(parser) == 1
-        guard isReady else {
-            // A throwing initializer runs no deinit.
+        guard unsafe yaml_parser_initialize(parser) == 1 else {
+            // No deinit runs as long as a property is missing. With all of them it would.
             unsafe parser.deallocate()
-            unsafe text.deallocate()
             throw YAMLError(.outOfMemory, at: YAMLMark(line: 1, column: 1))
         }
+        unsafe text = .allocate(capacity: bytes.count)
+        for index in bytes.indices { unsafe text.initializeElement(at: index, to: bytes[index]) }
+        unsafe self.parser = unsafe parser
         unsafe yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
         unsafe yaml_parser_set_input_string(parser, text.baseAddress, text.count)
     }
