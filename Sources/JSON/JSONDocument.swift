@@ -18,6 +18,7 @@ public struct JSONDocument: ~Copyable {
         guard JSONNesting.isWithin(depthMax, bytes) else { throw .tooDeep(depthMax: depthMax) }
         // The parser skips a NUL that follows a number or a literal; the grammar has none anywhere.
         if let offset = Self.firstNUL(in: bytes) { throw .malformed(offset: offset) }
+        Self.hasAllocator
         var report = json_error_t()
         let parsed = unsafe bytes.withUnsafeBytes { source in
             unsafe json_loadb(
@@ -29,6 +30,9 @@ public struct JSONDocument: ~Copyable {
     }
 
     deinit { unsafe json_decref(tree) }
+
+    /// Set before the first parse, and once.
+    private static let hasAllocator: Void = sallyport_json_set_allocator()
 
     private static func firstNUL(in bytes: Span<UInt8>) -> Int? {
         bytes.indices.first { bytes[$0] == 0 }
