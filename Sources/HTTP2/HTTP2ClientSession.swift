@@ -40,8 +40,9 @@ public final class HTTP2ClientSession: HTTP2Endpoint {
             fieldSection: fieldSection,
             continuationCountMax: HTTP2ClientLimits.continuationCountMax,
             unsentAckCountMax: HTTP2ClientLimits.unsentAckCountMax, storage: storage, now: 0
-        ) { made, options in
-            unsafe nghttp2_session_client_new2(&made, SessionCallbacks.table, nil, options)
+        ) { made, options, memory in
+            unsafe nghttp2_session_client_new3(
+                &made, SessionCallbacks.table, nil, options, &memory)
         }
         submitSettings(
             [

@@ -39,7 +39,7 @@ public class HTTP2Endpoint {
     init(
         fieldSection: FieldSectionLimits, continuationCountMax: Int, unsentAckCountMax: Int,
         storage: StoragePool?, now: UInt64,
-        make: (inout OpaquePointer?, OpaquePointer) -> Int32
+        make: (inout OpaquePointer?, OpaquePointer, inout nghttp2_mem) -> Int32
     ) {
         received = ByteBuffer(pool: storage)
         output = ByteBuffer(pool: storage)
@@ -59,7 +59,9 @@ public class HTTP2Endpoint {
         // Debian's 1.52 has bounds of later versions for these two: ours decide.
         unsafe nghttp2_option_set_max_continuations(options, continuationCountMax + 1)
         unsafe nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
-        let status = unsafe make(&made, options)
+        // The session keeps a copy.
+        var memory = unsafe sallyport_http2_memory()
+        let status = unsafe make(&made, options, &memory)
         unsafe nghttp2_option_del(options)
         guard status == 0, let made = unsafe made else { fatalError("out of memory") }
         unsafe library = made

@@ -26,8 +26,9 @@ public final class HTTP2Session: HTTP2Endpoint {
         unsafe super.init(
             fieldSection: fieldSection, continuationCountMax: limits.continuationCountMax,
             unsentAckCountMax: limits.unsentAckCountMax, storage: storage, now: now
-        ) { made, options in
-            unsafe nghttp2_session_server_new2(&made, SessionCallbacks.table, nil, options)
+        ) { made, options, memory in
+            unsafe nghttp2_session_server_new3(
+                &made, SessionCallbacks.table, nil, options, &memory)
         }
         submitSettings(
             [
