@@ -5,19 +5,29 @@ import Glibc
 ///
 /// Begins a connection; nil only if there is no memory.
 func startConnection(_ keywords: [(name: String, value: String)]) -> OpaquePointer? {
-    let names = unsafe keywords.map { unsafe strdup($0.name) }
-    let values = unsafe keywords.map { unsafe strdup($0.value) }
-    defer {
-        for index in keywords.indices {
-            unsafe free(names[index])
-            // Among them the password.
-            if let value = unsafe values[index] { unsafe explicit_bzero(value, strlen(value)) }
-            unsafe free(values[index])
-        }
+    // No copy can be missing here: libpq takes a name that is NULL for the end of the list, and a
+    // value that is NULL for its own default, of `sslmode` too.
+    let texts = keywords.flatMap { [$0.name, $0.value] }
+    var storage: [CChar] = []
+    storage.reserveCapacity(texts.reduce(0) { $0 + $1.utf8.count + 1 })
+    for text in texts {
+        storage += text.utf8.lazy.map { CChar(bitPattern: $0) }
+        storage.append(0)
     }
-    let nameList = unsafe names.map { unsafe UnsafePointer($0) } + [nil]
-    let valueList = unsafe values.map { unsafe UnsafePointer($0) } + [nil]
-    return unsafe PQconnectStartParams(nameList, valueList, 0)
+    return unsafe storage.withUnsafeMutableBufferPointer { storage in
+        guard let first = storage.baseAddress else { return nil }
+        // Among them the password.
+        defer { unsafe explicit_bzero(first, storage.count) }
+        var start = unsafe UnsafePointer(first)
+        let places = unsafe texts.map { text -> UnsafePointer<CChar>? in
+            defer { unsafe start += text.utf8.count + 1 }
+            return unsafe start
+        }
+        let even = unsafe stride(from: 0, to: places.count, by: 2)
+        let names = unsafe even.map { unsafe places[$0] } + [nil]
+        let values = unsafe even.map { unsafe places[$0 + 1] } + [nil]
+        return unsafe PQconnectStartParams(names, values, 0)
+    }
 }
 
 /// An attribute of a connection over TLS.
@@ -106,13 +116,16 @@ private func error(of result: OpaquePointer) -> PostgresServerError {
             field("M") ?? (unsafe String(cString: PQresultErrorMessage(result)))))
 }
 
-/// The server's warning; nil if `notice` is anything less.
+/// The server's warning; nil if `notice` is anything less. One that does not say how severe it is
+/// may be a warning whose parts libpq had no memory for.
 func warning(_ notice: OpaquePointer) -> PostgresServerError? {
     // Of the two forms of the severity the one that is not translated.
     let severity = Int32(UInt8(ascii: "V"))
-    guard let word = unsafe PQresultErrorField(notice, severity),
-        unsafe String(cString: word) == "WARNING"
-    else { return nil }
+    if let word = unsafe PQresultErrorField(notice, severity),
+        unsafe String(cString: word) != "WARNING"
+    {
+        return nil
+    }
     return unsafe error(of: notice)
 }
 
