@@ -78,13 +78,22 @@ public enum ChildProgram {
     private static func withWords(
         _ words: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Int32
     ) -> Int32 {
-        let copies = unsafe words.map { unsafe strdup($0) } + [nil]
-        defer { for index in unsafe copies.indices { unsafe free(copies[index]) } }
-        return unsafe copies.withUnsafeBufferPointer { buffer in
-            guard let first = buffer.baseAddress else {
-                preconditionFailure("a list with its end is not empty")
+        // One piece of memory for all: a copy that was not made would end the list before its end.
+        var texts = words.flatMap { Array($0.utf8CString) }
+        return unsafe texts.withUnsafeMutableBufferPointer { texts in
+            var start = texts.baseAddress
+            var list: [UnsafeMutablePointer<CChar>?] = unsafe []
+            for word in words {
+                unsafe list.append(start)
+                unsafe start = start.map { unsafe $0 + word.utf8.count + 1 }
             }
-            return unsafe body(first)
+            unsafe list.append(nil)
+            return unsafe list.withUnsafeBufferPointer { list in
+                guard let first = list.baseAddress else {
+                    preconditionFailure("a list with its end is not empty")
+                }
+                return unsafe body(first)
+            }
         }
     }
 
