@@ -143,8 +143,9 @@ extension SocketAddress {
     private static func bytes(of address: in6_addr) -> Bytes16 {
         unsafe withUnsafeBytes(of: address) { raw in
             Bytes16(
-                word0: UInt64(bigEndian: unsafe raw.load(as: UInt64.self)),
-                word1: UInt64(bigEndian: unsafe raw.load(fromByteOffset: 8, as: UInt64.self)))
+                word0: UInt64(bigEndian: unsafe raw.loadUnaligned(as: UInt64.self)),
+                word1: UInt64(
+                    bigEndian: unsafe raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self)))
         }
     }
 
