@@ -27,7 +27,7 @@ help:
 	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
 	@echo 'make unit-filter   tests of the program under the system call filter of its unit'
 	@echo 'make sanitize      tests and programs under sanitizers, FILTER=... for some (an hour)'
-	@echo 'make allocation-failures   OpenSSL without memory, at each EVERY=10th allocation'
+	@echo 'make allocation-failures   libraries without memory, at each EVERY=10th allocation'
 	@echo 'make coverage      lines and regions that tests run, FILTER=... for some (half an hour)'
 	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
 	@echo '                   and instructions a request against their budgets'

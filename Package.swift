@@ -146,11 +146,14 @@ let package = Package(
         // MARK: tests
         .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
         .systemLibrary(name: "CFork", path: "Tests/CFork"),
+        .systemLibrary(name: "CImports", path: "Tests/CImports"),
         // A program of its own: OpenSSL's allocator can be replaced before its first use alone.
         .executableTarget(
             name: "AllocationFailures",
             dependencies: [
-                "Bytes", "CFork", "COpenSSL", "Crypto", "EventLoop", "GatewayTesting", "JWT", "TLS",
+                "Bytes", "CFork", "CImports", "CNghttp2", "COpenSSL", "Crypto", "EventLoop",
+                "GatewayTesting", "HTTP2", "HTTPSClient", "JSON", "JWT", "Postgres", "Redis",
+                "SQLite", "TLS", "YAML",
             ],
             path: "Tests/AllocationFailures",
             swiftSettings: common),

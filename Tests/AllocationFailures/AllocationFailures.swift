@@ -1,7 +1,7 @@
 import Glibc
 
-/// Lets each allocation of OpenSSL fail, in each operation of the fences, and looks at what becomes
-/// of the operation: `AllocationFailures [--every K] [NAME...]`.
+/// Lets each allocation of a library fail, in each operation of the fences, and looks at what
+/// becomes of the operation: `AllocationFailures [--every K] [NAME...]`.
 ///
 /// The n-th allocation fails alone, and then together with all later ones; with `--every` only each
 /// K-th is tried. Ends with 1 if a fault was found, or a planted one was not.
@@ -30,9 +30,12 @@ enum AllocationFailures {
     /// The faults of one operation, which are printed unless they were planted.
     private static func faults(of operation: Operation, _ step: Int) -> [String] {
         var faults: [String] = []
-        // Twice: OpenSSL keeps what it looked up.
-        for _ in 1...2 where operation.run() != .right { faults.append("fails with memory") }
-        Starvation.arm(.none)
+        // Twice: libraries keep what they looked up.
+        for _ in 1...2 {
+            let outcome = operation.run()
+            if outcome != .right { faults.append("with memory: \(outcome)") }
+        }
+        Starvation.arm(.none, operation.library)
         _ = operation.run()
         let count = Starvation.count
         var refusedCount = 0

@@ -32,7 +32,8 @@ enum Injection {
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
         let signal = status & 0x7F
         guard signal == 0 else {
-            return Verdict(fault: "ended by signal \(signal)", outcome: .refused)
+            let site = Starvation.failed.map { "\($0)" } ?? "nothing"
+            return Verdict(fault: "\(site): ended by signal \(signal)", outcome: .refused)
         }
         switch status >> 8 & 0xFF {
         case exitRight: return Verdict(fault: nil, outcome: .right)
@@ -61,7 +62,7 @@ enum Injection {
         var site = "nothing"
         for round in 1...3 {
             let before = Starvation.heldCount
-            Starvation.arm(plan)
+            Starvation.arm(plan, operation.library)
             let outcome = operation.run()
             Starvation.disarm()
             if round == 1 { first = outcome }

@@ -1,3 +1,4 @@
+import CNghttp2
 import COpenSSL
 import Glibc
 
@@ -24,6 +25,24 @@ enum Planted {
                 CRYPTO_free(memory, #file, #line)
                 return .right
             },
+            // The other libraries have the C library's allocator replaced.
+            Operation("planted verdict of a library", of: .nghttp2, isPlanted: true) {
+                guard let memory = option() else { return .wrong("believed") }
+                nghttp2_option_del(memory)
+                return .right
+            },
+            Operation("planted leak of a library", of: .nghttp2, isPlanted: true) {
+                guard let first = option() else { return .refused }
+                guard let second = option() else { return .refused }
+                nghttp2_option_del(first)
+                nghttp2_option_del(second)
+                return .right
+            },
         ]
+    }
+
+    private static func option() -> OpaquePointer? {
+        var option: OpaquePointer?
+        return nghttp2_option_new(&option) == 0 ? option : nil
     }
 }

@@ -1,11 +1,15 @@
 import GatewayTesting
 import Testing
 
-@Suite("OpenSSL without memory")
+@Suite("Libraries without memory")
 struct AllocationFailureTests {
     @Test(
-        "refuses, or is right, and recovers",
-        arguments: ["signature", "certificate: read", "chain", "identity: read", "TLS: good"])
+        "refuse, or are right, and recover",
+        arguments: [
+            "signature", "certificate: read", "chain", "identity: read", "TLS: good", "JSON: read",
+            "YAML: read", "HTTP/2: one request", "SQLite: written", "Redis: replies in pieces",
+            "HTTPS client: a request", "PostgreSQL: prepared", "event loop",
+        ])
     func failures(operation: String) throws {
         let run = try ChildProcess.run(
             BuiltProgram.folder + "/AllocationFailures", ["--every", "61", "planted", operation],
