@@ -16,7 +16,7 @@ public struct RawSocketError: Error, CustomStringConvertible {
 /// Used by one thread at a time; only ``interrupt()`` may come from another.
 public final class RawSocket: @unchecked Sendable {
     /// Long enough for a busy machine; no test waits for it to pass.
-    static let patienceSeconds = 30
+    static let patienceSeconds = ChildProcess.patienceSeconds
 
     private let lock = NSLock()
     private var descriptor: Int32
