@@ -29,7 +29,8 @@ struct Inputs {
     let revocationsPEM: [UInt8]
 
     init() throws {
-        directory = try ScratchDirectory()
+        // Databases wait for the disk otherwise.
+        directory = try ScratchDirectory(inMemory: true)
         rootKey = try .generate(.p384)
         root = try Self.authority("Root", rootKey, issuer: nil, signingKey: rootKey)
         issuerKey = try .generate(.p384)
