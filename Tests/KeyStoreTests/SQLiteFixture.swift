@@ -3,6 +3,7 @@ import Bytes
 import Crypto
 import EventLoop
 import Foundation
+import GatewayTesting
 import KeyStore
 
 /// A directory of its own for each test, gone with it.
@@ -81,9 +82,9 @@ final class Reply<Value: Sendable>: Sendable {
         semaphore.signal()
     }
 
-    /// Blocks the test's thread; nil after ten seconds.
+    /// Blocks the test's thread; nil if nothing comes.
     func wait() -> Value? {
-        _ = semaphore.wait(timeout: .now() + 10)
+        _ = semaphore.wait(timeout: .now() + .seconds(ChildProcess.patienceSeconds))
         return value.withLock { $0 }
     }
 }

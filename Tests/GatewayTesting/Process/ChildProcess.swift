@@ -29,7 +29,7 @@ public final class ChildProcess: Sendable {
     /// Long enough for a busy machine; no test waits for it to pass.
     public static let patience = Duration.seconds(patienceSeconds)
     /// `TEST_PATIENCE` times as long, for what makes everything slower.
-    static let patienceSeconds =
+    public static let patienceSeconds =
         30 * (ProcessInfo.processInfo.environment["TEST_PATIENCE"].flatMap { Int($0) } ?? 1)
 
     public let processID: Int32
