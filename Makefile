@@ -8,8 +8,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath $(SWIFT_
 RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
-.PHONY: help build demo test lint format fuzz models simulation decision-model faults \
-	second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
+.PHONY: help build demo test lint format fuzz models cluster-model simulation decision-model \
+	faults second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
 	bench-bodies bench-keys bench-latency bench-peers bench-stores bench-tls bench-workers \
 	fleet idle soak soak-mix screenshots deb image sbom dist package-test clean
 
@@ -21,6 +21,7 @@ help:
 	@echo 'make lint          what the formatter finds; make format lets it mend that'
 	@echo 'make fuzz          each parser under libFuzzer for SECONDS=10 (TARGETS="a b" for some)'
 	@echo 'make models        what counters survive, under spin (FAULTS=4)'
+	@echo 'make cluster-model the model of a Cluster beside real servers, on COUNT=100 ways (SEED=1)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
 	@echo 'make decision-model   histories played against a model in Python, COUNT=400 REDIS=200 (SEED=1)'
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
@@ -83,6 +84,12 @@ fuzz:
 models:
 	@scripts/install.sh models
 	@docs/models/check.sh $(or $(FAULTS),4)
+
+cluster-model:
+	@scripts/install.sh test
+	swift build --build-tests $(SWIFT_FLAGS)
+	CLUSTER_WAYS=$(or $(COUNT),100) CLUSTER_SEED=$(or $(SEED),1) \
+		swift test --skip-build --filter ClusterModelTests
 
 simulation:
 	@scripts/install.sh build

@@ -2,13 +2,13 @@
  * An unbound challenge in a Redis Cluster (Sources/RedisKeyStore: CounterCluster+Masters,
  * docs/decisions/0020-incarnations-in-a-cluster.md): its mark lies in one slot and the counter in
  * another, perhaps on two masters, so that one assertion takes two calls. Each master has an
- * incarnation of its own and may lose all that it has, or come back with an old dump, while slots
- * move between masters with what is in them.
+ * incarnation of its own and may lose all that it has, come back with an old dump, or be replaced
+ * by a replica that lags, while slots move between masters with what is in them.
  *
  * The model is for one device. As in incarnation.pml, anybody may make any call at any time; each
  * call is one atomic step, and between the two of an assertion everything may happen. A challenge
  * is sealed with any incarnation that was ever handed out. What lies with the key is in
- * incarnation.pml: bound challenges, promotions, eviction.
+ * incarnation.pml: bound challenges, eviction, clocks.
  *
  * Checked: no assertion is accepted twice, no challenge is accepted twice.
  *
@@ -23,16 +23,37 @@
 #define FAULTS 4
 #endif
 #define MASTERS 2
+#define NONE 255
+
+/* What happens, for Tests/KeyStoreTests/ClusterModelTests.swift, with time for calls between
+   faults, and more to accept. */
+#ifdef TRACE
+#define ASSERTIONS 8
+#define CHALLENGES 8
+#define TELL(...) printf(__VA_ARGS__)
+#define IS_CALM (calm == 0)
+#define UNREST calm = 12; fresh = 2
+#define MAY_ISSUE (fresh > 0)
+#define MAY_SIGN (signatures < issued)
+byte calm = 12;
+byte fresh = 2;         /* challenges that may still be issued before the next fault */
+bool isPromoted = false;
+#else
 #define ASSERTIONS 2
 #define CHALLENGES 2
-#define NONE 255
+#define TELL(...) skip
+#define IS_CALM true
+#define UNREST skip
+#define MAY_ISSUE true
+#define MAY_SIGN true
+#endif
 
 /* The slots: of the key, and of both challenges. */
 #define KEY 0
 #define MARKS 1
 
 typedef Master {
-    byte process;
+    byte process;       /* run_id and master_replid: who is promoted has others of both */
     byte epoch;
     /* The record of the incarnation; 0 stands for none. */
     byte incarnation;
@@ -54,8 +75,10 @@ byte dumpedMaster = NONE;
 byte owner[2];              /* of each slot */
 byte kept[2];               /* bit n: counter n was accepted; challenge n is spent */
 
-byte sealed[CHALLENGES];    /* the incarnation in each challenge; 0: not issued */
-byte bound[ASSERTIONS];     /* the challenge of each assertion; NONE: not signed */
+byte sealed[CHALLENGES];    /* the incarnation in each challenge */
+byte issued = 0;            /* so many challenges */
+byte bound[ASSERTIONS];     /* the challenge of each assertion */
+byte signatures = 0;            /* so many assertions */
 byte underWay[ASSERTIONS];  /* calls whose first half was accepted, and whose second is to come */
 bool isGivenBack[CHALLENGES];
 byte accepted[ASSERTIONS];
@@ -81,6 +104,15 @@ byte faults = 0;
 #define IS_SEALED_FOR(m, c) (LIVES(m) && masters[m].incarnation == sealed[c])
 #endif
 
+/* Any of these, the last ones most often where chance decides. */
+inline pick(x, least, most) {
+    x = most;
+    do
+    :: x > least -> x--
+    :: break
+    od
+}
+
 /* IncarnationScript. */
 inline look(m) {
     if
@@ -90,7 +122,8 @@ inline look(m) {
         masters[m].incarnation = incarnations;
         masters[m].recordedProcess = masters[m].process;
         masters[m].recordedEpoch = masters[m].epoch
-    fi
+    fi;
+    TELL("look %d %d\n", m, masters[m].incarnation)
 }
 
 inline accept(a, c) {
@@ -98,7 +131,8 @@ inline accept(a, c) {
     accepted[a]++;
     answered[c]++;
     assert(accepted[a] == 1);
-    assert(answered[c] == 1)
+    assert(answered[c] == 1);
+    TELL("count %d accepted\n", a)
 }
 
 /* CounterScript, `spend`: a challenge's mark has no state beside it, so all is compared. */
@@ -106,10 +140,15 @@ inline spend(a) {
     c = bound[a];
     m = owner[MARKS];
     if
-    :: IS_SEALED_FOR(m, c) && (kept[MARKS] & (1 << c)) == 0 && underWay[a] < 2 ->
-        kept[MARKS] = kept[MARKS] | (1 << c);
-        underWay[a]++
-    :: else -> skip
+    :: !IS_SEALED_FOR(m, c) -> TELL("spend %d incarnation\n", a)
+    :: else ->
+        if
+        :: (kept[MARKS] & (1 << c)) == 0 ->
+            kept[MARKS] = kept[MARKS] | (1 << c);
+            underWay[a]++;
+            TELL("spend %d accepted\n", a)
+        :: else -> TELL("spend %d spent\n", a)
+        fi
     fi;
     c = 0;
     m = 0
@@ -121,16 +160,20 @@ inline count(a) {
     m = owner[KEY];
     underWay[a]--;
     if
-    :: LIVES(m) && (kept[KEY] & (1 << a)) == 0 ->
+    :: !LIVES(m) -> TELL("count %d incarnation\n", a)
+    :: else ->
         if
-        :: accept(a, c)
-        /* A rate limit has no token left: the same request may come again. */
-        :: isGivenBack[c] = true
+        :: (kept[KEY] & (1 << a)) != 0 -> TELL("count %d used\n", a)
+        :: else ->
+            if
+            :: accept(a, c)
+            /* A rate limit has no token left: the same request may come again. */
+            :: isGivenBack[c] = true; TELL("count %d limited\n", a)
 #ifdef GIVE_BACK
-        :: accept(a, c); isGivenBack[c] = true
+            :: accept(a, c); isGivenBack[c] = true
 #endif
+            fi
         fi
-    :: else -> skip
     fi;
     c = 0;
     m = 0
@@ -143,46 +186,82 @@ inline call(a) {
     count(a)
 #else
     if
-    :: spend(a)
+    :: underWay[a] < 2 -> spend(a)
     :: underWay[a] > 0 -> count(a)
     fi
 #endif
 }
 
-/* Killed, and started anew: empty, or with a dump of its own. */
-inline restart(m) {
-    names++;
-    masters[m].process = names;
+/* What a master has is gone. */
+inline erase(m) {
+    masters[m].incarnation = 0;
     if
-    :: masters[m].incarnation = 0;
-        if
-        :: owner[KEY] == m -> kept[KEY] = 0
-        :: else -> skip
-        fi;
-        if
-        :: owner[MARKS] == m -> kept[MARKS] = 0
-        :: else -> skip
-        fi
-    :: dumpedMaster == m ->
-        masters[m].incarnation = dump.incarnation;
-        masters[m].recordedProcess = dump.recordedProcess;
-        masters[m].recordedEpoch = dump.recordedEpoch;
-        if
-        :: owner[KEY] == m -> kept[KEY] = (dump.has[KEY] -> dump.kept[KEY] : 0)
-        :: else -> skip
-        fi;
-        if
-        :: owner[MARKS] == m -> kept[MARKS] = (dump.has[MARKS] -> dump.kept[MARKS] : 0)
-        :: else -> skip
-        fi
+    :: owner[KEY] == m -> kept[KEY] = 0
+    :: else -> skip
+    fi;
+    if
+    :: owner[MARKS] == m -> kept[MARKS] = 0
+    :: else -> skip
     fi
 }
 
-/* `CLUSTER SETSLOT ... NODE` on the importing side: its epoch is the highest from then on. */
+/* It has what the dump holds. */
+inline load(m) {
+    masters[m].incarnation = dump.incarnation;
+    masters[m].recordedProcess = dump.recordedProcess;
+    masters[m].recordedEpoch = dump.recordedEpoch;
+    if
+    :: owner[KEY] == m -> kept[KEY] = (dump.has[KEY] -> dump.kept[KEY] : 0)
+    :: else -> skip
+    fi;
+    if
+    :: owner[MARKS] == m -> kept[MARKS] = (dump.has[MARKS] -> dump.kept[MARKS] : 0)
+    :: else -> skip
+    fi
+}
+
+inline rename(m) {
+    names++;
+    masters[m].process = names
+}
+
+inline raise(m) {
+    epochs++;
+    masters[m].epoch = epochs
+}
+
+/* Killed, and started anew: empty, or with a dump of its own. Or FLUSHALL. */
+inline lose(m) {
+    if
+    :: rename(m); erase(m); TELL("restart %d empty\n", m)
+    :: dumpedMaster == m -> rename(m); load(m); TELL("restart %d dump\n", m)
+    :: erase(m); TELL("flush %d\n", m)
+    fi
+}
+
+/* A replica that has heard nothing since the dump takes the master's place. */
+inline promote(m) {
+    rename(m);
+    load(m);
+    raise(m);
+    TELL("promote %d\n", m)
+}
+
+/* `CLUSTER SETSLOT ... NODE` on the importing side: its epoch is the highest from then on, and
+   stays as it is where it was before. Another master may have raised its own meanwhile. */
 inline move(s) {
     owner[s] = 1 - owner[s];
-    epochs++;
-    masters[owner[s]].epoch = epochs
+    m = owner[s];
+    if
+    :: masters[m].epoch == epochs -> skip
+#ifdef TRACE
+    :: masters[m].epoch != epochs -> raise(m)
+#else
+    :: raise(m)
+#endif
+    fi;
+    m = 0;
+    TELL("move %d\n", s)
 }
 
 active proctype world() {
@@ -194,40 +273,63 @@ active proctype world() {
         names = 2;
         owner[KEY] = 0;
         owner[MARKS] = 1;
-        bound[0] = NONE;
-        bound[1] = NONE
+        /* The second one's is the highest. */
+        masters[0].epoch = 1;
+        masters[1].epoch = 2;
+        epochs = 2
     }
 
     do
-    :: atomic { select(m : 0 .. MASTERS - 1); look(m); m = 0 }
+#ifdef TRACE
+    :: calm > 0 -> calm--
+#endif
+    :: atomic { pick(m, 0, MASTERS - 1); look(m); m = 0 }
     /* A challenge is issued. */
     :: atomic {
-        incarnations > 0 && sealed[CHALLENGES - 1] == 0 ->
-        select(i : 1 .. incarnations);
-        c = (sealed[0] == 0 -> 0 : 1);
-        sealed[c] = i;
-        c = 0;
+        incarnations > 0 && issued < CHALLENGES && MAY_ISSUE ->
+#ifdef TRACE
+        fresh--;
+        if
+        :: LIVES(owner[MARKS]) -> i = masters[owner[MARKS]].incarnation
+        :: LIVES(owner[MARKS]) -> i = masters[owner[MARKS]].incarnation
+        :: LIVES(owner[MARKS]) -> i = masters[owner[MARKS]].incarnation
+        :: pick(i, 1, incarnations)
+        fi;
+#else
+        pick(i, 1, incarnations);
+#endif
+        sealed[issued] = i;
+        TELL("seal %d %d\n", issued, i);
+        issued++;
         i = 0
     }
     /* The device signs: each counter once, with a challenge that it may have used before. */
     :: atomic {
-        sealed[0] != 0 && bound[1] == NONE ->
-        a = (bound[0] == NONE -> 0 : 1);
-        if
-        :: bound[a] = 0
-        :: sealed[1] != 0 -> bound[a] = 1
-        fi;
-        a = 0
+        issued > 0 && signatures < ASSERTIONS && MAY_SIGN ->
+        pick(c, 0, issued - 1);
+        bound[signatures] = c;
+        TELL("sign %d %d\n", signatures, c);
+        signatures++;
+        c = 0
     }
-    :: atomic { bound[0] != NONE -> call(0) }
-    :: atomic { bound[1] != NONE -> call(1) }
+    /* Somebody brings an assertion. */
+    :: atomic { signatures > 0 -> pick(a, 0, signatures - 1); call(a); a = 0 }
     /* What was sent to give a challenge back arrives. */
-    :: atomic { isGivenBack[0] -> isGivenBack[0] = false; kept[MARKS] = kept[MARKS] & 2 }
-    :: atomic { isGivenBack[1] -> isGivenBack[1] = false; kept[MARKS] = kept[MARKS] & 1 }
-    /* Somebody keeps a dump, which is the last. */
+    :: atomic {
+        pick(c, 0, CHALLENGES - 1);
+        if
+        :: isGivenBack[c] ->
+            isGivenBack[c] = false;
+            kept[MARKS] = kept[MARKS] & (255 - (1 << c));
+            TELL("forget %d\n", c)
+        :: else -> skip
+        fi;
+        c = 0
+    }
+    /* Somebody keeps a dump, or a replica hears no more: the last. */
     :: atomic {
         dumpedMaster == NONE && faults < FAULTS ->
-        select(m : 0 .. MASTERS - 1);
+        pick(m, 0, MASTERS - 1);
         dumpedMaster = m;
         dump.incarnation = masters[m].incarnation;
         dump.recordedProcess = masters[m].recordedProcess;
@@ -236,16 +338,23 @@ active proctype world() {
         dump.has[MARKS] = owner[MARKS] == m;
         dump.kept[KEY] = (owner[KEY] == m -> kept[KEY] : 0);
         dump.kept[MARKS] = (owner[MARKS] == m -> kept[MARKS] : 0);
+        TELL("dump %d\n", m);
         m = 0
     }
     :: atomic {
-        faults < FAULTS ->
+        faults < FAULTS && IS_CALM ->
         faults++;
+        UNREST;
         if
-        :: restart(0)
-        :: restart(1)
+        :: lose(0)
+        :: lose(1)
         :: move(KEY)
         :: move(MARKS)
+#ifdef TRACE
+        :: dumpedMaster != NONE && !isPromoted -> isPromoted = true; promote(dumpedMaster)
+#else
+        :: dumpedMaster != NONE -> promote(dumpedMaster)
+#endif
         fi
     }
     od
