@@ -12,7 +12,7 @@ private let hasSpin = (try? ChildProcess.run("spin", ["-V"]))?.status == .exited
 
 @Suite(
     "The scripts and the model of a cluster",
-    .enabled(if: RedisServer.isInstalled && hasSpin),
+    .enabled(if: isLong && RedisServer.isInstalled && hasSpin),
     .timeLimit(.minutes(120)))
 struct ClusterModelTests {
     private static let model = URL(fileURLWithPath: #filePath)
