@@ -356,15 +356,18 @@ def idle_connections(port, count, wrap=lambda connection: connection):
 
 
 def processor_seconds(process):
-    """User and system time of all threads, in steps of 10 ms."""
+    """User and system time of all threads, also of those that have ended."""
     return processor_seconds_of(process.pid)
 
 
 def processor_seconds_of(process_id):
-    """The same by the id of a process (proc(5), fields 14 and 15)."""
-    with open(f"/proc/{process_id}/stat", encoding="utf-8") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """The same by the id of a process, to the nanosecond where proc(5) has steps of 10 ms. This is
+    the clock that clock_getcpuclockid(3) names, which Python has for threads only."""
+    processor_clock = ~process_id << 3 | 2
+    try:
+        return time.clock_gettime(processor_clock)
+    except OSError as error:
+        raise Failure(f"no processor time of process {process_id}: {error}") from error
 
 
 def resident_mib(process):

@@ -1,4 +1,4 @@
-"""TLS beside nginx: memory of idle connections, processor time of handshakes; prints tables."""
+"""TLS beside nginx: processor time of handshakes, memory of idle connections; prints tables."""
 
 import os
 import resource
@@ -7,11 +7,13 @@ import ssl
 import subprocess
 import time
 
+import bench
 import idle
 import testbed
+from bench import ROUNDS
 
 CONNECTIONS = int(os.environ.get("CONNECTIONS", "2000"))
-HANDSHAKES = int(os.environ.get("HANDSHAKES", "1500"))
+HANDSHAKES = int(os.environ.get("HANDSHAKES", "500"))
 
 
 def mint(bed, name, arguments):
@@ -86,6 +88,24 @@ def start(bed, key, version):
     return [("Sallyport", ours, gateway), ("nginx", theirs, nginx)]
 
 
+def measure(context, servers):
+    """Milliseconds of each server for a full handshake and for a resumed one, a number a round.
+    Each round measures each server once."""
+    sessions = {name: session_of(context, port) for name, _, port in servers}
+    full, resumed = ({name: [] for name, _, _ in servers} for _ in range(2))
+    for _ in range(ROUNDS):
+        for name, process, port in servers:
+            full[name].append(handshakes(context, process, port, HANDSHAKES))
+        for name, process, port in servers:
+            resumed[name].append(
+                handshakes(context, process, port, HANDSHAKES, sessions[name]))
+    return full, resumed
+
+
+def row(name, server, full, resumed, kib):
+    return name, server, bench.median(full), bench.median(resumed), f"{kib:.1f}"
+
+
 def main(bed):
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
@@ -93,19 +113,25 @@ def main(bed):
     mint(bed, "ecdsa", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
     mint(bed, "rsa", ["rsa:2048"])
     print("\n".join(testbed.machine(bed)))
-    print(f"\n{CONNECTIONS} idle connections, each after one answer; {HANDSHAKES} handshakes\n")
-    print("| server | key | version | ms of processor a handshake | resumed | KiB a connection |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    times, compared = [], []
     for key in ["ecdsa", "rsa"]:
         for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]:
+            name = f"{key.upper()}, {version.name}"
             context = client(version)
-            for name, process, port in start(bed, key, version):
-                spent = handshakes(context, process, port, HANDSHAKES)
-                resumed = handshakes(
-                    context, process, port, HANDSHAKES, session_of(context, port))
-                each = memory(context, process, port, CONNECTIONS)
-                print(f"| {name} | {key} | {version.name} | {spent:.3f} | {resumed:.3f} "
-                      f"| {each:.2f} |", flush=True)
+            servers = start(bed, key, version)
+            full, resumed = measure(context, servers)
+            for server, process, port in servers:
+                times.append(row(name, server, full[server], resumed[server],
+                                 memory(context, process, port, CONNECTIONS)))
+            compared.append((name, *(
+                bench.median(b / a for a, b in zip(each["Sallyport"], each["nginx"]))
+                for each in (full, resumed))))
+    bench.table(
+        f"{ROUNDS} rounds of {HANDSHAKES} handshakes; {CONNECTIONS} idle connections",
+        ("key, version", "server", "ms of processor a handshake", "resumed", "KiB a connection"),
+        *times)
+    bench.table("Compared: nginx / Sallyport, above 1 is better",
+                ("key, version", "handshake", "resumed"), *compared)
 
 
 if __name__ == "__main__":
