@@ -167,6 +167,14 @@ public enum File {
         return Int(status.st_size)
     }
 
+    /// Tells this very file, whatever is written to it, from another one in its place: the device
+    /// and the inode. Nil if there is none.
+    public static func inode(_ path: String) -> [UInt64]? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return [UInt64(status.st_dev), UInt64(status.st_ino)]
+    }
+
     /// Tells this very file from a copy that was put in its place, also over it: its inode, and
     /// when the system has last changed it, which nobody can set. Nil if there is none.
     public static func identity(_ path: String) -> [UInt64]? {

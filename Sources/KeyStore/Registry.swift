@@ -69,6 +69,8 @@ public enum RegistryChange: Hashable, Sendable {
     case keys([KeyID])
     /// Too many to name.
     case everything
+    /// All of them: the store itself is another one.
+    case replaced
 }
 
 /// The durable store of enrolled keys: few writes, many reads.

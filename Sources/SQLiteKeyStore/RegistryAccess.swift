@@ -1,3 +1,4 @@
+import EventLoop
 import KeyStore
 import SQLite
 
@@ -7,14 +8,25 @@ final class RegistryAccess {
     private let path: String
     private let options: Connection.Options
     private var current: RegistryTables?
-    /// The preparation of each connection before it is used; `isReplaced` says that the path leads
-    /// to another file than before.
-    private let begin: (RegistryTables, _ isReplaced: Bool) throws(SQLiteError) -> Void
-    private var isReplaced = false
+    /// The preparation of each connection before it is used.
+    private let begin: (RegistryTables, Place) throws(SQLiteError) -> Void
+    private var place = Place.same
+    /// The file that was opened last.
+    private var inode: [UInt64]?
+
+    /// What the path leads to when a connection is made.
+    enum Place {
+        /// The file of the connection before, or the first one.
+        case same
+        /// That file too, as it seems: it was away in between.
+        case returned
+        /// Another file.
+        case replaced
+    }
 
     init(
         path: String, options: Connection.Options,
-        begin: @escaping (RegistryTables, _ isReplaced: Bool) throws(SQLiteError) -> Void = {
+        begin: @escaping (RegistryTables, Place) throws(SQLiteError) -> Void = {
             (_, _) throws(SQLiteError) in
         }
     ) {
@@ -27,19 +39,22 @@ final class RegistryAccess {
     func tables() -> Result<RegistryTables, StoreError> {
         if let current, current.connection.fileHasMoved {
             self.current = nil
-            isReplaced = true
+            place = .returned
         }
         if let current { return .success(current) }
         do throws(RegistryOpenError) {
             // Never made again: an empty registry would turn every known key into an unknown one.
             let opened = try RegistryFile.open(
                 path: path, createsIfMissing: false, options: options)
+            let found = File.inode(path)
+            if inode != nil, found != inode { place = .replaced }
             do throws(SQLiteError) {
-                try begin(opened, isReplaced)
+                try begin(opened, place)
             } catch {
                 throw RegistryOpenError(error, path: path)
             }
-            isReplaced = false
+            place = .same
+            inode = found
             current = opened
             return .success(opened)
         } catch {

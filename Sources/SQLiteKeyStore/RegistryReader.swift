@@ -26,8 +26,8 @@ final class RegistryReader {
         var options = options
         options.busyMillisecondsMax = min(Self.busyMillisecondsMax, options.busyMillisecondsMax)
         access = RegistryAccess(path: path, options: options) {
-            [unowned self] tables, isReplaced throws(SQLiteError) in
-            try begin(tables, isReplaced: isReplaced)
+            [unowned self] tables, place throws(SQLiteError) in
+            try begin(tables, place)
         }
         // Opened before anyone asks, so that changes are seen from the start.
         _ = access?.tables()
@@ -93,12 +93,19 @@ final class RegistryReader {
     // MARK: changes by others
 
     /// Takes up the changes where the last connection left them.
-    private func begin(_ tables: RegistryTables, isReplaced: Bool) throws(SQLiteError) {
+    private func begin(
+        _ tables: RegistryTables, _ place: RegistryAccess.Place
+    ) throws(SQLiteError) {
         dataVersion = try tables.currentDataVersion()
         let last = try tables.lastRevision()
         let seen = revision ?? last
         revision = last
-        if isReplaced || last != seen { queue.notify(.everything) }
+        // An inode is used again once its file is gone, but no file unlearns what was done to it.
+        if place == .replaced || last < seen {
+            queue.notify(.replaced)
+        } else if place == .returned || last != seen {
+            queue.notify(.everything)
+        }
     }
 
     private func pollChanges() {

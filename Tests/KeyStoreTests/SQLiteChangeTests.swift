@@ -50,6 +50,40 @@ final class SQLiteChangeTests {
         registry.close()
     }
 
+    @Test("another file in the registry's place is told of, and its keys count")
+    func replaced() throws {
+        let otherPath = directory.path + "/other.db"
+        let other = try SQLiteRegistry(path: otherPath)
+        let known = generator.record()
+        _ = try other.enrol(known, challenge: generator.bytes16())
+        other.close()
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        #expect(try registry.find(known.keyID) == nil)
+        let change = Reply<RegistryChange>()
+        registry.onChange { change.give($0) }
+        #expect(rename(otherPath, directory.registryPath) == 0)
+        #expect(change.wait() == .replaced)
+        #expect(try registry.find(known.keyID) == known.withoutReceipt)
+        registry.close()
+    }
+
+    @Test("a file that was away for a while is the same one")
+    func returned() throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        let record = generator.record()
+        _ = try registry.enrol(record, challenge: generator.bytes16())
+        let aside = directory.path + "/aside.db"
+        #expect(rename(directory.registryPath, aside) == 0)
+        // Whoever asks finds it gone.
+        #expect(throws: StoreError.self) { try registry.find(record.keyID) }
+        let change = Reply<RegistryChange>()
+        registry.onChange { change.give($0) }
+        #expect(rename(aside, directory.registryPath) == 0)
+        #expect(change.wait() == .everything)
+        #expect(try registry.find(record.keyID) == record.withoutReceipt)
+        registry.close()
+    }
+
     @Test("another process's change is seen", .enabled(if: sqliteShell != nil))
     func otherProcess() throws {
         let registry = try SQLiteRegistry(path: directory.registryPath)

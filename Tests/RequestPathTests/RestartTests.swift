@@ -346,6 +346,18 @@ struct RestartTests {
         try scene.expectServiceGoesOn()
     }
 
+    @Test("says that another file was put in the registry's place while it ran")
+    func replacedRegistry() throws {
+        let site = try FaultSite()
+        let gateway = try site.start()
+        let registry = site.directory.path(of: "registry.db")
+        try FileManager.default.copyItem(atPath: registry, toPath: registry + ".copy")
+        #expect(rename(registry + ".copy", registry) == 0)
+        let event = "\(try gateway.waitForEvent("registry_replaced"))"
+        #expect(event.contains("run doctor"), "\(event)")
+        try gateway.waitForReadiness(200)
+    }
+
     @Test("killed in the middle of enrolments has every key that it acknowledged")
     func enrolments() throws {
         let site = try FaultSite()

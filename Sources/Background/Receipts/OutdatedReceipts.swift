@@ -14,7 +14,7 @@ struct OutdatedReceipts {
     mutating func changed(_ change: RegistryChange) {
         switch change {
         case .keys(let changed): keys.formUnion(changed)
-        case .everything: isEverything = true
+        case .everything, .replaced: isEverything = true
         }
     }
 

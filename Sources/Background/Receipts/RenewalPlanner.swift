@@ -278,7 +278,7 @@ package struct RenewalPlanner {
         case .keys(let keys):
             let keys = Set(keys)
             queue = queue.filter { !keys.contains($0.keyID) }[...]
-        case .everything: queue = []
+        case .everything, .replaced: queue = []
         }
     }
 

@@ -83,7 +83,13 @@ public final class Gateway {
         reports = try Mailbox(countMax: Self.reportCountMax)
         mailboxes = try (0...workerCount).map { _ in try Mailbox(countMax: Self.mailboxCountMax) }
         // Before any worker has a key in its cache: none keeps one that has changed unheard.
-        registry.onChange { [mailboxes] change in
+        registry.onChange { [mailboxes, logs = hub.logs] change in
+            if change == .replaced {
+                logs.event(
+                    level: "error", "registry_replaced",
+                    "another file is in the registry's place, and its keys count from now on; "
+                        + "what the log of the old one still had may be in it: run doctor")
+            }
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }
         hub.floors.onNews { [mailboxes] news in

@@ -204,7 +204,7 @@ final class SignalTallies: Sendable {
     func forget(_ change: RegistryChange) {
         switch change {
         case .keys(let keyIDs): for keyID in keyIDs { users.forget(keyID) }
-        case .everything: users.forgetAll()
+        case .everything, .replaced: users.forgetAll()
         }
     }
 

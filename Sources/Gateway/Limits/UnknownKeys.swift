@@ -52,7 +52,7 @@ final class UnknownKeys: Sendable {
             switch change {
             case .keys(let keyIDs):
                 for keyID in keyIDs { table.entries[Self.place(of: keyID)] = nil }
-            case .everything:
+            case .everything, .replaced:
                 table.entries = [Entry?](repeating: nil, count: Self.placeCount)
             }
         }

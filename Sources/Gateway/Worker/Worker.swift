@@ -144,7 +144,7 @@ final class Worker {
             hub.unknownKeys.forget(change)
             switch change {
             case .keys(let keyIDs): keyCache.invalidate(keyIDs)
-            case .everything: keyCache.clear()
+            case .everything, .replaced: keyCache.clear()
             }
         case .floorsRaised(let news): floorsWereRaised(news)
         case .listen(let listeners): open(listeners)
