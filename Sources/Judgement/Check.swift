@@ -99,6 +99,7 @@ extension Cause {
         case bodyFile = "body_file"
         case requestTimeout = "request_timeout"
         case slowReader = "slow_reader"
+        case drainTimeout = "drain_timeout"
 
         // MARK: the upstream
         case unresolved

@@ -94,9 +94,10 @@ package struct Judgement: ~Copyable {
         tier = .none
     }
 
-    /// Nobody waits for the answer any more.
-    package mutating func clientLeft() {
-        if outcome.decision != .refused { outcome.reason = .clientClosed }
+    /// Nobody waits for the answer any more; `cause` says why, where nobody may.
+    package mutating func clientLeft(because cause: Cause? = nil) {
+        guard outcome.decision != .refused else { return }
+        (outcome.reason, outcome.cause) = (.clientClosed, cause ?? outcome.cause)
     }
 
     /// There is more to say than the reason.

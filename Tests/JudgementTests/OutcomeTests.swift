@@ -42,12 +42,18 @@ struct OutcomeTests {
 
     @Test("a client that leaves is the reason, unless the request was refused before")
     func clientLeft() {
+        let drained = Cause.check(.drainTimeout)
         for decision in Self.decisions {
             var judgement = judgement(decision)
             judgement.clientLeft()
             #expect(judgement.outcome.decision == decision)
             #expect(
                 judgement.outcome.reason == (decision == .refused ? .keyUnknown : .clientClosed))
+            let former = judgement.outcome
+            judgement.clientLeft(because: drained)
+            #expect(judgement.outcome.cause == (decision == .refused ? former.cause : drained))
+            judgement.clientLeft()
+            #expect(judgement.outcome.cause == (decision == .refused ? former.cause : drained))
         }
     }
 

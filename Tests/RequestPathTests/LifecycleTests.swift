@@ -82,6 +82,9 @@ struct LifecycleTests {
         try upstream.waitForRequests(1)
         #expect(try gateway.terminate() == .exited(0))
         gate.open()
+        let line = try gateway.accessLine()
+        #expect(line["reason"]?.stringValue == "client_closed")
+        #expect(line["detail"]?.stringValue == "drain_timeout")
     }
 
     @Test("SIGHUP after SIGTERM: no listener opens, and what has begun is finished")

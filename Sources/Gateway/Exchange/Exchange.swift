@@ -250,7 +250,7 @@ final class Exchange {
         upstream?.abandon()
         upstream = nil
         attempts.leaveQueue(self)
-        judgement.clientLeft()
+        judgement.clientLeft(because: worker.isCuttingOff ? .check(.drainTimeout) : nil)
         phase = .recordAccess
         advance()
     }

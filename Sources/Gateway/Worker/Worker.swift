@@ -295,6 +295,8 @@ final class Worker {
     }
 
     var isDraining: Bool { ending.isDraining }
+    /// Whether the time for a drain is over: who is still served is cut off.
+    var isCuttingOff: Bool { ending.isCuttingOff }
     var isHandingOver: Bool { ending.isHandingOver }
 
     /// Whether connections end with their next answer.
@@ -316,6 +318,7 @@ final class Worker {
         for connection in clients { connection.drain() }
         pools.closeIdle()
         let timer = Timer(loop: loop) { [unowned self] in
+            ending.isCuttingOff = true
             for connection in clients { connection.lose() }
             loop.stop()
         }
@@ -354,6 +357,8 @@ private struct ControlDuties {
 /// How far a worker is on its way to its end.
 private struct WorkerEnding {
     var isDraining = false
+    /// The time for a drain is over.
+    var isCuttingOff = false
     /// Its listeners wait for the next program: nothing is refused, also in what it has accepted.
     var isHandingOver = false
     var isRetiring = false

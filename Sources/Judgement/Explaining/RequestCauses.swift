@@ -51,6 +51,10 @@ enum RequestCauses {
             "The client took too little of the answer.",
             "Nothing, if it is rare: the network is slow, or somebody holds connections open."),
         Row(
+            [.clientClosed], ["drain_timeout"], .operator,
+            "The gateway stopped, and timeouts.drain was over before the answer had ended.",
+            "Raise timeouts.drain to what the slowest answers take, or stop the gateway later."),
+        Row(
             [.ok, .clientClosed], ["tunnel_timeout"], .nobody,
             "The WebSocket was closed because timeouts.tunnel was over without a byte.",
             "Nothing, or let client or upstream send pings."),
