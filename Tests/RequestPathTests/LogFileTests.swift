@@ -30,10 +30,10 @@ struct LogFileTests {
     }
 
     /// A request whose line is in the file: a line is written some time after its answer.
-    private func loggedRequest(_ path: String) throws {
+    private func loggedRequest(_ path: String, in file: String? = nil) throws {
         try request(path)
         let limit = Date(timeIntervalSinceNow: 60)
-        while try !paths(log).contains(path), Date() < limit { _ = poll(nil, 0, 5) }
+        while try !paths(file ?? log).contains(path), Date() < limit { _ = poll(nil, 0, 5) }
     }
 
     @Test("that were moved away are opened anew at SIGUSR1, whatever the configuration says")
@@ -69,8 +69,26 @@ struct LogFileTests {
         gateway.current.send(signal: SIGUSR1)
         let event = try gateway.waitForEvent("log_reopen_failed")
         #expect(event["message"]?.stringValue?.contains(log) == true)
-        try request("/2")
+        #expect(try problems().contains("log_reopen_failed"))
+        try loggedRequest("/2", in: logs + ".old/access.log")
+        // There is a place for it again.
+        try FileManager.default.createDirectory(atPath: logs, withIntermediateDirectories: false)
+        gateway.current.send(signal: SIGUSR1)
+        try gateway.waitForEvent("logs_reopened")
+        #expect(try !problems().contains("log_reopen_failed"))
+        try request("/3")
         #expect(try gateway.terminate() == .exited(0))
         #expect(try paths(logs + ".old/access.log") == ["/1", "/2"])
+        #expect(try paths(log) == ["/3"])
+        let events = gateway.current.lines(on: .standardError).compactMap { line in
+            try? JSONValue.parse(line)["event"]?.stringValue
+        }
+        #expect(events.count { $0 == "logs_reopened" } == 1)
+    }
+
+    /// The names of what the status page says is the matter.
+    private func problems() throws -> [String] {
+        let page = try JSONValue.parse(try gateway.admin("/status.json").bodyText)
+        return page["problems"]?.arrayValue?.compactMap { $0["name"]?.stringValue } ?? []
     }
 }

@@ -36,6 +36,7 @@ struct AlarmTests {
         "rollout_unknown": "the registry is down, or was at the start: StoreDown",
         "rollout_held": "the guard did what it is for, and the event rollout_changed says so",
         "check_refused": "a proxy is wrongly configured, seen when it is set up",
+        "log_reopen_failed": "no line is lost, and the event log_reopen_failed says so",
         "draining": "somebody stops the gateway",
         "problem_detail": "somebody has chosen it, and nothing is wrong",
         "capture": "likewise",

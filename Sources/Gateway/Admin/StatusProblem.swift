@@ -48,6 +48,7 @@ struct StatusProblem {
         case checkRefused = "check_refused"
         case keyConflicts = "key_conflicts"
         case logLinesLost = "log_lines_lost"
+        case logReopenFailed = "log_reopen_failed"
         case exportFailing = "export_failing"
         case invalidProofs = "invalid_proofs"
         case challengesExpired = "challenges_expired"

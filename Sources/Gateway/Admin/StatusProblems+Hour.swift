@@ -210,7 +210,19 @@ extension StatusInspection {
         ]
     }
 
-    var resources: [StatusProblem] {
+    var resources: [StatusProblem] { descriptors + logFiles }
+
+    private var logFiles: [StatusProblem] {
+        guard let failure = hub.logs.reopenFailure else { return [] }
+        return [
+            StatusProblem(
+                .warning, .logReopenFailed,
+                "A log file that was moved away is still written on: \(failure).",
+                "Let the gateway make the file, and send SIGUSR1.")
+        ]
+    }
+
+    private var descriptors: [StatusProblem] {
         let limit = hub.descriptors.limit
         guard let count = ProcessUsage.descriptorCount, limit > 0, count * 10 > limit * 8 else {
             return []

@@ -268,13 +268,12 @@ public final class Gateway {
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.hangUp) { [unowned self] in
                 // Whatever the configuration says now: the files may have been moved away.
-                hub.logs.reopen()
+                hub.logs.reopen(tellsSuccess: false)
                 beginReload()
             })
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.user1) { [hub] in
-                hub.logs.reopen()
-                hub.logs.event(level: "info", "logs_reopened", "by the files' names")
+                hub.logs.reopen(tellsSuccess: true)
             })
         signals.append(
             SignalWatch(loop: loop, signal: SignalWatch.user2) { [unowned self] in beginUpgrade() })

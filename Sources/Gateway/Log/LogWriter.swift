@@ -10,8 +10,8 @@ import Synchronization
 final class LogWriter: @unchecked Sendable {
     private enum Message: Sendable {
         case lines(LogBatch)
-        /// With whom to tell that it cannot be done.
-        case reopen(failed: @Sendable (IOError) -> Void)
+        /// With whom to tell what came of it.
+        case reopen(done: @Sendable (IOError?) -> Void)
         case close
     }
 
@@ -57,8 +57,8 @@ final class LogWriter: @unchecked Sendable {
                     tally.drop(end.write(batch.lines, isLast: isLast))
                     tally.queuedByteCount.wrappingSubtract(batch.lines.count, ordering: .relaxed)
                     batches.giveBack(batch)
-                case .reopen(let failed):
-                    tally.drop(LogWriter.reopen(destination, &end, failed: failed))
+                case .reopen(let done):
+                    tally.drop(LogWriter.reopen(destination, &end, done: done))
                 case .close: loop.stop()
                 }
             }
@@ -85,10 +85,10 @@ final class LogWriter: @unchecked Sendable {
         tally.drop(lines.indices.count { lines[$0] == UInt8(ascii: "\n") })
     }
 
-    /// Opens a file by its name again, after what was posted: the old one was moved away. `failed`
-    /// runs on the log's thread.
-    func reopen(failed: @escaping @Sendable (IOError) -> Void) {
-        _ = mailbox.post(.reopen(failed: failed))
+    /// Opens a file by its name again, after what was posted: the old one was moved away. `done`
+    /// runs on the log's thread, with why it could not be opened; nil also where there is no file.
+    func reopen(done: @escaping @Sendable (IOError?) -> Void) {
+        _ = mailbox.post(.reopen(done: done))
     }
 
     /// Writes what was posted, then ends the thread.
@@ -100,13 +100,18 @@ final class LogWriter: @unchecked Sendable {
     /// Where the file cannot be opened, the old one is written on. Tells how many lines were lost.
     private static func reopen(
         _ destination: LogSettings.Destination, _ end: inout LogEnd,
-        failed: (IOError) -> Void
+        done: (IOError?) -> Void
     ) -> Int {
-        guard case .file(let path) = destination else { return 0 }
+        guard case .file(let path) = destination else {
+            done(nil)
+            return 0
+        }
         do throws(IOError) {
-            return end.move(to: try File.openAppending(path).release())
+            let lostLineCount = end.move(to: try File.openAppending(path).release())
+            done(nil)
+            return lostLineCount
         } catch {
-            failed(error)
+            done(error)
             return 0
         }
     }
@@ -124,6 +129,7 @@ final class LogWriters: EventLog {
     private let throttle = Locked(EventThrottle())
     /// What was said last of each event, of which the code has some dozens.
     private let lastMessages = Locked<[String: String]>([:])
+    private let lastReopenFailure = Locked<IOError?>(nil)
 
     init(_ settings: LogSettings) throws {
         access = try LogWriter(settings.access)
@@ -182,14 +188,28 @@ final class LogWriters: EventLog {
         }
     }
 
-    /// Opens the file again after a rotation.
-    func reopen() {
-        let failed: @Sendable (IOError) -> Void = { [self] error in
-            event(level: "error", "log_reopen_failed", "the old file is written on: \(error)")
+    /// Opens the files again after a rotation.
+    ///
+    /// - Parameter tellsSuccess: an event says when all of them are open. Failures always have one.
+    func reopen(tellsSuccess: Bool) {
+        let writers = [access, events === access ? nil : events].compactMap(\.self)
+        let reopening = Locked(LogReopening(waitingCount: writers.count))
+        for writer in writers {
+            writer.reopen { [self] error in
+                if let error {
+                    event(
+                        level: "error", "log_reopen_failed", "the old file is written on: \(error)")
+                }
+                guard let end = reopening.withLock({ $0.done(error) }) else { return }
+                lastReopenFailure.withLock { $0 = end.failure }
+                guard end.failure == nil, tellsSuccess else { return }
+                event(level: "info", "logs_reopened", "by the files' names")
+            }
         }
-        access?.reopen(failed: failed)
-        if events !== access { events?.reopen(failed: failed) }
     }
+
+    /// Why a file could not be opened at the last rotation; nil if all could.
+    var reopenFailure: IOError? { lastReopenFailure.withLock { $0 } }
 
     func close() {
         access?.close()
