@@ -68,6 +68,11 @@ final class CounterCluster {
 
     var isConnected: Bool { nodes.values.contains { $0.isConnected } }
 
+    var refusal: String? {
+        guard !nodes.values.contains(where: \.isServing) else { return nil }
+        return nodes.values.lazy.compactMap(\.refusal).first
+    }
+
     func moment(keyID: KeyID?, challenge: Bytes16) -> StoreMoment? {
         let layout = calls.layout
         let tag = keyID.map(layout.tag) ?? layout.tag(challenge)

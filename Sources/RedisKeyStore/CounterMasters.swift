@@ -6,7 +6,8 @@ import Redis
 /// The masters that keep the counters, as one worker sees them: a server by itself, or those of a
 /// cluster. Each `reply` is called once, perhaps before the call returns.
 protocol CounterMasters: AnyObject {
-    /// Called when ``isConnected`` or an incarnation has changed, and for each failed attempt.
+    /// Called when ``isConnected``, ``refusal`` or an incarnation has changed, and for each failed
+    /// attempt.
     var onStateChange: (() -> Void)? { get set }
     /// Called when a master may have lost what was accepted there.
     var onLoss: (() -> Void)? { get set }
@@ -19,6 +20,8 @@ protocol CounterMasters: AnyObject {
     var isConnected: Bool { get }
     /// Whether every key's master can be asked.
     var isWhole: Bool { get }
+    /// The words of one that refuses everything, where all that are connected do; otherwise nil.
+    var refusal: String? { get }
     /// Why there is no connection, or was none before the present one.
     var lastFailure: RedisFailure? { get }
 

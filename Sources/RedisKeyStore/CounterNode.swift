@@ -11,7 +11,7 @@ final class CounterNode {
     private let loop: EventLoop
     private let isCluster: Bool
     private let wait: RedisWait?
-    private var connection: RedisConnection?
+    private(set) var connection: RedisConnection?
     /// SHA-1 of the script, as the server gave it.
     private var scriptDigest: String?
     private var isLoadingScript = false
@@ -45,9 +45,14 @@ final class CounterNode {
         Int64(loop.now.nanoseconds(since: lookedAt) / 1_000_000)
     }
     private(set) var isConnected = false
+    /// In which words the master refuses to write, or even to be looked at; nil if it does not.
+    private(set) var refusal: String? {
+        didSet { if (refusal == nil) != (oldValue == nil), isConnected { onStateChange?() } }
+    }
     /// Why there is no connection, or was none before the present one.
     private(set) var lastFailure: RedisFailure?
-    /// Called when ``isConnected`` or ``incarnation`` has changed, and for each failed attempt.
+    /// Called when ``isConnected``, ``refusal`` or ``incarnation`` has changed, and for each failed
+    /// attempt.
     var onStateChange: (() -> Void)?
     /// Called once after ``leave()``, when nothing is in flight any more.
     var onLeft: (() -> Void)?
@@ -182,23 +187,6 @@ final class CounterNode {
         if call.look != .quick { lookDueAt = loop.now }
     }
 
-    /// Nobody waits for it: what stays goes by itself.
-    func remove(_ name: [UInt8]) {
-        var command = RedisCommand("DEL")
-        command.append(name)
-        connection?.send(command) { _ in }
-    }
-
-    /// Asks what touches no counter; nil if it cannot be known what came of it.
-    func ask(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
-        guard let connection, isConnected else { return reply(nil) }
-        connection.send(command) { [weak self] outcome in
-            guard case .reply(let answer) = outcome else { return reply(nil) }
-            if case .error(let line) = answer { self?.tellRefusal(line) }
-            reply(answer)
-        }
-    }
-
     private func settleError(
         _ line: String, _ call: CounterScript.Call, isAsking: Bool, isAgain: Bool,
         reply: @escaping (Outcome) -> Void
@@ -220,12 +208,16 @@ final class CounterNode {
             connection?.retire(because: .refusedByServer(String(line.prefix(200))))
         case .other where ServerLife.isRefusal(line):
             connection?.retire(because: .refusedByServer(String(line.prefix(200))))
-        case .noScript, .refused, .other: tellRefusal(line)
+        case .refused:
+            tellRefusal(line)
+            // What refuses everything makes the store unready.
+            if refusal == nil { checkIncarnation() }
+        case .noScript, .other: tellRefusal(line)
         }
         reply(.verdict(Self.verdict(ofError: line)))
     }
 
-    private func tellRefusal(_ line: String) {
+    func tellRefusal(_ line: String) {
         guard let connection else { return }
         refusals.tell(line, on: connection, record: record, isCluster: isCluster)
     }
@@ -249,7 +241,10 @@ final class CounterNode {
     private func giveUp(on reply: RedisReply) {
         guard case .error(let line) = reply else { return dropForGarbage() }
         // A server that is busy or full has changed nothing; it is asked again soon.
-        if RedisServerError(line) == .refused { return tellRefusal(line) }
+        if RedisServerError(line) == .refused {
+            refusal = String(line.prefix(200))
+            return tellRefusal(line)
+        }
         connection?.retire(because: .refusedByServer(String(line.prefix(200))))
     }
 
@@ -334,6 +329,7 @@ final class CounterNode {
         hadIncarnation = true
         look = found
         lookedAt = loop.now
+        refusal = found.refusal
         if isChanged, isConnected { onStateChange?() }
     }
 }
@@ -385,6 +381,7 @@ extension CounterNode: RedisConnectionOwner {
     func connectionFailed(_ failure: RedisFailure) {
         inquiry = nil
         isConnected = false
+        refusal = nil
         lastFailure = failure
         onStateChange?()
         guard isLeaving, connection?.isRetiring != true else { return }

@@ -43,6 +43,7 @@ final class CounterServer: CounterMasters {
 
     var isConnected: Bool { node.isConnected }
     var isWhole: Bool { node.isConnected }
+    var refusal: String? { node.refusal }
     var lastFailure: RedisFailure? { node.lastFailure }
 
     func open() { node.open() }

@@ -32,7 +32,8 @@ package enum IncarnationScript {
     /// KEYS: 1 incarnation record. ARGV: 1 a new incarnation, 2 `cluster` or nothing; 3 the history
     /// of a server that was looked at before, 4 the time that its record had then, 5 what its clock
     /// shows at least by now. Answers with the valid incarnation, the history, the time that the
-    /// record has and what the clock shows.
+    /// record has, what the clock shows, and the words in which the server refuses to write, if it
+    /// does.
     package static let source =
         ServerLife.functions + """
             local replication = redis.call('INFO', 'replication')
@@ -70,7 +71,7 @@ package enum IncarnationScript {
               -- A full memory ends no incarnation; that somebody looked is not noted.
               noted = tonumber(string.sub(record, 59, 73))
             end
-            return {incarnation or ARGV[1], history, noted, now}
+            return {incarnation or ARGV[1], history, noted, now, written.err or ''}
             """
 
     static func command(
@@ -107,19 +108,22 @@ struct ServerLook: Hashable {
     let notedMilliseconds: Int64
     /// The present time of the server's clock.
     let milliseconds: Int64
+    /// In which words the server refuses to write: it accepts nothing then. Nil if it does not.
+    let refusal: String?
 
     /// Reads a reply. Nil if it is not the script's answer.
     init?(_ reply: RedisReply) {
-        guard case .array(let parts) = reply, parts.count == 4,
+        guard case .array(let parts) = reply, parts.count == 5,
             let incarnation = parts[0].text.flatMap(IncarnationScript.incarnation),
             let history = parts[1].text,
             history.utf8.count == IncarnationScript.historyByteCount,
             case .integer(let noted) = parts[2], case .integer(let milliseconds) = parts[3],
-            noted > 0, milliseconds > 0
+            noted > 0, milliseconds > 0, let words = parts[4].text
         else { return nil }
         self.incarnation = incarnation
         self.history = history
         notedMilliseconds = noted
         self.milliseconds = milliseconds
+        refusal = words.isEmpty ? nil : String(words.prefix(200))
     }
 }

@@ -13,7 +13,8 @@ public final class RedisCounters: CounterStore {
     private let masters: any CounterMasters
     private var checkTimer: Timer?
 
-    /// Called when ``isConnected`` or an incarnation has changed, and for each failed attempt.
+    /// Called when ``isConnected``, ``isAvailable`` or an incarnation has changed, and for each
+    /// failed attempt.
     public var onStateChange: (() -> Void)?
     /// Called when a master comes back under another incarnation, before anything is sealed under
     /// it: it may have lost what was accepted there.
@@ -57,8 +58,11 @@ public final class RedisCounters: CounterStore {
     package var isWhole: Bool { masters.isWhole }
 
     public var isShared: Bool { true }
-    public var isAvailable: Bool { isConnected }
-    public var failureText: String { lastFailure.map(\.description) ?? "no connection yet" }
+    public var isAvailable: Bool { isConnected && masters.refusal == nil }
+    public var failureText: String {
+        if let words = masters.refusal { return "the server refuses: \(words)" }
+        return lastFailure.map(\.description) ?? "no connection yet"
+    }
 
     /// Sets all callbacks to report to `observer`.
     public func report(to observer: CounterStoreObserver) {

@@ -179,11 +179,19 @@ struct RedisFaultTests {
     @Test("change nothing where the server has no memory left, and go on when it has")
     func outOfMemory() throws {
         let server = try RedisServer()
-        let bench = try RedisCounterBench(server)
+        var configuration = RedisCounterBench.configuration(port: server.port)
+        configuration.checkInterval = .milliseconds(100)
+        let bench = try RedisCounterBench(configuration, server: server)
+        try bench.connect()
+        #expect(bench.worker.isAvailable)
         try server.command("CONFIG", "SET", "maxmemory", "1")
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .unavailable)
         #expect(bench.worker.isConnected)
+        // Each look finds it out, also where nobody asks for anything else.
+        try bench.run { !bench.worker.isAvailable }
+        #expect(bench.worker.failureText.contains("refuses: OOM"))
         try server.command("CONFIG", "SET", "maxmemory", "0")
+        try bench.run { bench.worker.isAvailable }
         #expect(try bench.verdict(bench.request(counter: 1, challenge: 1)) == .accepted)
     }
 
@@ -353,9 +361,11 @@ enum ScriptedLook {
 
     static func text(
         _ incarnation: String = "0123456789abcdef",
-        history: String = String(repeating: "a", count: 40), time: Int = 1_800_000_000_000
+        history: String = String(repeating: "a", count: 40), time: Int = 1_800_000_000_000,
+        refusal: String = ""
     ) -> String {
         func bulk(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
-        return "*4\r\n" + bulk(incarnation) + bulk(history) + ":\(time)\r\n:\(time)\r\n"
+        return "*5\r\n" + bulk(incarnation) + bulk(history)
+            + ":\(time)\r\n:\(time)\r\n" + bulk(refusal)
     }
 }

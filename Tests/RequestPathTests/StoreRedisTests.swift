@@ -176,6 +176,25 @@ struct StoreRedisTests {
         }
     }
 
+    @Test("that is full makes the gateway unready, and says why, until there is room")
+    func full() throws {
+        let redis = try RedisServer()
+        let site = try FaultSite(redis: redis)
+        let gateway = try site.start()
+        let device = try site.enrolledDevice(at: gateway)
+        try gateway.waitForReadiness(200)
+        try redis.command("CONFIG", "SET", "maxmemory", "1")
+        // Nobody asks for anything.
+        try gateway.waitForReadiness(503)
+        let event = "\(try gateway.waitForEvent("store_down"))"
+        #expect(event.contains("the server refuses: OOM"), "\(event)")
+        let refused = try device.call("strict", at: gateway).exchange(with: gateway)
+        #expect(refused.verdict == "503 store_unavailable")
+        try redis.command("CONFIG", "SET", "maxmemory", "0")
+        try gateway.waitForReadiness(200)
+        #expect(try device.call("strict", at: gateway).exchange(with: gateway).status == 200)
+    }
+
     @Test("that may throw keys away is not used, and says why")
     func eviction() throws {
         let redis = try RedisServer(["--maxmemory", "64mb", "--maxmemory-policy", "volatile-lru"])
@@ -230,7 +249,8 @@ struct StoreRedisTests {
                 let history = String(repeating: "a", count: 40)
                 let time = ":1800000000000\r\n"
                 return .bytes(
-                    "*4\r\n$16\r\n00000000000000ab\r\n$40\r\n\(history)\r\n\(time)\(time)")
+                    "*5\r\n$16\r\n00000000000000ab\r\n$40\r\n\(history)\r\n\(time)\(time)"
+                        + "$0\r\n\r\n")
             case "SCRIPT":
                 let digest = String(repeating: "0", count: 40)
                 return .bytes("$40\r\n\(digest)\r\n")

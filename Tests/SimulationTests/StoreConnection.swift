@@ -64,8 +64,8 @@ final class StoreConnection {
             let seen = (history: words[6], time: Int64(words[7]) ?? 0)
             if let look = server.look(fresh: words[4], seen: seen, now: now) {
                 reply(
-                    "*4\r\n$16\r\n\(look.incarnation)\r\n$40\r\n\(look.history)\r\n"
-                        + ":\(look.time)\r\n:\(now)\r\n")
+                    "*5\r\n$16\r\n\(look.incarnation)\r\n$40\r\n\(look.history)\r\n"
+                        + ":\(look.time)\r\n:\(now)\r\n$0\r\n\r\n")
             } else {
                 reply("-READONLY this server is not a master\r\n")
             }

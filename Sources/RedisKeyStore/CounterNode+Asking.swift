@@ -1,0 +1,24 @@
+import Redis
+
+/// What is asked of a master beside its counters.
+extension CounterNode {
+    /// Whether it answers, and refuses nobody.
+    var isServing: Bool { isConnected && refusal == nil }
+
+    /// Nobody waits for it: what stays goes by itself.
+    func remove(_ name: [UInt8]) {
+        var command = RedisCommand("DEL")
+        command.append(name)
+        connection?.send(command) { _ in }
+    }
+
+    /// Asks what touches no counter; nil if it cannot be known what came of it.
+    func ask(_ command: RedisCommand, reply: @escaping (RedisReply?) -> Void) {
+        guard let connection, isConnected else { return reply(nil) }
+        connection.send(command) { [weak self] outcome in
+            guard case .reply(let answer) = outcome else { return reply(nil) }
+            if case .error(let line) = answer { self?.tellRefusal(line) }
+            reply(answer)
+        }
+    }
+}
