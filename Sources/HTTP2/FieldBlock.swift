@@ -28,29 +28,17 @@ public struct FieldBlock: ~Copyable {
     public mutating func append(
         _ name: Span<UInt8>, _ value: Span<UInt8>, isIndexed: Bool = true
     ) {
-        bytes.append(name)
-        bytes.append(value)
-        entries.append(
-            Entry(nameCount: name.count, valueCount: value.count, isIndexed: isIndexed))
+        append(name, isIndexed: isIndexed) { $0.append(value) }
     }
 
     public mutating func append(
         _ name: StaticString, _ value: Span<UInt8>, isIndexed: Bool = true
     ) {
-        bytes.append(name)
-        bytes.append(value)
-        entries.append(
-            Entry(
-                nameCount: name.utf8CodeUnitCount, valueCount: value.count, isIndexed: isIndexed))
+        append(name, isIndexed: isIndexed) { $0.append(value) }
     }
 
     public mutating func append(_ name: StaticString, _ value: StaticString) {
-        bytes.append(name)
-        bytes.append(value)
-        entries.append(
-            Entry(
-                nameCount: name.utf8CodeUnitCount, valueCount: value.utf8CodeUnitCount,
-                isIndexed: true))
+        append(name) { $0.append(value) }
     }
 
     public mutating func append(_ name: StaticString, decimal: UInt64) {
