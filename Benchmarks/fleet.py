@@ -17,7 +17,6 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 # Measured; docs/benchmarks.md names machine and command of each.
 VERIFICATION_US = 39.1
 REDIS_REQUEST_US = 21
-POSTGRES_KEY_BYTES = 270
 POSTGRES_ENROLMENTS, POSTGRES_FLOORS = 11_692, 93_469
 # An enrolment is about ten verifications (docs/recipes/capacity.md).
 ENROLMENT_VERIFICATIONS = 10
@@ -226,7 +225,7 @@ def sizes(fleet, lost):
     return {
         "cores": cores, "gateways": gateways, "masters": masters,
         "redis_bytes": formula.redis_memory(verified, fleet.devices, CHALLENGE_TTL),
-        "postgres_bytes": fleet.devices * (POSTGRES_KEY_BYTES + formula.RECEIPT),
+        "postgres_bytes": formula.registry(fleet.devices),
         "gateway_bytes": formula.memory(
             verified / gateways, fleet.in_use / gateways, fleet.in_use / gateways,
             verified / gateways * 0.1, CHALLENGE_TTL, redis=True, workers=given.cores),

@@ -1,4 +1,5 @@
-"""A registry of ten million keys beside one of a million, in each store; tables and ratios."""
+"""A registry of ten million keys beside one of a million in each store, and as many devices in
+Redis; tables and ratios."""
 
 import base64
 import glob
@@ -18,6 +19,7 @@ import testbed
 
 KEYS = int(os.environ.get("KEYS", "10000000"))
 SIZES = {"few": KEYS // 10, "many": KEYS}
+STORES = os.environ.get("STORES", "sqlite postgresql redis").split()
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 ROUND_SECONDS = int(os.environ.get("ROUND_SECONDS", "3"))
 CONNECTIONS = 32
@@ -44,8 +46,10 @@ SPEND_POSTGRES = ("INSERT INTO {0}.challenges (challenge, key_id) "
 # does nothing else meanwhile.
 REDIS_STATES_A_CALL = 50_000
 COPY_STATES = """
+local state, life = redis.call('DUMP', KEYS[1]), redis.call('PTTL', KEYS[1])
 for number = ARGV[1], ARGV[2] do
-    redis.call('RESTORE', ARGV[3] .. string.format('%043d', number) .. ARGV[4], 0, ARGV[5])
+    local name = 'sallyport:{' .. string.format('%043d', number) .. '}:counter'
+    redis.call('RESTORE', name, life, state)
 end
 """
 
@@ -141,6 +145,48 @@ class Postgres:
                 for child in file.read().split():
                     seconds += testbed.processor_seconds_of(child)
         return seconds
+
+
+class Redis:
+    """Two servers for the counters of two gateways, whose registries have the devices of the load
+    and no others."""
+    name = "Redis"
+
+    def __init__(self, bed):
+        self.bed = bed
+        self.ports = dict(zip(SIZES, testbed.free_ports(len(SIZES))))
+        self.servers = {
+            size: bed.start(f"redis-{size}", [
+                "redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                "--appendonly", "no"], bed.load_cpu)
+            for size, port in self.ports.items()}
+        self.counters = {size: f"{{ redis: redis://127.0.0.1:{port}/0 }}"
+                         for size, port in self.ports.items()}
+
+    def setting(self, size):
+        return f"sqlite: {self.bed.path(f'registry-redis-{size}.db')}"
+
+    def ask(self, size, *words):
+        return self.bed.output("redis-cli", ["redis-cli", "-p", str(self.ports[size]), *words])
+
+    def byte_count(self, size):
+        return int(stores.info(self.ports[size], "memory")["used_memory"])
+
+    def fill(self, size):
+        """Copies one device's state for as many others. Returns bytes a device."""
+        names = self.ask(size, "KEYS", "*:counter").split()
+        before = self.byte_count(size)
+        for first in range(0, SIZES[size], REDIS_STATES_A_CALL):
+            last = min(first + REDIS_STATES_A_CALL, SIZES[size]) - 1
+            self.ask(size, "EVAL", COPY_STATES, "1", names[0], str(first), str(last))
+        count = int(self.ask(size, "DBSIZE"))
+        if count < SIZES[size]:
+            raise testbed.Failure(f"Redis has {count} names instead of {SIZES[size]}")
+        return (self.byte_count(size) - before) / SIZES[size]
+
+    def seconds(self):
+        """Processor time of both, of which one has something to do."""
+        return sum(map(testbed.processor_seconds, self.servers.values()))
 
 
 class Fleet:
@@ -310,12 +356,34 @@ def measure_store(bed, store, upstream, ids):
     bench.table(f"{store.name}: what an operator waits for, s", header, *operations)
 
 
+def measure_counters(bed, upstream):
+    """What a request costs beside the states of so many devices."""
+    redis = Redis(bed)
+    for size in SIZES:
+        configure(bed, redis, size, *testbed.free_ports(2), upstream)
+        bed.import_keys(size, SEED, DEVICES["warm"])
+    fleet = Fleet(bed, redis, upstream, "warm", redis.counters)
+    for size in SIZES:
+        fleet.load(size)
+    byte_counts = [redis.fill(size) for size in SIZES]
+    samples = serve(fleet)
+    fleet.end()
+    bench.table(
+        "Redis: counters", ("", *(f"{count:,} devices" for count in SIZES.values()), "ratio"),
+        plain("bytes a device", *byte_counts),
+        row("verified request, us", samples), row("beside that in Redis, us", samples, 1))
+
+
 def main(bed):
     print("\n".join(testbed.machine(bed)))
     (upstream,) = testbed.free_ports(1)
     bed.start_upstream(upstream, bed.load_cpu)
-    ids = write_keys(bed)
-    for store in (SQLite, Postgres):
+    if "redis" in STORES:
+        measure_counters(bed, upstream)
+        print(flush=True)
+    registries = [each for each in (SQLite, Postgres) if each.name.lower() in STORES]
+    ids = write_keys(bed) if registries else []
+    for store in registries:
         measure_store(bed, store(bed), upstream, ids)
         print(flush=True)
 
