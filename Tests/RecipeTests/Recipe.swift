@@ -47,12 +47,18 @@ struct RecipeError: Error, CustomStringConvertible {
 extension String {
     /// The text with another place for each that it names: every one of them has to be there.
     func moved(_ places: KeyValuePairs<String, String>) throws -> String {
-        try places.reduce(self) { text, place in
-            guard text.contains(place.key) else {
-                throw RecipeError("\(place.key) is not in:\n\(text)")
-            }
-            return text.replacing(place.key, with: place.value)
+        for place in places where !contains(place.key) {
+            throw RecipeError("\(place.key) is not in:\n\(self)")
         }
+        // All at once: what was put in, a port for one, may contain what another place is called.
+        var (moved, rest) = ("", self[...])
+        while let (range, value) = places.compactMap({ key, value in
+            rest.firstRange(of: key).map { ($0, value) }
+        }).min(by: { $0.0.lowerBound < $1.0.lowerBound }) {
+            moved += rest[..<range.lowerBound] + value
+            rest = rest[range.upperBound...]
+        }
+        return moved + rest
     }
 }
 
