@@ -153,6 +153,88 @@ struct DeadlineWheelTests {
     }
 }
 
+@Suite("A wheel whose loop is late")
+struct LateDeadlineTests {
+    private final class Entry: DeadlineHandler {
+        var expiredCount = 0
+        func deadlineExpired() { expiredCount += 1 }
+    }
+
+    private let clock: ManualClock
+    private let loop: EventLoop
+    private let wheel: DeadlineWheel
+    private let tick = DeadlineWheel.granularity.wholeNanoseconds
+
+    init() throws {
+        clock = ManualClock(now: MonotonicInstant(nanoseconds: 3 << 40), wallMilliseconds: 0)
+        loop = try EventLoop(clock: clock)
+        wheel = DeadlineWheel(loop: loop)
+    }
+
+    private func run(to nanoseconds: UInt64, after start: MonotonicInstant) {
+        clock.now = start.advanced(byNanoseconds: nanoseconds)
+        loop.runUntilIdle()
+    }
+
+    @Test(
+        "links its only entry again, as far away as the ring goes", .timeLimit(.minutes(1)),
+        arguments: 0...3)
+    func onlyEntry(lateness: UInt64) throws {
+        let start = clock.now
+        let entry = Entry()
+        let deadline = Deadline(wheel: wheel, handler: entry)
+        deadline.set(afterNanoseconds: 3600 * second)
+        for round: UInt64 in 1...3 { run(to: (round * 1023 + lateness) * tick, after: start) }
+        #expect(entry.expiredCount == 0)
+        #expect(wheel.linkedCount == 1)
+        run(to: 3600 * second - 1, after: start)
+        #expect(entry.expiredCount == 0)
+        run(to: 3600 * second + tick, after: start)
+        #expect(entry.expiredCount == 1)
+        #expect(wheel.linkedCount == 0)
+    }
+
+    @Test("is never early and at most a slot late, whatever happens", .timeLimit(.minutes(1)))
+    func random() throws {
+        var state: UInt64 = 7
+        func random(_ bound: UInt64) -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return (state >> 33) % bound
+        }
+        let entries = [Entry(), Entry()]
+        let deadlines = entries.map { Deadline(wheel: wheel, handler: $0) }
+        var dues: [MonotonicInstant?] = [nil, nil]
+        for _ in 0..<20_000 {
+            let index = Int(random(2))
+            switch random(8) {
+            case 0:
+                deadlines[index].clear()
+                dues[index] = nil
+            case 1, 2:
+                // Often a whole number of rounds away.
+                let ticks = random(2) == 0 ? 1024 * random(3) + random(3) : random(3000)
+                let wait = ticks * tick + random(tick)
+                deadlines[index].set(afterNanoseconds: wait)
+                dues[index] = clock.now.advanced(byNanoseconds: wait)
+            default:
+                let ticks = random(20) == 0 ? 1022 + random(4) : random(4)
+                run(to: ticks * tick + random(tick), after: clock.now)
+            }
+            for (index, entry) in entries.enumerated() {
+                let isDue = dues[index].map { $0 <= clock.now } ?? false
+                let isLate = dues[index].map { $0.advanced(byNanoseconds: tick) < clock.now }
+                if entry.expiredCount > 0 {
+                    try #require(entry.expiredCount == 1 && isDue)
+                    entry.expiredCount = 0
+                    dues[index] = nil
+                } else {
+                    try #require(isLate != true)
+                }
+            }
+        }
+    }
+}
+
 private let second: UInt64 = 1_000_000_000
 
 /// A wheel driven by times of the test's own.
