@@ -9,9 +9,9 @@ RELEASE := .build/release
 SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sources Fuzz/Targets
 
 .PHONY: help build demo test lint format fuzz models cluster-model simulation decision-model \
-	faults second-verifier unit-filter sanitize allocation-failures coverage bench bench-h2 \
-	bench-bodies bench-keys bench-latency bench-peers bench-stores bench-tls bench-workers \
-	fleet idle soak soak-mix screenshots deb image sbom dist package-test clean
+	gateway-mutants faults second-verifier unit-filter sanitize allocation-failures coverage \
+	bench bench-h2 bench-bodies bench-keys bench-latency bench-peers bench-stores bench-tls \
+	bench-workers fleet idle soak soak-mix screenshots deb image sbom dist package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -24,6 +24,7 @@ help:
 	@echo 'make cluster-model the model of a Cluster beside real servers, on COUNT=100 ways (SEED=1)'
 	@echo 'make simulation    gateways, store and network from SEEDS=5000 seeds'
 	@echo 'make decision-model   histories played against a model in Python, COUNT=400 REDIS=200 (SEED=1)'
+	@echo 'make gateway-mutants   comparisons of the gateway turned, MUTANTS="3 17" for some (an hour)'
 	@echo 'make faults        real stores killed, split and cut off, SECONDS=120 a scenario (SEED=1)'
 	@echo 'make second-verifier   a verifier in Python beside ours, COUNT=5000 mutations (SEED=1)'
 	@echo 'make unit-filter   tests of the program under the system call filter of its unit'
@@ -106,6 +107,10 @@ decision-model:
 		swift test --skip-build --filter DecisionModelTests.agreement
 	@python3 -B Tests/Assurance/decision_model.py .build/decisions
 	@python3 -B Tests/Assurance/model_mutants.py --allowed 4 .build/decisions
+
+gateway-mutants:
+	@scripts/install.sh test
+	@python3 -B Tests/Assurance/gateway_mutants.py $(MUTANTS)
 
 faults:
 	@scripts/install.sh test

@@ -1,112 +1,252 @@
 """Turns one comparison of the gateway after another, and sees whether the model notices.
 
-    python3 gateway_mutants.py [NUMBER...]   # from the repository's root; some minutes a mutant
+    python3 gateway_mutants.py [NUMBER...]   # from the repository's root: a build, a minute a mutant
 
-Each mutant is written into the working tree, built, tested and taken back, so the files have to be
-as they are in the last commit. Exits with 1 if nobody notices one.
+All mutants are written into a copy of the repository, which is built once. GATEWAY_MUTANT then says
+which of them a run of the histories has; without it, the copy decides as the gateway does. Exits
+with 1 if the model disagrees with the gateway as it is, or if nobody notices a mutant that is not
+named here as equivalent.
 """
 
+import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+
+import decision_model
 
 KEYSTORE = "Sources/KeyStore"
 EXCHANGE = "Sources/Gateway/Exchange"
 REDIS = "Sources/RedisKeyStore"
 TOKENS = "Sources/GatewayTokens"
-# File, what it says, and what the mutant says.
+JUDGEMENT = "Sources/Judgement/Judgement.swift"
+WORKER = "Sources/Gateway/Worker/Worker.swift"
+# File, what stands in front, what it says, what the mutant says, and what stands behind. A mutant
+# that says nothing lacks the statement.
 MUTANTS = [
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
-     "return distance < windowSize ? nil", "return distance <= windowSize ? nil"),
+     "return ", "distance < windowSize", "distance <= windowSize", " ? nil"),
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
-     "guard advance.counter > advance.floor else", "guard advance.counter >= advance.floor else"),
+     "guard ", "advance.counter > advance.floor", "advance.counter >= advance.floor", " else"),
     (f"{KEYSTORE}/Embedded/CounterShard.swift",
-     "case .sameCounter: return .replayed", "case .sameCounter: return .challengeSpent"),
+     "case .sameCounter: return ", ".replayed", ".challengeSpent", ""),
     (f"{KEYSTORE}/Floors/FloorShard.swift",
-     "if clock - raisedAt[entry] >= life {", "if clock - raisedAt[entry] > life {"),
+     "if ", "clock - raisedAt[entry] >= life", "clock - raisedAt[entry] > life", " {"),
     (f"{KEYSTORE}/Floors/FloorShard.swift",
-     "let floor = max(known, settled[entry])", "let floor = settled[entry]"),
+     "let floor = ", "max(known, settled[entry])", "settled[entry]", ""),
     (f"{EXCHANGE}/Proof/Assertion/VerifySignature.swift",
-     "guard challenge.keyID == nil || challenge.keyID == keyID else",
-     "guard challenge.keyID == nil || challenge.keyID != keyID else"),
+     "guard challenge.keyID == nil || ", "challenge.keyID == keyID", "challenge.keyID != keyID",
+     " else"),
     (f"{EXCHANGE}/AdvanceCounter.swift",
-     "if windowSize == 1, claim.assertion.counter <= floor.strict",
-     "if windowSize == 1, claim.assertion.counter < floor.strict"),
+     "if windowSize == 1, ", "claim.assertion.counter <= floor.strict",
+     "claim.assertion.counter < floor.strict", ""),
     (f"{EXCHANGE}/AdvanceCounter.swift",
-     "claim.assertion.counter <= highest", "claim.assertion.counter < highest"),
+     "", "claim.assertion.counter <= highest", "claim.assertion.counter < highest", ""),
     (f"{EXCHANGE}/VerifyAssertion.swift",
-     "case .revoked: throw Refusal(.keyRevoked)", "case .revoked: break"),
+     "case .revoked: ", "throw Refusal(.keyRevoked)", None, ""),
     (f"{EXCHANGE}/Cohort.swift",
-     "proofFacts.keyID ?? keyIDBesideAssertion", "proofFacts.keyID"),
+     "", "proofFacts.keyID ?? keyIDBesideAssertion", "proofFacts.keyID", ""),
+    (f"{REDIS}/CounterScript.swift", "if counter ", "<=", "<", " floor then"),
+    (f"{REDIS}/CounterScript.swift", "if tonumber(ARGV[7]) ", "<=", "<", " now then"),
+    (f"{REDIS}/CounterScript.swift", "if kept ", ">=", "<", " floor then"),
     (f"{REDIS}/CounterScript.swift",
-     "if counter <= floor then", "if counter < floor then"),
-    (f"{REDIS}/CounterScript.swift",
-     "if tonumber(ARGV[7]) <= now then", "if tonumber(ARGV[7]) < now then"),
-    (f"{REDIS}/CounterScript.swift",
-     "if kept >= floor then", "if kept < floor then"),
-    (f"{REDIS}/CounterScript.swift",
-     "if lives and (ARGV[12] == 'whole' or not state)", "if lives and (ARGV[12] == 'whole')"),
-    (f"{REDIS}/IncarnationScript.swift",
-     "and now <= last + ", "and now < last + "),
-    (f"{REDIS}/IncarnationScript.swift",
-     "last >= tonumber(ARGV[4]) and", "last < tonumber(ARGV[4]) and"),
+     "if lives and ", "(ARGV[12] == 'whole' or not state)", "ARGV[12] == 'whole'", " then"),
+    (f"{REDIS}/IncarnationScript.swift", "and now ", "<=", "<", " last + "),
+    (f"{REDIS}/IncarnationScript.swift", "or last ", ">=", "<", " tonumber(ARGV[4]) and"),
+    (f"{REDIS}/CounterNode.swift", "if isChanged, ", "hadIncarnation", "!hadIncarnation", " {"),
     (f"{REDIS}/CounterNode.swift",
-     "if isChanged, hadIncarnation {", "if isChanged, !hadIncarnation {"),
-    (f"{REDIS}/CounterNode.swift",
-     "if verdict == .incarnationChanged, let self, call.incarnation == incarnation {",
-     "if verdict == .incarnationChanged, let self, call.incarnation != incarnation {"),
+     "if verdict == .incarnationChanged, let self, ", "call.incarnation == incarnation",
+     "call.incarnation != incarnation", " {"),
     (f"{TOKENS}/SessionTokenSealer.swift",
-     "guard seconds < expiresAt else", "guard seconds <= expiresAt else"),
+     "guard ", "seconds < expiresAt", "seconds <= expiresAt", " else"),
     (f"{TOKENS}/SessionTokenSealer.swift",
-     "guard issuedAt <= seconds + Self", "guard issuedAt < seconds + Self"),
+     "guard ", "issuedAt <= seconds + Self.clockSkewSeconds",
+     "issuedAt < seconds + Self.clockSkewSeconds", " else"),
     (f"{EXCHANGE}/Proof/SessionToken/SessionTokens.swift",
-     "ConstantTime.equals(present, binding) else", "present != binding else"),
-    ("Sources/Judgement/Judgement.swift",
-     "fault.reason == .storeUnavailable, hasOpenToken {", "hasOpenToken {"),
-    ("Sources/Policy/Rollout/Rollout.swift", "cohort < percent", "cohort <= percent"),
-    ("Sources/GatewayTokens/Challenge.swift", "guard now < expiresAt", "guard now <= expiresAt"),
+     "", "ConstantTime.equals(present, binding)", "present != binding", " else"),
+    (JUDGEMENT, "", "fault.reason == .storeUnavailable", "true", ", hasOpenToken {"),
+    ("Sources/Policy/Rollout/Rollout.swift", "", "cohort < percent", "cohort <= percent", ""),
+    (f"{TOKENS}/Challenge.swift", "guard ", "now < expiresAt", "now <= expiresAt", " else"),
+
+    # Revocation, and keys that are or become known.
+    (WORKER, "case .keys(let keyIDs): ", "keyCache.invalidate(keyIDs)", None, ""),
+    (WORKER, "", "hub.unknownKeys.forget(change)", None, ""),
+    (f"{REDIS}/CounterScript.swift", "if ", "revoked", "false", " then"),
+    (f"{REDIS}/CounterNode.swift",
+     "if verdict == .revoked { ", "self?.lookLater(than: call)", None, " }"),
+    (f"{EXCHANGE}/AdvanceCounter.swift",
+     "if let keyID = proofFacts.keyID { ", "worker.keyCache.invalidate([keyID])", None, " }"),
+    # Observing routes and rollouts.
+    (JUDGEMENT, "", "policy.mode == .observe", "false", " || !isEnforced(cohort)"),
+    (JUDGEMENT, " || ", "!isEnforced(cohort)", "false", ""),
+    # Challenges.
+    (f"{EXCHANGE}/Proof/Assertion/VerifySignature.swift",
+     "guard ", "challenge.purpose == .assertion", "true", " else"),
+    (f"{EXCHANGE}/Proof/Assertion/VerifySignature.swift",
+     "guard ", "challenge.incarnation == now.incarnation", "true", " else"),
+    # Session tokens.
+    (f"{TOKENS}/SessionTokenSealer.swift", "guard ", "audience.contains(route)", "true", " else"),
+    (f"{EXCHANGE}/Proof/SessionToken/SessionTokens.swift",
+     "guard ", "site.settings.sessionTokens.boundHeader == nil", "true",
+     " || boundValueHash() != nil else"),
+    (JUDGEMENT, "if ", "policy.onStoreFailure == .tokensOnly", "true", ","),
+    # Floors.
+    (f"{KEYSTORE}/Embedded/CounterShard.swift",
+     "guard ", "counter > floors[entry]", "counter >= floors[entry]", " else"),
+    (f"{KEYSTORE}/Floors/FloorShard.swift",
+     "for entry in keys.indices { ", "settled[entry] = highest[entry]", None, " }"),
+    (f"{KEYSTORE}/Floors/FloorShard.swift",
+     "case .unheard: ", "unheard[entry] = max(unheard[entry], counter)", None, ""),
+    (f"{KEYSTORE}/Floors/FloorTable.swift",
+     "let kind: AcceptedCounter = ", "holds(keyID) ? .heard : .settled", ".heard", ""),
+    (f"{EXCHANGE}/AdvanceCounter.swift",
+     "if claim.challenge == nil { ", "try checkAccepted(claim)", None, " }"),
+    # The life of an incarnation in Redis.
+    (f"{REDIS}/CounterScript.swift", "and ", "noted >= tonumber(ARGV[10])", "true", ""),
+    (f"{REDIS}/CounterScript.swift", "and ", "commands >= counted", "true", ""),
+    (f"{REDIS}/CounterScript.swift", "and now ", ">=", ">", " noted - "),
+    (f"{REDIS}/CounterScript.swift", "and now ", "<=", "<", " noted + "),
+    (f"{REDIS}/IncarnationScript.swift", "and ", "commands >= counted", "true", ""),
+    (f"{REDIS}/IncarnationScript.swift", "and ", "now >= tonumber(ARGV[5])", "true", ""),
+    (f"{REDIS}/IncarnationScript.swift", "", "math.max(last, now)", "now", ""),
+    (f"{REDIS}/CounterNode.swift", "if ", "loop.now >= lookDueAt", "loop.now > lookDueAt", ","),
+    # Counters and spent challenges in Redis.
+    (f"{REDIS}/CounterScript.swift", "if spent ", "==", "~=", " ARGV[4] then"),
+    (f"{REDIS}/CounterScript.swift", "- now ", "+ tonumber(ARGV[8])", "", ")"),
+    (f"{REDIS}/CounterScript.swift", "highest - counter ", ">=", ">", " tonumber(ARGV[5])"),
+    (f"{REDIS}/CounterScript.swift",
+     "if ", "check(string.sub(state, 1, -9)) ~= string.sub(state, -8)", "false", " then"),
 ]
+# Why a mutant decides the same, by its number.
+EQUIVALENT = {}
+# What each mutated file gets at its end.
+CHOICE = """
+import class Foundation.ProcessInfo
+
+private let turnedNumber = ProcessInfo.processInfo.environment["GATEWAY_MUTANT"].flatMap { Int($0) }
+private func isTurned(_ number: Int) -> Bool { turnedNumber == number }
+"""
+COPY = ".build/mutants"
+# Other tests are not built.
+SUITE = "SimulationTests"
 FILTER = "DecisionModelTests.agreement"
+# Histories that are played until some notice: the first seed, how many with counters inside, and
+# how many with Redis. What is for Redis alone is not reached by the others.
+ROUNDS = [(1, 8, 6), (101, 24, 20), (201, 80, 60)]
 
 
-def run(*command):
-    """The exit code and the words of a command."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.returncode, (done.stdout + done.stderr)
+def turned(path, number, old, new):
+    """What says one or the other, as the number is chosen."""
+    if new is None:
+        return f"if !isTurned({number}) {{ {old} }}"
+    if path.endswith("Script.swift"):
+        return f'\\(isTurned({number}) ? "{new}" : "{old}")'
+    return f"(isTurned({number}) ? {new} : {old})"
 
 
-def try_mutant(path, old, new):
-    """How a mutant ended: "found", "not built" or "not found"."""
+def mutated():
+    """The files with all mutants in them, by their paths."""
+    texts = {}
+    for number, (path, before, old, new, after) in enumerate(MUTANTS, 1):
+        if path not in texts:
+            with open(path, encoding="utf-8") as file:
+                texts[path] = file.read() + CHOICE
+        line = before + old + after
+        count = texts[path].count(line)
+        if count != 1:
+            sys.exit(f"gateway_mutants.py: {number}: {count} times in {path}: {line}")
+        texts[path] = texts[path].replace(line, before + turned(path, number, old, new) + after)
+    with open("Package.swift", encoding="utf-8") as file:
+        others = rf'\n +tests\(\s*"(?!{SUITE}")[^)]*\),'
+        texts["Package.swift"] = re.sub(others, "", file.read())
+    return {path: text.encode() for path, text in texts.items()}
+
+
+def copy(texts):
+    """Makes the copy what the working tree is, but for `texts`. A file that is as it was keeps its
+    time, so that it is not compiled again."""
+    listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], check=True,
+                            capture_output=True, text=True).stdout.split("\0")
+    paths = {path for path in listed if os.path.isfile(path)}
+    for path in paths:
+        with open(path, "rb") as file:
+            wanted = texts.get(path) or file.read()
+        target = os.path.join(COPY, path)
+        if os.path.exists(target):
+            with open(target, "rb") as file:
+                if file.read() == wanted:
+                    continue
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "wb") as file:
+            file.write(wanted)
+        shutil.copymode(path, target)
+    for folder, folders, names in os.walk(COPY):
+        if ".build" in folders:
+            folders.remove(".build")
+        for name in names:
+            target = os.path.join(folder, name)
+            if os.path.relpath(target, COPY) not in paths:
+                os.remove(target)
+
+
+def run(*command, **variables):
+    """The exit code and the words of a command in the copy."""
+    done = subprocess.run(command, cwd=COPY, capture_output=True, text=True, check=False,
+                          env={**os.environ, **variables})
+    return done.returncode, done.stdout + done.stderr
+
+
+def is_noticed(path):
+    """Whether the model decides something in a transcript differently."""
     with open(path, encoding="utf-8") as file:
-        text = file.read()
-    if text.count(old) != 1:
-        return f"stale: {text.count(old)} times in the file"
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(old, new))
-        status, words = run("swift", "build", "--build-tests")
-        if status:
-            return "not built:\n" + words[-2000:]
-        status, words = run("swift", "test", "--skip-build", "--filter", FILTER)
-        is_found = status and re.search(r" requests, [1-9][\d,]* differences", words)
-        return "found" if is_found else "not found"
-    finally:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        return any(told != decided for _, told, decided in decision_model.replay(file))
+
+
+def play(number, first, embedded, redis):
+    """How many histories with a mutant there were, and how many of them the model noticed."""
+    with tempfile.TemporaryDirectory() as folder:
+        _, words = run("swift", "test", "--skip-build", "--filter", FILTER,
+                       GATEWAY_MUTANT=str(number), DECISION_SEED=str(first),
+                       DECISION_HISTORIES=str(embedded), DECISION_REDIS_HISTORIES=str(redis),
+                       DECISION_FOLDER=folder)
+        paths = list(decision_model.transcripts([folder]))
+        if len(paths) < embedded + redis:
+            print(f"{number}: histories were broken off:\n{words[-2000:]}", flush=True)
+        return len(paths), sum(map(is_noticed, paths))
+
+
+def try_mutant(number):
+    """What came of a mutant, and whether that is as it should be."""
+    total = 0
+    is_for_redis = MUTANTS[number - 1][0].startswith(REDIS)
+    for first, embedded, redis in ROUNDS:
+        count, noticed = play(number, first, 0 if is_for_redis else embedded, redis)
+        total += count
+        if noticed:
+            return f"noticed by {noticed} of {total} histories", True
+    if number in EQUIVALENT:
+        return f"equivalent, {EQUIVALENT[number]}", True
+    return f"nobody notices in {total} histories", False
 
 
 def main():
-    paths = sorted({path for path, _, _ in MUTANTS})
-    if run("git", "diff", "--quiet", "--", *paths)[0]:
-        sys.exit("gateway_mutants.py: commit what was changed first: " + " ".join(paths))
     chosen = [int(word) for word in sys.argv[1:]] or range(1, len(MUTANTS) + 1)
+    copy(mutated())
+    status, words = run("swift", "build", "--product", "sallyportPackageTests")
+    if status:
+        sys.exit("gateway_mutants.py: not built:\n" + words[-4000:])
+    count, noticed = play(0, *ROUNDS[0])
+    if noticed or not count:
+        sys.exit(f"gateway_mutants.py: {noticed} of {count} histories without a mutant disagree")
     failures = 0
     for number in chosen:
-        path, old, new = MUTANTS[number - 1]
-        outcome = try_mutant(path, old, new)
-        failures += outcome != "found"
-        print(f"{number}: {outcome}: {path}: {new}", flush=True)
-    print(f"{len(chosen) - failures} of {len(chosen)} mutants found")
+        outcome, is_good = try_mutant(number)
+        failures += not is_good
+        path, _, old, new, _ = MUTANTS[number - 1]
+        print(f"{number}: {outcome}: {path}: {old} -> {new or 'nothing'}", flush=True)
+    print(f"{len(chosen) - failures} of {len(chosen)} mutants found or equivalent")
     return 1 if failures else 0
 
 
