@@ -63,6 +63,8 @@ extension DecisionHistory {
         events.append(["event": "redis_dump", "id": dumps.count])
         dumps.append(try redis.server.dump())
         guard random.isOne(in: 2) else { return }
+        // Or after all have looked, so that its record is older than what they saw.
+        if random.isOne(in: 2) { try move(by: 1_000) }
         for _ in 0..<random.below(4) { try sendSigned() }
         try reload(redis, dumps.count - 1)
         for _ in 0..<2 { try sendAgain() }
@@ -78,18 +80,35 @@ extension DecisionHistory {
     private func stepRedisClock() throws {
         switch random.below(4) {
         case 0:
-            // The newest challenge is nearly over, and the gateways think that it is not.
+            // The newest challenges are nearly over, and the gateways think that they are not. The
+            // marks of those that were spent outlive them.
+            let first = sent.count
+            for _ in 0..<3 {
+                try fetchChallenge()
+                try sendSigned()
+            }
             for _ in 0..<5 { try move(by: 19_000) }
             guard let end = challenges.last?.opened.expiresAt else { return }
             try stepRedisClock(by: Int(end - milliseconds - clockOffset) - random.below(2))
             for _ in 0..<2 { try sendSigned() }
+            for (event, bytes) in sent[first..<first + 3] {
+                try send(event, bytes, to: anyGateway)
+            }
         case 1:
             // The counters of the device that came last are a month old.
             try sendSigned()
             try stepRedisClock(by: 2_592_000_000 + random.below(2))
             for _ in 0..<4 { try sendSigned() }
+        case 2 where random.isOne(in: 4):
+            // Each goes unnoticed, and both together do not.
+            for _ in 0..<2 {
+                try stepRedisClock(by: -4_000)
+                try move(by: 1_000)
+            }
         default:
-            let steps = [-100_000, -10_000, -5_001, -5_000, -3_000, 3_000, 29_000, 40_000]
+            let steps = [
+                -100_000, -10_000, -5_001, -5_000, -3_000, 3_000, 29_000, 30_000, 30_001, 40_000,
+            ]
             try stepRedisClock(by: steps[random.below(steps.count)])
         }
     }

@@ -65,6 +65,8 @@ final class DecisionHistory {
     var tokens: [String] = []
     private var acceptedAt: [Int64] = []
     private var issuedAt: [Int64] = []
+    /// By the time of day.
+    private var lastTokenSecond: Int64?
     var highestSigned: [KeyID: UInt32] = [:]
     /// Signed requests, which anybody may send again.
     var sent: [(event: Event, bytes: [UInt8])] = []
@@ -314,6 +316,7 @@ final class DecisionHistory {
             event["issued"] = tokens.count
             tokens.append(try #require(token))
             issuedAt.append(milliseconds)
+            lastTokenSecond = clock.wallMilliseconds / 1_000
         }
         events.append(event)
         if event["cut"] != nil { try settleAll() }
@@ -378,13 +381,16 @@ final class DecisionHistory {
         return remaining.isEmpty ? nil : remaining[random.below(remaining.count)]
     }
 
-    /// The time of day is corrected, which concerns tokens alone.
+    /// The time of day is corrected, which concerns tokens alone: the last one seems to be from the
+    /// future then, or just not.
     private func stepWallClock() throws {
-        let milliseconds =
-            random.isOne(in: 2)
-            ? Int64(random.below(7) - 6) * 1_000 : Int64(random.below(24_001) - 12_000)
+        var milliseconds = Int64(random.below(24_001) - 12_000)
+        if let issued = lastTokenSecond, random.isOne(in: 2) {
+            milliseconds = (issued - 4 - Int64(random.below(3))) * 1_000 - clock.wallMilliseconds
+        }
         clock.wallMilliseconds += milliseconds
         events.append(["event": "wall", "milliseconds": Int(milliseconds)])
+        for _ in 0..<2 { try sendToken() }
     }
 
     private func turnRegistry() {
