@@ -1,6 +1,6 @@
 """Turns one comparison of the gateway after another, and sees whether the model notices.
 
-    python3 gateway_mutants.py [NUMBER...]   # from the repository's root: a build, a minute a mutant
+    python3 gateway_mutants.py [NUMBER...]   # from the repository's root: a build, and more
 
 All mutants are written into a copy of the repository, which is built once. GATEWAY_MUTANT then says
 which of them a run of the histories has; without it, the copy decides as the gateway does. Exits
