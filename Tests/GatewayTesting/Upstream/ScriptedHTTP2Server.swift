@@ -39,8 +39,8 @@ public final class ScriptedHTTP2Server: @unchecked Sendable {
         listener = try LoopbackListener { [unowned self] socket in
             let index = add(socket)
             let connection = ScriptedHTTP2Connection(socket, index: index)
-            connection.whenHead = { try head($0, connection) }
-            connection.whenComplete = { try script($0, connection) }
+            connection.whenHead = head
+            connection.whenComplete = script
             connection.whenChanged = { [unowned self] in note($0) }
             Thread.detachNewThread {
                 try? connection.serve(settings: settings)
@@ -98,8 +98,8 @@ public final class ScriptedHTTP2Connection: @unchecked Sendable {
     private let reader: MessageReader
     private let compression: HeaderCompression?
     private var requests: [UInt32: ScriptedHTTP2Server.Request] = [:]
-    var whenHead: (ScriptedHTTP2Server.Request) throws -> Void = { _ in }
-    var whenComplete: (ScriptedHTTP2Server.Request) throws -> Void = { _ in }
+    var whenHead: ScriptedHTTP2Server.Script = { _, _ in }
+    var whenComplete: ScriptedHTTP2Server.Script = { _, _ in }
     var whenChanged: (ScriptedHTTP2Server.Request) -> Void = { _ in }
 
     init(_ socket: RawSocket, index: Int) {
@@ -162,7 +162,11 @@ public final class ScriptedHTTP2Connection: @unchecked Sendable {
         requests[id]?.isComplete = isEnd
         guard let request = requests[id] else { return }
         whenChanged(request)
-        if isEnd { try whenComplete(request) } else if isHead { try whenHead(request) }
+        if isEnd {
+            try whenComplete(request, self)
+        } else if isHead {
+            try whenHead(request, self)
+        }
     }
 
     /// Serves until the client has gone, or the script has had enough.
