@@ -1,6 +1,7 @@
 import AppAttest
 import EventLoop
 import Foundation
+import GatewayTesting
 import KeyStore
 import SQLiteKeyStore
 import Testing
@@ -91,15 +92,13 @@ final class SQLiteChangeTests {
         _ = try registry.enrol(record, challenge: generator.bytes16())
         let change = Reply<RegistryChange>()
         registry.onChange { change.give($0) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: try #require(sqliteShell))
-        process.arguments = [
-            directory.registryPath,
-            "UPDATE keys SET status = 1; INSERT INTO changes (key_id) SELECT key_id FROM keys;",
-        ]
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        let outcome = try ChildProcess.run(
+            try #require(sqliteShell),
+            [
+                directory.registryPath,
+                "UPDATE keys SET status = 1; INSERT INTO changes (key_id) SELECT key_id FROM keys;",
+            ])
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
         #expect(change.wait() == .keys([record.keyID]))
         #expect(try registry.find(record.keyID)?.status == .revoked)
         registry.close()
