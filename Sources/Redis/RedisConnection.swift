@@ -347,7 +347,8 @@ public final class RedisConnection: ReadinessHandler {
         guard let deadline = pipeline.oldestDeadline else { return }
         let now = loop.now.nanoseconds
         guard deadline > now else {
-            drop(because: .commandTimedOut)
+            // A handshake has one time for all its commands, which ends at the same moment.
+            drop(because: session.phase == .handshaking ? .connectTimedOut : .commandTimedOut)
             return
         }
         deadlineTimer?.schedule(after: .nanoseconds(Int64(deadline - now)))
