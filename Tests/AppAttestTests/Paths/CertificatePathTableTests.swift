@@ -1,3 +1,4 @@
+import GatewayTesting
 import Testing
 
 /// A case of others, minted anew as the certificates of an attestation and of a receipt.
@@ -35,6 +36,12 @@ struct PathRow: Sendable, CustomTestStringConvertible {
 struct CertificatePathTableTests {
     let world: PathWorld
 
+    /// OpenSSL 3.0 loses some bytes at a certificate that constrains policies and names none: its
+    /// policy_cache_new() returns without freeing the constraints.
+    private static let lossy: Set = [
+        "PKITS 4.9.1 requireExplicitPolicy far below", "limbo rfc5280::pc::ica-noncritical-pc",
+    ]
+
     init() throws { world = try PathWorld.shared.get() }
 
     @Test(
@@ -44,9 +51,10 @@ struct CertificatePathTableTests {
         var draft = try world.draft()
         try row.edit(&draft, world)
         let path = try draft.minted(world)
-        let attestation = try world.attestation(path)
+        let verify = { try (world.attestation(path), world.receipt(path)) }
+        let (attestation, receipt) =
+            try Self.lossy.contains(row.name) ? LeakSanitizer.unheard(verify) : verify()
         #expect(attestation == row.verdict)
-        let receipt = try world.receipt(path)
         #expect(receipt == row.receipt ?? row.verdict)
     }
 
@@ -57,6 +65,8 @@ struct CertificatePathTableTests {
             let isAsPublished = verdicts.allSatisfy { ($0 == .accepted) == row.isValid }
             #expect(isAsPublished == (row.reason == nil), "\(row.name)")
         }
-        #expect(Set(PathRow.all.map(\.name)).count == PathRow.all.count)
+        let names = Set(PathRow.all.map(\.name))
+        #expect(names.count == PathRow.all.count)
+        #expect(Self.lossy.isSubset(of: names))
     }
 }

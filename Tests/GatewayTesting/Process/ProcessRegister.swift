@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 
 /// The children alive, so that a test process that exits leaves none behind, even those that a
@@ -9,7 +10,12 @@ enum ProcessRegister {
     }
 
     private static let register: Register = {
-        atexit { ProcessRegister.killAll() }
+        // What is registered last runs first, and OpenSSL registers its own end at its first use.
+        _ = RandomBytes.word()
+        atexit {
+            ProcessRegister.killAll()
+            LeakSanitizer.look()
+        }
         return Register()
     }()
 
