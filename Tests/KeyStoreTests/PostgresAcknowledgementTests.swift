@@ -25,7 +25,7 @@ final class PostgresAcknowledgementTests {
         try fixture.query("ALTER SYSTEM SET synchronous_standby_names = \(name)")
         try fixture.query("SELECT pg_reload_conf()")
         let expected = isMissing ? "nobody" : ""
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while try fixture.query("SHOW synchronous_standby_names") != expected, Date() < limit {
             _ = poll(nil, 0, 10)
         }

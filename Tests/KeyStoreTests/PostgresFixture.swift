@@ -60,7 +60,7 @@ struct PostgresFixture {
 
     /// Waits until so many sessions in this database are as `condition` of `pg_stat_activity` says.
     func waitForSessions(_ count: Int, _ condition: String) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             let found = try query(
                 """
@@ -75,7 +75,7 @@ struct PostgresFixture {
 
     /// The process of the first session that is as `condition` says, once there is one.
     func waitForSession(_ condition: String) throws -> pid_t {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             let found = try query(
                 """

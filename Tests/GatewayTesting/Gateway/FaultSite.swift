@@ -189,14 +189,14 @@ extension GatewayProcess {
 
     /// Asks until there is a result, where no event tells that there will be one.
     public func poll<Result>(_ body: (RawClient) throws -> Result?) throws -> Result {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         var client = try connect()
         while Date() < limit {
             if let result = try? body(client) { return result }
             _ = Foundation.poll(nil, 0, 10)
             client = try connect()
         }
-        throw FaultSiteError("the gateway did not get there in 30 s")
+        throw FaultSiteError("the gateway did not get there in \(ChildProcess.patienceSeconds) s")
     }
 
     /// That the process is the same one as when it was started, and unharmed.

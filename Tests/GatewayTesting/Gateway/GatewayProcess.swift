@@ -149,7 +149,7 @@ public final class GatewayProcess: @unchecked Sendable {
     /// Asks the admin listener until the answer has this status; the gateway looks at its stores
     /// once a second, and no event tells.
     public func waitForReadiness(_ status: Int) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         let client = try RawClient(port: adminPort, host: "127.0.0.1")
         while Date() < limit {
             if try client.exchange("GET", "/readyz").status == status { return }
@@ -167,7 +167,7 @@ public final class GatewayProcess: @unchecked Sendable {
 
     /// Asks until a sample of `/metrics` has this value.
     public func waitForMetric(_ sample: String, _ value: Double) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while Date() < limit {
             if try metric(sample) == value { return }
             _ = Foundation.poll(nil, 0, 20)

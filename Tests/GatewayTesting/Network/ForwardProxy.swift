@@ -89,7 +89,7 @@ public final class ForwardProxy {
 
     /// None of the programs tells that it listens.
     private static func wait(for port: UInt16, _ process: ChildProcess) throws {
-        let limit = Date(timeIntervalSinceNow: 30)
+        let limit = ChildProcess.deadline
         while (try? RawClient(port: port)) == nil {
             guard Date() < limit, process.exitStatus == nil else {
                 let words = process.text(on: .standardError)

@@ -1,5 +1,5 @@
 import CSpawn
-import Foundation
+public import Foundation
 
 /// A child process did not start, or did not do in time what a test waits for.
 public struct ChildProcessError: Error, CustomStringConvertible {
@@ -31,6 +31,8 @@ public final class ChildProcess: Sendable {
     /// `TEST_PATIENCE` times as long, for what makes everything slower.
     public static let patienceSeconds =
         30 * (ProcessInfo.processInfo.environment["TEST_PATIENCE"].flatMap { Int($0) } ?? 1)
+    /// When that has passed, from now on.
+    public static var deadline: Date { Date(timeIntervalSinceNow: TimeInterval(patienceSeconds)) }
 
     public let processID: Int32
     private let program: String
