@@ -123,7 +123,7 @@ final class ChangeRecorder: Sendable {
         }
     }
 
-    /// Waits until `condition` holds of all changes so far; false after thirty seconds.
+    /// Waits until `condition` holds of all changes so far; false after two minutes.
     func wait(until condition: ([RegistryChange]) -> Bool) -> Bool {
         bell.wait { condition(seen.withLock { $0 }) }
     }
@@ -144,7 +144,7 @@ final class Bell: Sendable {
     func ring() { semaphore.signal() }
 
     func wait(until condition: () -> Bool) -> Bool {
-        let limit = DispatchTime.now() + 30
+        let limit = DispatchTime.now() + 120
         while !condition() {
             guard semaphore.wait(timeout: limit) == .success else { return condition() }
         }
