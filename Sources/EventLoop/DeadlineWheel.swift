@@ -13,8 +13,6 @@ public final class DeadlineWheel {
     /// The last tick handled.
     private var tick: UInt64 = 0
     private var entryCount = 0
-    /// Slots are being handled, up to a tick that is not ``tick`` yet.
-    private var isAdvancing = false
 
     static let slotShift: UInt64 = 26
     /// A power of two; the ring spans 69 s, a later deadline is linked again each time round.
@@ -68,14 +66,15 @@ public final class DeadlineWheel {
     }
 
     private func start() {
-        // An only entry that is linked again must not move the wheel below the hand that turns it:
-        // it could get into the slot that is being handled, again and again.
-        if !isAdvancing { tick = max(tick, loop.now.nanoseconds >> Self.slotShift) }
         let timer =
             self.timer
             ?? Timer(loop: loop) { [unowned self] in tickIsDue() }
         self.timer = timer
-        if !timer.isScheduled { timer.scheduleRepeating(every: Self.granularity) }
+        // While the timer runs it alone moves the hand: an only entry that is linked again would
+        // get into the slot that is being handled, again and again.
+        guard !timer.isScheduled else { return }
+        tick = max(tick, loop.now.nanoseconds >> Self.slotShift)
+        timer.scheduleRepeating(every: Self.granularity)
     }
 
     private func tickIsDue() {
@@ -87,8 +86,6 @@ public final class DeadlineWheel {
     package func advance(to now: MonotonicInstant) {
         let target = now.nanoseconds >> Self.slotShift
         guard target > tick else { return }
-        isAdvancing = true
-        defer { isAdvancing = false }
         // After a long stall one round is enough: it meets every entry once.
         if target - tick > Self.slotCount { tick = target - Self.slotCount }
         while tick < target {
