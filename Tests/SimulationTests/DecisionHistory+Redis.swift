@@ -80,8 +80,8 @@ extension DecisionHistory {
     private func stepRedisClock() throws {
         switch random.below(4) {
         case 0:
-            // The newest challenges are nearly over, and the gateways think that they are not. The
-            // marks of those that were spent outlive them.
+            // The newest challenge ends within a millisecond, and the gateways think that it does
+            // not. The marks of those that were spent outlive them.
             let first = sent.count
             for _ in 0..<3 {
                 try fetchChallenge()
@@ -89,7 +89,7 @@ extension DecisionHistory {
             }
             for _ in 0..<5 { try move(by: 19_000) }
             guard let end = challenges.last?.opened.expiresAt else { return }
-            try stepRedisClock(by: Int(end - milliseconds - clockOffset) - random.below(2))
+            try stepRedisClock(by: Int(end - milliseconds - clockOffset) + 1 - random.below(3))
             for _ in 0..<2 { try sendSigned() }
             for (event, bytes) in sent[first..<first + 3] {
                 try send(event, bytes, to: anyGateway)
