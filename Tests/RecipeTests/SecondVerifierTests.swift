@@ -12,7 +12,7 @@ struct SecondVerifierTests {
 
     @Test(
         "comes to the gateway's verdict, and finds the same fault first, in each form and mutation",
-        .timeLimit(.minutes(10)))
+        .timeLimit(.minutes(30)))
     func agreement() throws {
         let vectors = Recipe.repository + "/../shared/vectors"
         let isPresent = FileManager.default.fileExists(atPath: vectors)
@@ -20,14 +20,14 @@ struct SecondVerifierTests {
             "python3",
             [Self.script, "--count", "300"] + Self.programs
                 + (isPresent ? ["--vectors", vectors] : []),
-            within: .seconds(540))
+            within: .seconds(1_700))
         #expect(
             outcome.status == .exited(0), "\(outcome.standardOutput)\(outcome.standardError)")
         #expect(outcome.standardOutput.contains("re-signed"))
         #expect(outcome.standardOutput.hasSuffix(" 0 differences\n"))
     }
 
-    @Test("is told of a gateway that is wrong", .timeLimit(.minutes(10)))
+    @Test("is told of a gateway that is wrong", .timeLimit(.minutes(30)))
     func canary() throws {
         let directory = try ScratchDirectory()
         // Finds everything valid.
@@ -41,7 +41,7 @@ struct SecondVerifierTests {
         let outcome = try ChildProcess.run(
             "python3",
             [Self.script, "--count", "0", "--program", program, "--lab", BuiltProgram.lab],
-            within: .seconds(300))
+            within: .seconds(1_700))
         #expect(outcome.status == .exited(1))
         #expect(outcome.standardOutput.contains("leafIsCA"))
     }
