@@ -68,12 +68,14 @@ private final class Crowd {
         return connection
     }
 
-    /// Sends requests over as many connections before the gateway looks at any.
-    func sendTogether(_ requests: [[UInt8]]) throws -> [Int32] {
+    /// Sends requests over as many connections before the gateway looks at any; those of `leaving`
+    /// are closed at once.
+    func sendTogether(_ requests: [[UInt8]], leaving: Set<Int> = []) throws -> [Int32] {
         let connections = try requests.map { _ in try gateway.connect() }
         for (connection, request) in zip(connections, requests) {
             _ = Socket.write(connection, request.span)
         }
+        for index in leaving { Socket.close(connections[index]) }
         step()
         return connections
     }
@@ -114,26 +116,41 @@ struct SignatureBatchTests {
         }
     }
 
-    @Test("have each a verdict of its own")
-    func verdicts() throws {
-        let crowd = try Crowd(count: 8, batching())
+    @Test("have each a verdict of its own", arguments: [true, false])
+    func verdicts(isTogether: Bool) throws {
+        let crowd = try Crowd(count: 8, isTogether ? batching() : .off)
+        let before = crowd.batchCount(of: 1)
         for forged in 0..<8 {
             let requests = try (0..<8).map { try crowd.request(of: $0, isForged: $0 == forged) }
             let statuses = try crowd.sendTogether(requests).map { try crowd.answer($0).status }
             #expect(statuses == (0..<8).map { $0 == forged ? 401 : 200 })
         }
-        #expect(crowd.batchCount(of: 8) == 8)
+        #expect(crowd.batchCount(of: 8) == (isTogether ? 8 : 0))
+        #expect(crowd.batchCount(of: 1) - before == (isTogether ? 0 : 64))
     }
 
-    @Test("of one request sent eight times are valid, and it is accepted once")
-    func replay() throws {
-        let crowd = try Crowd(count: 1, batching())
+    @Test("of one request sent eight times are valid, and it is accepted once", arguments: [8, 1])
+    func replay(laneCount: Int) throws {
+        let crowd = try Crowd(count: 1, laneCount == 8 ? batching() : .off)
+        let before = crowd.batchCount(of: laneCount)
         let request = try crowd.request(of: 0)
         let connections = try crowd.sendTogether(Array(repeating: request, count: 8))
         let statuses = try connections.map { try crowd.answer($0).status }
         #expect(statuses.filter { $0 == 200 }.count == 1)
         #expect(statuses.filter { $0 == 409 || $0 == 401 }.count == 7)
-        #expect(crowd.batchCount(of: 8) == 1)
+        #expect(crowd.batchCount(of: laneCount) - before == UInt64(8 / laneCount))
+    }
+
+    @Test("of clients that leave before the turn ends are checked, and nobody is answered for them")
+    func leaving() throws {
+        for isTogether in [true, false] {
+            let crowd = try Crowd(count: 8, isTogether ? batching() : .off)
+            let requests = try (0..<8).map { try crowd.request(of: $0) }
+            let connections = try crowd.sendTogether(requests, leaving: [2, 5])
+            for (index, connection) in connections.enumerated() where ![2, 5].contains(index) {
+                #expect(try crowd.answer(connection).status == 200)
+            }
+        }
     }
 
     @Test("are OpenSSL's once the library was wrong: nobody passes, and everybody is told")

@@ -7,6 +7,8 @@ public import Crypto
 public struct AssertionBatch: ~Copyable {
     private var signatures: P256BatchVerifier
     private var waiting: [Entry] = []
+    /// How many of ``waiting`` have their verdict.
+    private var verifiedCount = 0
     private var checks: [P256Check] = []
 
     private struct Entry {
@@ -44,14 +46,17 @@ public struct AssertionBatch: ~Copyable {
     /// Verifies the first `count` that wait, of which there are as many and at most eight. Calls
     /// `body` with what became of each, in the order in which they were added.
     public mutating func verify(_ count: Int, _ body: (Outcome) -> Void) {
-        checks.removeAll(keepingCapacity: true)
-        for entry in waiting[..<count] { checks.append(entry.check) }
+        let first = verifiedCount
+        for index in first..<first + count { checks.append(waiting[index].check) }
         let verdicts = signatures.verify(checks)
         for index in 0..<count {
-            body(Self.outcome(of: waiting[index], isSigned: verdicts[index]))
+            body(Self.outcome(of: waiting[first + index], isSigned: verdicts[index]))
         }
-        waiting.removeFirst(count)
         checks.removeAll(keepingCapacity: true)
+        verifiedCount += count
+        guard verifiedCount == waiting.count else { return }
+        waiting.removeAll(keepingCapacity: true)
+        verifiedCount = 0
     }
 
     private static func outcome(of entry: Entry, isSigned: Bool) -> Outcome {

@@ -1,6 +1,6 @@
 public import Bytes
 
-/// Checks ECDSA signatures on P-256 with SHA-256, eight at a time.
+/// Checks ECDSA signatures on P-256 with SHA-256, eight at a time where a library can.
 ///
 /// Only the arithmetic of the curve is the library's. DER is parsed as strictly as OpenSSL does; a
 /// signature or digest that is out of range, and a lane of which the library says neither yes nor
@@ -10,7 +10,7 @@ public import Bytes
 ///
 /// One thread at a time.
 public struct P256BatchVerifier: ~Copyable {
-    private let library: MultiBufferLibrary
+    private let library: MultiBufferLibrary?
     private var single: P256Verifier
     private var lanes: MultiBufferLanes
     private var filledLaneCount = 0
@@ -24,11 +24,11 @@ public struct P256BatchVerifier: ~Copyable {
     /// verifications do, however many of its lanes are needed.
     public static let usualLaneCountMin = 3
 
-    /// `auditPercent`: the share of the verdicts that OpenSSL repeats, 0 to 100. `laneCountMin`:
-    /// from how many signatures on the library is asked. Fails only where OpenSSL cannot make a
-    /// verification context.
+    /// `library`: nil where OpenSSL checks them all. `auditPercent`: the share of the library's
+    /// verdicts that OpenSSL repeats, 0 to 100. `laneCountMin`: from how many signatures on the
+    /// library is asked. Fails only where OpenSSL cannot make a verification context.
     public init(
-        library: MultiBufferLibrary, auditPercent: Int,
+        library: MultiBufferLibrary?, auditPercent: Int,
         laneCountMin: Int = P256BatchVerifier.usualLaneCountMin
     ) throws(CryptoError) {
         self.library = library
@@ -41,7 +41,7 @@ public struct P256BatchVerifier: ~Copyable {
     /// How many of `count` signatures the next ``verify(_:)`` takes: as many as the library, or one
     /// where there are too few for it or it is not trusted.
     public func batchCount(of count: Int) -> Int {
-        guard count >= laneCountMin, library.isTrusted else { return min(count, 1) }
+        guard library(for: count) != nil else { return min(count, 1) }
         return min(count, Self.laneCount)
     }
 
@@ -50,14 +50,14 @@ public struct P256BatchVerifier: ~Copyable {
     /// False also for anything but the one DER encoding, as by ``P256Verifier``.
     public mutating func verify(_ checks: [P256Check]) -> InlineArray<8, Bool> {
         precondition(checks.count <= Self.laneCount)
-        guard checks.count >= laneCountMin, library.isTrusted else { return verifyEach(checks) }
+        guard let library = library(for: checks.count) else { return verifyEach(checks) }
         let isForLibrary = fill(checks)
         let verdicts = library.verify(lanes)
         var result = InlineArray<8, Bool>(repeating: false)
         for lane in 0..<Self.laneCount {
             guard lane < checks.count, isForLibrary[lane] else {
                 // Nobody's: known to be valid.
-                if verdicts[lane] != .valid { return distrust(checks) }
+                if verdicts[lane] != .valid { return distrust(library, checks) }
                 if lane < checks.count { result[lane] = verify(checks[lane]) }
                 continue
             }
@@ -66,9 +66,17 @@ public struct P256BatchVerifier: ~Copyable {
                 continue
             }
             result[lane] = verdicts[lane] == .valid
-            if audit.next(), verify(checks[lane]) != result[lane] { return distrust(checks) }
+            if audit.next(), verify(checks[lane]) != result[lane] {
+                return distrust(library, checks)
+            }
         }
         return result
+    }
+
+    /// The library, if it is to check `count` signatures together.
+    private func library(for count: Int) -> MultiBufferLibrary? {
+        guard let library, count >= laneCountMin, library.isTrusted else { return nil }
+        return library
     }
 
     /// Puts each signature that the library takes into its lane, and the known one into all others.
@@ -92,7 +100,9 @@ public struct P256BatchVerifier: ~Copyable {
     }
 
     /// OpenSSL's verdicts, after one of the library's was wrong.
-    private mutating func distrust(_ checks: [P256Check]) -> InlineArray<8, Bool> {
+    private mutating func distrust(
+        _ library: MultiBufferLibrary, _ checks: [P256Check]
+    ) -> InlineArray<8, Bool> {
         library.distrust()
         return verifyEach(checks)
     }

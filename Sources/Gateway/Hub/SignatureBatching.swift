@@ -28,6 +28,14 @@ public enum SignatureBatching: Sendable {
         if case .on(let library, _, _) = self { library } else { nil }
     }
 
+    func makeVerifier() throws(CryptoError) -> P256BatchVerifier {
+        guard case .on(let library, let auditPercent, let laneCountMin) = self else {
+            return try P256BatchVerifier(library: nil, auditPercent: 0)
+        }
+        return try P256BatchVerifier(
+            library: library, auditPercent: auditPercent, laneCountMin: laneCountMin)
+    }
+
     /// What is done, as a part of a sentence.
     public var words: String {
         switch self {

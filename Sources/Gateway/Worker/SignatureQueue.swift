@@ -4,15 +4,22 @@ import EventLoop
 import KeyStore
 import Policy
 
-/// The assertions of one turn of a worker's loop, whose signatures are verified together when it
-/// ends. Nobody waits longer: with few there is no batch, and there is no timer.
+/// The assertions of one turn of a worker's loop, whose signatures are verified when it ends: first
+/// all of them, together where a library can, then what each request does next.
+///
+/// OpenSSL's arithmetic drives the gateway's own code and the kernel's out of the processor's first
+/// cache, which so happens once a turn and not once a request. Nobody waits longer: requests of a
+/// turn leave together in any case, and there is no timer.
 final class SignatureQueue {
     private let meter: WorkerMeter
     private let log: WorkerLog
-    private let library: MultiBufferLibrary
+    private let library: MultiBufferLibrary?
     private var batch: AssertionBatch
     /// Those of ``batch``, in its order.
     private var waiting: [Waiting] = []
+    /// Those of this turn, with what became of them, while they go on.
+    private var verified: [Waiting] = []
+    private var outcomes: [AssertionBatch.Outcome] = []
     private var turnEnd: TurnEndHook?
 
     private struct Waiting {
@@ -22,15 +29,12 @@ final class SignatureQueue {
     }
 
     init(
-        library: MultiBufferLibrary, auditPercent: Int, laneCountMin: Int, loop: EventLoop,
-        meter: WorkerMeter, log: WorkerLog
+        _ batching: SignatureBatching, loop: EventLoop, meter: WorkerMeter, log: WorkerLog
     ) throws(CryptoError) {
-        self.library = library
         self.meter = meter
         self.log = log
-        batch = AssertionBatch(
-            try P256BatchVerifier(
-                library: library, auditPercent: auditPercent, laneCountMin: laneCountMin))
+        library = batching.library
+        batch = AssertionBatch(try batching.makeVerifier())
         turnEnd = TurnEndHook(loop: loop, isWork: true) { [unowned self] in verify() }
     }
 
@@ -47,30 +51,31 @@ final class SignatureQueue {
     }
 
     private func verify() {
+        checkSignatures()
         // Those that come meanwhile wait for the next turn.
-        var remaining = waiting.count
-        var outcomes: [AssertionBatch.Outcome] = []
-        while remaining > 0 {
-            let count = batch.batchCount(of: remaining)
+        swap(&waiting, &verified)
+        for index in verified.indices {
+            let (exchange, number) = (verified[index].exchange, verified[index].number)
+            // Its client may have gone.
+            if exchange.number == number { exchange.signatureWasChecked(outcomes[index]) }
+        }
+        verified.removeAll(keepingCapacity: true)
+        outcomes.removeAll(keepingCapacity: true)
+        if !waiting.isEmpty { turnEnd?.schedule() }
+        if let library, library.takeLossOfTrust() { tellLossOfTrust(of: library) }
+    }
+
+    private func checkSignatures() {
+        while outcomes.count < waiting.count {
+            let count = batch.batchCount(of: waiting.count - outcomes.count)
             let startedAt = meter.signatures.begin()
-            outcomes.removeAll(keepingCapacity: true)
             batch.verify(count) { outcomes.append($0) }
             meter.signatures.end(startedAt, checkCount: count)
             meter.countBatch(of: count)
-            remaining -= count
-            let verified = waiting[..<count]
-            waiting.removeFirst(count)
-            for (waiting, outcome) in zip(verified, outcomes) {
-                // Its client may have gone.
-                guard waiting.exchange.number == waiting.number else { continue }
-                waiting.exchange.signatureWasChecked(outcome)
-            }
         }
-        if !waiting.isEmpty { turnEnd?.schedule() }
-        if library.takeLossOfTrust() { tellLossOfTrust() }
     }
 
-    private func tellLossOfTrust() {
+    private func tellLossOfTrust(of library: MultiBufferLibrary) {
         log.event(
             level: "error", "signature_library_distrusted",
             "OpenSSL does not share a verdict of \(library.path): signatures are verified one at a "

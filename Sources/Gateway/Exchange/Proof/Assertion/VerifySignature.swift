@@ -19,22 +19,16 @@ extension Exchange {
         if let clientData { try check(clientData) }
     }
 
-    /// Checks the signature by the key that was looked up, at once or together with others.
+    /// Has the signature checked by the key that was looked up, when the turn ends.
     func verifyAssertion(_ evidence: Evidence) throws(Refusal) -> Step {
         let (key, app) = try usableKey()
-        let assertion: VerifiedAssertion
         do throws(AssertionFailure) {
-            if let queue = worker.verifiers.queue {
-                try queue.add(self, evidence, key, app)
-                awaited = .signature
-                return .wait
-            }
-            assertion = try verify(evidence, key, app)
+            try worker.verifiers.queue.add(self, evidence, key, app)
         } catch {
             throw Self.refusal(of: error)
         }
-        try take(assertion, evidence)
-        return .next
+        awaited = .signature
+        return .wait
     }
 
     /// The verdict of the worker's ``SignatureQueue``.
@@ -96,16 +90,6 @@ extension Exchange {
         guard let mismatch else { return }
         throw Refusal(
             mismatch == .body ? .bodyMismatch : .requestMismatch, .clientDataMismatch(mismatch))
-    }
-
-    private func verify(
-        _ evidence: Evidence, _ key: CachedKey, _ app: AppIdentity
-    ) throws(AssertionFailure) -> VerifiedAssertion {
-        let startedAt = worker.meter.signatures.begin()
-        defer { worker.meter.signatures.end(startedAt) }
-        return try worker.verifiers.assertions.verify(
-            evidence.assertion.span, clientDataHash: evidence.clientDataHash,
-            publicKey: key.publicKey, rpIDHash: app.rpIDHash)
     }
 
     private static func refusal(of failure: AssertionFailure) -> Refusal {
