@@ -313,6 +313,7 @@ class Shared:
         known = data.devices.get(key)
         if known is not None and clock > known.kept_until:
             known = None
+            data.damaged.discard(key)
         record = data.record
         if record is None or record.incarnation != challenge.incarnation:
             raise Refused("challenge_expired", "incarnation")

@@ -60,13 +60,18 @@ extension DecisionHistory {
 
     /// Sometimes the dump is loaded again before anybody has looked at the server.
     private func dump(_ redis: RelayedRedis) throws {
+        if random.isOne(in: 3) { events.append(try mark(redis)) }
         events.append(["event": "redis_dump", "id": dumps.count])
         dumps.append(try redis.server.dump())
         guard random.isOne(in: 2) else { return }
         // Or after all have looked, so that its record is older than what they saw.
         if random.isOne(in: 2) { try move(by: 1_000) }
         for _ in 0..<random.below(4) { try sendSigned() }
+        // A call that should look and is refused for its key's mark has not looked.
+        let revoked = random.isOne(in: 2) ? marked.min() : nil
+        if revoked != nil { try move(by: 50) }
         try reload(redis, dumps.count - 1)
+        if let revoked { try sendSigned(by: revoked) }
         for _ in 0..<2 { try sendAgain() }
     }
 

@@ -11,10 +11,11 @@ import Testing
 
 /// The requests of a history: signed and not, rightly and with a fault, with tokens and again.
 extension DecisionHistory {
-    func sendSigned() throws {
+    /// `key`: whose request it is; anybody's without it.
+    func sendSigned(by key: Int? = nil) throws {
         let route = random.isOne(in: 10) ? nil : chooseRoute()
         let name = route?.name ?? AppEndpoint.assertToken.routeName
-        let index = random.below(devices.count)
+        let index = key ?? random.below(devices.count)
         var event: Event = ["event": "request", "route": name, "key": index]
         let challenge = try chooseChallenge(
             isOptional: route?.attest.challenge == .off, of: index, &event)

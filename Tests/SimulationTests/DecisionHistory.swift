@@ -76,6 +76,8 @@ final class DecisionHistory {
     let isBound: Bool
     /// Whether accepted counters outlive a gateway in a file, as beside SQLite.
     private let keepsFloors: Bool
+    /// OpenSSL's alone in every second history.
+    private let signatures: SignatureBatching
 
     /// - `redisClock`: of the server that keeps the counters; nil for counters inside.
     init(seed: UInt64, redisClock: StandingClock? = nil) throws {
@@ -90,6 +92,7 @@ final class DecisionHistory {
         unrest = random.isOne(in: 2) ? 14 : 40
         let isBesideDatabase = random.isOne(in: 2)
         keepsFloors = redis == nil || !isBesideDatabase
+        signatures = seed.isMultiple(of: 2) ? SimulatedGateway.batching : .off
         seats = Array(repeating: Seat(), count: redis == nil ? 1 : 2)
         for device in devices.dropLast() { enrol(device) }
         events.append([
@@ -140,6 +143,7 @@ final class DecisionHistory {
     ]
 
     private func start(_ index: Int, resuming snapshot: EmbeddedSnapshot?) throws {
+        let floorCount = keepsFloors ? seats[index].gateway?.floors.keyCount ?? 0 : 0
         seats[index].gateway = nil
         seats[index].isConnected = false
         seats[index].lifeCount += 1
@@ -153,10 +157,15 @@ final class DecisionHistory {
         let floors = FloorTable(
             lifeMilliseconds: Int64(Self.floorLifeMilliseconds),
             beside: keepsFloors ? scratch.path(of: "floors\(index)") : nil)
-        floors.takeOver(now: milliseconds) { counters?.holds($0) ?? false }
+        // A program that another test starts has the lock of the file until it is executed.
+        var tryCount = 0
+        repeat {
+            floors.takeOver(now: milliseconds) { counters?.holds($0) ?? false }
+            tryCount += 1
+        } while floors.keyCount < floorCount && tryCount < 100_000
         seats[index].gateway = try SimulatedGateway(
             clock: clock, registry: registry, directory: directory, embedded: counters,
-            floors: floors, routes: routes
+            floors: floors, signatures: signatures, routes: routes
         ) { [isBound] in
             if isBound { $0.sessionTokens.boundHeader = "authorization" }
         }

@@ -176,7 +176,8 @@ private final class RelayedConnection {
             }
             try server.send(command)
             let answer = try nextReply(of: server, &reader).bytes
-            if isCall, cut == .answer {
+            // A server that forgot the script has not run it: the gateway gives it again.
+            if isCall, cut == .answer, !answer.starts(with: Self.scriptIsUnknown) {
                 cut = nil
                 close()
                 break
@@ -188,6 +189,7 @@ private final class RelayedConnection {
 
     /// How a call of the counter script begins: an array of nineteen words.
     private static let callStart = Array("*19\r\n$7\r\nEVALSHA".utf8)
+    private static let scriptIsUnknown = Array("-NOSCRIPT".utf8)
 
     private func receive() {
         var chunk = ByteBuffer()

@@ -30,6 +30,10 @@ final class SimulatedGateway {
     private var upstreamConnections: [UpstreamEnd] = []
     private let idle: ListenerContext
 
+    /// By the library where it is.
+    static let batching: SignatureBatching =
+        TestSignatures.library.map { .on($0, auditPercent: 0, laneCountMin: 1) } ?? .off
+
     /// - `directory`: for its unix sockets; each life of each gateway has one of its own.
     /// - `embedded`: the counters inside, nil for those of a simulated Redis.
     /// - `signatures`: by the library where nobody says otherwise, one alone as well as many.
@@ -38,9 +42,7 @@ final class SimulatedGateway {
     init(
         clock: ManualClock, registry: SimulatedRegistry, directory: String,
         embedded: EmbeddedCounters?, floors: FloorTable = FloorTable(),
-        signatures: SignatureBatching = TestSignatures.library.map {
-            .on($0, auditPercent: 0, laneCountMin: 1)
-        } ?? .off,
+        signatures: SignatureBatching = SimulatedGateway.batching,
         routes: [Route]? = nil, configure: (inout Settings) -> Void = { _ in }
     ) throws {
         self.clock = clock
