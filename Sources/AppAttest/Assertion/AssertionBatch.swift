@@ -52,10 +52,11 @@ public struct AssertionBatch: ~Copyable {
         for index in 0..<count {
             body(Self.outcome(of: waiting[first + index], isSigned: verdicts[index]))
         }
-        checks.removeAll(keepingCapacity: true)
+        // Not all at once: of the few that there are, that costs more.
+        while !checks.isEmpty { checks.removeLast() }
         verifiedCount += count
         guard verifiedCount == waiting.count else { return }
-        waiting.removeAll(keepingCapacity: true)
+        while !waiting.isEmpty { waiting.removeLast() }
         verifiedCount = 0
     }
 

@@ -5,11 +5,11 @@ import KeyStore
 import Policy
 
 /// The assertions of one turn of a worker's loop, whose signatures are verified when it ends: first
-/// all of them, together where a library can, then what each request does next.
+/// those of eight requests, together where a library can, then what each of them does next.
 ///
 /// OpenSSL's arithmetic drives the gateway's own code and the kernel's out of the processor's first
-/// cache, which so happens once a turn and not once a request. Nobody waits longer: requests of a
-/// turn leave together in any case, and there is no timer.
+/// cache, which so happens once for eight requests. Nobody waits longer: eight leave together in
+/// any case (``Outbox``), and there is no timer.
 final class SignatureQueue {
     private let meter: WorkerMeter
     private let log: WorkerLog
@@ -17,8 +17,9 @@ final class SignatureQueue {
     private var batch: AssertionBatch
     /// Those of ``batch``, in its order.
     private var waiting: [Waiting] = []
-    /// Those of this turn, with what became of them, while they go on.
-    private var verified: [Waiting] = []
+    /// Those of the turn that ends.
+    private var ending: [Waiting] = []
+    /// What became of some of them.
     private var outcomes: [AssertionBatch.Outcome] = []
     private var turnEnd: TurnEndHook?
 
@@ -51,23 +52,30 @@ final class SignatureQueue {
     }
 
     private func verify() {
-        checkSignatures()
         // Those that come meanwhile wait for the next turn.
-        swap(&waiting, &verified)
-        for index in verified.indices {
-            let (exchange, number) = (verified[index].exchange, verified[index].number)
-            // Its client may have gone.
-            if exchange.number == number { exchange.signatureWasChecked(outcomes[index]) }
+        swap(&waiting, &ending)
+        var first = 0
+        while first < ending.count {
+            checkSignatures(min(ending.count - first, Outbox.connectionCountMax))
+            for index in outcomes.indices {
+                let waiting = ending[first + index]
+                // Its client may have gone.
+                guard waiting.exchange.number == waiting.number else { continue }
+                waiting.exchange.signatureWasChecked(outcomes[index])
+            }
+            first += outcomes.count
+            // Not all at once: of the few that there are, that costs more.
+            while !outcomes.isEmpty { outcomes.removeLast() }
         }
-        verified.removeAll(keepingCapacity: true)
-        outcomes.removeAll(keepingCapacity: true)
+        while !ending.isEmpty { ending.removeLast() }
         if !waiting.isEmpty { turnEnd?.schedule() }
         if let library, library.takeLossOfTrust() { tellLossOfTrust(of: library) }
     }
 
-    private func checkSignatures() {
-        while outcomes.count < waiting.count {
-            let count = batch.batchCount(of: waiting.count - outcomes.count)
+    /// Checks the next `total` signatures.
+    private func checkSignatures(_ total: Int) {
+        while outcomes.count < total {
+            let count = batch.batchCount(of: total - outcomes.count)
             let startedAt = meter.signatures.begin()
             batch.verify(count) { outcomes.append($0) }
             meter.signatures.end(startedAt, checkCount: count)
