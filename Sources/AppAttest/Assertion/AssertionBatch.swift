@@ -55,10 +55,24 @@ public struct AssertionBatch: ~Copyable {
         // Not all at once: of the few that there are, that costs more.
         while !checks.isEmpty { checks.removeLast() }
         verifiedCount += count
-        guard verifiedCount == waiting.count else { return }
-        while !waiting.isEmpty { waiting.removeLast() }
+        forgetVerified()
+    }
+
+    /// Not after each call: others may wait behind those that have their verdict, and would be
+    /// moved each time.
+    private mutating func forgetVerified() {
+        if verifiedCount == waiting.count {
+            while !waiting.isEmpty { waiting.removeLast() }
+        } else if verifiedCount * 2 >= waiting.count {
+            waiting.removeFirst(verifiedCount)
+        } else {
+            return
+        }
         verifiedCount = 0
     }
+
+    /// Assertions that are held, with those that have their verdict.
+    package var heldCount: Int { waiting.count }
 
     private static func outcome(of entry: Entry, isSigned: Bool) -> Outcome {
         guard isSigned else { return .failure(.signatureInvalid) }
