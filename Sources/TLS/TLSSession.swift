@@ -42,6 +42,8 @@ public final class TLSSession {
     var checkedAt: MonotonicInstant?
     /// The time of the check, for the session that it offered to resume.
     var offeredAt: MonotonicInstant?
+    /// What a server's certificate must name, where it is verified.
+    private var expected: (name: String, isAddress: Bool)?
     private var isEstablished = false
     /// OpenSSL allows no call after one that failed.
     private var isBroken = false
@@ -77,6 +79,9 @@ public final class TLSSession {
                 unsafe SSL_set1_host(session, serverName) == 1
             else { throw TLSError(ErrorQueue.drain("server name \(serverName)")) }
         }
+        if unsafe SSL_get_verify_mode(session) != SSL_VERIFY_NONE {
+            expected = (serverName, isAddress)
+        }
     }
 
     private static func make(
@@ -101,6 +106,12 @@ public final class TLSSession {
         let result = unsafe sallyport_tls_handshake(session)
         switch result.error {
         case SSL_ERROR_NONE:
+            guard isServerAsExpected else {
+                isBroken = true
+                ErrorQueue.clear()
+                return .failed(
+                    TLSFailure(.certificate, "certificate verify failed: another name"))
+            }
             isEstablished = true
             hasBuffered = unsafe SSL_has_pending(session) == 1
             return .complete
@@ -111,6 +122,18 @@ public final class TLSSession {
             return .failed(.closedEarly)
         default: return .failed(fail(result))
         }
+    }
+
+    /// Whether the server's certificate names what was asked for. OpenSSL 3.0 has looked at it
+    /// during the handshake, but if it had no memory for its copy of the name, at none.
+    private var isServerAsExpected: Bool {
+        guard let expected else { return true }
+        guard let certificate = unsafe SSL_get0_peer_certificate(session) else { return false }
+        if expected.isAddress {
+            return unsafe X509_check_ip_asc(certificate, expected.name, 0) == 1
+        }
+        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
+        return unsafe X509_check_host(certificate, expected.name, 0, flags, nil) == 1
     }
 
     /// Appends at most `byteCountMax` bytes to `buffer`, which makes that much room.

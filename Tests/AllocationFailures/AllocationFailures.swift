@@ -1,25 +1,29 @@
 import Glibc
 
 /// Lets each allocation of a library fail, in each operation of the fences, and looks at what
-/// becomes of the operation: `AllocationFailures [--every K] [NAME...]`.
+/// becomes of the operation: `AllocationFailures [--every K | --last K] [NAME...]`.
 ///
 /// The n-th allocation fails alone, and then together with all later ones; with `--every` only each
-/// K-th is tried. Ends with 1 if a fault was found, or a planted one was not.
+/// K-th is tried, with `--last` only the last K. Ends with 1 if a fault was found, or a planted one was not.
 @main
 enum AllocationFailures {
     static func main() throws {
         Starvation.install()
         var names = Array(CommandLine.arguments.dropFirst())
-        var step = 1
-        if names.first == "--every", names.count > 1, let number = Int(names[1]), number > 0 {
-            step = number
+        var choice = Choice.every(1)
+        if names.count > 1, let number = Int(names[1]), number > 0 {
+            switch names[0] {
+            case "--every": choice = .every(number)
+            case "--last": choice = .last(number)
+            default: fatalError("neither --every nor --last: \(names[0])")
+            }
             names.removeFirst(2)
         }
         let inputs = try Inputs()
         var hasFailed = false
         for operation in try Planted.operations() + Operation.all(inputs)
         where names.isEmpty || names.contains(where: operation.name.contains) {
-            let faults = faults(of: operation, operation.isPlanted ? 1 : step)
+            let faults = faults(of: operation, operation.isPlanted ? .every(1) : choice)
             if operation.isPlanted != faults.isEmpty { continue }
             hasFailed = true
             if operation.isPlanted { print("\(operation.name): the planted fault was not found") }
@@ -27,8 +31,21 @@ enum AllocationFailures {
         exit(hasFailed ? 1 : 0)
     }
 
+    /// Which allocations fail.
+    private enum Choice {
+        case every(Int)
+        case last(Int)
+
+        func numbers(upTo count: Int) -> [Int] {
+            switch self {
+            case .every(let step): Array(stride(from: 1, through: count, by: step))
+            case .last(let lastCount): Array(max(1, count - lastCount + 1)..<count + 1)
+            }
+        }
+    }
+
     /// The faults of one operation, which are printed unless they were planted.
-    private static func faults(of operation: Operation, _ step: Int) -> [String] {
+    private static func faults(of operation: Operation, _ choice: Choice) -> [String] {
         var faults: [String] = []
         // Twice: libraries keep what they looked up.
         for _ in 1...2 {
@@ -40,7 +57,7 @@ enum AllocationFailures {
         let count = Starvation.count
         var refusedCount = 0
         var triedCount = 0
-        for number in stride(from: 1, through: count, by: step) {
+        for number in choice.numbers(upTo: count) {
             for (name, plan) in [
                 ("once", Starvation.Plan.once(number)), ("onward", .onward(number)),
             ] {
