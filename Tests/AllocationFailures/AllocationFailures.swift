@@ -4,7 +4,8 @@ import Glibc
 /// becomes of the operation: `AllocationFailures [--every K | --last K] [NAME...]`.
 ///
 /// The n-th allocation fails alone, and then together with all later ones; with `--every` only each
-/// K-th is tried, with `--last` only the last K. Ends with 1 if a fault was found, or a planted one was not.
+/// K-th is tried, with `--last` only the last K. Ends with 1 if a fault was found, or a planted one
+/// was not.
 @main
 enum AllocationFailures {
     static func main() throws {
