@@ -42,6 +42,8 @@ public final class TLSSession {
     var checkedAt: MonotonicInstant?
     /// The time of the check, for the session that it offered to resume.
     var offeredAt: MonotonicInstant?
+    /// How names are compared, by OpenSSL and once more.
+    private static let nameFlags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
     /// What a server's certificate must name, where it is verified.
     private var expected: (name: String, isAddress: Bool)?
     private var isEstablished = false
@@ -74,7 +76,7 @@ public final class TLSSession {
                 throw TLSError(ErrorQueue.drain("server address \(serverName)"))
             }
         } else {
-            unsafe SSL_set_hostflags(session, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+            unsafe SSL_set_hostflags(session, Self.nameFlags)
             guard unsafe sallyport_tls_set_server_name(session, serverName) == 1,
                 unsafe SSL_set1_host(session, serverName) == 1
             else { throw TLSError(ErrorQueue.drain("server name \(serverName)")) }
@@ -132,8 +134,7 @@ public final class TLSSession {
         if expected.isAddress {
             return unsafe X509_check_ip_asc(certificate, expected.name, 0) == 1
         }
-        let flags = UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS)
-        return unsafe X509_check_host(certificate, expected.name, 0, flags, nil) == 1
+        return unsafe X509_check_host(certificate, expected.name, 0, Self.nameFlags, nil) == 1
     }
 
     /// Appends at most `byteCountMax` bytes to `buffer`, which makes that much room.

@@ -12,12 +12,8 @@ enum AllocationFailures {
         Starvation.install()
         var names = Array(CommandLine.arguments.dropFirst())
         var choice = Choice.every(1)
-        if names.count > 1, let number = Int(names[1]), number > 0 {
-            switch names[0] {
-            case "--every": choice = .every(number)
-            case "--last": choice = .last(number)
-            default: fatalError("neither --every nor --last: \(names[0])")
-            }
+        if names.count > 1, let chosen = Choice(names[0], Int(names[1])) {
+            choice = chosen
             names.removeFirst(2)
         }
         let inputs = try Inputs()
@@ -37,10 +33,19 @@ enum AllocationFailures {
         case every(Int)
         case last(Int)
 
+        init?(_ option: String, _ number: Int?) {
+            guard let number, number > 0 else { return nil }
+            switch option {
+            case "--every": self = .every(number)
+            case "--last": self = .last(number)
+            default: return nil
+            }
+        }
+
         func numbers(upTo count: Int) -> [Int] {
             switch self {
             case .every(let step): Array(stride(from: 1, through: count, by: step))
-            case .last(let lastCount): Array(max(1, count - lastCount + 1)..<count + 1)
+            case .last(let lastCount): Array((1..<count + 1).suffix(lastCount))
             }
         }
     }

@@ -19,7 +19,7 @@ final class SignatureTimes: @unchecked Sendable {
     }
 
     /// `checkCount`: how many signatures were checked together; each took its part of the time.
-    func end(_ startedAt: MonotonicInstant?, checkCount: Int = 1) {
+    func end(_ startedAt: MonotonicInstant?, checkCount: Int) {
         guard let startedAt else { return }
         let nanoseconds = MonotonicInstant.now().nanoseconds(since: startedAt)
         for _ in 0..<checkCount {

@@ -67,7 +67,7 @@ final class Worker {
         meter = hub.meters[index]
         log = WorkerLog(
             writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
-        verifiers = try .make(hub.signatures, loop: loop, meter: meter, log: log)
+        verifiers = try .init(queue: .init(hub.signatures, loop: loop, meter: meter, log: log))
         registry = hub.registry
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,
