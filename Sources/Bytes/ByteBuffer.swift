@@ -75,8 +75,8 @@ public struct ByteBuffer: ~Copyable {
     private static func discard(
         _ storage: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ pool: StoragePool?
     ) {
-        if let pool, capacity == pool.byteCount {
-            unsafe pool.giveBack(storage)
+        if let pool {
+            unsafe pool.giveBack(storage, byteCount: capacity)
         } else {
             unsafe storage.deallocate()
         }
@@ -90,9 +90,9 @@ public struct ByteBuffer: ~Copyable {
 
     @usableFromInline
     mutating func makeRoom(_ byteCount: Int) {
-        if unsafe storage == nil, let pool, byteCount <= pool.byteCount {
-            unsafe storage = pool.take()
-            capacity = pool.byteCount
+        if unsafe storage == nil, let lent = unsafe pool?.take(atLeast: byteCount) {
+            unsafe storage = lent.piece
+            capacity = unsafe lent.byteCount
             return
         }
         let held = count
@@ -104,11 +104,17 @@ public struct ByteBuffer: ~Copyable {
             end = held
             return
         }
+        if let lent = unsafe pool?.take(atLeast: held + byteCount) {
+            return unsafe move(to: lent.piece, capacity: lent.byteCount)
+        }
         grow(to: max(held + byteCount, capacity * 2))
     }
 
     private mutating func grow(to newCapacity: Int) {
-        let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
+        unsafe move(to: .allocate(capacity: newCapacity), capacity: newCapacity)
+    }
+
+    private mutating func move(to fresh: UnsafeMutablePointer<UInt8>, capacity newCapacity: Int) {
         let held = count
         if let storage = unsafe storage {
             unsafe fresh.update(from: storage + start, count: held)

@@ -18,6 +18,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
+#include <sys/socket.h>
 
 // Swift imports neither function-like macros nor variadic functions, and treats a deprecated one as
 // a warning: each such step has a name here and nothing else does.
@@ -155,6 +156,44 @@ static inline int sallyport_tls_ticket_start(EVP_CIPHER_CTX *cipher, EVP_MAC_CTX
            EVP_MAC_CTX_set_params(mac, parameters) == 1;
 }
 
+// A flag of ours that OpenSSL's sockets do not use.
+#define SALLYPORT_TLS_MORE 0x40000000
+
+static inline int sallyport_tls_socket_write(BIO *socket, const char *bytes, int count) {
+    int more = BIO_test_flags(socket, SALLYPORT_TLS_MORE) ? MSG_MORE : 0;
+    int descriptor = (int)BIO_get_fd(socket, NULL);
+    errno = 0;
+    int sent = (int)send(descriptor, bytes, (size_t)count, MSG_NOSIGNAL | more);
+    BIO_clear_retry_flags(socket);
+    if (sent <= 0 && BIO_sock_should_retry(sent)) BIO_set_retry_write(socket);
+    return sent;
+}
+
+// OpenSSL's socket with another way to write. NULL if there is no memory.
+static inline BIO_METHOD *sallyport_tls_socket(void) {
+    const BIO_METHOD *plain = BIO_s_socket();
+    BIO_METHOD *method = BIO_meth_new(BIO_TYPE_SOCKET, "socket that sends records together");
+    if (method == NULL) return NULL;
+    if (BIO_meth_set_write(method, sallyport_tls_socket_write) == 1 &&
+        BIO_meth_set_read(method, BIO_meth_get_read(plain)) == 1 &&
+        BIO_meth_set_ctrl(method, BIO_meth_get_ctrl(plain)) == 1 &&
+        BIO_meth_set_create(method, BIO_meth_get_create(plain)) == 1 &&
+        BIO_meth_set_destroy(method, BIO_meth_get_destroy(plain)) == 1) {
+        return method;
+    }
+    BIO_meth_free(method);
+    return NULL;
+}
+
+// Has `session` read and write `descriptor`, which it does not close. 0 if there is no memory.
+static inline int sallyport_tls_set_socket(SSL *session, const BIO_METHOD *method, int descriptor) {
+    BIO *socket = BIO_new(method);
+    if (socket == NULL) return 0;
+    BIO_set_fd(socket, descriptor, BIO_NOCLOSE);
+    SSL_set_bio(session, socket, socket);
+    return 1;
+}
+
 // What one call on a session came to. The error queue is empty before each, as SSL_get_error(3)
 // wants it, and errno is read before anything else can change it.
 typedef struct {
@@ -182,10 +221,17 @@ static inline sallyport_tls_result sallyport_tls_read(SSL *session, void *target
     return sallyport_tls_outcome(session, SSL_read(session, target, count));
 }
 
-static inline sallyport_tls_result sallyport_tls_write(SSL *session, const void *bytes, int count) {
+// With `more` further records follow at once, which `sallyport_tls_socket_write` tells the kernel.
+static inline sallyport_tls_result sallyport_tls_write(SSL *session, const void *bytes, int count,
+                                                       int more) {
+    BIO *socket = SSL_get_wbio(session);
     ERR_clear_error();
     errno = 0;
-    return sallyport_tls_outcome(session, SSL_write(session, bytes, count));
+    if (more) BIO_set_flags(socket, SALLYPORT_TLS_MORE);
+    sallyport_tls_result result =
+        sallyport_tls_outcome(session, SSL_write(session, bytes, count));
+    if (more) BIO_clear_flags(socket, SALLYPORT_TLS_MORE);
+    return result;
 }
 
 // The DNS names of a certificate; the typed stacks and the union inside are out of Swift's reach.

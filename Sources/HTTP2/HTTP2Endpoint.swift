@@ -1,4 +1,4 @@
-import Bytes
+public import Bytes
 import CNghttp2
 
 /// The part of an HTTP/2 connection that both sides have in common, by nghttp2's memory interface:
@@ -9,6 +9,7 @@ import CNghttp2
 @safe
 public class HTTP2Endpoint {
     let library: OpaquePointer
+    private let storage: StoragePool?
     /// Body bytes in the order of the `body` events that announce them.
     var received: ByteBuffer
     /// Frames that wait for the socket.
@@ -41,6 +42,7 @@ public class HTTP2Endpoint {
         storage: StoragePool?, now: UInt64,
         make: (inout OpaquePointer?, OpaquePointer, inout nghttp2_mem) -> Int32
     ) {
+        self.storage = storage
         received = ByteBuffer(pool: storage)
         output = ByteBuffer(pool: storage)
         trailerText = FieldText(limits: fieldSection)
@@ -191,6 +193,8 @@ public class HTTP2Endpoint {
     var isOutputFull: Bool { output.count >= outputByteCountMax }
 
     public var hasOutput: Bool { !output.isEmpty }
+    /// The bytes that wait for the socket.
+    public var outputByteCount: Int { output.count }
 
     /// Gives the bytes that wait for the socket to `use`.
     public func withOutput<Result>(_ use: (Span<UInt8>) -> Result) -> Result {
@@ -220,8 +224,20 @@ public class HTTP2Endpoint {
     /// Appends content that follows a head. It is sent as the peer's windows allow.
     public func append(_ bytes: Span<UInt8>, stream: Int32) {
         guard let open = streams[stream], !open.isEnded else { return }
-        open.content.append(bytes)
-        waitingByteCount += bytes.count
+        open.appendContent(bytes, storage: storage)
+        contentWasAppended(bytes.count, stream: stream)
+    }
+
+    /// Appends the first bytes of `buffer`, which are taken out of it; with its storage if they
+    /// fill much of it and nothing else waits.
+    public func append(_ byteCount: Int, outOf buffer: inout ByteBuffer, stream: Int32) {
+        guard let open = streams[stream], !open.isEnded else { return buffer.consume(byteCount) }
+        open.takeContent(byteCount, outOf: &buffer, storage: storage)
+        contentWasAppended(byteCount, stream: stream)
+    }
+
+    private func contentWasAppended(_ byteCount: Int, stream: Int32) {
+        waitingByteCount += byteCount
         _ = unsafe nghttp2_session_resume_data(library, stream)
     }
 

@@ -5,7 +5,7 @@ final class SessionStream {
     /// The bytes of a response's head that have not been made into frames.
     var headByteCount = 0
     /// The bytes to send after the head, waiting for room in the peer's windows.
-    var content = ByteBuffer()
+    private(set) var content = ByteBuffer()
     var trailers = FieldBlock()
     var hasTrailers = false
     var hasHead = false
@@ -26,6 +26,26 @@ final class SessionStream {
 
     /// Storage that a stream keeps while nothing waits.
     private static let keptByteCountMax = 4 * 1024
+
+    /// Large pieces lie in storage that is lent. Small ones, of which slow clients may have one for
+    /// each stream, take no more than they need.
+    func appendContent(_ bytes: Span<UInt8>, storage: StoragePool?) {
+        if content.capacity == 0, bytes.count > Self.keptByteCountMax {
+            content = ByteBuffer(pool: storage)
+        }
+        content.append(bytes)
+    }
+
+    /// Storage changes hands only where half of it is full: a client that reads nothing holds no
+    /// more than twice what it may have waiting.
+    func takeContent(_ byteCount: Int, outOf buffer: inout ByteBuffer, storage: StoragePool?) {
+        if content.isEmpty, byteCount == buffer.count, byteCount * 2 >= buffer.capacity {
+            content = ByteBuffer(pool: storage)
+            return swap(&content, &buffer)
+        }
+        appendContent(buffer.readable.extracting(first: byteCount), storage: storage)
+        buffer.consume(byteCount)
+    }
 
     func moveContent(_ byteCount: Int, to output: inout ByteBuffer) {
         output.append(content.readable.extracting(0..<byteCount))

@@ -50,6 +50,8 @@ public final class TLSSession {
     /// OpenSSL allows no call after one that failed.
     private var isBroken = false
     private var hasSentClose = false
+    /// Why writing has failed after the bytes that the call took.
+    private var writeFailure: TLSFailure?
     /// The outcome that the last read met after the bytes that it gave.
     private var deferred: TLSReadOutcome?
     /// Whether another read would give something without an event of the descriptor.
@@ -93,7 +95,9 @@ public final class TLSSession {
         guard let session = unsafe SSL_new(context) else {
             throw TLSError(ErrorQueue.drain("TLS session"))
         }
-        guard unsafe SSL_set_fd(session, descriptor) == 1 else {
+        guard let socket = unsafe TLSSocket.method,
+            unsafe sallyport_tls_set_socket(session, socket, descriptor) == 1
+        else {
             unsafe SSL_free(session)
             throw TLSError(ErrorQueue.drain("TLS session"))
         }
@@ -181,21 +185,43 @@ public final class TLSSession {
         return deferred ?? .wantRead
     }
 
-    /// Sends what the kernel takes now, a record at most.
+    /// Sends what the kernel takes now. Records of one call leave together.
     public func write(_ bytes: Span<UInt8>) -> TLSWriteOutcome {
         assert(!bytes.isEmpty)
-        if isBroken { return .failed(.closedEarly) }
-        let result = unsafe bytes.withUnsafeBufferPointer { source in
-            unsafe sallyport_tls_write(
-                session, source.baseAddress, Int32(clamping: source.count))
+        if isBroken { return .failed(writeFailure ?? .closedEarly) }
+        var byteCount = 0
+        while byteCount < bytes.count {
+            let result = writeRecord(bytes.extracting(byteCount...))
+            guard result.error == SSL_ERROR_NONE else {
+                let outcome = outcome(ofWrite: result)
+                guard byteCount > 0 else { return outcome }
+                // The next call meets it: again what the kernel says, or what is kept of a failure.
+                if case .failed(let failure) = outcome { writeFailure = failure }
+                break
+            }
+            byteCount += Int(result.count)
         }
-        switch result.error {
-        case SSL_ERROR_NONE: return .bytes(Int(result.count))
-        case SSL_ERROR_WANT_READ: return .wantRead
-        case SSL_ERROR_WANT_WRITE: return .wantWrite
-        default: return .failed(fail(result))
+        return .bytes(byteCount)
+    }
+
+    private func writeRecord(_ bytes: Span<UInt8>) -> sallyport_tls_result {
+        let count = min(bytes.count, Self.recordByteCount)
+        return unsafe bytes.withUnsafeBufferPointer { source in
+            unsafe sallyport_tls_write(
+                session, source.baseAddress, Int32(count), bytes.count > count ? 1 : 0)
         }
     }
+
+    private func outcome(ofWrite result: sallyport_tls_result) -> TLSWriteOutcome {
+        switch result.error {
+        case SSL_ERROR_WANT_READ: .wantRead
+        case SSL_ERROR_WANT_WRITE: .wantWrite
+        default: .failed(fail(result))
+        }
+    }
+
+    /// The most that a record holds (RFC 8446 section 5.1).
+    public static let recordByteCount = 16 * 1024
 
     /// Says that no more follows; nothing waits for the peer to say the same.
     public func sendClose() {

@@ -49,6 +49,8 @@ public struct Transport {
     /// The TLS session, or nil without TLS.
     public var session: TLSSession? { tls?.session }
 
+    public var isTLS: Bool { tls != nil }
+
     // MARK: bytes
 
     /// Appends at most `byteCountMax` bytes to `buffer`. A TLS stream that was cut short is
@@ -106,11 +108,9 @@ public struct Transport {
     /// How many bytes may still be read although nothing more comes. Over TLS it is a little too
     /// much: it counts enciphered bytes, and OpenSSL may hold the rest of a record.
     public var unreadByteCount: Int {
-        let held = tls?.session.hasBuffered == true ? Self.recordByteCountMax : 0
+        let held = tls?.session.hasBuffered == true ? TLSSession.recordByteCount : 0
         return Socket.unreadByteCount(descriptor) + held
     }
-
-    private static let recordByteCountMax = 16 * 1024
 
     /// How many written bytes the peer has not taken (``Socket/queuedByteCount(_:)``).
     public var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }

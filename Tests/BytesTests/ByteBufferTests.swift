@@ -58,6 +58,35 @@ struct ByteBufferTests {
         first.release()
     }
 
+    @Test("a buffer takes a larger piece if it needs one, and gives it back")
+    func largerPieces() {
+        let pool = StoragePool(
+            byteCount: 64, keptCountMax: 1, larger: StoragePool(byteCount: 256, keptCountMax: 1))
+        var buffer = ByteBuffer(pool: pool)
+        let bytes = (0..<100).map { UInt8($0) }
+        buffer.append(bytes.span.extracting(first: 50))
+        var capacities = [buffer.capacity]
+        buffer.append(bytes.span.extracting(50...))
+        capacities.append(buffer.capacity)
+        let held = buffer.readable.array
+        #expect(held == bytes)
+        let address = Self.address(buffer)
+        buffer.release()
+        // Large at once: the same piece again.
+        buffer.append(bytes)
+        capacities.append(buffer.capacity)
+        #expect(Self.address(buffer) == address)
+        buffer.append([UInt8](repeating: 1, count: 200))
+        capacities.append(buffer.capacity)
+        #expect(capacities == [64, 256, 256, 512])
+        let grown = buffer.readable.array
+        #expect(grown == bytes + [UInt8](repeating: 1, count: 200))
+    }
+
+    private static func address(_ buffer: borrowing ByteBuffer) -> UInt {
+        buffer.readable.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+    }
+
     @Test("a buffer that outgrows its pool's pieces keeps its bytes, then has memory of its own")
     func outgrownPool() {
         let pool = StoragePool(byteCount: 64, keptCountMax: 4)

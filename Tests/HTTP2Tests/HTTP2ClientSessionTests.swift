@@ -9,6 +9,7 @@ struct HTTP2ClientSessionTests {
         let client: HTTP2ClientSession
         let server: HTTP2Session
         var clientEvents: [String] = []
+        var clientContent: [UInt8] = []
         var serverHeads: [String] = []
 
         init(limits: HTTP2ClientLimits = HTTP2ClientLimits(), streamsOfServer: Int = 100) {
@@ -58,7 +59,9 @@ struct HTTP2ClientSessionTests {
                     let text = String(decoding: head.bytes, as: UTF8.self)
                     clientEvents.append("head \(head.stream) \(text.split(separator: "\r\n"))")
                 case .body(let stream, let count):
-                    client.takeBody(stream: stream, byteCount: count) { _ in ((), false) }
+                    clientContent += client.takeBody(stream: stream, byteCount: count) {
+                        ($0.array, false)
+                    }
                     clientEvents.append("body \(stream) \(count)")
                 case .trailers(let stream, let bytes):
                     let text = String(decoding: bytes, as: UTF8.self)
@@ -133,6 +136,28 @@ struct HTTP2ClientSessionTests {
                 "trailers 1 [\"x-t: 1\"]", "end(stream: 1)", "closed(stream: 1, wasReset: false)",
             ])
         #expect(pair.client.streamCount == 0)
+    }
+
+    @Test(
+        "content comes with its storage if it fills half of that, and is copied otherwise",
+        arguments: [(40_000, 0, 0), (4_000, 0, 64 * 1024), (40_000, 100, 64 * 1024)])
+    func contentInStorage(byteCount: Int, rest: Int, leftCapacity: Int) throws {
+        let pair = Pair()
+        pair.exchange()
+        let stream = try #require(pair.request())
+        pair.exchange()
+        pair.server.fields.append(":status", decimal: 200)
+        pair.server.submitHead(stream: stream, hasContent: true)
+        var buffer = ByteBuffer(capacity: 64 * 1024)
+        buffer.append((0..<byteCount + rest).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+        pair.server.append(byteCount, outOf: &buffer, stream: stream)
+        let (left, capacity) = (buffer.count, buffer.capacity)
+        #expect(left == rest)
+        #expect(capacity == leftCapacity)
+        #expect(pair.server.waitingByteCount(stream: stream) == byteCount)
+        pair.server.endContent(stream: stream)
+        pair.exchange()
+        #expect(pair.clientContent == (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     }
 
     @Test("an end that the server announces refuses what it has not taken")

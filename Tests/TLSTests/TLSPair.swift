@@ -58,11 +58,17 @@ final class TLSPair {
         }
     }
 
-    init(server: TLSServerContext, makeClient: (Int32) throws -> TLSSession) throws {
-        let (left, right) = try Socket.pair()
-        ends = (left, right)
-        self.server = try TLSSession(server: server, descriptor: right)
-        client = try makeClient(left)
+    convenience init(server: TLSServerContext, makeClient: (Int32) throws -> TLSSession) throws {
+        try self.init(server: server, ends: Socket.pair(), makeClient: makeClient)
+    }
+
+    init(
+        server: TLSServerContext, ends: (client: Int32, server: Int32),
+        makeClient: (Int32) throws -> TLSSession
+    ) throws {
+        self.ends = ends
+        self.server = try TLSSession(server: server, descriptor: ends.server)
+        client = try makeClient(ends.client)
     }
 
     deinit {

@@ -1,4 +1,5 @@
 import Bytes
+import CLinux
 import EventLoop
 import GatewayTesting
 import TLS
@@ -109,6 +110,67 @@ struct TLSSessionTests {
         }
         #expect(stalls > 1)
         #expect(received == (0..<10).flatMap { _ in bytes })
+    }
+
+    @Test("send the records of one call together")
+    func recordsTogether() throws {
+        let pair = try TLSPair(
+            server: TLSServerContext(
+                minted.server([minted.ecdsa]), ticketKeys: TLSTicketKeys(lifetime: .seconds(60))),
+            ends: Self.loopback()
+        ) { descriptor in
+            try TLSSession(
+                client: TLSClientContext(minted.client()), serverName: "a.example",
+                isAddress: false, descriptor: descriptor)
+        }
+        #expect(try pair.handshake() == nil)
+        let recordCount = 3
+        let bytes = [UInt8](repeating: 7, count: recordCount * TLSSession.recordByteCount)
+        let roundCount = 20
+        let before = Self.sentSegmentCount(pair.ends.server)
+        for _ in 0..<roundCount {
+            #expect(pair.server.write(bytes.span) == .bytes(bytes.count))
+            var received = 0
+            // The last record waits for nothing.
+            while received < bytes.count {
+                let outcome = pair.read(pair.client).0
+                guard case .bytes(let count) = outcome else {
+                    Issue.record("\(received) bytes, then \(outcome)")
+                    return
+                }
+                received += count
+            }
+        }
+        // The kernel sends what fills half of the window, here two records, and does not wait for
+        // the third.
+        let segmentCount = Self.sentSegmentCount(pair.ends.server) - before
+        #expect(segmentCount * 2 < roundCount * (recordCount * 2 - 1))
+    }
+
+    /// Both ends of a TCP connection.
+    private static func loopback() throws -> (client: Int32, server: Int32) {
+        let any = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
+        let listener = try Socket.listen(on: any)
+        defer { Socket.close(listener) }
+        let address = try #require(Socket.localAddress(listener))
+        let client: Int32
+        switch Socket.connect(to: address) {
+        case .connected(let descriptor), .inProgress(let descriptor): client = descriptor
+        case .failed(let code): throw IOError("connect", errno: code)
+        }
+        // The kernel completes the connections of this machine before `connect` returns.
+        guard case .accepted(let server, _) = Socket.accept(listener) else {
+            throw IOError("accept", errno: EAGAIN)
+        }
+        return (client, server)
+    }
+
+    /// `tcpi_data_segs_out` of `struct tcp_info` (tcp(7)), which glibc's header does not have.
+    private static func sentSegmentCount(_ descriptor: Int32) -> Int {
+        var words = [UInt32](repeating: 0, count: 64)
+        var byteCount = socklen_t(words.count * 4)
+        getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &words, &byteCount)
+        return Int(words[39])
     }
 
     @Test("refuse what is no TLS, and say so where it is HTTP")

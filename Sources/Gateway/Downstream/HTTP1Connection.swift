@@ -379,7 +379,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     /// One read takes at most this much.
-    static let readByteCount = Worker.storageByteCount
+    static let readByteCount = StoragePool.smallByteCount
     /// Below this a copy is cheaper than another element for `writev`.
     static let copyByteCountMax = 4 * 1024
     /// How long a connection whose worker hands over may take for its first request.

@@ -262,6 +262,12 @@ extension HTTP2Stream: ResponseSink {
         return room() > 0
     }
 
+    func relayBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool {
+        guard byteCount > 0 else { return true }
+        append(byteCount) { session.append(byteCount, outOf: &buffer, stream: id) }
+        return room() > 0
+    }
+
     func room() -> Int {
         let byteCount = connection.room(for: id)
         isUpstreamPaused = byteCount == 0
@@ -304,12 +310,16 @@ extension HTTP2Stream: ResponseSink {
 
     /// A client that takes nothing of what waits for it, or takes it too slowly, loses the stream.
     private func append(_ bytes: Span<UInt8>) {
+        append(bytes.count) { session.append(bytes, stream: id) }
+    }
+
+    private func append(_ byteCount: Int, _ give: () -> Void) {
         // It has caught up: what it takes from now on counts again.
         if session.waitingByteCount(stream: id) == 0 {
             readerPace.begin(now: worker.loop.now, queued: 0)
         }
-        readerPace.wrote(bytes.count)
-        session.append(bytes, stream: id)
+        readerPace.wrote(byteCount)
+        give()
         if !deadline.isSet { deadline.set(afterNanoseconds: readerRest(isDue: false)) }
     }
 

@@ -38,8 +38,16 @@ extension Exchange {
 
     /// More of the answer's body. False where the client is slow: wait for ``clientIsReady()``.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool {
-        progress.byteCount += bytes.count
-        let isReady = downstream?.relayBody(bytes) ?? true
+        answerGoesOn(bytes.count, isReady: downstream?.relayBody(bytes) ?? true)
+    }
+
+    func upstreamSentBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool {
+        let isReady = downstream?.relayBody(byteCount, outOf: &buffer) ?? true
+        return answerGoesOn(byteCount, isReady: isReady)
+    }
+
+    private func answerGoesOn(_ byteCount: Int, isReady: Bool) -> Bool {
+        progress.byteCount += byteCount
         if isReady { clientWasHeard() } else { awaitsClient() }
         return isReady
     }

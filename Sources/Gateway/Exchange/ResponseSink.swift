@@ -16,6 +16,9 @@ protocol ResponseSink: AnyObject {
     ) -> Bool
     /// False if the client takes bytes more slowly than they come.
     func relayBody(_ bytes: Span<UInt8>) -> Bool
+    /// Takes the first `byteCount` bytes out of `buffer`; with its storage, where that spares a
+    /// copy.
+    func relayBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool
     /// How many bytes of the answer may be read for the client now, 0 where it has to take some
     /// first: the upstream is told when it may go on.
     func room() -> Int
@@ -29,6 +32,14 @@ protocol ResponseSink: AnyObject {
     func resumeBody()
     /// The record is written; the exchange may be used again.
     func exchangeEnded()
+}
+
+extension ResponseSink {
+    func relayBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool {
+        let isReady = relayBody(buffer.readable.extracting(first: byteCount))
+        buffer.consume(byteCount)
+        return isReady
+    }
 }
 
 /// An answer that the gateway gives itself.

@@ -17,10 +17,15 @@ extension HTTP2Endpoint {
     /// Makes frames of what was submitted, and writes them as far as the socket takes them.
     func write(to transport: Transport, atMost byteCountMax: Int) -> WriteProgress {
         var byteCount = 0
+        let recordByteCount = TLSSession.recordByteCount
         while true {
-            fill(atMost: byteCountMax)
+            // What is left of a larger run goes first: made longer it would have to be moved.
+            if outputByteCount < recordByteCount { fill(atMost: byteCountMax) }
             guard hasOutput else { return .all(byteCount: byteCount) }
-            switch withOutput({ transport.write($0) }) {
+            // What does not fill a record waits for more.
+            let rest = transport.isTLS ? outputByteCount % recordByteCount : 0
+            let writtenCount = outputByteCount - (rest < outputByteCount ? rest : 0)
+            switch withOutput({ transport.write($0.extracting(first: writtenCount)) }) {
             case .bytes(let count):
                 outputWasSent(count)
                 byteCount += count

@@ -10,6 +10,7 @@ extension UpstreamConnection {
         guard let transport else { return }
         if tunnelEnd == .upstream { return checkTunnel() }
         guard !isPaused else {
+            if transport.isReading { return stopReading() }
             // What is left of the answer cannot be had: it holds nothing any longer.
             if !isTunnel, transport.isGone, !mayBeWhole(transport) {
                 fail(.broken(description: "reset by the server"))
@@ -103,8 +104,7 @@ extension UpstreamConnection {
             case .data(let skip, let count):
                 input.consume(skip)
                 // A later piece may take along to the client what an earlier one had to leave.
-                isReady = request.upstreamSentBody(input.readable.extracting(0..<count))
-                input.consume(count)
+                isReady = relayBody(count, to: request)
             case .ended(let consumed):
                 input.consume(consumed)
                 return complete(request)
@@ -120,13 +120,29 @@ extension UpstreamConnection {
         request.upstreamPaused()
     }
 
+    /// False if the client is slow.
+    private func relayBody(_ byteCount: Int, to request: any UpstreamRequest) -> Bool {
+        // Taken out for the call, in which the connection may end.
+        var taken = ByteBuffer()
+        swap(&taken, &input)
+        let isReady = request.upstreamSentBody(byteCount, outOf: &taken)
+        swap(&taken, &input)
+        return isReady
+    }
+
+    /// Reads no more for now. The descriptor is still watched: most clients take what waits for
+    /// them before the loop's next turn, and to look away and back again costs four system calls.
     private func pauseReading() {
         isPaused = true
-        // Once our side is shut, as a tunnel's may be, nothing tells a reset from an end.
-        if isTunnel { transport?.disableReading() } else { transport?.watchChanges() }
         // The client's own send time-out bounds this wait.
         deadline?.clear()
         if input.isEmpty { input.release() }
+    }
+
+    /// More has come from a server that has to wait.
+    private func stopReading() {
+        // Once our side is shut, as a tunnel's may be, nothing tells a reset from an end.
+        if isTunnel { transport?.disableReading() } else { transport?.watchChanges() }
     }
 
     /// The client is ready for more.

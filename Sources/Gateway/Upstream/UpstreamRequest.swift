@@ -56,6 +56,8 @@ protocol UpstreamRequest: AnyObject {
     func refuseLargeHead()
     /// False if the client is slow: wait for ``RequestSink/resumeReading()``.
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool
+    /// Takes the first `byteCount` bytes out of `buffer`, as ``upstreamSentBody(_:)`` does.
+    func upstreamSentBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool
     /// How many bytes of the answer may be read now.
     func answerRoom() -> Int
     /// What came in one turn of the loop was handed over.
@@ -109,6 +111,11 @@ extension UpstreamRequest {
     func upstreamSentInterim(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {}
     func refuseLargeHead() {}
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool { true }
+    func upstreamSentBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool {
+        let isReady = upstreamSentBody(buffer.readable.extracting(first: byteCount))
+        buffer.consume(byteCount)
+        return isReady
+    }
     func answerRoom() -> Int { .max }
     func upstreamPaused() {}
     func upstreamSwitched(_ response: borrowing ResponseHead, bytes: Span<UInt8>) {}

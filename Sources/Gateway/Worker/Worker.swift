@@ -17,8 +17,7 @@ final class Worker {
     let deadlines: DeadlineWheel
     let outbox: Outbox
     /// The storage that connections read into and write from while they work.
-    let storage = StoragePool(
-        byteCount: storageByteCount, keptCountMax: storageKeptCountMax)
+    let storage = StoragePool.ofWorker()
     let meter: WorkerMeter
     let log: WorkerLog
     let hub: Hub
@@ -342,10 +341,6 @@ final class Worker {
     }
 
     static let freeExchangeCountMax = 256
-    /// What one read takes at most: 16 KiB holds nearly every request whole.
-    static let storageByteCount = 16 * 1024
-    /// 4 MiB at most: more connections than this rarely work at once.
-    static let storageKeptCountMax = 256
 }
 
 /// The parts that the control thread alone has.

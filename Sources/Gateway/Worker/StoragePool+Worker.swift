@@ -1,0 +1,19 @@
+import Bytes
+
+/// The storage of a worker's connections.
+extension StoragePool {
+    /// What one read takes at most: 16 KiB holds nearly every request whole.
+    static let smallByteCount = 16 * 1024
+    /// 4 MiB at most: more connections than this rarely work at once.
+    private static let smallKeptCountMax = 256
+    /// What one read or write of a large answer takes (64 KiB), and a frame beyond it.
+    private static let largeByteCount = 96 * 1024
+    /// 1.5 MiB at most.
+    private static let largeKeptCountMax = 16
+
+    static func ofWorker() -> StoragePool {
+        StoragePool(
+            byteCount: smallByteCount, keptCountMax: smallKeptCountMax,
+            larger: StoragePool(byteCount: largeByteCount, keptCountMax: largeKeptCountMax))
+    }
+}
