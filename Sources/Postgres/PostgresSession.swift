@@ -125,17 +125,18 @@ public final class PostgresSession {
     /// Closes the connection at once and reconnects.
     public func drop(because failure: PostgresFailure) { fail(failure) }
 
-    /// Each round begins with this server from now on. A session that waits, or that has not
-    /// reached a server yet, begins a round at once.
+    /// Each round begins with this server from now on. A session that is not ready begins a round
+    /// at once, unless this server is just opening it: another one may never answer.
     public func prefer(_ host: PostgresConfiguration.Host) {
         preferred = host
         switch phase {
-        case .waiting, .lookingUp, .connecting:
+        case .opening where self.host == host: break
+        case .waiting, .lookingUp, .connecting, .opening:
             lookup = nil
             targets = []
             dropConnection(because: .closed)
             beginRound()
-        case .idle, .opening, .ready, .closed: break
+        case .idle, .ready, .closed: break
         }
     }
 
