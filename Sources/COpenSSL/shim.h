@@ -90,10 +90,12 @@ static inline int sallyport_bio_flush(BIO *bio) { return (int)BIO_flush(bio); }
 // MARK: TLS
 
 // The options are expressions and the setters macros. No renegotiation: TLS 1.2 clients could make
-// the server sign again and again. Read ahead: one call a record instead of two.
+// the server sign again and again. Read ahead: one call a record instead of two. An unexpected end
+// is found by `sallyport_tls_outcome`: OpenSSL would send an alert to a peer that is gone.
 static inline void sallyport_tls_harden(SSL_CTX *context, int tickets) {
     SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
-                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
+                                     SSL_OP_IGNORE_UNEXPECTED_EOF);
     if (!tickets) {
         SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
         SSL_CTX_set_num_tickets(context, 0);
@@ -206,6 +208,12 @@ static inline sallyport_tls_result sallyport_tls_outcome(SSL *session, int count
     int system_error = errno;
     sallyport_tls_result result = {count, SSL_ERROR_NONE, system_error};
     if (count <= 0) result.error = SSL_get_error(session, count);
+    // OpenSSL was told to take an end without close_notify for one with it. Only the socket that
+    // has met it says so: behind close_notify nothing is read.
+    if (result.error == SSL_ERROR_ZERO_RETURN && BIO_eof(SSL_get_rbio(session))) {
+        result.error = SSL_ERROR_SYSCALL;
+        result.system_error = 0;
+    }
     return result;
 }
 

@@ -10,10 +10,6 @@ extension TLSFailure {
             return TLSFailure(.network, unsafe String(cString: strerror(result.system_error)))
         }
         let reason = oldestReason
-        if reason == SSL_R_UNEXPECTED_EOF_WHILE_READING {
-            ErrorQueue.clear()
-            return .closedEarly
-        }
         var text = ErrorQueue.drainReasons()
         if reason == SSL_R_CERTIFICATE_VERIFY_FAILED {
             let verdict = unsafe SSL_get_verify_result(session)

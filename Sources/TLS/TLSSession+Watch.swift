@@ -1,8 +1,8 @@
 public import EventLoop
 
 extension TLSSession {
-    /// Takes one step of the handshake. `watch` waits for what the next step needs, and for nothing
-    /// once the handshake is complete.
+    /// Takes one step of the handshake. `watch` waits for what the next step needs. Once the
+    /// handshake is complete it waits for reading at most, as whoever goes on will.
     public func handshake(on watch: Watch) -> TLSHandshakeOutcome {
         let outcome = handshake()
         switch outcome {
@@ -12,9 +12,7 @@ extension TLSSession {
         case .wantWrite:
             watch.disableReading()
             watch.enableWriting()
-        case .complete:
-            watch.disableReading()
-            watch.disableWriting()
+        case .complete: watch.disableWriting()
         case .failed: break
         }
         return outcome

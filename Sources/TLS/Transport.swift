@@ -33,8 +33,8 @@ public struct Transport {
         tls = nil
     }
 
-    /// Takes over a descriptor with a session whose handshake is complete. `watch` waits for
-    /// nothing.
+    /// Takes over a descriptor with a session whose handshake is complete. `watch` may wait for
+    /// reading already: who takes it over waits for something at once.
     public init(watch: Watch, session: TLSSession) {
         descriptor = watch.descriptor
         self.watch = watch

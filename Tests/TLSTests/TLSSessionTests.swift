@@ -80,6 +80,49 @@ struct TLSSessionTests {
         #expect(failure.kind == .truncated)
     }
 
+    @Test("say nothing to a peer that has just ended")
+    func silence() throws {
+        let pair = try pair { _, _ in }
+        #expect(try pair.handshake() == nil)
+        #expect(pair.read(pair.client).0 == .wantRead)
+        Socket.shutdownWrite(pair.ends.client)
+        for _ in 0..<2 {
+            guard case .failed(let failure) = pair.read(pair.server).0 else {
+                Issue.record("no failure")
+                return
+            }
+            #expect(failure.kind == .truncated)
+        }
+        let late = text("late")
+        guard case .failed = pair.server.write(late.span) else {
+            Issue.record("written")
+            return
+        }
+        var buffer = ByteBuffer()
+        #expect(Socket.read(pair.ends.client, into: &buffer, atMost: 1) == .wouldBlock)
+    }
+
+    @Test("tell a handshake that just ends")
+    func endInHandshake() throws {
+        let pair = try pair { _, _ in }
+        #expect(pair.client.handshake() == .wantRead)
+        Socket.shutdownWrite(pair.ends.client)
+        #expect(try pair.handshake()?.kind == .truncated)
+    }
+
+    @Test("wait on for what comes when the handshake is complete")
+    func watches() throws {
+        let pair = try pair { _, _ in }
+        let watch = Watch(loop: try EventLoop(), descriptor: pair.ends.server)
+        for _ in 0..<4 where pair.client.handshake() != .complete {
+            _ = pair.server.handshake(on: watch)
+        }
+        #expect(pair.server.handshake(on: watch) == .complete)
+        #expect(watch.isReading)
+        #expect(!watch.isWriting)
+        watch.cancel()
+    }
+
     @Test("say when more is in memory than was asked for")
     func buffered() throws {
         let pair = try pair { _, _ in }
