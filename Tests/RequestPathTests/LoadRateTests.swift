@@ -35,6 +35,21 @@ struct LoadRateTests {
         #expect(try number("late", in: outcome) >= 0)
     }
 
+    @Test("signs before it sends, so that nothing of a signature counts as latency")
+    func signedAhead() throws {
+        upstream.answer { _ in .response(body: String(repeating: "A", count: 64)) }
+        let outcome = try load(
+            "--seconds", "1", "--rate", "40", "--connections", "2", "--devices", "4",
+            "--seed", "ahead", "--app", "ABCDE12345.com.example.app")
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        #expect(try number("requests", in: outcome) > 0)
+        let targets = upstream.requests.map(\.target)
+        let firstSent = try #require(targets.firstIndex(of: "/"))
+        let signedCount = targets.count - firstSent
+        #expect(targets[firstSent...].allSatisfy { $0 == "/" })
+        #expect(signedCount <= firstSent)
+    }
+
     @Test("counts a request's wait for a free connection as latency")
     func waiting() throws {
         // One connection, and 20 ms for each answer: of 1,000 a second most are never sent.

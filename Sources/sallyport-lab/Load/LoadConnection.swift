@@ -15,6 +15,12 @@ final class LoadConnection: ReadinessHandler {
     private var challenges: [[UInt8]?]
     private var deviceIndex = 0
     private var isFetchingChallenge = false
+    /// Requests that were signed ahead, one behind the other, and how long each is.
+    private var stock = ByteBuffer()
+    private var stockByteCounts: [Int] = []
+    private var nextInStock = 0
+    /// The request under way was signed ahead.
+    private var isFromStock = false
 
     private var descriptor: Int32 = -1
     private var watch: Watch?
@@ -99,17 +105,41 @@ final class LoadConnection: ReadinessHandler {
 
     /// Makes the next request, or asks for the challenge that it needs.
     func prepare() {
+        isFromStock = nextInStock < stockByteCounts.count
         if devices.isEmpty {
             output.append(plainRequest)
+        } else if isFromStock {
+            let byteCount = stockByteCounts[nextInStock]
+            nextInStock += 1
+            output.append(stock.readable.extracting(first: byteCount))
+            stock.consume(byteCount)
         } else if let challenge = challenges[deviceIndex] {
-            guard appendSigned(challenge) else { return }
+            guard appendSigned(challenge, to: &output) else { return }
         } else {
-            isFetchingChallenge = true
-            let base = run.plan.signing?.base ?? "/"
-            output.append("GET \(base)assert/challenge HTTP/1.1\r\nHost: lab\r\n\r\n")
-            return flush()
+            return fetchChallenge()
         }
         run.isReady(self)
+    }
+
+    private func fetchChallenge() {
+        isFetchingChallenge = true
+        let base = run.plan.signing?.base ?? "/"
+        output.append("GET \(base)assert/challenge HTTP/1.1\r\nHost: lab\r\n\r\n")
+        flush()
+    }
+
+    /// Signs one request ahead if there is a challenge for it. True once there are `count`; until
+    /// then the connection becomes idle again.
+    func hasStock(of count: Int) -> Bool {
+        if let challenge = challenges[deviceIndex] {
+            let before = stock.count
+            guard appendSigned(challenge, to: &stock) else { return false }
+            stockByteCounts.append(stock.count - before)
+            takeTurn(leaving: nil)
+        }
+        if stockByteCounts.count >= count { return true }
+        fetchChallenge()
+        return false
     }
 
     /// Sends the request that is ready.
@@ -118,7 +148,7 @@ final class LoadConnection: ReadinessHandler {
         flush()
     }
 
-    private func appendSigned(_ challenge: [UInt8]) -> Bool {
+    private func appendSigned(_ challenge: [UInt8], to output: inout ByteBuffer) -> Bool {
         let plan = run.plan
         do throws(SimulationError) {
             let signed = try devices[deviceIndex].sign(
@@ -203,8 +233,13 @@ final class LoadConnection: ReadinessHandler {
     }
 
     private func takeNextChallenge() {
-        guard !devices.isEmpty else { return }
-        challenges[deviceIndex] = Self.challenge(in: input.readable, head)
+        // A request that was signed ahead is another device's than whose turn it is.
+        guard !devices.isEmpty, !isFromStock else { return }
+        takeTurn(leaving: Self.challenge(in: input.readable, head))
+    }
+
+    private func takeTurn(leaving challenge: [UInt8]?) {
+        challenges[deviceIndex] = challenge
         deviceIndex = (deviceIndex + 1) % devices.count
     }
 

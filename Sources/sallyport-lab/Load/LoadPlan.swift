@@ -29,6 +29,15 @@ struct LoadPlan {
         let base: String
     }
 
+    /// How many requests each connection signs before any is sent: at a fixed rate all of them, and
+    /// a few more, because connections do not take turns exactly. The load generator would sign
+    /// while answers lie unread, and that would count as time that the server took.
+    var stockPerConnection: Int {
+        guard let rate, signing != nil else { return 0 }
+        let seconds = Int((warmUp + duration).components.seconds)
+        return rate * seconds / connectionCount * 5 / 4 + 8
+    }
+
     /// Devices of connection `index`: each belongs to one connection, as in life.
     func devices(ofConnection index: Int) throws -> [SimulatedDevice] {
         guard let signing else { return [] }

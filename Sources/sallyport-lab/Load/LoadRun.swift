@@ -18,6 +18,11 @@ final class LoadRun {
     /// is due.
     private var idle: [LoadConnection] = []
     private var ready: [LoadConnection] = []
+    /// Connections that still sign requests ahead.
+    private var stockingCount = 0
+    /// When warming up ends, and when measuring does.
+    private var start: Timer?
+    private var end: Timer?
     /// Set when something makes it pointless to go on.
     private var failure: LabError?
 
@@ -31,14 +36,10 @@ final class LoadRun {
             connections.append(
                 LoadConnection(run: self, devices: try plan.devices(ofConnection: index)))
         }
-        let start = Timer(loop: loop) { [unowned self] in beginMeasuring() }
-        let end = Timer(loop: loop) { [unowned self] in endMeasuring() }
-        start.schedule(after: plan.warmUp)
-        end.schedule(after: plan.warmUp + plan.duration)
-        if let rate = plan.rate {
-            pacing = TurnEndHook(loop: loop) { [unowned self] in sendDue(rate) }
-            pacing?.schedule()
-        }
+        start = Timer(loop: loop) { [unowned self] in beginMeasuring() }
+        end = Timer(loop: loop) { [unowned self] in endMeasuring() }
+        stockingCount = plan.stockPerConnection > 0 ? connections.count : 0
+        if stockingCount == 0 { begin() }
         for connection in connections { connection.open() }
         loop.run()
         pacing = nil
@@ -49,10 +50,23 @@ final class LoadRun {
 
     // MARK: when requests are sent
 
+    private func begin() {
+        start?.schedule(after: plan.warmUp)
+        end?.schedule(after: plan.warmUp + plan.duration)
+        guard let rate = plan.rate else { return }
+        pacing = TurnEndHook(loop: loop) { [unowned self] in sendDue(rate) }
+        pacing?.schedule()
+    }
+
     /// The connection may have its next request. At a fixed rate that takes its turn: a signature
     /// made now would hold up answers that have come, and count as time that the server took.
     func isIdle(_ connection: LoadConnection) {
         if plan.rate == nil { return connection.prepare() }
+        if stockingCount > 0 {
+            guard connection.hasStock(of: plan.stockPerConnection) else { return }
+            stockingCount -= 1
+            if stockingCount == 0 { begin() }
+        }
         idle.append(connection)
     }
 
@@ -73,9 +87,10 @@ final class LoadRun {
         let now = MonotonicInstant.now()
         // From when all are connected: what could not be sent before is nobody's fault.
         if pace == nil, ready.count == connections.count { pace = LoadPace(rate: rate, from: now) }
-        while let due = pace?.next, due <= now, let connection = ready.popLast() {
+        // In turn, so that all use up what they have signed ahead alike.
+        while let due = pace?.next, due <= now, !ready.isEmpty {
             pace?.take()
-            connection.send(dueAt: due)
+            ready.removeFirst().send(dueAt: due)
         }
         if !idle.isEmpty { idle.removeFirst().prepare() }
         pacing?.schedule()
