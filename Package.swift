@@ -252,8 +252,7 @@ let package = Package(
             [
                 "Gateway", "Background", "GatewayTesting", "AppAttest", "AppAttestTesting", "Bytes",
                 "Crypto", "EventLoop", "GatewayTokens", "HTTP", "JSON", "JWT", "Judgement",
-                "KeyStore",
-                "Policy", "Settings", "TLS", "Telemetry",
+                "KeyStore", "Policy", "Settings", "TLS", "Telemetry",
             ]),
         tests(
             "SimulationTests",

@@ -3,6 +3,7 @@ import EventLoop
 import Judgement
 import Policy
 import Settings
+import TLS
 import Testing
 
 @testable import Gateway
@@ -84,6 +85,33 @@ struct PausedUpstreamTests {
         leased.descriptorIsReadable()
         #expect(leased.state == .closed)
         #expect(stepped.connection.state == .closed)
+    }
+
+    @Test("is watched until more comes, and again when the client has taken what waited")
+    func watch() throws {
+        let stepped = try begin(isUnix: false, framing: "Content-Length: 100000000")
+        let leased = try #require(stepped.leased)
+        _ = try fill(stepped, isChunked: false)
+        let transport = try #require(leased.transport)
+        #expect(transport.isReading)
+        // More comes before the client is ready.
+        let block = Self.block(isChunked: false)
+        #expect(Socket.write(stepped.upstream, block.span) == .bytes(block.count))
+        leased.descriptorIsReadable()
+        #expect(!transport.isReading)
+        #expect(leased.isPaused)
+        while leased.isPaused {
+            _ = stepped.takeAnswers()
+            stepped.connection.descriptorIsWritable()
+        }
+        #expect(transport.isReading)
+        _ = try fill(stepped, isChunked: false)
+        // The client is ready before more comes.
+        while leased.isPaused {
+            _ = stepped.takeAnswers()
+            stepped.connection.descriptorIsWritable()
+        }
+        #expect(transport.isReading)
     }
 
     @Test("goes on where the last piece of a read took everything that waited along")
