@@ -30,8 +30,8 @@ final class SessionStream {
     /// Large pieces lie in storage that is lent. Small ones, of which slow clients may have one for
     /// each stream, take no more than they need.
     func appendContent(_ bytes: Span<UInt8>, storage: StoragePool?) {
-        if content.capacity == 0, bytes.count > Self.keptByteCountMax {
-            content = ByteBuffer(pool: storage)
+        if content.capacity == 0 {
+            content = ByteBuffer(pool: bytes.count > Self.keptByteCountMax ? storage : nil)
         }
         content.append(bytes)
     }

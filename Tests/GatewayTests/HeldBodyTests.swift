@@ -13,7 +13,9 @@ struct HeldBodyTests {
 
     /// A body that can be handed on.
     private final class Box {
-        var body = HeldBody()
+        var body: HeldBody
+
+        init(storage: StoragePool? = nil) { body = HeldBody(storage: storage) }
 
         func fill(_ bytes: [UInt8], pieceByteCount: Int, memoryByteCountMax: Int) throws {
             var start = 0
@@ -28,6 +30,7 @@ struct HeldBodyTests {
 
         var byteCount: Int { body.byteCount }
         var isInMemory: Bool { body.isInMemory }
+        var capacity: Int { body.memory.capacity }
         func whole() throws -> [UInt8] {
             if body.isInMemory { return body.withMemory { memory in memory.array } }
             var copy = ByteBuffer()
@@ -45,6 +48,26 @@ struct HeldBodyTests {
             } catch {
                 return error
             }
+        }
+    }
+
+    @Test("that are large lie in storage that is lent, and small ones in memory of their own")
+    func storage() throws {
+        let box = Box(storage: StoragePool(byteCount: 16 * 1024, keptCountMax: 1))
+        for _ in 0..<2 {
+            try box.fill(pattern(5000), pieceByteCount: 5000, memoryByteCountMax: 100_000)
+            #expect(box.capacity == 16 * 1024)
+            #expect(try box.whole() == pattern(5000))
+            box.body.reset()
+            #expect(box.capacity == 0)
+            try box.fill(pattern(64), pieceByteCount: 64, memoryByteCountMax: 100_000)
+            #expect(box.capacity == 64)
+            #expect(try box.whole() == pattern(64))
+            box.body.reset()
+            // What a small one had is kept for the next.
+            #expect(box.capacity == 64)
+            try box.fill(pattern(9000), pieceByteCount: 9000, memoryByteCountMax: 100_000)
+            box.body.reset()
         }
     }
 

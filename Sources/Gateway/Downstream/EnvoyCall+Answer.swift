@@ -62,7 +62,10 @@ extension EnvoyCall: ResponseSink {
         guard let exchange else { return }
         self.exchange = nil
         // The record has been written, so that it is not missed there.
-        if state == .relaying { swap(&exchange.body, &answer.body) }
+        if state == .relaying {
+            answer.body = HeldBody(storage: worker.exchanges.bodyStorage)
+            swap(&exchange.body, &answer.body)
+        }
         worker.giveBack(exchange)
         if state == .relaying { relayBodyBack() }
         wasAnswered()

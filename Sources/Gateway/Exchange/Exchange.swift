@@ -35,7 +35,7 @@ final class Exchange {
     /// The head as received. A value of its own: a stage can hold views into it while it works.
     var headBytes: [UInt8] { headStorage }
     var head = RequestHead()
-    var body = HeldBody()
+    var body: HeldBody
     var bodyStream = BodyStream()
     var intake = BodyIntake()
 
@@ -76,6 +76,7 @@ final class Exchange {
     init(worker: Worker) {
         self.worker = worker
         site = worker.site
+        body = HeldBody(storage: worker.exchanges.bodyStorage)
         client = ClientSide(listener: worker.idleListener)
     }
 

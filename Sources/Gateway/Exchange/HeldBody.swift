@@ -7,6 +7,8 @@ import EventLoop
 struct HeldBody: ~Copyable {
     /// The body, or its end that the file does not have yet.
     private(set) var memory = ByteBuffer()
+    /// Lends memory to larger bodies.
+    private let storage: StoragePool?
     private var file: TemporaryFile?
     private var fileByteCount = 0
     private(set) var isInMemory = true
@@ -14,10 +16,12 @@ struct HeldBody: ~Copyable {
 
     /// Storage that is kept for the next body.
     static let keptByteCountMax = 8 * 1024
+    /// What comes in pieces of this size at most takes no more memory than it needs.
+    private static let ownByteCountMax = 4 * 1024
     /// What is written to the file at once.
     private static let writeByteCount = 16 * 1024
 
-    init() {}
+    init(storage: StoragePool? = nil) { self.storage = storage }
 
     /// Keeps `bytes`; beyond `memoryByteCountMax` they go to a file in `directory`, where that gets
     /// a descriptor below `descriptorMax`.
@@ -34,6 +38,9 @@ struct HeldBody: ~Copyable {
             isInMemory = false
         }
         if isInMemory {
+            if memory.capacity == 0 {
+                memory = ByteBuffer(pool: bytes.count > Self.ownByteCountMax ? storage : nil)
+            }
             memory.append(bytes)
         } else {
             try appendToFile(bytes)

@@ -16,4 +16,18 @@ extension StoragePool {
             byteCount: smallByteCount, keptCountMax: smallKeptCountMax,
             larger: StoragePool(byteCount: largeByteCount, keptCountMax: largeKeptCountMax))
     }
+
+    /// For bodies that are held back. Each piece is twice as large as the one before, so that a
+    /// body which does not go on holds no more than twice its bytes.
+    static func ofBodies() -> StoragePool {
+        [32, 16].reduce(
+            StoragePool(byteCount: 64 * 1024, keptCountMax: bodyKeptCountMax)
+        ) { larger, kibibytes in
+            StoragePool(
+                byteCount: kibibytes * 1024, keptCountMax: bodyKeptCountMax, larger: larger)
+        }
+    }
+
+    /// 1.75 MiB at most.
+    private static let bodyKeptCountMax = 16
 }

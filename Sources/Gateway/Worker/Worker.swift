@@ -45,8 +45,7 @@ final class Worker {
     var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
     private var builtPools: UpstreamPools?
-    private var freeExchanges: [Exchange] = []
-    private var lastExchangeNumber: UInt64 = 0
+    private(set) var exchanges = ExchangeSupply()
     private var ending = WorkerEnding()
     private var duties = ControlDuties()
 
@@ -92,7 +91,7 @@ final class Worker {
         connections = ConnectionTable()
         duties = ControlDuties()
         waiting.removeAll()
-        freeExchanges = []
+        exchanges.clear()
         builtPools?.closeIdle()
         builtPools = nil
     }
@@ -212,21 +211,18 @@ final class Worker {
 
     func nextRequestID() -> Bytes16 { random.bytes16() }
 
-    func nextExchangeNumber() -> UInt64 {
-        lastExchangeNumber += 1
-        return lastExchangeNumber
-    }
+    func nextExchangeNumber() -> UInt64 { exchanges.nextNumber() }
 
     // MARK: exchanges and connections
 
     func takeExchange() -> Exchange {
-        freeExchanges.popLast() ?? Exchange(worker: self)
+        exchanges.takeFree() ?? Exchange(worker: self)
     }
 
     func giveBack(_ exchange: Exchange) {
         exchange.reset()
         if exchange.site !== site { exchange.site = site }
-        if freeExchanges.count < Self.freeExchangeCountMax { freeExchanges.append(exchange) }
+        exchanges.giveBack(exchange)
     }
 
     func insert(_ connection: any ClientConnection) {
@@ -281,7 +277,7 @@ final class Worker {
         guard !isDraining else { return }
         site = update.site
         // Whoever waits for a request would keep the old one, and its keys.
-        for exchange in freeExchanges { exchange.site = update.site }
+        for exchange in exchanges.free { exchange.site = update.site }
         verifiers.siteWasReplaced()
         // What is known of keys outlives a reload that does not concern them.
         let apps = update.site.settings.apps.map(\.id)
@@ -339,8 +335,6 @@ final class Worker {
     private func stopIfDrained() {
         if connections.count == 0 { loop.stop() }
     }
-
-    static let freeExchangeCountMax = 256
 }
 
 /// The parts that the control thread alone has.
