@@ -22,10 +22,12 @@ extension HTTP2Endpoint {
             // What is left of a larger run goes first: made longer it would have to be moved.
             if outputByteCount < recordByteCount { fill(atMost: byteCountMax) }
             guard hasOutput else { return .all(byteCount: byteCount) }
-            // What does not fill a record waits for more.
-            let rest = transport.isTLS ? outputByteCount % recordByteCount : 0
-            let writtenCount = outputByteCount - (rest < outputByteCount ? rest : 0)
-            switch withOutput({ transport.write($0.extracting(first: writtenCount)) }) {
+            var runByteCount = outputByteCount
+            // What does not fill another record waits for more.
+            if transport.isTLS, runByteCount > recordByteCount {
+                runByteCount -= runByteCount % recordByteCount
+            }
+            switch withOutput({ transport.write($0.extracting(first: runByteCount)) }) {
             case .bytes(let count):
                 outputWasSent(count)
                 byteCount += count
