@@ -1,7 +1,9 @@
 import COpenSSL
 import Glibc
 
-/// The allocator of the libraries, which counts and fails when it is told to. One thread at a time.
+/// The allocator of the libraries, which counts and fails when it is told to. A library may call
+/// it from any of its threads: libcurl resolves on one, if it has no memory for an address that it
+/// could read by itself.
 enum Starvation {
     /// Which allocations of a library fail from the moment of ``arm(_:_:)`` on.
     enum Plan {
@@ -15,17 +17,52 @@ enum Starvation {
     private struct Holding {
         let site: Site
         let run: Int
-
-        var isOfThisRun: Bool { run == Starvation.run }
     }
 
-    nonisolated(unsafe) private static var plan = Plan.none
-    nonisolated(unsafe) private static var library = Library.openSSL
-    nonisolated(unsafe) private static var isSated = false
-    nonisolated(unsafe) private static var run = 0
-    nonisolated(unsafe) private static var live: [UnsafeMutableRawPointer: Holding] = [:]
+    private struct Ledger {
+        var plan = Plan.none
+        var library = Library.openSSL
+        var isSated = false
+        var run = 0
+        var live: [UnsafeMutableRawPointer: Holding] = [:]
+        var count = 0
+
+        mutating func hold(_ memory: UnsafeMutableRawPointer, _ site: Site) {
+            if case .line(let file?, _) = site, strstr(file, "crypto/err/") != nil { return }
+            live[memory] = Holding(site: site, run: run)
+        }
+
+        mutating func fails(_ site: Site) -> Bool {
+            guard !isSated, site.library == library else { return false }
+            count += 1
+            let fails =
+                switch plan {
+                case .none: false
+                case .once(let number): count == number
+                case .onward(let number): count >= number
+                }
+            if fails, failed == nil { failed = site }
+            return fails
+        }
+    }
+
+    nonisolated(unsafe) private static var ledger = Ledger()
+    /// Swift's `Mutex` knows a thread by its number, which is another after a fork.
+    nonisolated(unsafe) private static let mutex: UnsafeMutablePointer<pthread_mutex_t> = {
+        let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+        pthread_mutex_init(mutex, nil)
+        return mutex
+    }()
+
+    /// `body` must not call a library.
+    private static func withLedger<Value>(_ body: (inout Ledger) -> Value) -> Value {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body(&ledger)
+    }
+
     /// The library's allocations since ``arm(_:_:)``.
-    nonisolated(unsafe) private(set) static var count = 0
+    static var count: Int { withLedger { $0.count } }
     /// The first that failed since ``arm(_:_:)``. The memory is shared with the processes that
     /// this one forks, so that a crash of theirs has a place.
     static var failed: Site? {
@@ -57,57 +94,45 @@ enum Starvation {
     }
 
     static func arm(_ plan: Plan, _ library: Library) {
-        count = 0
-        run += 1
         failed = nil
-        self.library = library
-        self.plan = plan
+        withLedger {
+            $0.count = 0
+            $0.run += 1
+            $0.library = library
+            $0.plan = plan
+        }
     }
 
-    static func disarm() { plan = .none }
+    static func disarm() { withLedger { $0.plan = .none } }
 
     static var isArmed: Bool {
-        if case .none = plan { false } else { true }
+        withLedger { if case .none = $0.plan { false } else { true } }
     }
 
     /// Runs `body` with enough memory: a look at what came of an operation, or a step that ends the
     /// process without memory, by design.
     static func sated<Value: ~Copyable>(_ body: () throws -> Value) rethrows -> Value {
-        isSated = true
-        defer { isSated = false }
+        withLedger { $0.isSated = true }
+        defer { withLedger { $0.isSated = false } }
         return try body()
     }
 
     /// How much is allocated, but for the texts that the error queue keeps for its next errors.
-    static var heldCount: Int { live.count }
+    static var heldCount: Int { withLedger { $0.live.count } }
 
     /// Who asked for what was allocated since ``arm(_:_:)`` and is still held.
     static var heldSites: [Site] {
-        live.values.filter { $0.isOfThisRun }.map(\.site)
-    }
-
-    private static func hold(_ memory: UnsafeMutableRawPointer, _ site: Site) {
-        if case .line(let file?, _) = site, strstr(file, "crypto/err/") != nil { return }
-        live[memory] = Holding(site: site, run: run)
-    }
-
-    private static func fails(_ site: Site) -> Bool {
-        guard !isSated, site.library == library else { return false }
-        count += 1
-        let fails =
-            switch plan {
-            case .none: false
-            case .once(let number): count == number
-            case .onward(let number): count >= number
-            }
-        if fails, failed == nil { failed = site }
-        return fails
+        withLedger { ledger in
+            ledger.live.values.filter { $0.run == ledger.run }.map(\.site)
+        }
     }
 
     fileprivate static func allocate(_ size: Int, _ site: Site) -> UnsafeMutableRawPointer? {
-        guard !fails(site), let memory = malloc(max(1, size)) else { return nil }
-        hold(memory, site)
-        return memory
+        withLedger { ledger in
+            guard !ledger.fails(site), let memory = malloc(max(1, size)) else { return nil }
+            ledger.hold(memory, site)
+            return memory
+        }
     }
 
     fileprivate static func reallocate(
@@ -118,17 +143,20 @@ enum Starvation {
             release(old)
             return nil
         }
-        guard !fails(site) else { return nil }
-        live[old] = nil
-        guard let memory = realloc(old, size) else { return nil }
-        hold(memory, site)
-        return memory
+        return withLedger { ledger in
+            guard !ledger.fails(site), let memory = realloc(old, size) else { return nil }
+            ledger.live[old] = nil
+            ledger.hold(memory, site)
+            return memory
+        }
     }
 
     fileprivate static func release(_ memory: UnsafeMutableRawPointer?) {
         guard let memory else { return }
-        live[memory] = nil
-        free(memory)
+        withLedger {
+            $0.live[memory] = nil
+            free(memory)
+        }
     }
 }
 

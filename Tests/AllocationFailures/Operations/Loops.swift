@@ -18,7 +18,21 @@ extension Operation {
                         return isDone
                     }
                 }
-            }
+            },
+            Operation("event loop: made on two threads", of: .libevent) {
+                .good {
+                    nonisolated(unsafe) var areMade = false
+                    let thread = try Thread.spawn(name: "loops") { areMade = make() }
+                    let areMadeHere = make()
+                    thread.join()
+                    return areMade && areMadeHere
+                }
+            },
         ]
+    }
+
+    /// Many, so that both threads ask for memory and give it back at once.
+    private static func make() -> Bool {
+        (1...100).allSatisfy { _ in (try? EventLoop()) != nil }
     }
 }
