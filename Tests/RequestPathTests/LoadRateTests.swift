@@ -50,6 +50,30 @@ struct LoadRateTests {
         #expect(signedCount <= firstSent)
     }
 
+    @Test("signs ahead on each connection, though one that has done so is lost meanwhile")
+    func signedAheadAndLost() throws {
+        let challenge = UpstreamAnswer.response(body: String(repeating: "A", count: 64))
+        upstream.answer { [upstream] request in
+            guard request.target != "/" else { return .response() }
+            // The other connection is far behind when the first is lost.
+            guard request.connection == 0 else {
+                _ = poll(nil, 0, 20)
+                return challenge
+            }
+            let count = upstream.requests.count { $0.connection == 0 }
+            return count == 33 ? UpstreamAnswer(challenge.steps, then: .close) : challenge
+        }
+        let outcome = try load(
+            "--seconds", "1", "--rate", "40", "--connections", "2", "--devices", "4",
+            "--seed", "lost", "--app", "ABCDE12345.com.example.app")
+        #expect(try number("errors", in: outcome) == 1)
+        #expect(upstream.connectionCount == 3)
+        let targets = upstream.requests.map(\.target)
+        let firstSent = try #require(targets.firstIndex(of: "/"))
+        // 40 requests, half of them each, a quarter more, and 8.
+        #expect(firstSent == 2 * 33)
+    }
+
     @Test("counts a request's wait for a free connection as latency")
     func waiting() throws {
         // One connection, and 20 ms for each answer: of 1,000 a second most are never sent.

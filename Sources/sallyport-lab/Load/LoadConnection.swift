@@ -19,6 +19,8 @@ final class LoadConnection: ReadinessHandler {
     private var stock = ByteBuffer()
     private var stockByteCounts: [Int] = []
     private var nextInStock = 0
+    /// It has signed ahead what it was to. One that is lost and opened anew still has it.
+    private(set) var isStocked = false
     /// The request under way was signed ahead.
     private var isFromStock = false
 
@@ -130,16 +132,16 @@ final class LoadConnection: ReadinessHandler {
 
     /// Signs one request ahead if there is a challenge for it. True once there are `count`; until
     /// then the connection becomes idle again.
-    func hasStock(of count: Int) -> Bool {
+    func stocks(_ count: Int) -> Bool {
         if let challenge = challenges[deviceIndex] {
             let before = stock.count
             guard appendSigned(challenge, to: &stock) else { return false }
             stockByteCounts.append(stock.count - before)
             takeTurn(leaving: nil)
         }
-        if stockByteCounts.count >= count { return true }
-        fetchChallenge()
-        return false
+        isStocked = stockByteCounts.count >= count
+        if !isStocked { fetchChallenge() }
+        return isStocked
     }
 
     /// Sends the request that is ready.

@@ -62,8 +62,8 @@ final class LoadRun {
     /// made now would hold up answers that have come, and count as time that the server took.
     func isIdle(_ connection: LoadConnection) {
         if plan.rate == nil { return connection.prepare() }
-        if stockingCount > 0 {
-            guard connection.hasStock(of: plan.stockPerConnection) else { return }
+        if stockingCount > 0, !connection.isStocked {
+            guard connection.stocks(plan.stockPerConnection) else { return }
             stockingCount -= 1
             if stockingCount == 0 { begin() }
         }
