@@ -47,7 +47,8 @@ if [ "$status" -ne 0 ]; then
     echo
     echo "What failed:"
     # An issue's comment stands in the line behind it.
-    grep -aE -A1 --no-group-separator 'recorded an issue|^error: |Fatal error' "$log" |
+    said='recorded an issue|^error: |Fatal error|ERROR: [A-Za-z]+Sanitizer'
+    grep -aE -A1 --no-group-separator "$said" "$log" |
         cut -c1-1500 | tail -n 20
     if [ -n "$silent" ]; then
         echo "Nothing was said for $silence_max s. These tests had begun and did not end:"
