@@ -10,8 +10,9 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models cluster-model simulation decision-model \
 	gateway-mutants faults second-verifier unit-filter sanitize allocation-failures coverage \
-	bench bench-h2 bench-bodies bench-keys bench-latency bench-peers bench-stores bench-tls \
-	bench-workers fleet idle soak soak-mix screenshots deb image sbom dist package-test clean
+	bench bench-h2 bench-bodies bench-keys bench-latency bench-peers bench-proxies \
+	bench-stores bench-tls bench-workers fleet idle soak soak-mix screenshots deb image sbom dist \
+	package-test clean
 
 help:
 	@echo 'make demo          build, then watch a simulated device enrol, sign and be refused'
@@ -31,10 +32,12 @@ help:
 	@echo 'make sanitize      tests and programs under sanitizers, FILTER=... for some (an hour)'
 	@echo 'make allocation-failures   libraries without memory, at each EVERY=10th allocation'
 	@echo 'make coverage      lines and regions that tests run, FILTER=... for some (half an hour)'
-	@echo 'make bench         requests per second beside nginx and HAProxy, the formula for capacity,'
-	@echo '                   and instructions a request against their budgets'
+	@echo 'make bench         throughput and latency beside other proxies and other ways to verify, as'
+	@echo '                   tables, JSON and charts (.build/bench); the formula for capacity; and'
+	@echo '                   instructions a request against their budgets (about 10 minutes)'
+	@echo 'make bench-proxies requests per second beside nginx and HAProxy (about 2 minutes)'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
-	@echo 'make bench-latency latencies at half load beside nginx, at a fixed rate (about 2 minutes)'
+	@echo 'make bench-latency latencies at half load beside nginx, at a fixed rate (about a minute)'
 	@echo 'make bench-bodies  bodies of 64 KiB and 100 MiB beside nginx, both ways (about 3 minutes)'
 	@echo 'make bench-tls     TLS handshakes, resumed ones, and idle connections beside nginx'
 	@echo 'make bench-workers two workers beside one (about a minute)'
@@ -152,11 +155,18 @@ format:
 	swift format --in-place --recursive --parallel $(SWIFT_SOURCES)
 
 bench:
+	@scripts/install.sh bench peers
+	swift build $(RELEASE_FLAGS)
+	@Benchmarks/bench.sh $(RELEASE)
+	@Benchmarks/latency.sh $(RELEASE)
+	@Benchmarks/peers.sh $(RELEASE)
+	@Benchmarks/capacity.sh $(RELEASE)
+	@Benchmarks/instructions.sh $(RELEASE) --budget
+
+bench-proxies:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/bench.sh $(RELEASE)
-	@Benchmarks/capacity.sh $(RELEASE)
-	@Benchmarks/instructions.sh $(RELEASE) --budget
 
 bench-h2:
 	@scripts/install.sh bench

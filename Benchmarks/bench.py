@@ -6,6 +6,7 @@ import statistics
 import sys
 import time
 
+import results
 import testbed
 from device import Device, import_device, token_at
 
@@ -24,6 +25,8 @@ TOKEN_ROUTE = f"""
     upstream: api
     attest: {{ mode: enforce, accept: [token] }}
 """
+SETTINGS = {"rounds": ROUNDS, "round_seconds": ROUND_SECONDS, "connections": CONNECTIONS,
+            "devices": DEVICES}
 # Below this the server did not have its processor to itself, or was not kept busy.
 BUSY_SHARE_MIN = 0.9
 
@@ -35,6 +38,12 @@ class Sample:
         self.rate, self.microseconds, self.share = rate, microseconds, share
         # The middle one and the 99th percentile in microseconds, where they were measured.
         self.latency, self.tail = latency, tail
+
+    def figures(self):
+        """What is known of it, by name."""
+        known = {"requests_per_second": self.rate, "processor_us_per_request": self.microseconds,
+                 "busy": self.share, "p50_us": self.latency, "p99_us": self.tail}
+        return {name: value for name, value in known.items() if value is not None}
 
 
 def sample_of(process, run):
@@ -49,6 +58,11 @@ def sample_of_load(result):
     """What the load generator says of a server, whose process it was told."""
     return Sample(result["requests_per_second"], result["server_cpu_us_per_request"],
                   result["server_cpu_share"], result["latency_us"]["p50"])
+
+
+def figures(samples):
+    """The figures of all rounds, by server."""
+    return {name: [each.figures() for each in rounds] for name, rounds in samples.items()}
 
 
 def median(values, unit=""):
@@ -153,8 +167,8 @@ def verification_microseconds(bed):
 
 def measure(bed):
     """Every round measures everything once, so that slow times of the machine hit all alike."""
-    for line in testbed.machine(bed):
-        print(line)
+    facts = testbed.machine(bed)
+    print(*facts, sep="\n")
     servers = Servers(bed)
     print(f"{ROUNDS} rounds of {ROUND_SECONDS} s; servers on processor {bed.server_cpu}, "
           f"clients and upstream on {bed.load_cpu}; {CONNECTIONS} connections", flush=True)
@@ -177,7 +191,19 @@ def measure(bed):
     report_plain(plain, tokens)
     report_verified(plain["Sallyport"], verified, verifications)
     report_noise(bed, {**plain, "session tokens": tokens, **verified}, stolen())
+    write(facts, {**plain, "Sallyport, tokens": tokens}, verified, verifications)
     return 0
+
+
+def write(facts, plain, verified, verifications):
+    """The figures as JSON, and charts of them."""
+    verified = {f"Sallyport, {name}": each for name, each in verified.items()}
+    groups = {"plain": figures(plain), "verified": figures(verified)}
+    results.write(results.path("bench.json"), facts,
+                  {**SETTINGS, "verification_us": verifications}, groups)
+    for title, group in groups.items():
+        results.draw(f"bench-{title}", f"{title.capitalize()} requests, one processor", group,
+                     ["rate", "processor"])
 
 
 def rows(samples):

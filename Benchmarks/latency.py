@@ -1,9 +1,10 @@
 """Latencies at half of the verified requests that a gateway can bear: an open loop, whose rate does
-not wait for answers; prints a table."""
+not wait for answers; prints a table, writes JSON and charts."""
 
 import statistics
 
 import bench
+import results
 import testbed
 from bench import CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS
 
@@ -50,6 +51,12 @@ class Subject:
                   for share in ("p50", "p99")),
                 max(each["late"] for each in self.results))
 
+    def figures(self):
+        """Those of all rounds."""
+        return [{"requests_per_second": each["requests_per_second"], "late": each["late"],
+                 "p50_us": each["latency_us"]["p50"], "p99_us": each["latency_us"]["p99"]}
+                for each in self.results]
+
     def latency(self, share):
         """The median of that percentile over the rounds, in microseconds."""
         return statistics.median(each["latency_us"][share] for each in self.results)
@@ -85,7 +92,8 @@ def start(bed):
 
 def measure(bed):
     """Each round measures each server once, at the rate found before."""
-    print("\n".join(testbed.machine(bed)))
+    facts = testbed.machine(bed)
+    print("\n".join(facts))
     subjects = start(bed)
     for subject in subjects.values():
         if subject.is_signed:
@@ -107,6 +115,10 @@ def measure(bed):
         found = subjects["Sallyport, verified"].latency(share)
         print(f"{share}: at most {bound:.0f} us, {found:.0f}: "
               f"{'kept' if found <= bound else 'exceeded'}")
+    group = {name: subject.figures() for name, subject in subjects.items()}
+    results.write(results.path("latency.json"), facts,
+                  {**bench.SETTINGS, "verification_us": verification}, {"half_load": group})
+    results.draw("latency", "Latency at half load, one processor", group, ["p50", "p99"])
     return 0
 
 

@@ -10,7 +10,8 @@ import time
 import urllib.error
 import urllib.request
 
-import bars
+import bench
+import results
 import testbed
 from bench import (CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS, Sample, median, ratios,
                    report_noise, rows, table)
@@ -18,7 +19,6 @@ from device import Device, challenge_at, import_device
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONFIGURATIONS = os.path.join(REPOSITORY, "Benchmarks/peers")
-RESULTS = os.path.join(REPOSITORY, ".build/bench")
 # Debian's modules are Debian's Python's.
 PYTHON = "/usr/bin/python3"
 LUA_MODULES = "/usr/lib/nginx/modules"
@@ -313,37 +313,17 @@ def report(plain, verified):
 
 def write(facts, plain, verified):
     """The figures as JSON, and charts of them."""
-    def figures(sample):
-        known = {"requests_per_second": sample.rate, "busy": sample.share,
-                 "processor_us_per_request": sample.microseconds}
-        if sample.latency is not None:
-            known |= {"p50_us": sample.latency, "p99_us": sample.tail}
-        return known
-
-    os.makedirs(RESULTS, exist_ok=True)
-    with open(arguments.json, "w", encoding="utf-8") as file:
-        json.dump({
-            "facts": facts, "rounds": ROUNDS, "round_seconds": ROUND_SECONDS,
-            "connections": CONNECTIONS, "devices": DEVICES,
-            **{title: {name: list(map(figures, each)) for name, each in samples.items()}
-               for title, samples in (("plain", plain), ("verified", verified))},
-        }, file, indent=2)
-        file.write("\n")
-    print(f"\n{arguments.json}")
-    for title, samples in (("plain", plain), ("verified", verified)):
-        for measure_name, unit, value in (
-                ("rate", "requests a second", lambda sample: sample.rate),
-                ("processor", "processor us a request", lambda sample: sample.microseconds)):
-            path = os.path.join(RESULTS, f"{title}-{measure_name}.svg")
-            bars.write(path, f"{title.capitalize()} requests, one processor", unit,
-                       {name: list(map(value, each)) for name, each in samples.items()})
-            print(path)
+    groups = {"plain": bench.figures(plain), "verified": bench.figures(verified)}
+    results.write(arguments.json, facts, bench.SETTINGS, groups)
+    for title, group in groups.items():
+        results.draw(
+            title, f"{title.capitalize()} requests, one processor", group, ["rate", "processor"])
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="Benchmarks/peers.sh", description=__doc__)
     parser.add_argument("build", metavar="BUILD_FOLDER")
-    parser.add_argument("--json", metavar="FILE", default=os.path.join(RESULTS, "peers.json"),
+    parser.add_argument("--json", metavar="FILE", default=results.path("peers.json"),
                         help="where the figures go (.build/bench/peers.json)")
     arguments = parser.parse_args()
     testbed.run(measure, arguments.build, NEEDED, "peers")

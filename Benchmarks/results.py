@@ -1,0 +1,40 @@
+"""Where figures go beside the tables: JSON, and bar charts as SVG."""
+
+import json
+import os
+
+import bars
+
+FOLDER = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".build/bench")
+# What is charted of a group, by the end of the file's name: unit, and name of the figure.
+CHARTS = {
+    "rate": ("requests a second", "requests_per_second"),
+    "processor": ("processor us a request", "processor_us_per_request"),
+    "p50": ("us, the middle request", "p50_us"),
+    "p99": ("us, the 99th percentile", "p99_us"),
+}
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def write(file_path, facts, settings, groups):
+    """`groups` has, by title, a list of figures by name for each server: one for each round."""
+    os.makedirs(os.path.dirname(os.path.abspath(file_path)), exist_ok=True)
+    with open(file_path, "w", encoding="utf-8") as file:
+        json.dump({"facts": facts, **settings, **groups}, file, indent=2)
+        file.write("\n")
+    print(f"\n{file_path}")
+
+
+def draw(name, title, group, kinds):
+    """A chart of each of `kinds`, as far as the group has its figures, in `name`-kind.svg."""
+    os.makedirs(FOLDER, exist_ok=True)
+    for kind in kinds:
+        unit, figure = CHARTS[kind]
+        chart = path(f"{name}-{kind}.svg")
+        bars.write(chart, title, unit, {
+            server: [each[figure] for each in rounds] for server, rounds in group.items()})
+        print(chart)
