@@ -103,6 +103,9 @@ public class HTTP2Endpoint {
 
     func frameReceived(_ frame: nghttp2_frame) -> Int32 { 0 }
 
+    /// The library found a frame wrong, and has its answer ready. `code`: one of `nghttp2_error`.
+    func frameRefused(_ code: Int32) -> Int32 { 0 }
+
     func streamClosed(_ id: Int32, _ code: UInt32) -> Int32 { 0 }
 
     func frameSent(_ frame: nghttp2_frame) -> Int32 { 0 }
@@ -174,6 +177,17 @@ public class HTTP2Endpoint {
             default: NGHTTP2_ENHANCE_YOUR_CALM
             }
         _ = unsafe nghttp2_session_terminate_session(library, code.rawValue)
+    }
+
+    /// Notes a fault that the library found by itself, by the code that it has told the peer.
+    func noteFault(_ code: UInt32) {
+        guard fault == nil, code != NGHTTP2_NO_ERROR.rawValue else { return }
+        fault =
+            switch nghttp2_error_code(code) {
+            case NGHTTP2_FLOW_CONTROL_ERROR: .flowControl
+            case NGHTTP2_STREAM_CLOSED: .streamClosed
+            default: .protocolError
+            }
     }
 
     // MARK: bytes out

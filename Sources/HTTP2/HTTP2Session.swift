@@ -234,6 +234,14 @@ public final class HTTP2Session: HTTP2Endpoint {
     private func headEnded(_ header: nghttp2_frame_hd) {
         let id = header.stream_id
         guard let stream = streams[id] else { return }
+    /// A stream beyond those that may be open spends the budget for resets as it comes. Its reset
+    /// may wait for long behind what the client does not read, and takes memory meanwhile.
+    override func frameRefused(_ code: Int32) -> Int32 {
+        guard code == NGHTTP2_ERR_REFUSED_STREAM.rawValue, let fault = watch.wasReset(now: now)
+        else { return 0 }
+        return stop(fault)
+    }
+
         guard let text = head.finish(hasBody: !header.endsStream) else {
             return submitReset(id, NGHTTP2_PROTOCOL_ERROR)
         }
@@ -268,9 +276,10 @@ public final class HTTP2Session: HTTP2Endpoint {
         case NGHTTP2_RST_STREAM.rawValue:
             recent.append(id, wasResetByUs: true)
             let code = unsafe frame.rst_stream.error_code
-            guard code != NGHTTP2_NO_ERROR.rawValue, streams[id]?.isResetByGateway != true else {
-                return 0
-            }
+            // Those that are refused have been counted as they came.
+            guard code != NGHTTP2_NO_ERROR.rawValue, code != NGHTTP2_REFUSED_STREAM.rawValue,
+                streams[id]?.isResetByGateway != true
+            else { return 0 }
             // nghttp2 resets the stream whose window SETTINGS have made too large; RFC 9113 section
             // 6.9.2 has it that the connection ends.
             if code == NGHTTP2_FLOW_CONTROL_ERROR.rawValue, hasWindowChanged { end(.flowControl) }
@@ -289,5 +298,7 @@ public final class HTTP2Session: HTTP2Endpoint {
         default: break
         }
         return 0
+        case NGHTTP2_GOAWAY.rawValue:
+            noteFault(unsafe frame.goaway.error_code)
     }
 }

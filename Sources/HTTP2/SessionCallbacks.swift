@@ -24,6 +24,10 @@ enum SessionCallbacks {
             guard let frame = unsafe frame else { return 0 }
             return unsafe HTTP2Endpoint.with(data) { unsafe $0.frameNotSent(frame.pointee) }
         }
+        unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(table) {
+            _, _, code, data in
+            unsafe HTTP2Endpoint.with(data) { $0.frameRefused(code) }
+        }
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(table) { _, frame, data in
             guard let frame = unsafe frame else { return 0 }
             return unsafe HTTP2Endpoint.with(data) { unsafe $0.headersBegan(frame.pointee) }

@@ -182,6 +182,41 @@ struct HTTP2SessionTests {
         #expect(fault(ofResets: 8, isAnswered: false, counts: false) == nil)
     }
 
+    /// A session whose streams are all taken, and that has been asked for `count` more.
+    private func overfull(by count: Int) -> HTTP2Session {
+        let session = session {
+            $0.concurrentStreamCountMax = 2
+            $0.resetCountMax = 50
+        }
+        for index in 0..<count + 2 { receive(session, Self.request(UInt8(index * 2 + 1))) }
+        return session
+    }
+
+    @Test("counts a stream too many as it comes, although the client never reads, and once")
+    func refusedStreams() {
+        // Nothing is made into frames meanwhile: what the resets take would only grow.
+        #expect(overfull(by: 50).fault == nil)
+        #expect(overfull(by: 51).fault == .resetFlood)
+        let session = overfull(by: 50)
+        #expect(output(session).count > 50 * 13)
+        #expect(session.fault == nil)
+    }
+
+    @Test(
+        "tells of a fault that the library found by itself",
+        arguments: [
+            (HTTP2Fault.protocolError, frame(0, stream: 0, [1])),
+            (.protocolError, frame(8, [0, 0, 0, 0])), (.protocolError, request(2)),
+            (.protocolError, frame(1, flags: 5, stream: 1, [0xFF, 0xFF, 0xFF, 0xFF, 0xFF])),
+            (.flowControl, frame(8, [0x7F, 0xFF, 0xFF, 0xFF])),
+        ])
+    func libraryFaults(fault: HTTP2Fault, bytes: [UInt8]) {
+        let session = session()
+        receive(session, bytes)
+        _ = output(session)
+        #expect(session.fault == fault)
+    }
+
     @Test("takes a PRIORITY_UPDATE now and then for each request, and no flood of them")
     func priorityUpdates() {
         let session = session()

@@ -144,10 +144,13 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
                 if state == .announced { refuseNewStreams() }
             }
         }
-        if let fault = session.fault, !isFaultTold {
-            isFaultTold = true
-            worker.log.repeatedEvent("http2_fault", "\(fault.rawValue) by \(peerText)")
-        }
+        tellFault()
+    }
+
+    private func tellFault() {
+        guard let fault = session.fault, !isFaultTold else { return }
+        isFaultTold = true
+        worker.log.repeatedEvent("http2_fault", "\(fault.rawValue) by \(peerText)")
     }
 
     private func begin(_ head: HeadEvent) {
@@ -201,6 +204,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         guard state != .closed, state != .lingering else { return }
         let isBlocked = !write()
         guard state != .closed else { return }
+        // The library may have found one, and said so just now.
+        tellFault()
         if !isBlocked {
             transport?.disableWriting()
             if session.isFinished { return finish() }
