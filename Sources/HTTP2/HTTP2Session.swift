@@ -7,6 +7,8 @@ public final class HTTP2Session: HTTP2Endpoint {
     /// RFC 9113 section 3.4.
     public static let clientPreface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
+    /// Header blocks that have begun: of heads and of trailer sections.
+    public private(set) var headerBlockCount = 0
     var recent = RecentStreams()
     var watch: FrameWatch
     private var scanner = FrameScanner(prefaceByteCount: clientPreface.count)
@@ -168,6 +170,7 @@ public final class HTTP2Session: HTTP2Endpoint {
     override func headersBegan(_ frame: nghttp2_frame) -> Int32 {
         let header = unsafe frame.hd
         isInHeaderBlock = true
+        headerBlockCount += 1
         headStream = header.stream_id
         guard unsafe frame.headers.cat == NGHTTP2_HCAT_REQUEST else {
             trailerText.reset()

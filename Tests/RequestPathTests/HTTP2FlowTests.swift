@@ -64,6 +64,42 @@ struct HTTP2FlowTests {
         #expect(upstream.requests.count == 64)
     }
 
+    @Test("a client that has sent its last word gets the whole of a large answer")
+    func halfClosed() throws {
+        let byteCount = 3 << 20
+        upstream.answer { _ in .large(byteCount: byteCount) }
+        let gateway = try gateway()
+        let client = try HTTP2Client(
+            port: gateway.port, settings: [(4, 16 << 20)], receiveBufferByteCount: 8192)
+        client.opensWindows = false
+        try client.send(.windowUpdate(0, 16 << 20))
+        try client.request(1, "GET", "/large")
+        client.socket.shutdownSending()
+        let answer = try client.answer(1)
+        #expect(answer.isComplete && answer.body.count == byteCount)
+        try client.receiveToEnd()
+    }
+
+    @Test("each head has its time, though another has always begun")
+    func headsWithoutPause() throws {
+        upstream.answer { _ in
+            _ = poll(nil, 0, 200)
+            return .response()
+        }
+        let gateway = try gateway(["timeouts: { request_head: 2s }"])
+        let client = try HTTP2Client(port: gateway.port)
+        // Frames of its own would lie in the middle of a head.
+        client.opensWindows = false
+        // What an answer takes, twelve times, is more than that.
+        var rest = HTTP2Frame.headers(1, HTTP2Client.head()).bytes
+        for stream in stride(from: UInt32(1), to: 25, by: 2) {
+            let next = HTTP2Frame.headers(stream + 2, HTTP2Client.head()).bytes
+            try client.socket.send(rest + next[..<12])
+            rest = Array(next[12...])
+            #expect(try client.answer(stream).status == 200)
+        }
+    }
+
     @Test("a client that does not read makes the upstream wait, and others not")
     func slowReader() throws {
         upstream.answer { request in

@@ -24,8 +24,10 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
     }
 
     /// The wait that the connection's deadline ends.
-    private enum Wait {
-        case nothing, head, idle, send
+    private enum Wait: Equatable {
+        case nothing, idle, send
+        /// For the rest of the header block of that number: for the first from the beginning.
+        case head(Int)
     }
 
     let worker: Worker
@@ -196,9 +198,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         if state != .closed { turnEnd?.schedule() }
     }
 
-    func descriptorIsWritable() {
-        flush()
-    }
+    func descriptorIsWritable() { flush() }
 
     private func flush() {
         guard state != .closed, state != .lingering else { return }
@@ -213,7 +213,8 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         resumeStreams()
         // A stream whose answer has gone out whole is closed.
         takeEvents()
-        if hasClientEnded, streams.isEmpty { return lose() }
+        // A stream is closed once its last frame is made: the socket may not have taken it yet.
+        if hasClientEnded, streams.isEmpty, !isBlocked { return close() }
         if streams.isEmpty { session.releaseStorage() }
         updateDeadline(isBlocked: isBlocked)
     }
@@ -270,14 +271,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
 
     /// One deadline for what concerns the whole connection; streams have their own.
     private func updateDeadline(isBlocked: Bool) {
-        let next: Wait =
-            if isBlocked {
-                .send
-            } else if session.isInHeaderBlock || requestCount == 0 {
-                .head
-            } else {
-                streams.isEmpty ? .idle : .nothing
-            }
+        let next = nextWait(isBlocked: isBlocked)
         if !isBlocked { readerPace.end() }
         guard next != wait, state != .closed else { return }
         wait = next
@@ -288,6 +282,13 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
         case .idle: deadline?.set(afterNanoseconds: timeouts.idle)
         case .send: awaitClient()
         }
+    }
+
+    private func nextWait(isBlocked: Bool) -> Wait {
+        if isBlocked { return .send }
+        if requestCount == 0 { return .head(1) }
+        if session.isInHeaderBlock { return .head(session.headerBlockCount) }
+        return streams.isEmpty ? .idle : .nothing
     }
 
     private func awaitClient(isDue: Bool = false) {
