@@ -234,9 +234,6 @@ public final class HTTP2Session: HTTP2Endpoint {
             .contains { $0.settings_id == name }
     }
 
-    private func headEnded(_ header: nghttp2_frame_hd) {
-        let id = header.stream_id
-        guard let stream = streams[id] else { return }
     /// A stream beyond those that may be open spends the budget for resets as it comes. Its reset
     /// may wait for long behind what the client does not read, and takes memory meanwhile.
     override func frameRefused(_ code: Int32) -> Int32 {
@@ -245,6 +242,9 @@ public final class HTTP2Session: HTTP2Endpoint {
         return stop(fault)
     }
 
+    private func headEnded(_ header: nghttp2_frame_hd) {
+        let id = header.stream_id
+        guard let stream = streams[id] else { return }
         guard let text = head.finish(hasBody: !header.endsStream) else {
             return submitReset(id, NGHTTP2_PROTOCOL_ERROR)
         }
@@ -298,10 +298,10 @@ public final class HTTP2Session: HTTP2Endpoint {
                 stream.isAnswered = true
                 events.append(.answeredEarly(stream: id))
             }
+        case NGHTTP2_GOAWAY.rawValue:
+            noteFault(unsafe frame.goaway.error_code)
         default: break
         }
         return 0
-        case NGHTTP2_GOAWAY.rawValue:
-            noteFault(unsafe frame.goaway.error_code)
     }
 }

@@ -2,6 +2,7 @@ import EventLoop
 import GatewayTesting
 import HTTP
 import Settings
+import TLS
 import Testing
 
 @testable import Gateway
@@ -237,5 +238,84 @@ struct DownstreamTests {
         let answer = try busy.receive()
         #expect(answer.status == 200)
         #expect(try busy.receiveToEnd().isEmpty)
+    }
+
+    @Test("a request that was begun before the worker stops leaves no other behind it unanswered")
+    func drainedBetween() throws {
+        let gate = Gate()
+        let gateway = try GatewayUnderTest(upstream: { request in
+            guard request.target == "/1" else { return .response() }
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na"
+            return UpstreamAnswer([.send(Array(head.utf8)), .wait(gate), .send([0x62])])
+        })
+        let idle = try gateway.client()
+        #expect(try idle.exchange("OPTIONS", "*").status == 200)
+        let client = try gateway.client()
+        try client.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(try client.receiveHead()["Connection"] == nil)
+        gateway.post(.drain)
+        #expect(try idle.receiveToEnd().isEmpty)
+        gate.open()
+        #expect(try client.receiveBytes(2) == [0x61, 0x62])
+        let last = try client.receive()
+        #expect(last.bodyText == "hello\n")
+        #expect(last["Connection"] == "close")
+        #expect(try client.receiveToEnd().isEmpty)
+    }
+
+    /// A connection whose answer is complete, with more of it than it may hold, and with the first
+    /// bytes of `next` in its input.
+    private func full(next: String) throws -> SteppedWorker {
+        let limit = 64 * 1024
+        let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = limit }
+        try stepped.begin()
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8))
+        let chunk =
+            Array("1000\r\n".utf8) + [UInt8](repeating: 0x2E, count: 4096)
+            + Array("\r\n".utf8)
+        while stepped.waitingByteCount <= limit - chunk.count { try stepped.relay(chunk) }
+        try stepped.relay(chunk + chunk + Array("0\r\n\r\n".utf8))
+        #expect(stepped.connection.state == .idle)
+        #expect(stepped.waitingByteCount > limit)
+        stepped.send(next)
+        // More than it takes of what it cannot answer yet.
+        for _ in 0..<8 { stepped.connection.descriptorIsReadable() }
+        return stepped
+    }
+
+    /// The client takes all that waits for it.
+    private func take(from stepped: SteppedWorker) {
+        while stepped.waitingByteCount > 0 {
+            _ = stepped.drainClient()
+            stepped.connection.descriptorIsWritable()
+        }
+        _ = stepped.drainClient()
+    }
+
+    @Test(
+        "a request that came while nothing more of the last answer was taken is read to its end",
+        arguments: [
+            "GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 20_000))\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
+                + String(repeating: "x", count: 40_000),
+        ])
+    func readOn(next: String) throws {
+        let stepped = try full(next: next)
+        #expect(stepped.connection.transport?.isReading == false)
+        take(from: stepped)
+        while stepped.connection.exchange?.intake.isComplete != true {
+            try #require(stepped.connection.transport?.isReading == true)
+            stepped.connection.descriptorIsReadable()
+        }
+        #expect(stepped.connection.state == .exchanging)
+    }
+
+    @Test("a request that waits behind such an answer is the last one when the worker stops")
+    func drainedBehind() throws {
+        let stepped = try full(next: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        stepped.connection.drain()
+        take(from: stepped)
+        #expect(stepped.connection.state == .exchanging)
+        #expect(stepped.connection.exchange?.intake.isComplete == true)
     }
 }

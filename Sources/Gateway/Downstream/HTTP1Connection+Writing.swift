@@ -12,7 +12,8 @@ extension HTTP1Connection {
         guard output.isEmpty, state != .closed else { return }
         resumeUpstream()
         rest()
-        if state == .readingHead, !hasClientEnded { transport?.enableReading() }
+        // A next request may have begun, or lie in the input as far as it was read.
+        if state == .idle || state == .readingHead, !hasClientEnded { transport?.enableReading() }
         process()
     }
 

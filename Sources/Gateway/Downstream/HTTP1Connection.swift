@@ -286,8 +286,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         guard state == .exchanging else { return }
         isUpstreamPaused = false
         let hasMore = !hasClientEnded || !input.isEmpty
-        guard isPersistent, hasMore, bodyReader.isComplete, !worker.isDraining, ending != .atOnce
-        else {
+        let mayGoOn = !worker.isDraining || !input.isEmpty
+        guard isPersistent, hasMore, bodyReader.isComplete, mayGoOn, ending != .atOnce else {
             state = .finishing
             flush()
             return
@@ -318,6 +318,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         if worker.isHandingOver, requestCount == 0 {
             return setDeadline(Self.firstRequestPatience.wholeNanoseconds)
         }
+        // It waits until the client has taken what came before; its answer is the last.
+        guard input.isEmpty else { return }
         state = .finishing
         if output.isEmpty { close() }
     }
