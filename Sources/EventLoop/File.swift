@@ -124,11 +124,27 @@ public enum File {
         }
     }
 
-    /// Opens a file to append to, made where it is missing: a log.
+    /// Opens a file to append to, made where it is missing: a log. A named pipe needs a reader,
+    /// who is not waited for.
     public static func openAppending(
         _ path: String, mode: UInt32 = 0o640
     ) throws(IOError) -> Descriptor {
-        try open(path, O_WRONLY | O_CREAT | O_APPEND, mode: mode)
+        try open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, mode: mode)
+    }
+
+    /// Appends to a pipe, a socket or a terminal what it takes without a wait, though its writes
+    /// would wait: whoever shares such an end decides about that. SIGPIPE must be ignored.
+    public static func appendAtOnce(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
+        guard awaitWritable(descriptor, milliseconds: 0) else { return .wouldBlock }
+        // As much as a pipe has room for if it says that it has any (pipe(7)).
+        return append(descriptor, bytes.extracting(first: Int(PIPE_BUF)))
+    }
+
+    /// Whether it is a regular file, whose writes do not wait for anybody.
+    public static func isRegular(_ descriptor: Int32) -> Bool {
+        var status = stat()
+        return unsafe fstat(descriptor, &status) == 0
+            && status.st_mode & mode_t(S_IFMT) == mode_t(S_IFREG)
     }
 
     /// Writes once to the end of a log, which is a file or a pipe. SIGPIPE must be ignored.

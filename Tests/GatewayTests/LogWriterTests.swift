@@ -62,12 +62,16 @@ struct LogWriterTests {
         #expect(Self.numbers(text.withLock { $0 }) == Array(0..<100_001))
     }
 
-    @Test("an end that takes no more loses whole lines, counted, and never a part of one")
-    func stuckPipe() throws {
+    /// An inherited pipe is one whose writes wait.
+    @Test(
+        "an end that takes no more loses whole lines, counted, and never a part of one",
+        arguments: [true, false])
+    func stuckPipe(waits: Bool) throws {
         var ends: [Int32] = [0, 0]
         #expect(pipe(&ends) == 0)
         let (source, sink) = (ends[0], ends[1])
-        for descriptor in ends { _ = fcntl(descriptor, F_SETFL, O_NONBLOCK) }
+        _ = fcntl(source, F_SETFL, O_NONBLOCK)
+        if !waits { _ = fcntl(sink, F_SETFL, O_NONBLOCK) }
         defer { for descriptor in ends { Socket.close(descriptor) } }
         var end = LogEnd(descriptor: sink, patienceMilliseconds: 0)
         var text: [UInt8] = []
@@ -110,5 +114,38 @@ struct LogWriterTests {
         reader.join()
         let lineCount = Self.numbers(text.withLock { $0 }).count
         #expect(lineCount + Int(writer.droppedLineCount) == 200 * batchLineCount)
+    }
+
+    @Test("a file that is moved away is left, however many lines wait for it")
+    func movedWhileStuck() throws {
+        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).log"
+        #expect(mkfifo(path, 0o600) == 0)
+        let source = open(path, O_RDONLY | O_NONBLOCK)
+        defer {
+            Socket.close(source)
+            unlink(path)
+        }
+        let writer = try #require(try LogWriter(.file(path: path)))
+        let line = Self.lines(0..<1, digitCount: 200)
+        while writer.droppedLineCount == 0 { writer.post(line.span) }
+        unlink(path)
+        let said = Locked<[IOError?]>([])
+        writer.reopen { error in said.withLock { $0.append(error) } }
+        _ = fcntl(source, F_SETFL, 0)
+        let reader = try Thread.spawn(name: "reader") { _ = Self.readAll(source) }
+        // It is not lost either that nothing more comes.
+        writer.close()
+        reader.join()
+        #expect(said.withLock { $0 } == [nil])
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test("no named pipe is waited for that nobody reads")
+    func pipeWithoutReader() {
+        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).fifo"
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { unlink(path) }
+        let error = #expect(throws: IOError.self) { try LogWriter(.file(path: path)) }
+        #expect(error?.description == "\(path): a pipe that nobody reads, or a socket")
     }
 }

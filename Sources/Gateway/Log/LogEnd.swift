@@ -5,6 +5,7 @@ import EventLoop
 /// is left of one that was written in part goes first when the end takes bytes again.
 struct LogEnd {
     private(set) var descriptor: Int32
+    private var isFile: Bool
     /// How long a pipe that is full is waited for.
     private let patienceMilliseconds: Int32
     /// The rest of a line of which a part was written.
@@ -14,6 +15,7 @@ struct LogEnd {
 
     init(descriptor: Int32, patienceMilliseconds: Int32 = 1000) {
         self.descriptor = descriptor
+        isFile = File.isRegular(descriptor)
         self.patienceMilliseconds = patienceMilliseconds
     }
 
@@ -40,6 +42,7 @@ struct LogEnd {
         isStuck = false
         Socket.close(self.descriptor)
         self.descriptor = descriptor
+        isFile = File.isRegular(descriptor)
         return isWhole ? 0 : 1
     }
 
@@ -61,7 +64,11 @@ struct LogEnd {
         let span = bytes.span
         var count = 0
         while count < span.count {
-            switch File.append(descriptor, span.extracting(count...)) {
+            let rest = span.extracting(count...)
+            let outcome =
+                isFile
+                ? File.append(descriptor, rest) : File.appendAtOnce(descriptor, rest)
+            switch outcome {
             case .bytes(let taken):
                 count += taken
                 isStuck = false

@@ -18,8 +18,25 @@ final class LogWriter: @unchecked Sendable {
     /// The counts by which workers and the log's thread inform each other.
     private final class Tally: Sendable {
         let queuedByteCount = Atomic(0)
+        let queuedBatchCount = Atomic(0)
         let droppedLineCount = Atomic<UInt64>(0)
         let isClosing = Atomic(false)
+
+        /// Whether a batch may wait, and has its place.
+        func enter(byteCount: Int) -> Bool {
+            let bytes = queuedByteCount.wrappingAdd(byteCount, ordering: .relaxed).newValue
+            let batches = queuedBatchCount.wrappingAdd(1, ordering: .relaxed).newValue
+            guard bytes <= LogWriter.queueByteCountMax, batches <= LogWriter.queueCountMax else {
+                leave(byteCount: byteCount)
+                return false
+            }
+            return true
+        }
+
+        func leave(byteCount: Int) {
+            queuedByteCount.wrappingSubtract(byteCount, ordering: .relaxed)
+            queuedBatchCount.wrappingSubtract(1, ordering: .relaxed)
+        }
 
         func drop(_ lineCount: Int) {
             guard lineCount > 0 else { return }
@@ -42,7 +59,8 @@ final class LogWriter: @unchecked Sendable {
         case .standardError: descriptor = 2
         case .file(let path): descriptor = try File.openAppending(path).release()
         }
-        let mailbox = try Mailbox<Message>(countMax: Self.queueCountMax)
+        let mailbox = try Mailbox<Message>(
+            countMax: Self.queueCountMax + Self.commandCountMax)
         let tally = Tally()
         let batches = LogBatches()
         self.mailbox = mailbox
@@ -55,7 +73,7 @@ final class LogWriter: @unchecked Sendable {
                 case .lines(let batch):
                     let isLast = tally.isClosing.load(ordering: .relaxed)
                     tally.drop(end.write(batch.lines, isLast: isLast))
-                    tally.queuedByteCount.wrappingSubtract(batch.lines.count, ordering: .relaxed)
+                    tally.leave(byteCount: batch.lines.count)
                     batches.giveBack(batch)
                 case .reopen(let done):
                     tally.drop(LogWriter.reopen(destination, &end, done: done))
@@ -77,18 +95,19 @@ final class LogWriter: @unchecked Sendable {
 
     /// Takes whole lines, to be written in the order of the calls of one thread.
     func post(_ lines: Span<UInt8>) {
-        let queued = tally.queuedByteCount.wrappingAdd(lines.count, ordering: .relaxed).newValue
-        if queued <= Self.queueByteCountMax, mailbox.post(.lines(batches.batch(of: lines))) {
-            return
+        if tally.enter(byteCount: lines.count) {
+            if mailbox.post(.lines(batches.batch(of: lines))) { return }
+            tally.leave(byteCount: lines.count)
         }
-        tally.queuedByteCount.wrappingSubtract(lines.count, ordering: .relaxed)
         tally.drop(lines.indices.count { lines[$0] == UInt8(ascii: "\n") })
     }
 
     /// Opens a file by its name again, after what was posted: the old one was moved away. `done`
     /// runs on the log's thread, with why it could not be opened; nil also where there is no file.
+    /// It runs here if too many such calls wait already, which open the file as well.
     func reopen(done: @escaping @Sendable (IOError?) -> Void) {
-        _ = mailbox.post(.reopen(done: done))
+        guard !mailbox.post(.reopen(done: done)) else { return }
+        done(IOError("log", .busy))
     }
 
     /// Writes what was posted, then ends the thread.
@@ -118,6 +137,8 @@ final class LogWriter: @unchecked Sendable {
 
     /// Batches, each the lines of one turn of a worker's loop.
     static let queueCountMax = 4096
+    /// What is asked besides lines has room of its own: a slow end must not make it be lost.
+    static let commandCountMax = 8
     /// All of them together: more than a second of 50,000 lines a second.
     static let queueByteCountMax = 32 * 1024 * 1024
 }
