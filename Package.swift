@@ -196,7 +196,8 @@ let package = Package(
         tests(
             "CryptoTests", ["Crypto", "AppAttestTesting", "Bytes", "GatewayTesting", "JSON"]),
         tests("HTTP2Tests", ["HTTP2", "Bytes"]),
-        tests("TLSTests", ["TLS", "Bytes", "CLinux", "EventLoop", "GatewayTesting"]),
+        tests(
+            "TLSTests", ["TLS", "Bytes", "CLinux", "COpenSSL", "EventLoop", "GatewayTesting"]),
         tests("HTTPSClientTests", ["HTTPSClient", "Bytes", "EventLoop", "GatewayTesting", "TLS"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),

@@ -223,6 +223,19 @@ static inline sallyport_tls_result sallyport_tls_handshake(SSL *session) {
     return sallyport_tls_outcome(session, SSL_do_handshake(session));
 }
 
+// Tells of each message that is sent or received from now on; `context` comes back with it.
+static inline void sallyport_tls_watch_messages(
+    SSL *session,
+    void (*callback)(int, int, int, const void *, size_t, SSL *, void *), void *context) {
+    SSL_set_msg_callback(session, callback);
+    SSL_set_msg_callback_arg(session, context);
+}
+
+// Has a read that is under way end before it looks at another record.
+static inline void sallyport_tls_end_reading(SSL *session) {
+    SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN);
+}
+
 static inline sallyport_tls_result sallyport_tls_read(SSL *session, void *target, int count) {
     ERR_clear_error();
     errno = 0;

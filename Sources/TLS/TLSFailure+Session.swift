@@ -26,7 +26,7 @@ extension TLSFailure {
         return ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0
     }
 
-    static let closedEarly = TLSFailure(.truncated, "closed without close_notify")
+    package static let closedEarly = TLSFailure(.truncated, "closed without close_notify")
 
     private static func kind(_ reason: Int32) -> Kind {
         switch reason {

@@ -35,7 +35,7 @@ public enum TLSWriteOutcome: Equatable, Sendable {
 /// One TLS connection over a non-blocking descriptor, which stays the caller's. One thread's only.
 @safe
 public final class TLSSession {
-    let session: OpaquePointer
+    package let session: OpaquePointer
     /// Callbacks of the handshake refer to it.
     let context: AnyObject
     /// When the peer's certificate was looked at last, for ``TLSClientSessions``.
@@ -54,6 +54,9 @@ public final class TLSSession {
     private var writeFailure: TLSFailure?
     /// The outcome that the last read met after the bytes that it gave.
     private var deferred: TLSReadOutcome?
+    private var lateMessages = LateMessages()
+    /// Whether the client sent more key updates than it may: the connection has failed.
+    public var isFlooded: Bool { lateMessages.areTooMany }
     /// Whether another read would give something without an event of the descriptor.
     public private(set) var hasBuffered = false
 
@@ -119,6 +122,7 @@ public final class TLSSession {
                     TLSFailure(.certificate, "certificate verify failed: another name"))
             }
             isEstablished = true
+            if context is TLSServerContext { boundLateMessages() }
             hasBuffered = unsafe SSL_has_pending(session) == 1
             return .complete
         case SSL_ERROR_WANT_READ: return .wantRead
@@ -163,6 +167,7 @@ public final class TLSSession {
                 break
             }
             byteCount += count
+            lateMessages.received(count)
             hasBuffered = unsafe SSL_has_pending(session) == 1
             if !hasBuffered { break }
         }
@@ -174,8 +179,15 @@ public final class TLSSession {
         return .bytes(byteCount)
     }
 
+    func takeLateMessage() -> Bool { lateMessages.take() }
+
     private func outcome(ofRead result: sallyport_tls_result) -> TLSReadOutcome {
         hasBuffered = false
+        if isFlooded {
+            isBroken = true
+            deferred = .failed(Self.flooded)
+            return .failed(Self.flooded)
+        }
         switch result.error {
         case SSL_ERROR_WANT_READ: return .wantRead
         case SSL_ERROR_WANT_WRITE: return .wantWrite

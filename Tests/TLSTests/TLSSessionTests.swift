@@ -1,5 +1,6 @@
 import Bytes
 import CLinux
+import COpenSSL
 import EventLoop
 import GatewayTesting
 import TLS
@@ -271,5 +272,40 @@ struct TLSSessionTests {
         #expect(try outcome(nil) == (isRequired ? .certificate : nil, false))
         let stranger = try TestCertificate(in: minted.directory, "stranger-\(isRequired)")
         #expect(try outcome(stranger) == (.certificate, false))
+    }
+
+    /// Has the client send so many key updates, and after each `byteCount` bytes, and returns what
+    /// the server reads at last.
+    private func outcome(ofUpdates count: Int, byteCount: Int = 0) throws -> TLSReadOutcome {
+        let pair = try pair { _, _ in }
+        #expect(try pair.handshake() == nil)
+        let bytes = [UInt8](repeating: 0, count: 16 * 1024)
+        var last = TLSReadOutcome.wantRead
+        for _ in 0..<count {
+            #expect(SSL_key_update(pair.client.session, SSL_KEY_UPDATE_NOT_REQUESTED) == 1)
+            #expect(pair.client.handshake() == .complete)
+            for _ in 0..<byteCount / bytes.count {
+                #expect(pair.client.write(bytes.span) == .bytes(bytes.count))
+                last = pair.read(pair.server).0
+            }
+            if byteCount == 0, count <= 64 { last = pair.read(pair.server).0 }
+        }
+        if count > 64 { last = pair.read(pair.server).0 }
+        #expect(pair.server.isFlooded == (last == .failed(TLSSession.flooded)))
+        // It stays so, and nothing more is said on the connection.
+        if pair.server.isFlooded {
+            #expect(pair.read(pair.server).0 == last)
+            #expect(pair.server.write(bytes.span) == .failed(.closedEarly))
+        }
+        return last
+    }
+
+    @Test("end where the peer only updates its keys, and not where it sends as well")
+    func keyUpdates() throws {
+        #expect(try outcome(ofUpdates: 32) == .wantRead)
+        #expect(try outcome(ofUpdates: 33) == .failed(TLSSession.flooded))
+        // All of them in one read, which ends at the first too many.
+        #expect(try outcome(ofUpdates: 200) == .failed(TLSSession.flooded))
+        #expect(try outcome(ofUpdates: 64, byteCount: 1 << 20) == .bytes(16 * 1024))
     }
 }

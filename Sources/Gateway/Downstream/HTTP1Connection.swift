@@ -108,7 +108,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             pauseReadingWhenFull()
         case .wouldBlock: break
         case .endOfFile: clientEnded()
-        case .failed: lose()
+        case .failed: lose(after: transport, worker, peerText)
         }
     }
 

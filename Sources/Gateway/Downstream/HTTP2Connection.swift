@@ -106,7 +106,7 @@ final class HTTP2Connection: ReadinessHandler, DeadlineHandler {
             handleEvents()
         case .wouldBlock: break
         case .endOfFile: clientEnded()
-        case .failed: lose()
+        case .failed: lose(after: transport, worker, peerText)
         }
     }
 

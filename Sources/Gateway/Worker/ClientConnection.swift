@@ -1,4 +1,5 @@
 import EventLoop
+import TLS
 
 /// A client's connection as its worker keeps it, whatever protocol it speaks.
 protocol ClientConnection: AnyObject {
@@ -21,4 +22,12 @@ protocol ClientConnection: AnyObject {
 
 extension ClientConnection {
     func endTunnel() {}
+
+    /// A read has failed. The client is told of if it was the cause on purpose.
+    func lose(after transport: Transport, _ worker: Worker, _ peerText: String) {
+        if transport.session?.isFlooded == true {
+            worker.log.repeatedEvent("tls_flood", "too many key updates by \(peerText)")
+        }
+        lose()
+    }
 }
