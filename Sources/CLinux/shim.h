@@ -85,6 +85,8 @@ static inline int sallyport_queued(int fd) {
     int count = 0;
     return ioctl(fd, TIOCOUTQ, &count) == 0 ? count : 0;
 }
+// fcntl is variadic.
+static inline int sallyport_is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 static inline int sallyport_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 0); }
 // prctl is variadic. Neither a core dump nor a look by another process of the same user.
 static inline int sallyport_forbid_dumps(void) {

@@ -6,6 +6,8 @@ import CLinux
 public enum File {
     public static let standardOutput: Int32 = STDOUT_FILENO
     public static let standardError: Int32 = STDERR_FILENO
+    /// The error number of a pipe whose reader has gone.
+    public static let noReader: Int32 = EPIPE
 
     /// The whole file, refused if it holds more than `byteCountMax` bytes. A pipe is read to its
     /// end. It is empty if nobody has it open to write.

@@ -43,6 +43,16 @@ public enum HostSystem {
         return Int(clamping: limit.rlim_cur)
     }
 
+    /// Opens /dev/null in place of each standard stream that whoever started us has closed: a
+    /// socket would get its number, and what is written to a log. To be called before anything
+    /// else is opened; false if it cannot be done.
+    public static func completeStandardStreams() -> Bool {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where sallyport_is_open(descriptor) == 0 {
+            guard unsafe sallyport_open("/dev/null", O_RDWR, 0) == descriptor else { return false }
+        }
+        return true
+    }
+
     /// Raises the number of descriptors to the hard limit; returns the number in force.
     public static func raiseDescriptorLimit() -> Int {
         var limit = rlimit()

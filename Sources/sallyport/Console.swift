@@ -10,12 +10,20 @@ enum Console {
         let bytes = Array(text.utf8)
         var rest = bytes.span
         while !rest.isEmpty {
-            guard case .bytes(let count) = File.append(descriptor, rest) else {
-                // Nobody reads us any more (a closed pipe, a full disk): there is no one to tell.
-                HostSystem.exit(ExitCode.failed.rawValue)
+            switch File.append(descriptor, rest) {
+            case .bytes(let count): rest = rest.extracting(count...)
+            case .wouldBlock: _ = File.awaitWritable(descriptor, milliseconds: -1)
+            case .failed(let code): end(descriptor, errno: code)
             }
-            rest = rest.extracting(count...)
         }
+    }
+
+    /// What cannot be written is told, unless nobody reads any more.
+    private static func end(_ descriptor: Int32, errno code: Int32) -> Never {
+        if descriptor == File.standardOutput, code != File.noReader {
+            complain("sallyport: \(IOError("standard output", errno: code))")
+        }
+        HostSystem.exit(ExitCode.failed.rawValue)
     }
 }
 

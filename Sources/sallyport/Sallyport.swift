@@ -1,7 +1,10 @@
+import EventLoop
+
 /// The command. Its words and exit codes are what operators' scripts rely on.
 @main
 enum Sallyport {
     static func main() {
+        guard HostSystem.completeStandardStreams() else { Exit.with(.failed) }
         let words = Array(CommandLine.arguments.dropFirst())
         guard let name = words.first else { Exit.usage(Help.text) }
         let rest = Array(words.dropFirst())

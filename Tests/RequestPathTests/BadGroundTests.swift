@@ -13,18 +13,23 @@ struct BadGroundTests {
         upstream = try RecordingUpstream()
     }
 
+    /// The text of a configuration that is good.
+    private func goodText() throws -> String {
+        """
+        listeners: [{ bind: "127.0.0.1:\(FreePort.find())" }]
+        apps: [{ id: \(GatewayConfiguration.appID) }]
+        registry: { sqlite: \(directory.path)/registry.db }
+        upstreams: { api: { servers: ["127.0.0.1:\(upstream.port)"] } }
+        routes: [{ name: all, path: /*, upstream: api, attest: { mode: "off" } }]
+
+        """
+    }
+
     /// Runs the gateway with a configuration that it must not start with.
     private func failure(
         _ change: (inout String) throws -> Void
     ) throws -> ChildProcess.Outcome {
-        var text = """
-            listeners: [{ bind: "127.0.0.1:\(FreePort.find())" }]
-            apps: [{ id: \(GatewayConfiguration.appID) }]
-            registry: { sqlite: \(directory.path)/registry.db }
-            upstreams: { api: { servers: ["127.0.0.1:\(upstream.port)"] } }
-            routes: [{ name: all, path: /*, upstream: api, attest: { mode: "off" } }]
-
-            """
+        var text = try goodText()
         try change(&text)
         let path = try directory.write(text, to: "sallyport.yaml")
         return try BuiltProgram.run(["run", "-c", path])
@@ -170,5 +175,28 @@ struct BadGroundTests {
         #expect(try BuiltProgram.run(["version"]).standardOutput.hasPrefix("sallyport "))
         #expect(
             try BuiltProgram.run(["doctor", "-c", path]).standardOutput.contains("extra_roots"))
+    }
+
+    @Test("a standard stream that is closed becomes no socket, which a log would be written to")
+    func closedStreams() throws {
+        let path = try directory.write(goodText(), to: "sallyport.yaml")
+        let gateway = try ChildProcess(
+            "/bin/sh", ["-c", "exec \"$0\" run -c \"$1\" <&- >&-", BuiltProgram.sallyport, path])
+        try gateway.waitForLine(on: .standardError, containing: "\"event\":\"started\"")
+        for descriptor in 0...1 {
+            let target = try FileManager.default.destinationOfSymbolicLink(
+                atPath: "/proc/\(gateway.processID)/fd/\(descriptor)")
+            #expect(target == "/dev/null")
+        }
+        gateway.terminate()
+        #expect(try gateway.waitForExit() == .exited(0))
+    }
+
+    @Test("output that a full disk does not take is told")
+    func fullOutput() throws {
+        let outcome = try ChildProcess.run(
+            "/bin/sh", ["-c", "exec \"$0\" schema > /dev/full", BuiltProgram.sallyport])
+        #expect(outcome.status == .exited(1))
+        #expect(outcome.standardError.contains("standard output: no space left on device"))
     }
 }
