@@ -1,4 +1,5 @@
 import Bytes
+import Policy
 import Settings
 import TLS
 import Testing
@@ -42,6 +43,29 @@ struct BackPressureTests {
         while stepped.drainClient() > 0 { connection.descriptorIsWritable() }
         #expect(connection.transport?.isReading == true)
         #expect(connection.input.count < HTTP1Connection.readByteCount)
+    }
+
+    @Test("a client that leaves while its upstream waits leaves nothing of its body behind")
+    func leftWhilePaused() throws {
+        let stepped = try SteppedWorker {
+            $0.limits.responseBufferByteCountMax = 4096
+            $0.routes[0].bodyByteCountMax = 1 << 20
+        }
+        stepped.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+        stepped.send(String(repeating: "x", count: 1000))
+        try stepped.beginWhatCame()
+        let exchange = try #require(stepped.connection.exchange)
+        #expect(exchange.body.byteCount == 1000)
+        try stepped.relay(Array("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n".utf8))
+        let leased = try #require(stepped.leased)
+        let block = [UInt8](repeating: 0x2E, count: 2048)
+        while !leased.isPaused { try stepped.relay(block) }
+        // From here on it is known as one that keeps an upstream waiting.
+        #expect(exchange.clientWait.since != nil)
+        stepped.closeClient()
+        stepped.connection.descriptorIsWritable()
+        #expect(stepped.connection.state == .closed)
+        #expect(exchange.body.byteCount == 0)
     }
 
     @Test("an upstream waits while the client takes nothing, and goes on when it does")

@@ -120,8 +120,7 @@ final class Exchange {
         arrival = Arrival()
         headStorage.removeAll(keepingCapacity: headStorage.capacity <= Self.keptByteCountMax)
         head.reset()
-        body.reset()
-        if intake.isStreaming { bodyStream = BodyStream() }
+        releaseBody()
         intake = BodyIntake()
         if !normalPath.isEmpty { normalPath.removeAll(keepingCapacity: true) }
         // Most requests have none of these, and to look is cheaper than to assign.
@@ -140,6 +139,12 @@ final class Exchange {
         clientWait = ClientWait()
         tunnel = TunnelProgress()
         requestDeadline?.clear()
+    }
+
+    /// Memory and files of the body go back, and their share of what bodies may have.
+    private func releaseBody() {
+        body.reset()
+        if intake.isStreaming { bodyStream = BodyStream() }
     }
 
     private func forgetProof() {
@@ -254,5 +259,7 @@ final class Exchange {
         judgement.clientLeft(because: worker.isCuttingOff ? .check(.drainTimeout) : nil)
         phase = .recordAccess
         advance()
+        // It is not used again, and others may hold it for a while (``ClientWaits``).
+        releaseBody()
     }
 }

@@ -77,6 +77,11 @@ final class SteppedWorker {
     func begin(method: String = "GET", fields: String = "") throws {
         let head = Array("\(method) / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n".utf8)
         guard case .bytes = Socket.write(client, head.span) else { return }
+        try beginWhatCame()
+    }
+
+    /// Lets the gateway connect to its upstream for the request that the client has sent.
+    func beginWhatCame() throws {
         connection.descriptorIsReadable()
         let leased = try #require(leased)
         // A connection on the loopback is made at once.
