@@ -4,7 +4,9 @@
 # Without a task: all of them. Asks nothing, and does nothing where every package is there.
 set -euo pipefail
 
-build=(libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
+# What Swift runs and links with comes first, then the libraries that the program is linked with.
+build=(binutils gcc libc6-dev libncurses6 libstdc++-12-dev libxml2
+    libevent-dev libssl-dev libhiredis-dev libsqlite3-dev libyaml-dev libjansson-dev
     libnghttp2-dev libpq-dev libcurl4-openssl-dev pkg-config)
 demo=(nginx-light curl)
 models=(gcc libc6-dev spin)
@@ -46,6 +48,12 @@ for task in "${@:-all}"; do
             ;;
     esac
 done
+
+# Before anything is installed: no package has Swift. Models are written in C.
+if [ "$*" != models ] && ! command -v swift >/dev/null; then
+    echo "There is no swift in PATH: install Swift 6.3 or later and put its usr/bin there." >&2
+    exit 1
+fi
 
 missing=()
 for package in $(printf '%s\n' "${wanted[@]}" | sort -u); do
@@ -119,8 +127,3 @@ for package in "${from_pypi[@]}"; do
             --disable-pip-version-check --retries 1 "$package" ||
         echo "Without $package something is skipped." >&2
 done
-
-if ! command -v swift >/dev/null; then
-    echo "There is no swift in PATH: install Swift 6.3 or later and put its usr/bin there." >&2
-    exit 1
-fi
