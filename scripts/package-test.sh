@@ -41,6 +41,22 @@ first=$(ls "$work"/first/*.deb) second=$(ls "$work"/second/*.deb)
 expect "the package is the same bytes each time" cmp "$first" "$work"/again/*.deb
 expect "lintian finds nothing" lintian --allow-root --fail-on error,warning "$first"
 
+# Says which links of the package's pages lead to no file.
+links_lead_to_files() {
+    dpkg-deb -x "$1" "$work/files"
+    find "$work/files/usr/share/doc" -name '*.md' -print0 | xargs -0 perl -0777 -ne '
+        my ($folder) = $ARGV =~ m{(.*)/};
+        for (m{\]\((?!\w+:)([^()#\s]+)}g, m{^\[[^]]+\]: (?!\w+:)([^#\s]+)}gm,
+            m{\bsrc(?:set)?="(?!\w+:)([^"]+)"}g)
+        {
+            next if -e "$folder/$_";
+            print "$ARGV: $_\n";
+            $broken = 1;
+        }
+        END { exit $broken }'
+}
+expect "links of its pages lead to files" links_lead_to_files "$first"
+
 scripts/debian-root.sh minbase "$root" systemd systemd-sysv dbus nginx-light curl logrotate man-db
 install -D -m 644 -t "$root/packages" "$first" "$second"
 install -D -m 755 -t "$root/usr/local/bin" "$(dirname "$program")/sallyport-lab"

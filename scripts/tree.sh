@@ -27,8 +27,23 @@ install -D -m 644 -t "$share/fish/vendor_completions.d" "$made/sallyport.fish"
 
 install -D -m 644 -t "$share/sallyport" conf/sallyport.schema.json
 install -D -m 644 -t "$documents/examples" conf/sallyport.yaml conf/examples/*.yaml
-install -D -m 644 -t "$documents/docs" docs/{client-guide,glossary,headers,request-path}.md \
-    docs/{settings,threat-model}.md docs/openapi.yaml
-install -D -m 644 -t "$documents/docs/client" docs/client/*
-install -D -m 644 -t "$documents" SECURITY.md
-install -D -m 644 -t "$documents/docs/operations" docs/operations/*.md
+
+# The pages, and what they lead to, at the same places as here.
+install_files() {
+    local file
+    while read -r file; do
+        install -D -m 644 "$file" "$documents/$file"
+    done < <(find "$@" -type f ! -path '*/__pycache__/*' | sort)
+}
+install_files SECURITY.md Benchmarks/README.md Benchmarks/formula.py \
+    docs/{*.md,openapi.yaml,client,decisions,images,operations,recipes} \
+    deploy/{sallyport.*,sysctl.md,grafana,integrations,kubernetes,prometheus,two-gateways}
+mkdir -p "$documents/conf"
+ln -sfn ../examples "$documents/conf/examples"
+ln -sf ../examples/sallyport.yaml "$documents/conf/sallyport.yaml"
+ln -sf ../../../sallyport/sallyport.schema.json "$documents/conf/sallyport.schema.json"
+
+# A link to what the source alone has becomes its words.
+find "$documents" -name '*.md' -print0 | xargs -0 perl -0777 -pi -e '
+    my ($folder) = $ARGV =~ m{(.*)/};
+    s{\[([^][]+)\]\((?!\w+:)([^()#\s]+)(?:#[^()\s]*)?\)}{-e "$folder/$2" ? $& : $1}ge'
