@@ -4,7 +4,13 @@
 // to build.
 #include <features.h>
 #include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // mbx_nistp256_ecdsa_verify_mb8: r, s and digests are 32 big-endian bytes; x and y are four words,
 // the least significant one first; z is NULL for affine points, and so is the buffer. Each lane has
@@ -60,6 +66,38 @@ typedef struct {
     const char *text;
 } sallyport_mbx_version;
 typedef const sallyport_mbx_version *(*sallyport_mbx_get_version)(void);
+
+// Whether all parts of a file that the loader would map are in it: a program that reaches into a
+// part that is missing is ended by SIGBUS.
+static inline int sallyport_mbx_has_parts(int file, uint64_t size) {
+    Elf64_Ehdr head;
+    if (pread(file, &head, sizeof head, 0) != (ssize_t)sizeof head) return 0;
+    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0) return 0;
+    if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr)) return 0;
+    for (int i = 0; i < head.e_phnum; i++) {
+        Elf64_Phdr part;
+        off_t offset = (off_t)(head.e_phoff + (uint64_t)i * sizeof part);
+        if (pread(file, &part, sizeof part, offset) != (ssize_t)sizeof part) return 0;
+        if (part.p_offset > size || part.p_filesz > size - part.p_offset) return 0;
+    }
+    return head.e_phnum > 0;
+}
+
+enum { SALLYPORT_MBX_NOT_REGULAR = -1, SALLYPORT_MBX_NOT_WHOLE = -2 };
+
+// 0 for a regular file that is a whole library, one of the above, or an errno.
+static inline int sallyport_mbx_examine(const char *path) {
+    int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return errno;
+    struct stat status;
+    int result = fstat(file, &status) < 0 ? errno : 0;
+    if (result == 0 && !S_ISREG(status.st_mode)) result = SALLYPORT_MBX_NOT_REGULAR;
+    if (result == 0 && !sallyport_mbx_has_parts(file, (uint64_t)status.st_size)) {
+        result = SALLYPORT_MBX_NOT_WHOLE;
+    }
+    close(file);
+    return result;
+}
 
 // dlsym gives an object pointer; ISO C has no cast from it to a function.
 static inline sallyport_mbx_verify sallyport_mbx_find_verify(void *library) {

@@ -185,6 +185,13 @@ public enum File {
         return Int(status.st_size)
     }
 
+    /// The path with every link followed; as it is if there is nothing yet.
+    public static func resolved(_ path: String) -> String {
+        guard let real = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(real) }
+        return unsafe String(cString: real)
+    }
+
     /// Tells this very file, whatever is written to it, from another one in its place: the device
     /// and the inode. Nil if there is none.
     public static func inode(_ path: String) -> [UInt64]? {
@@ -248,6 +255,13 @@ public enum File {
     public static func isOpenToOthers(_ path: String) -> Bool {
         var status = stat()
         return unsafe stat(path, &status) == 0 && status.st_mode & 0o006 != 0
+    }
+
+    /// Whether such users may change the file, or what a directory holds.
+    public static func isOpenToChanges(_ path: String) -> Bool {
+        var status = stat()
+        // In a sticky directory each changes what is its own.
+        return unsafe stat(path, &status) == 0 && status.st_mode & 0o1002 == 0o002
     }
 
     public static func remove(_ path: String) throws(IOError) {

@@ -30,7 +30,7 @@ struct CheckReport {
         let requirements = StartRequirements(settings: loaded.settings)
         let faults =
             requirements.placeFaults() + requirements.losses()
-            + requirements.openSecrets(configurationPath: path)
+            + requirements.openSecrets(configurationPath: path) + requirements.libraryFaults()
         func problem(_ fault: StartRequirements.Fault) -> ConfigurationProblem {
             loaded.problem(fault.text, at: fault.setting)
         }

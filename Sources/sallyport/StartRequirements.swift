@@ -1,3 +1,4 @@
+import Crypto
 import EventLoop
 import Settings
 
@@ -170,6 +171,7 @@ struct StartRequirements {
                 setting: file.setting,
                 text: "\(file.path) is open to all users: chmod o-rwx \(file.path)")
         }
+        faults += openLibraries
         if File.isOpenToOthers(configurationPath), holdsPassword(configurationPath) {
             faults.append(
                 Fault(
@@ -178,6 +180,28 @@ struct StartRequirements {
                         + " users: chmod o-rwx \(configurationPath)"))
         }
         return faults
+    }
+
+    /// A library that all users may replace: its code runs in the gateway.
+    private var openLibraries: [Fault] {
+        guard settings.crypto.batches, let path = settings.crypto.library else { return [] }
+        return [path, File.directory(of: path)].filter(File.isOpenToChanges).map {
+            Fault(
+                setting: "crypto.library",
+                text: "\($0) can be changed by all users: chmod o-w \($0)")
+        }
+    }
+
+    /// The fault of a library that cannot be loaded, as far as can be seen without loading it.
+    func libraryFaults() -> [Fault] {
+        guard settings.crypto.batches, let path = settings.crypto.library,
+            let problem = MultiBufferLibrary.problem(ofFileAt: path)
+        else { return [] }
+        return [
+            Fault(
+                setting: "crypto.library",
+                text: "\(path): \(problem); signatures are verified one at a time")
+        ]
     }
 
     /// Passwords may have come from the environment or from another file.

@@ -1,6 +1,7 @@
 import AppAttestTesting
 import Bytes
 import Crypto
+import Foundation
 import GatewayTesting
 import Testing
 
@@ -127,10 +128,40 @@ struct MultiBufferLibraryTests {
             guard case .notFound(let text) = error as? MultiBufferFailure else { return false }
             return text.contains("/nowhere/libcrypto_mb.so.13")
         }
-        #expect(throws: MultiBufferFailure.symbolsMissing) {
+        #expect {
             try StandInLibrary.open(.symbolMissing)
+        } throws: { error in
+            guard case .symbolsMissing = error as? MultiBufferFailure else { return false }
+            return "\(error)".contains("lacks mbx_nistp256_ecdsa_verify_mb8")
         }
         #expect(throws: MultiBufferFailure.processor) { try StandInLibrary.open(.notApplicable) }
+    }
+
+    /// What is loaded of a file that lacks a part ends the process when it is touched, and a pipe
+    /// would be waited for.
+    @Test("is not loaded where the file is not a whole library")
+    func notWhole() throws {
+        let directory = try ScratchDirectory()
+        let library = try StandInLibrary.make(in: directory)
+        let bytes = try #require(FileManager.default.contents(atPath: library))
+        let copy = directory.path(of: "copy.so")
+        func failure() throws -> String {
+            let error = #expect(throws: MultiBufferFailure.self) {
+                try MultiBufferLibrary(at: copy)
+            }
+            return try #require(error).description
+        }
+        for count in [0, 40, 100, bytes.count / 4, bytes.count / 2] {
+            try bytes.prefix(count).write(to: URL(fileURLWithPath: copy))
+            #expect(try failure().hasSuffix("\(copy): is not a library, or not a whole one"))
+        }
+        try FileManager.default.removeItem(atPath: copy)
+        #expect(mkfifo(copy, 0o600) == 0)
+        #expect(try failure().hasSuffix("\(copy): is not a regular file"))
+        try FileManager.default.removeItem(atPath: copy)
+        #expect(try failure().hasSuffix("\(copy): No such file or directory"))
+        try bytes.write(to: URL(fileURLWithPath: copy))
+        #expect(try MultiBufferLibrary(at: copy).isTrusted)
     }
 
     @Test("is not used where it fails the test of known answers")

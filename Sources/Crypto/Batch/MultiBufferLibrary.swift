@@ -23,9 +23,11 @@ public final class MultiBufferLibrary: Sendable {
     /// Opens the library at `path`, or the one that the system finds, and tests it.
     public convenience init(at path: String?) throws(MultiBufferFailure) {
         let path = path ?? Self.standardName
+        if let problem = Self.problem(ofFileAt: path) { throw .notFound("\(path): \(problem)") }
         guard let handle = unsafe Self.open(path) else {
-            let text = unsafe dlerror().map { unsafe String(cString: $0) }
-            throw .notFound(text ?? path)
+            // It may be about another library, which this one needs.
+            let text = unsafe dlerror().map { unsafe String(cString: $0) } ?? "no reason is known"
+            throw .notFound(text.hasPrefix(path) ? text : "\(path): \(text)")
         }
         do throws(MultiBufferFailure) {
             try unsafe self.init(handle, path)
@@ -39,7 +41,7 @@ public final class MultiBufferLibrary: Sendable {
     private init(_ handle: UnsafeMutableRawPointer, _ path: String) throws(MultiBufferFailure) {
         guard let isApplicable = unsafe sallyport_mbx_find_is_applicable(handle),
             let verify = unsafe sallyport_mbx_find_verify(handle)
-        else { throw .symbolsMissing }
+        else { throw .symbolsMissing(path) }
         guard isApplicable(0) == 1 else { throw .processor }
         unsafe verifyLanes = unsafe verify
         self.path = path
@@ -54,12 +56,25 @@ public final class MultiBufferLibrary: Sendable {
         self.version = "\(major).\(minor).\(revision)"
     }
 
+    /// The words for what keeps a named file from being loaded, as far as can be seen without that:
+    /// the loader waits for a pipe, and a file of which a part is missing ends the process.
+    public static func problem(ofFileAt path: String) -> String? {
+        // The system finds the others, and knows where they lie.
+        guard path.utf8.contains(UInt8(ascii: "/")) else { return nil }
+        switch unsafe sallyport_mbx_examine(path) {
+        case 0: return nil
+        case Int32(SALLYPORT_MBX_NOT_REGULAR): return "is not a regular file"
+        case Int32(SALLYPORT_MBX_NOT_WHOLE): return "is not a library, or not a whole one"
+        case let code: return unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error"
+        }
+    }
+
     /// Opens a file; one that is named by its full path finds the compiler's libraries beside it,
     /// where Intel's packages put them and the system does not look.
     private static func open(_ path: String) -> UnsafeMutableRawPointer? {
         if let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) { return unsafe handle }
         guard let slash = path.lastIndex(of: "/") else { return nil }
-        for name in runtimeNames {
+        for name in runtimeNames where problem(ofFileAt: path[...slash] + name) == nil {
             _ = unsafe dlopen(path[...slash] + name, RTLD_NOW | RTLD_GLOBAL)
         }
         return unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL)
@@ -95,14 +110,15 @@ public final class MultiBufferLibrary: Sendable {
 public enum MultiBufferFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// With the system's words.
     case notFound(String)
-    case symbolsMissing
+    /// The library's path.
+    case symbolsMissing(String)
     case processor
     case knownAnswer
 
     public var description: String {
         switch self {
         case .notFound(let text): "the library cannot be loaded: \(text)"
-        case .symbolsMissing: "the library lacks mbx_nistp256_ecdsa_verify_mb8"
+        case .symbolsMissing(let path): "\(path) lacks mbx_nistp256_ecdsa_verify_mb8"
         case .processor: "the processor lacks the AVX-512 IFMA instructions"
         case .knownAnswer: "the library has failed the test of known answers, so it is not used"
         }

@@ -29,6 +29,13 @@ public enum StandInLibrary {
     public static func open(_ fault: Fault = .none) throws -> MultiBufferLibrary {
         // What is open stays so when its file is gone.
         let directory = try ScratchDirectory()
+        return try MultiBufferLibrary(at: make(fault, in: directory))
+    }
+
+    /// Makes one, and returns the path of its file.
+    public static func make(
+        _ fault: Fault = .none, in directory: ScratchDirectory
+    ) throws -> String {
         let file = try directory.write(source, to: "library.c")
         let path = directory.path(of: "library.so")
         let outcome = try ChildProcess.run(
@@ -38,7 +45,7 @@ public enum StandInLibrary {
                 "-lcrypto",
             ])
         guard outcome.status == .exited(0) else { throw Failure(text: outcome.standardError) }
-        return try MultiBufferLibrary(at: path)
+        return path
     }
 
     public struct Failure: Error {
