@@ -41,7 +41,8 @@ public struct EmbeddedOwnership: ~Copyable {
     public init(registryPath: String) throws(EmbeddedOwnershipError) {
         path = registryPath
         do throws(IOError) {
-            lock = try FileLock(path: registryPath + ".lock")
+            // Beside the file itself: it may have a link for another name.
+            lock = try FileLock(path: File.resolved(registryPath) + ".lock")
         } catch {
             guard error.reason == .locked else { throw .failed(reason: error.description) }
             throw .held(path: registryPath, holder: Self.holder(registryPath + ".owner"))

@@ -45,6 +45,17 @@ final class EmbeddedOwnershipTests {
         #expect(resumed.advance(key, 10) == .accepted)
     }
 
+    @Test("a registry under the name of a link: one gateway too")
+    func link() throws {
+        let link = path + ".link"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        #expect(throws: EmbeddedOwnershipError.held(path: link, holder: "")) {
+            _ = try EmbeddedOwnership(registryPath: link)
+        }
+        #expect(try ownership.takeState() == nil)
+    }
+
     @Test("under the write lock of another process: a start, and another incarnation")
     func locked() throws {
         var bench = EmbeddedBench()
