@@ -45,7 +45,15 @@ final class LineReader {
                 searched = 0
                 continue
             }
+            try readOn()
+        }
+    }
+
+    private func readOn() throws(IOError) {
+        do throws(IOError) {
             isAtEnd = try File.read(descriptor, into: &buffer, atMost: 256 * 1024) == 0
+        } catch {
+            throw IOError(path, error.reason)
         }
     }
 
@@ -57,7 +65,7 @@ final class LineReader {
             while end < buffer.count, buffer.readable[end] != 0x0A { end += 1 }
             guard end == buffer.count else { return buffer.consume(end + 1) }
             buffer.clear()
-            isAtEnd = try File.read(descriptor, into: &buffer, atMost: 256 * 1024) == 0
+            try readOn()
             if isAtEnd { return }
         }
     }

@@ -43,7 +43,7 @@ enum Help {
           doctor [-c FILE]            check stores, upstreams, secrets and Apple's keys
           healthcheck [-c FILE]       ask a running gateway whether it is ready
           rollout ACTION [-c FILE]    show, set, hold or resume rollouts that move by themselves
-          keys ACTION [-c FILE]       import, export, list, show, renew, revoke or erase keys
+          keys ACTION [-c FILE]       import, export, back up, list, show, renew, revoke, erase
           audit [-c FILE]             show who changed keys, rollouts and tokens, and when
           explain KIND WHAT           say why a request was refused, or what an object holds
           developer-token [-c FILE]   let a machine without App Attest in for a while

@@ -37,6 +37,13 @@ struct KeyCommandTests {
         Issue.record("the gateway never answered \(outcome)")
     }
 
+    @Test("import names the file that it cannot read")
+    func importedDirectory() throws {
+        let outcome = try keys("import", ["/tmp"])
+        #expect(outcome.status == .exited(1))
+        #expect(outcome.standardError.contains("/tmp: is a directory"), "\(outcome.standardError)")
+    }
+
     @Test("revoke reaches a running gateway")
     func revoke() throws {
         #expect(try client.request("GET", "/api/x").status == 200)
