@@ -121,7 +121,10 @@ extension Shape {
         case .section: nil
         case .named(_, let value): value.summary.map { "mapping: \($0)" } ?? "mapping"
         case .either(let shapes):
-            shapes.map { $0.summary ?? "a mapping" }.joined(separator: "; or ")
+            // Two mappings differ by what is in them, which their own lines say.
+            shapes.map { $0.summary ?? "a mapping" }.reduce(into: []) { words, word in
+                if !words.contains(word) { words.append(word) }
+            }.joined(separator: "; or ")
         case .like(let path, _): "as `\(path)`"
         }
     }
