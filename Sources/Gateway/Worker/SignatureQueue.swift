@@ -8,8 +8,8 @@ import Policy
 /// those of eight requests, together where a library can, then what each of them does next.
 ///
 /// OpenSSL's arithmetic drives the gateway's own code and the kernel's out of the processor's first
-/// cache, which so happens once for eight requests. Nobody waits longer: eight leave together in
-/// any case (``Outbox``), and there is no timer.
+/// cache, which so happens once for eight requests. Nothing that goes upstream waits longer: eight
+/// leave together in any case (``Outbox``), and there is no timer.
 final class SignatureQueue {
     private let meter: WorkerMeter
     private let log: WorkerLog
