@@ -169,6 +169,35 @@ struct LifecycleTests {
         #expect(exists() == [false, false, true])
     }
 
+    @Test("SIGHUP: a unix socket whose file was removed is there again", arguments: [1, 2])
+    func lostSocketFile(workers: Int) throws {
+        let directory = try ScratchDirectory()
+        let path = directory.path(of: "api.sock")
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.workers = workers
+        configuration.binds = ["unix:" + path]
+        let gateway = try GatewayProcess(configuration, directory: directory)
+        func status() throws -> String {
+            let curl = try ChildProcess.run(
+                "curl",
+                [
+                    "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", path,
+                    "http://a/",
+                ])
+            return curl.standardOutput
+        }
+        #expect(try status() == "200")
+        let openCount = try gateway.fileDescriptorCount()
+        for _ in 0..<3 {
+            try FileManager.default.removeItem(atPath: path)
+            #expect(try status() == "000")
+            #expect(try gateway.reload(configuration)["event"]?.stringValue == "reloaded")
+            for _ in 0..<4 { #expect(try status() == "200") }
+        }
+        // The sockets that nobody finds any more are closed.
+        #expect(try gateway.fileDescriptorCount() <= openCount + 2)
+    }
+
     @Test("SIGHUP: a unix socket that would move between the two is refused, and all stays")
     func movedSocket() throws {
         let directory = try ScratchDirectory()

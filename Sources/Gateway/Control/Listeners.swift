@@ -78,12 +78,13 @@ public final class Listeners {
         var bound = [[BoundListener]](repeating: [], count: workerCount + 1)
         var fresh: Set<Place> = []
         var all: Set<Place> = []
+        let served = self.open.filter { !isFileLost(of: $0.bind) }
         func open(_ context: ListenerContext, workers: Range<Int>) throws {
             let place = Place(bind: context.bind, isAdmin: context.isAdmin)
             all.insert(place)
             // Of an address that another number of workers served there are more, or duplicates.
             var descriptors = [Int32](repeating: -1, count: workers.count)
-            if !self.open.contains(place) {
+            if !served.contains(place) {
                 let address = try names[place.bind]?.get() ?? place.bind.socketAddress()
                 descriptors = try listen(at: place, address, count: workers.count)
                 fresh.insert(place)
@@ -140,6 +141,12 @@ public final class Listeners {
             on: address, count: count, backlog: Self.backlog, besideOwn: isOwn)
         files[place.bind] = file(at: place.bind)
         return opened
+    }
+
+    /// Whether somebody has removed the file of a unix socket: nobody finds the socket any more.
+    private func isFileLost(of bind: Endpoint) -> Bool {
+        guard let known = files[bind] else { return false }
+        return SocketFile(known.path) != known
     }
 
     private func file(at bind: Endpoint) -> SocketFile? {

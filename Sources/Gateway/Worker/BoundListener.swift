@@ -18,6 +18,9 @@ final class BoundListener: Sendable {
         if let descriptor = take() { Socket.close(descriptor) }
     }
 
+    /// Whether it brings a socket.
+    var isOpen: Bool { descriptor.load(ordering: .acquiring) >= 0 }
+
     /// The socket, from now on the caller's to close; nil if there is none, or it was taken.
     func take() -> Int32? {
         let descriptor = descriptor.exchange(-1, ordering: .acquiringAndReleasing)

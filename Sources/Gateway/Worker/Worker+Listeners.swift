@@ -1,4 +1,5 @@
 import EventLoop
+import Settings
 
 /// The listening sockets of a worker, and what a reload makes of them and of their connections.
 extension Worker {
@@ -17,8 +18,12 @@ extension Worker {
     /// Takes every listener of another configuration.
     func take(_ listeners: [BoundListener]) {
         let contexts = listeners.map(\.context)
+        // A unix socket comes anew if its file was lost, and the old one with it.
+        let renewed = listeners.filter { $0.isOpen && $0.context.bind.isUnix }.map(\.context.bind)
         for acceptor in acceptors {
-            guard let context = contexts.first(where: { $0.bind == acceptor.context.bind }) else {
+            let bind = acceptor.context.bind
+            guard !renewed.contains(bind), let context = contexts.first(where: { $0.bind == bind })
+            else {
                 acceptor.close()
                 continue
             }

@@ -187,5 +187,5 @@ extension TrustedProxy: CustomStringConvertible {
 }
 
 extension Endpoint {
-    var isUnix: Bool { if case .unix = self { true } else { false } }
+    public var isUnix: Bool { if case .unix = self { true } else { false } }
 }
