@@ -100,6 +100,12 @@ static inline int sallyport_block(int fd) {
     return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? errno : 0;
 }
 
+// fcntl is variadic. Whether writes to a descriptor wait for room.
+static inline int sallyport_waits(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_NONBLOCK) == 0;
+}
+
 // fcntl is variadic. A descriptor that another program has opened: non-blocking, closed on exec.
 static inline int sallyport_adopt_descriptor(int fd) {
     int flags = fcntl(fd, F_GETFL);

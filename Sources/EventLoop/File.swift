@@ -126,27 +126,54 @@ public enum File {
         }
     }
 
-    /// Opens a file to append to, made where it is missing: a log. A named pipe needs a reader,
-    /// who is not waited for.
+    /// Opens a file to append to, made where it is missing: a log. Neither a reader of a named pipe
+    /// is waited for nor that the pipe has room.
     public static func openAppending(
         _ path: String, mode: UInt32 = 0o640
     ) throws(IOError) -> Descriptor {
-        try open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, mode: mode)
+        var status = stat()
+        let isPipe =
+            unsafe stat(path, &status) == 0
+            && status.st_mode & mode_t(S_IFMT) == mode_t(S_IFIFO)
+        // A pipe that is open to read, too, can be opened without a reader (fifo(7)).
+        let access = isPipe ? O_RDWR : O_WRONLY | O_CREAT | O_APPEND
+        return try open(path, access | O_NONBLOCK, mode: mode)
     }
 
-    /// Appends to a pipe, a socket or a terminal what it takes without a wait, though its writes
-    /// would wait: whoever shares such an end decides about that. SIGPIPE must be ignored.
-    public static func appendAtOnce(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
+    /// Another opening of what is behind `descriptor`, whose writes do not wait; nil if there can
+    /// be none. How others write to it stays as it is.
+    public static func openAgain(_ descriptor: Int32) -> Descriptor? {
+        let flags = O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY
+        return try? open("/proc/self/fd/\(descriptor)", flags, mode: 0)
+    }
+
+    /// How bytes are appended without a wait.
+    public enum End: Sendable {
+        /// A file, or an end whose writes do not wait.
+        case plain
+        case socket
+        /// A pipe or a terminal whose writes wait.
+        case waiting
+    }
+
+    public static func end(_ descriptor: Int32) -> End {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return .plain }
+        switch status.st_mode & mode_t(S_IFMT) {
+        case mode_t(S_IFREG): return .plain
+        case mode_t(S_IFSOCK): return .socket
+        default: return sallyport_waits(descriptor) != 0 ? .waiting : .plain
+        }
+    }
+
+    /// Appends to a pipe whose writes wait what it takes at once: whole lines, as others may write
+    /// to it as well. A terminal may be waited for nevertheless. SIGPIPE must be ignored.
+    public static func appendAtOnce(_ descriptor: Int32, _ lines: Span<UInt8>) -> WriteOutcome {
         guard awaitWritable(descriptor, milliseconds: 0) else { return .wouldBlock }
         // As much as a pipe has room for if it says that it has any (pipe(7)).
-        return append(descriptor, bytes.extracting(first: Int(PIPE_BUF)))
-    }
-
-    /// Whether it is a regular file, whose writes do not wait for anybody.
-    public static func isRegular(_ descriptor: Int32) -> Bool {
-        var status = stat()
-        return unsafe fstat(descriptor, &status) == 0
-            && status.st_mode & mode_t(S_IFMT) == mode_t(S_IFREG)
+        let piece = lines.extracting(first: Int(PIPE_BUF))
+        let end = piece.indices.last { piece[$0] == UInt8(ascii: "\n") }.map { $0 + 1 }
+        return append(descriptor, piece.extracting(first: end ?? piece.count))
     }
 
     /// Writes once to the end of a log, which is a file or a pipe. SIGPIPE must be ignored.

@@ -20,8 +20,6 @@ public struct IOError: Error, Hashable, Sendable, CustomStringConvertible {
         case addressInUse
         case addressNotAvailable
         case outOfDescriptors
-        /// A named pipe has no reader.
-        case noReader
         /// So much waits for it already that no more is taken.
         case busy
         /// Other users may look into what should be this one's alone.
@@ -68,7 +66,6 @@ extension IOError.Reason {
             case EADDRINUSE: .addressInUse
             case EADDRNOTAVAIL: .addressNotAvailable
             case EMFILE, ENFILE: .outOfDescriptors
-            case ENXIO: .noReader
             default: .other(errno: code)
             }
     }
@@ -85,7 +82,6 @@ extension IOError.Reason {
         case .addressInUse: "address already in use"
         case .addressNotAvailable: "cannot assign requested address"
         case .outOfDescriptors: "too many open files"
-        case .noReader: "a pipe that nobody reads, or a socket"
         case .busy: "too much waits for it"
         case .openToOthers: "open to other users: chmod 700"
         case .tooLarge(let byteCountMax): "larger than \(byteCountMax) bytes"

@@ -142,11 +142,23 @@ public enum Socket {
 
     /// Sends what the kernel takes now. A peer that is gone is an error, not a signal.
     public static func write(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
+        send(descriptor, bytes, flags: 0)
+    }
+
+    /// Sends like ``write(_:_:)``, on a socket whose writes may wait.
+    public static func writeAtOnce(_ descriptor: Int32, _ bytes: Span<UInt8>) -> WriteOutcome {
+        send(descriptor, bytes, flags: Int32(MSG_DONTWAIT))
+    }
+
+    @inline(__always)
+    private static func send(
+        _ descriptor: Int32, _ bytes: Span<UInt8>, flags: Int32
+    ) -> WriteOutcome {
         assert(!bytes.isEmpty)
         return unsafe bytes.withUnsafeBufferPointer { source in
             while true {
-                let count = unsafe send(
-                    descriptor, source.baseAddress, source.count, Int32(MSG_NOSIGNAL))
+                let count = unsafe CLinux.send(
+                    descriptor, source.baseAddress, source.count, Int32(MSG_NOSIGNAL) | flags)
                 if count >= 0 { return .bytes(count) }
                 if let outcome = failure("send") { return outcome }
             }

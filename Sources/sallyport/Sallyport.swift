@@ -4,7 +4,9 @@ import EventLoop
 @main
 enum Sallyport {
     static func main() {
-        guard HostSystem.completeStandardStreams() else { Exit.with(.failed) }
+        guard HostSystem.completeStandardStreams() else {
+            Exit.failed("a standard stream is closed, and /dev/null cannot be opened")
+        }
         let words = Array(CommandLine.arguments.dropFirst())
         guard let name = words.first else { Exit.usage(Help.text) }
         let rest = Array(words.dropFirst())

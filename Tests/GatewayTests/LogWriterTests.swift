@@ -1,3 +1,4 @@
+import Dispatch
 import EventLoop
 import Foundation
 import GatewayTesting
@@ -140,12 +141,53 @@ struct LogWriterTests {
         #expect(FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("no named pipe is waited for that nobody reads")
-    func pipeWithoutReader() {
+    @Test("a named pipe that nobody reads yet is not waited for, and keeps what it has room for")
+    func pipeWithoutReader() throws {
         let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).fifo"
         #expect(mkfifo(path, 0o600) == 0)
         defer { unlink(path) }
-        let error = #expect(throws: IOError.self) { try LogWriter(.file(path: path)) }
-        #expect(error?.description == "\(path): a pipe that nobody reads, or a socket")
+        let writer = try #require(try LogWriter(.file(path: path)))
+        writer.post(Self.lines(0..<3).span)
+        let source = open(path, O_RDONLY)
+        defer { Socket.close(source) }
+        writer.close()
+        #expect(Self.numbers(Self.readAll(source)) == [0, 1, 2])
+    }
+
+    @Test("a rotation does not wait for an end that takes nothing, whatever waits for it")
+    func rotatedWhileStuck() throws {
+        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).log"
+        #expect(mkfifo(path, 0o600) == 0)
+        defer { unlink(path) }
+        let writer = try #require(try LogWriter(.file(path: path)))
+        // Far more than the pipe has room for, in many batches.
+        let batch = Self.lines(0..<100, digitCount: 200)
+        for _ in 0..<1000 { writer.post(batch.span) }
+        unlink(path)
+        let isDone = DispatchSemaphore(value: 0)
+        writer.reopen { _ in isDone.signal() }
+        #expect(isDone.wait(timeout: .now() + .seconds(ChildProcess.patienceSeconds)) == .success)
+        #expect(FileManager.default.fileExists(atPath: path))
+        writer.close()
+    }
+
+    @Test("each write to a shared pipe is of whole lines")
+    func wholeLines() throws {
+        var ends: [Int32] = [0, 0]
+        // One that keeps writes apart: a read gives what one write gave.
+        #expect(socketpair(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue), 0, &ends) == 0)
+        defer { for descriptor in ends { Socket.close(descriptor) } }
+        let lines = Self.lines(0..<2000, digitCount: 40)
+        var rest = lines[...]
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        while !rest.isEmpty {
+            guard case .bytes(let count) = File.appendAtOnce(ends[1], Array(rest).span) else {
+                Issue.record("it was not written")
+                return
+            }
+            #expect(count <= 4096 && read(ends[0], &block, block.count) == count)
+            #expect(block[count - 1] == UInt8(ascii: "\n"))
+            rest = rest.dropFirst(count)
+        }
     }
 }

@@ -5,7 +5,7 @@ import EventLoop
 /// is left of one that was written in part goes first when the end takes bytes again.
 struct LogEnd {
     private(set) var descriptor: Int32
-    private var isFile: Bool
+    private var kind: File.End
     /// How long a pipe that is full is waited for.
     private let patienceMilliseconds: Int32
     /// The rest of a line of which a part was written.
@@ -15,13 +15,14 @@ struct LogEnd {
 
     init(descriptor: Int32, patienceMilliseconds: Int32 = 1000) {
         self.descriptor = descriptor
-        isFile = File.isRegular(descriptor)
+        kind = File.end(descriptor)
         self.patienceMilliseconds = patienceMilliseconds
     }
 
     /// Writes whole lines, and returns how many of them could not be.
     ///
-    /// - Parameter isLast: the gateway ends: a reader that has stopped is not waited for again.
+    /// - Parameter isLast: something else waits, such as the end of the gateway: a reader that has
+    ///   stopped is not waited for again.
     mutating func write(_ lines: [UInt8], isLast: Bool = false) -> Int {
         guard finishLine(isLast: isLast) else { return Self.lineCount(lines[...]) }
         let count = append(lines[...], isLast: isLast)
@@ -42,7 +43,7 @@ struct LogEnd {
         isStuck = false
         Socket.close(self.descriptor)
         self.descriptor = descriptor
-        isFile = File.isRegular(descriptor)
+        kind = File.end(descriptor)
         return isWhole ? 0 : 1
     }
 
@@ -66,8 +67,11 @@ struct LogEnd {
         while count < span.count {
             let rest = span.extracting(count...)
             let outcome =
-                isFile
-                ? File.append(descriptor, rest) : File.appendAtOnce(descriptor, rest)
+                switch kind {
+                case .plain: File.append(descriptor, rest)
+                case .socket: Socket.writeAtOnce(descriptor, rest)
+                case .waiting: File.appendAtOnce(descriptor, rest)
+                }
             switch outcome {
             case .bytes(let taken):
                 count += taken

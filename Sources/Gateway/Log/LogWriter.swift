@@ -21,6 +21,12 @@ final class LogWriter: @unchecked Sendable {
         let queuedBatchCount = Atomic(0)
         let droppedLineCount = Atomic<UInt64>(0)
         let isClosing = Atomic(false)
+        let reopeningCount = Atomic(0)
+
+        /// Whether something waits for the end that lines are written to.
+        var isAwaited: Bool {
+            isClosing.load(ordering: .relaxed) || reopeningCount.load(ordering: .relaxed) > 0
+        }
 
         /// Whether a batch may wait, and has its place.
         func enter(byteCount: Int) -> Bool {
@@ -52,12 +58,12 @@ final class LogWriter: @unchecked Sendable {
 
     /// Opens the destination, or returns nil for `off`.
     init?(_ destination: LogSettings.Destination) throws {
-        let descriptor: Int32
+        let (descriptor, isOwn): (Int32, Bool)
         switch destination {
         case .off: return nil
-        case .standardOutput: descriptor = 1
-        case .standardError: descriptor = 2
-        case .file(let path): descriptor = try File.openAppending(path).release()
+        case .standardOutput: (descriptor, isOwn) = Self.open(File.standardOutput)
+        case .standardError: (descriptor, isOwn) = Self.open(File.standardError)
+        case .file(let path): (descriptor, isOwn) = (try File.openAppending(path).release(), true)
         }
         let mailbox = try Mailbox<Message>(
             countMax: Self.queueCountMax + Self.commandCountMax)
@@ -71,23 +77,29 @@ final class LogWriter: @unchecked Sendable {
             let receiver = mailbox.attach(to: loop) { message in
                 switch message {
                 case .lines(let batch):
-                    let isLast = tally.isClosing.load(ordering: .relaxed)
+                    let isLast = tally.isAwaited
                     tally.drop(end.write(batch.lines, isLast: isLast))
                     tally.leave(byteCount: batch.lines.count)
                     batches.giveBack(batch)
                 case .reopen(let done):
+                    tally.reopeningCount.wrappingSubtract(1, ordering: .relaxed)
                     tally.drop(LogWriter.reopen(destination, &end, done: done))
                 case .close: loop.stop()
                 }
             }
             loop.run()
             receiver.close()
-            if case .file = destination {
-                tally.drop(end.end(isOwn: true))
-            } else {
-                tally.drop(end.end(isOwn: false))
-            }
+            tally.drop(end.end(isOwn: isOwn))
         }
+    }
+
+    /// A standard stream. Where its writes wait, for a reader who may have stopped, it is opened
+    /// again for us alone if it can be.
+    private static func open(_ stream: Int32) -> (descriptor: Int32, isOwn: Bool) {
+        guard File.end(stream) == .waiting, let again = File.openAgain(stream) else {
+            return (stream, false)
+        }
+        return (again.release(), true)
     }
 
     /// Lines that were thrown away because the destination was too slow, or took none.
@@ -106,7 +118,9 @@ final class LogWriter: @unchecked Sendable {
     /// runs on the log's thread, with why it could not be opened; nil also where there is no file.
     /// It runs here if too many such calls wait already, which open the file as well.
     func reopen(done: @escaping @Sendable (IOError?) -> Void) {
+        tally.reopeningCount.wrappingAdd(1, ordering: .relaxed)
         guard !mailbox.post(.reopen(done: done)) else { return }
+        tally.reopeningCount.wrappingSubtract(1, ordering: .relaxed)
         done(IOError("log", .busy))
     }
 
