@@ -39,20 +39,20 @@ public struct EmbeddedOwnership: ~Copyable {
 
     /// Takes the lock without waiting. The registry must exist.
     public init(registryPath: String) throws(EmbeddedOwnershipError) {
-        path = registryPath
+        // Beside the file itself: it may have a link for another name.
+        path = File.resolved(registryPath)
         do throws(IOError) {
-            // Beside the file itself: it may have a link for another name.
-            lock = try FileLock(path: File.resolved(registryPath) + ".lock")
+            lock = try FileLock(path: path + ".lock")
         } catch {
             guard error.reason == .locked else { throw .failed(reason: error.description) }
-            throw .held(path: registryPath, holder: Self.holder(registryPath + ".owner"))
+            throw .held(path: registryPath, holder: Self.holder(path + ".owner"))
         }
     }
 
     /// Who counts on the registry in memory, in its own words: a gateway that runs, or one that was
     /// killed. Nil after a clean stop, and for a registry that none has used so. Takes no lock.
     public static func runner(registryPath: String) -> String? {
-        let words = holder(registryPath + ".owner")
+        let words = holder(File.resolved(registryPath) + ".owner")
         return words.isEmpty ? nil : words
     }
 

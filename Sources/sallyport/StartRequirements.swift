@@ -112,7 +112,9 @@ struct StartRequirements {
         return [Fault(setting: "capture.directory", text: problem)]
     }
 
-    private func registryFaults(_ path: String) -> [Fault] {
+    private func registryFaults(_ name: String) -> [Fault] {
+        // What belongs to it lies beside the file itself, which may have a link for its name.
+        let path = File.resolved(name)
         let faults = faults("registry", path)
         guard faults.isEmpty else { return faults }
         let directory = File.directory(of: path)

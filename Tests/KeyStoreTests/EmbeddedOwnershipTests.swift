@@ -50,10 +50,12 @@ final class EmbeddedOwnershipTests {
         let link = path + ".link"
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
         let ownership = try EmbeddedOwnership(registryPath: path)
-        #expect(throws: EmbeddedOwnershipError.held(path: link, holder: "")) {
+        #expect(try ownership.takeState() == nil)
+        let holder = try #require(EmbeddedOwnership.runner(registryPath: link))
+        #expect(holder.hasPrefix("process "))
+        #expect(throws: EmbeddedOwnershipError.held(path: link, holder: holder)) {
             _ = try EmbeddedOwnership(registryPath: link)
         }
-        #expect(try ownership.takeState() == nil)
     }
 
     @Test("under the write lock of another process: a start, and another incarnation")
