@@ -181,7 +181,10 @@ public class HTTP2Endpoint {
 
     /// Notes a fault that the library found by itself, by the code that it has told the peer.
     func noteFault(_ code: UInt32) {
-        guard fault == nil, code != NGHTTP2_NO_ERROR.rawValue else { return }
+        // A fault of the library's own is none of the peer's.
+        guard fault == nil, code != NGHTTP2_NO_ERROR.rawValue,
+            code != NGHTTP2_INTERNAL_ERROR.rawValue
+        else { return }
         fault =
             switch nghttp2_error_code(code) {
             case NGHTTP2_FLOW_CONTROL_ERROR: .flowControl

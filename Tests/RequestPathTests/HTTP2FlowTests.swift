@@ -83,10 +83,10 @@ struct HTTP2FlowTests {
     @Test("each head has its time, though another has always begun")
     func headsWithoutPause() throws {
         upstream.answer { _ in
-            _ = poll(nil, 0, 200)
+            _ = poll(nil, 0, 500)
             return .response()
         }
-        let gateway = try gateway(["timeouts: { request_head: 2s }"])
+        let gateway = try gateway(["timeouts: { request_head: 5s }"])
         let client = try HTTP2Client(port: gateway.port)
         // Frames of its own would lie in the middle of a head.
         client.opensWindows = false
