@@ -310,6 +310,15 @@ struct DownstreamTests {
         #expect(stepped.connection.state == .exchanging)
     }
 
+    @Test(
+        "what is no whole head keeps no worker from stopping",
+        arguments: ["\r\n", "\n\r\n", "GET / HTTP/1.1\r\nHos"])
+    func drainedBehindNothing(next: String) throws {
+        let stepped = try full(next: next)
+        stepped.connection.drain()
+        #expect(stepped.connection.state == .finishing)
+    }
+
     @Test("a request that waits behind such an answer is the last one when the worker stops")
     func drainedBehind() throws {
         let stepped = try full(next: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")

@@ -286,7 +286,8 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
         guard state == .exchanging else { return }
         isUpstreamPaused = false
         let hasMore = !hasClientEnded || !input.isEmpty
-        let mayGoOn = !worker.isDraining || !input.isEmpty
+        var mayGoOn = true
+        if worker.isDraining { mayGoOn = RequestHead.isWhole(input.readable) }
         guard isPersistent, hasMore, bodyReader.isComplete, mayGoOn, ending != .atOnce else {
             state = .finishing
             flush()
@@ -319,7 +320,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             return setDeadline(Self.firstRequestPatience.wholeNanoseconds)
         }
         // It waits until the client has taken what came before; its answer is the last.
-        guard input.isEmpty else { return }
+        if RequestHead.isWhole(input.readable) { return }
         state = .finishing
         if output.isEmpty { close() }
     }
