@@ -60,6 +60,8 @@ final class SteppedWorker {
 
     deinit {
         connection.lose()
+        // No loop runs here to end its turn: what waits for that would be held for ever.
+        worker.outbox.flush()
         worker.end()
         for descriptor in [client, upstream, upstreamListener] where descriptor >= 0 {
             Socket.close(descriptor)
