@@ -14,7 +14,7 @@ extension TLSSession {
                     let context = unsafe context
                 else { return }
                 unsafe Unmanaged<TLSSession>.fromOpaque(context)._withUnsafeGuaranteedRef {
-                    guard !$0.takeLateMessage() else { return }
+                    guard !$0.lateMessages.take() else { return }
                     unsafe sallyport_tls_end_reading(session)
                 }
             }, Unmanaged.passUnretained(self).toOpaque())

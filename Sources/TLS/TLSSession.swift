@@ -54,7 +54,7 @@ public final class TLSSession {
     private var writeFailure: TLSFailure?
     /// The outcome that the last read met after the bytes that it gave.
     private var deferred: TLSReadOutcome?
-    private var lateMessages = LateMessages()
+    var lateMessages = LateMessages()
     /// Whether the client sent more key updates than it may: the connection has failed.
     public var isFlooded: Bool { lateMessages.areTooMany }
     /// Whether another read would give something without an event of the descriptor.
@@ -179,16 +179,12 @@ public final class TLSSession {
         return .bytes(byteCount)
     }
 
-    func takeLateMessage() -> Bool { lateMessages.take() }
-
     private func outcome(ofRead result: sallyport_tls_result) -> TLSReadOutcome {
         hasBuffered = false
-        if isFlooded {
+        switch result.error {
+        case _ where isFlooded:
             isBroken = true
             deferred = .failed(Self.flooded)
-            return .failed(Self.flooded)
-        }
-        switch result.error {
         case SSL_ERROR_WANT_READ: return .wantRead
         case SSL_ERROR_WANT_WRITE: return .wantWrite
         case SSL_ERROR_ZERO_RETURN: deferred = .endOfFile
