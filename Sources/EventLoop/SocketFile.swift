@@ -16,9 +16,12 @@ public struct SocketFile: Hashable, Sendable {
         identity = "\(status.st_dev).\(status.st_ino)"
     }
 
+    /// Whether it still has its name.
+    public var isInPlace: Bool { SocketFile(path) == self }
+
     /// Removes it, unless something else has its name by now.
     public func remove() {
-        guard SocketFile(path) == self else { return }
+        guard isInPlace else { return }
         // One that stays harms nobody: the next start replaces it.
         unsafe unlink(path)
     }

@@ -184,9 +184,12 @@ struct StartRequirements {
         return faults
     }
 
+    /// The library that is named, if it is wanted.
+    private var libraryPath: String? { settings.crypto.batches ? settings.crypto.library : nil }
+
     /// A library that all users may replace: its code runs in the gateway.
     private var openLibraries: [Fault] {
-        guard settings.crypto.batches, let path = settings.crypto.library else { return [] }
+        guard let path = libraryPath else { return [] }
         return [path, File.directory(of: path)].filter(File.isOpenToChanges).map {
             Fault(
                 setting: "crypto.library",
@@ -196,8 +199,7 @@ struct StartRequirements {
 
     /// The fault of a library that cannot be loaded, as far as can be seen without loading it.
     func libraryFaults() -> [Fault] {
-        guard settings.crypto.batches, let path = settings.crypto.library,
-            let problem = MultiBufferLibrary.problem(ofFileAt: path)
+        guard let path = libraryPath, let problem = MultiBufferLibrary.problem(ofFileAt: path)
         else { return [] }
         return [
             Fault(

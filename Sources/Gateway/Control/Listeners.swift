@@ -78,7 +78,8 @@ public final class Listeners {
         var bound = [[BoundListener]](repeating: [], count: workerCount + 1)
         var fresh: Set<Place> = []
         var all: Set<Place> = []
-        let served = self.open.filter { !isFileLost(of: $0.bind) }
+        // Nobody finds a unix socket any more whose file somebody has removed.
+        let served = self.open.filter { files[$0.bind]?.isInPlace != false }
         func open(_ context: ListenerContext, workers: Range<Int>) throws {
             let place = Place(bind: context.bind, isAdmin: context.isAdmin)
             all.insert(place)
@@ -141,12 +142,6 @@ public final class Listeners {
             on: address, count: count, backlog: Self.backlog, besideOwn: isOwn)
         files[place.bind] = file(at: place.bind)
         return opened
-    }
-
-    /// Whether somebody has removed the file of a unix socket: nobody finds the socket any more.
-    private func isFileLost(of bind: Endpoint) -> Bool {
-        guard let known = files[bind] else { return false }
-        return SocketFile(known.path) != known
     }
 
     private func file(at bind: Endpoint) -> SocketFile? {
