@@ -11,6 +11,17 @@ import class EventLoop.Thread
 
 @Suite("Log lines")
 struct LogWriterTests {
+    private let directory: ScratchDirectory
+
+    init() throws { directory = try ScratchDirectory() }
+
+    /// The path of a named pipe, as a log may have it.
+    private func namedPipe() -> String {
+        let path = directory.path(of: "access.log")
+        #expect(mkfifo(path, 0o600) == 0)
+        return path
+    }
+
     /// Lines of these numbers, each written with so many digits at least.
     private static func lines(_ numbers: Range<Int>, digitCount: Int = 0) -> [UInt8] {
         Array(
@@ -93,9 +104,7 @@ struct LogWriterTests {
 
     @Test("those that wait for a slow end are bounded in bytes; what is beyond is counted")
     func queue() throws {
-        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).fifo"
-        #expect(mkfifo(path, 0o600) == 0)
-        defer { unlink(path) }
+        let path = namedPipe()
         // A writer does not wait for a reader that is here already.
         let source = open(path, O_RDONLY | O_NONBLOCK)
         defer { Socket.close(source) }
@@ -119,13 +128,9 @@ struct LogWriterTests {
 
     @Test("a file that is moved away is left, however many lines wait for it")
     func movedWhileStuck() throws {
-        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).log"
-        #expect(mkfifo(path, 0o600) == 0)
+        let path = namedPipe()
         let source = open(path, O_RDONLY | O_NONBLOCK)
-        defer {
-            Socket.close(source)
-            unlink(path)
-        }
+        defer { Socket.close(source) }
         let writer = try #require(try LogWriter(.file(path: path)))
         let line = Self.lines(0..<1, digitCount: 200)
         while writer.droppedLineCount == 0 { writer.post(line.span) }
@@ -143,9 +148,7 @@ struct LogWriterTests {
 
     @Test("a named pipe that nobody reads yet is not waited for, and keeps what it has room for")
     func pipeWithoutReader() throws {
-        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).fifo"
-        #expect(mkfifo(path, 0o600) == 0)
-        defer { unlink(path) }
+        let path = namedPipe()
         let writer = try #require(try LogWriter(.file(path: path)))
         writer.post(Self.lines(0..<3).span)
         let source = open(path, O_RDONLY)
@@ -156,9 +159,7 @@ struct LogWriterTests {
 
     @Test("a rotation does not wait for an end that takes nothing, whatever waits for it")
     func rotatedWhileStuck() throws {
-        let path = NSTemporaryDirectory() + "sallyport-\(UUID().uuidString).log"
-        #expect(mkfifo(path, 0o600) == 0)
-        defer { unlink(path) }
+        let path = namedPipe()
         let writer = try #require(try LogWriter(.file(path: path)))
         // Far more than the pipe has room for, in many batches.
         let batch = Self.lines(0..<100, digitCount: 200)
