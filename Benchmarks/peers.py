@@ -16,8 +16,8 @@ import testbed
 from bench import (CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS, Sample, median, ratios,
                    report_noise, rows, table)
 from device import Device, challenge_at, import_device
+from results import REPOSITORY
 
-REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CONFIGURATIONS = os.path.join(REPOSITORY, "Benchmarks/peers")
 # Debian's modules are Debian's Python's.
 PYTHON = "/usr/bin/python3"

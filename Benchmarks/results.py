@@ -5,8 +5,8 @@ import os
 
 import bars
 
-FOLDER = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ".build/bench")
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+FOLDER = os.path.join(REPOSITORY, ".build/bench")
 # What is charted of a group, by the end of the file's name: unit, and name of the figure.
 CHARTS = {
     "rate": ("requests a second", "requests_per_second"),
@@ -30,7 +30,7 @@ def write(file_path, facts, settings, groups):
 
 
 def draw(name, title, group, kinds):
-    """A chart of each of `kinds`, as far as the group has its figures, in `name`-kind.svg."""
+    """A chart of each of `kinds`, of which the group has the figures, in `name`-kind.svg."""
     os.makedirs(FOLDER, exist_ok=True)
     for kind in kinds:
         unit, figure = CHARTS[kind]
