@@ -18,13 +18,14 @@ final class RegistryWriter {
         _ = access.tables()
     }
 
-    /// Runs until the queue is closed.
+    /// Runs until the queue is closed. The connection stays open.
     func run() {
         let receiver = queue.writeBell.attach(to: loop) { [unowned self] _ in work() }
         loop.run()
         receiver.close()
-        access.close()
     }
+
+    func close() { access.close() }
 
     private func work() {
         let batch = queue.takeWrites()

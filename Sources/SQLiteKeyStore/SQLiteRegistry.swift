@@ -40,7 +40,8 @@ public final class SQLiteRegistry: QueuedRegistry {
     }
 
     public let queue: RegistryQueue
-    private let threads: Locked<[Thread]>
+    /// The writer's, which ends after the reader's; nil once it was joined.
+    private let thread: Locked<Thread?>
 
     /// Opens the file, or makes it. Blocks for as long as that takes.
     public init(path: String, options: Options = Options()) throws(RegistryOpenError) {
@@ -52,26 +53,32 @@ public final class SQLiteRegistry: QueuedRegistry {
             let queue = try RegistryQueue(
                 operationCountMax: options.queueCountMax, writesApart: true)
             self.queue = queue
-            threads = Locked(try Self.threads(path, options.connection, queue))
+            thread = Locked(try Self.start(path, options.connection, queue))
         } catch {
             throw .other(path: path, reason: "\(error)")
         }
     }
 
-    /// Both, or none.
-    private static func threads(
+    /// Starts both threads, or none.
+    private static func start(
         _ path: String, _ options: Connection.Options, _ queue: RegistryQueue
-    ) throws -> [Thread] {
-        let reader = try Thread.spawn(
-            name: "registry",
-            preparing: { try RegistryReader(path: path, options: options, queue: queue) }
-        ) { reader in reader.run() }
+    ) throws -> Thread {
+        let reader = Locked<Thread?>(
+            try Thread.spawn(
+                name: "registry",
+                preparing: { try RegistryReader(path: path, options: options, queue: queue) }
+            ) { reader in reader.run() })
         do {
-            let writer = try Thread.spawn(
+            return try Thread.spawn(
                 name: "registry-writer",
                 preparing: { try RegistryWriter(path: path, options: options, queue: queue) }
-            ) { writer in writer.run() }
-            return [reader, writer]
+            ) { writer in
+                writer.run()
+                // SQLite takes the log into the file when the last connection is closed. Of two
+                // that are closed at once neither finds that it is the last.
+                reader.join()
+                writer.close()
+            }
         } catch {
             queue.close()
             reader.join()
@@ -81,14 +88,16 @@ public final class SQLiteRegistry: QueuedRegistry {
 
     deinit { queue.close() }
 
-    /// Waits until the threads have ended; never to be called from a reply.
+    /// Waits until the threads have ended; never to be called from a reply. The file then holds all
+    /// there is, unless another process has it open.
     public func close() {
         queue.close()
-        let ended = threads.withLock { threads in
-            defer { threads = [] }
-            return threads
-        }
-        for thread in ended { thread.join() }
+        thread.join()
         queue.abandon(StoreError("registry: closed"))
     }
+}
+
+extension Locked<Thread?> {
+    /// Waits for the thread's end, if nobody has yet.
+    fileprivate func join() { withLock { $0.take() }?.join() }
 }

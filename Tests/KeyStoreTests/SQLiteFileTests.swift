@@ -271,6 +271,19 @@ final class SQLiteFileTests {
         registry.close()
     }
 
+    @Test("a closed registry is one file, whichever thread ends first")
+    func closed() throws {
+        // Many, as one of four or so kept its log.
+        for _ in 0..<40 {
+            let directory = try TemporaryDirectory()
+            let registry = try SQLiteRegistry(path: directory.registryPath)
+            let record = generator.record()
+            #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
+            registry.close()
+            #expect(directory.names == ["registry.db"])
+        }
+    }
+
     @Test("a log left by a killed process is read back")
     func killed() throws {
         let records = try fill(10)
