@@ -18,8 +18,9 @@ public final class EventLoop {
     var callbackTime: UInt64 = 0
     private var callbackCount = 0
     /// What is left to do in this turn, and then what sends its results on.
-    private let lateWork = HookList()
-    private let hooks = HookList()
+    private let asking = HookList()
+    private let working = HookList()
+    private let sending = HookList()
 
     /// Callbacks after which a turn ends although more descriptors are ready: a hundred expensive
     /// requests in one batch must not make the first one wait for the flush that sends it on.
@@ -63,8 +64,8 @@ public final class EventLoop {
 
     /// Handles events until ``stop()``, or until nothing is left that could wake the loop.
     ///
-    /// A turn is one batch of callbacks (at most 64) followed by the scheduled ``TurnEndHook``s:
-    /// first those that work, then those that send on what came of it.
+    /// A turn is one batch of callbacks (at most 64) followed by the scheduled ``TurnEndHook``s,
+    /// stage by stage.
     public func run() {
         precondition(!isRunning, "a loop runs once at a time")
         isRunning = true
@@ -157,14 +158,21 @@ public final class EventLoop {
     private func endTurn() {
         callbackCount = 0
         callbackTime = 0
-        lateWork.fire { callbackTime = 0 }
-        hooks.fire { callbackTime = 0 }
+        asking.fire { callbackTime = 0 }
+        working.fire { callbackTime = 0 }
+        sending.fire { callbackTime = 0 }
     }
 
-    private var hasHooks: Bool { !lateWork.isEmpty || !hooks.isEmpty }
+    private var hasHooks: Bool { !asking.isEmpty || !working.isEmpty || !sending.isEmpty }
 
-    /// Where a hook that does work, or one that sends its results on, waits for the turn's end.
-    func hookList(isWork: Bool) -> HookList { isWork ? lateWork : hooks }
+    /// Where a hook of this stage waits for the turn's end.
+    func hookList(_ stage: TurnEndHook.Stage) -> HookList {
+        switch stage {
+        case .ask: asking
+        case .work: working
+        case .send: sending
+        }
+    }
 }
 
 /// Why a loop could not be made.

@@ -10,11 +10,19 @@ public final class TurnEndHook {
     /// Place in the loop's list, -1 when not scheduled.
     private var index = -1
 
-    /// `isWork`: the hook goes on with what the turn has collected, before the hooks that send
-    /// something on are fired: what they get by it leaves in the same turn.
-    public init(loop: EventLoop, isWork: Bool = false, _ body: @escaping () -> Void) {
+    /// What a hook does, in the order in which a turn's end fires them.
+    public enum Stage: Sendable {
+        /// Asks other threads, which answer while this one works.
+        case ask
+        /// Goes on with what the turn has collected.
+        case work
+        /// Sends on what came of it, in the same turn.
+        case send
+    }
+
+    public init(loop: EventLoop, stage: Stage = .send, _ body: @escaping () -> Void) {
         self.loop = loop
-        list = loop.hookList(isWork: isWork)
+        list = loop.hookList(stage)
         self.body = body
     }
 

@@ -11,6 +11,8 @@ extension QueuedRegistry {
         _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
     ) { queue.post(.find(keyID, reply: reply)) }
 
+    public func find(_ lookUps: [RegistryLookUp]) { queue.post(lookUps) }
+
     public func enrol(
         _ record: KeyRecord, challenge: Bytes16,
         reply: @escaping @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void

@@ -64,6 +64,19 @@ public enum DurableOutcome: Hashable, Sendable {
     case unknownKey
 }
 
+/// A question for one key, with the callback for the reply.
+public struct RegistryLookUp: Sendable {
+    public var keyID: KeyID
+    public var reply: @Sendable (Result<KeyRecord?, StoreError>) -> Void
+
+    public init(
+        _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
+    ) {
+        self.keyID = keyID
+        self.reply = reply
+    }
+}
+
 /// Keys changed by somebody else (another process, a command): caches must forget them.
 public enum RegistryChange: Hashable, Sendable {
     case keys([KeyID])
@@ -81,6 +94,10 @@ public protocol Registry: RenewalStore, SharedState {
     /// Looks up the part of a record that requests need: all but its receipt and what is known
     /// about that. Nil for an unknown key. Erased keys are returned with that status.
     func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void)
+
+    /// Looks up several keys, each as ``find(_:reply:)`` does. A registry with a thread of its own
+    /// wakes it once.
+    func find(_ lookUps: [RegistryLookUp])
 
     /// Stores a new key. `challenge` is the id of the attestation challenge that it answers: one
     /// challenge enrols one key. Replies after the commit.
@@ -126,4 +143,10 @@ public protocol Registry: RenewalStore, SharedState {
 
     /// Ends the registry's thread after what was asked before is done.
     func close()
+}
+
+extension Registry {
+    public func find(_ lookUps: [RegistryLookUp]) {
+        for each in lookUps { find(each.keyID, reply: each.reply) }
+    }
 }

@@ -112,26 +112,42 @@ public final class RegistryQueue: Sendable {
     }
 
     public func post(_ operation: RegistryOperation) {
-        let isWrite = operation.isWrite
-        let refusal = contents.withLock { contents -> StoreError? in
-            if let refusal = contents.refusal { return refusal }
-            let ownCount = isWrite ? contents.writes.count : contents.reads.count
-            let allCount = contents.reads.count + contents.writes.count
-            let count =
-                operation.isFloors ? contents.floors.count : writesApart ? ownCount : allCount
-            guard operation.fits(behind: count, of: operationCountMax) else { return .queueFull }
-            if operation.isFloors {
-                contents.floors.append(operation)
-            } else if isWrite {
-                contents.writes.append(operation)
-            } else {
-                contents.reads.append(operation)
-            }
-            return nil
+        if let refusal = contents.withLock({ take(operation, into: &$0) }) {
+            return operation.fail(refusal)
         }
-        if let refusal { return operation.fail(refusal) }
         // A full mailbox has been rung already.
-        _ = (isWrite ? writeBell : bell).post(Wake())
+        _ = (operation.isWrite ? writeBell : bell).post(Wake())
+    }
+
+    /// Posts several look-ups, and rings once for those that are taken.
+    public func post(_ lookUps: [RegistryLookUp]) {
+        let refused = contents.withLock { contents in
+            lookUps.compactMap { each in
+                take(.find(each.keyID, reply: each.reply), into: &contents).map { (each, $0) }
+            }
+        }
+        for (each, refusal) in refused { each.reply(.failure(refusal)) }
+        if refused.count < lookUps.count { _ = bell.post(Wake()) }
+    }
+
+    /// Returns why `operation` is not taken.
+    private func take(
+        _ operation: RegistryOperation, into contents: inout Contents
+    ) -> StoreError? {
+        if let refusal = contents.refusal { return refusal }
+        let isWrite = operation.isWrite
+        let ownCount = isWrite ? contents.writes.count : contents.reads.count
+        let allCount = contents.reads.count + contents.writes.count
+        let count = operation.isFloors ? contents.floors.count : writesApart ? ownCount : allCount
+        guard operation.fits(behind: count, of: operationCountMax) else { return .queueFull }
+        if operation.isFloors {
+            contents.floors.append(operation)
+        } else if isWrite {
+            contents.writes.append(operation)
+        } else {
+            contents.reads.append(operation)
+        }
+        return nil
     }
 
     public func onChange(_ handler: @escaping @Sendable (RegistryChange) -> Void) {

@@ -124,6 +124,23 @@ struct EventLoopTests {
         #expect(order == ["first", "middle", "last"])
     }
 
+    @Test("fires hooks stage by stage, however they were scheduled")
+    func stages() throws {
+        let loop = try EventLoop()
+        var order: [String] = []
+        let send = TurnEndHook(loop: loop, stage: .send) { order.append("send") }
+        let ask = TurnEndHook(loop: loop, stage: .ask) { order.append("ask") }
+        let work = TurnEndHook(loop: loop, stage: .work) {
+            order.append("work")
+            ask.schedule()
+            send.schedule()
+        }
+        work.schedule()
+        ask.schedule()
+        loop.run()
+        #expect(order == ["ask", "work", "send", "ask"])
+    }
+
     @Test("forgets a hook that was cancelled or dropped by an earlier one")
     func cancelledHooks() throws {
         let loop = try EventLoop()

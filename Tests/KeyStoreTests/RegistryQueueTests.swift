@@ -1,4 +1,5 @@
 import AppAttest
+import EventLoop
 import KeyStore
 import Testing
 
@@ -26,6 +27,25 @@ final class HeldRegistry: QueuedRegistry {
 struct RegistryQueueTests {
     private func isFloors(_ operation: RegistryOperation) -> Bool {
         if case .raiseFloors = operation { true } else { false }
+    }
+
+    @Test("of several look-ups those that find no place are refused at once, each by itself")
+    func places() throws {
+        var generator = SeededGenerator(seed: 13)
+        let queue = try RegistryQueue(operationCountMax: 2, writesApart: true)
+        let refused = Locked<[Int]>([])
+        let lookUps = (0..<4).map { index in
+            RegistryLookUp(generator.keyID()) { result in
+                guard case .failure(let error) = result, error.kind == .queueFull else { return }
+                refused.withLock { $0.append(index) }
+            }
+        }
+        queue.post(lookUps)
+        #expect(refused.withLock { $0 } == [2, 3])
+        #expect(queue.takeReads().operations.count == 2)
+        queue.post(Array(lookUps.prefix(1)))
+        #expect(queue.takeReads().operations.count == 1)
+        #expect(refused.withLock { $0 } == [2, 3])
     }
 
     @Test("an enrolment goes before floors that were asked for earlier, and none is left behind")

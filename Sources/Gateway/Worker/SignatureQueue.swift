@@ -36,7 +36,7 @@ final class SignatureQueue {
         self.log = log
         library = batching.library
         batch = AssertionBatch(try batching.makeVerifier())
-        turnEnd = TurnEndHook(loop: loop, isWork: true) { [unowned self] in verify() }
+        turnEnd = TurnEndHook(loop: loop, stage: .work) { [unowned self] in verify() }
     }
 
     /// Takes the assertion of `exchange`, which hears of it at the end of the turn. What can be

@@ -38,12 +38,13 @@ extension Worker {
         let changeCount = changeCount
         let newsCount = hub.unknownKeys.newsCount
         let floorNewsNumber = hub.floors.newsNumber
-        registry.find(keyID) { result in
-            let lookup = KeyLookup(
-                number: number, keyID: keyID, changeCount: changeCount, newsCount: newsCount,
-                floorNewsNumber: floorNewsNumber, result: result)
-            _ = mailbox.post(.keyLookedUp(lookup))
-        }
+        lookUps.add(
+            RegistryLookUp(keyID) { result in
+                let lookup = KeyLookup(
+                    number: number, keyID: keyID, changeCount: changeCount, newsCount: newsCount,
+                    floorNewsNumber: floorNewsNumber, result: result)
+                _ = mailbox.post(.keyLookedUp(lookup))
+            })
     }
 
     func keyWasLookedUp(_ lookup: KeyLookup) {

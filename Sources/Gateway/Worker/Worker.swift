@@ -29,6 +29,7 @@ final class Worker {
     var keyCache: KeyCache
     var verifiers: ProofVerifiers
     let registry: any Registry
+    let lookUps: LookUpQueue
     let counters: any CounterStore
     private let updateCounters: (CounterSettings) -> Void
     /// The number of the last news of floors that the cache has taken up.
@@ -67,6 +68,7 @@ final class Worker {
             writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
         verifiers = try .init(queue: .init(hub.signatures, loop: loop, meter: meter, log: log))
         registry = hub.registry
+        lookUps = LookUpQueue(registry, loop: loop)
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,
             apps: site.settings.apps.map(\.id))

@@ -28,10 +28,13 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var keyGate: (keyID: KeyID, gate: Gate)?
     private var writeGate: Gate?
     private var made: [Call] = []
+    private var askedTogether: [Int] = []
     private var handlers: [@Sendable (RegistryChange) -> Void] = []
 
     /// What was asked so far, in order.
     var calls: [Call] { lock.withLock { made } }
+    /// Of how many keys each look-up was.
+    var lookUpCounts: [Int] { lock.withLock { askedTogether } }
     /// Whether anybody hears of changes.
     var isHeard: Bool { lock.withLock { !handlers.isEmpty } }
     var recordCount: Int { lock.withLock { records.count } }
@@ -126,6 +129,11 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
             held.wait()
             reply(.success(lock.withLock { records[keyID] }))
         }
+    }
+
+    func find(_ lookUps: [RegistryLookUp]) {
+        lock.withLock { askedTogether.append(lookUps.count) }
+        for each in lookUps { find(each.keyID, reply: each.reply) }
     }
 
     func enrol(
