@@ -3,6 +3,8 @@ SWIFT_FLAGS := --explicit-target-dependency-import-check error
 # docs/decisions/0007-release-flags.md says why.
 RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath $(SWIFT_FLAGS) \
 	-Xswiftc -enforce-exclusivity=unchecked -Xswiftc -cross-module-optimization \
+	-Xswiftc -Xfrontend -Xswiftc -function-sections -Xswiftc -use-ld=lld \
+	-Xlinker -z -Xlinker pack-relative-relocs \
 	-Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now \
 	-Xlinker --exclude-libs -Xlinker ALL -Xlinker --no-export-dynamic
 RELEASE := .build/release
