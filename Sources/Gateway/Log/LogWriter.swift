@@ -232,6 +232,8 @@ final class LogWriters: EventLog {
         for writer in writers {
             writer.reopen { [self] error in
                 if let error {
+                    // Before the event: whoever reads that may look here next.
+                    lastReopenFailure.withLock { $0 = error }
                     event(
                         level: "error", "log_reopen_failed", "the old file is written on: \(error)")
                 }
