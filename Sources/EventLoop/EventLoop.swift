@@ -17,7 +17,7 @@ public final class EventLoop {
     @usableFromInline
     var callbackTime: UInt64 = 0
     private var callbackCount = 0
-    /// What is left to do in this turn, and then what sends its results on.
+    // The hooks of this turn, by stage.
     private let asking = HookList()
     private let working = HookList()
     private let sending = HookList()
@@ -160,6 +160,8 @@ public final class EventLoop {
         callbackTime = 0
         asking.fire { callbackTime = 0 }
         working.fire { callbackTime = 0 }
+        // What the work has still to know is asked for in the same turn.
+        asking.fire { callbackTime = 0 }
         sending.fire { callbackTime = 0 }
     }
 

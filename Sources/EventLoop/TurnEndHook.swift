@@ -12,7 +12,7 @@ public final class TurnEndHook {
 
     /// What a hook does, in the order in which a turn's end fires them.
     public enum Stage: Sendable {
-        /// Asks other threads, which answer while this one works.
+        /// Asks other threads, which answer while this one works; once more after the work.
         case ask
         /// Goes on with what the turn has collected.
         case work

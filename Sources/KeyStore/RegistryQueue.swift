@@ -112,7 +112,7 @@ public final class RegistryQueue: Sendable {
     }
 
     public func post(_ operation: RegistryOperation) {
-        if let refusal = contents.withLock({ take(operation, into: &$0) }) {
+        if let refusal = contents.withLock({ refusal(adding: operation, to: &$0) }) {
             return operation.fail(refusal)
         }
         // A full mailbox has been rung already.
@@ -123,16 +123,17 @@ public final class RegistryQueue: Sendable {
     public func post(_ lookUps: [RegistryLookUp]) {
         let refused = contents.withLock { contents in
             lookUps.compactMap { each in
-                take(.find(each.keyID, reply: each.reply), into: &contents).map { (each, $0) }
+                refusal(adding: .find(each.keyID, reply: each.reply), to: &contents)
+                    .map { (each, $0) }
             }
         }
         for (each, refusal) in refused { each.reply(.failure(refusal)) }
         if refused.count < lookUps.count { _ = bell.post(Wake()) }
     }
 
-    /// Returns why `operation` is not taken.
-    private func take(
-        _ operation: RegistryOperation, into contents: inout Contents
+    /// Adds `operation`, or returns why not.
+    private func refusal(
+        adding operation: RegistryOperation, to contents: inout Contents
     ) -> StoreError? {
         if let refusal = contents.refusal { return refusal }
         let isWrite = operation.isWrite

@@ -40,7 +40,7 @@ public final class SQLiteRegistry: QueuedRegistry {
     }
 
     public let queue: RegistryQueue
-    /// The writer's, which ends after the reader's; nil once it was joined.
+    /// The writer's, which ends after the reader's; nil once somebody joins it.
     private let thread: Locked<Thread?>
 
     /// Opens the file, or makes it. Blocks for as long as that takes.
@@ -75,7 +75,7 @@ public final class SQLiteRegistry: QueuedRegistry {
             ) { writer in
                 writer.run()
                 // SQLite takes the log into the file when the last connection is closed. Of two
-                // that are closed at once neither finds that it is the last.
+                // that are closed at once neither may find that it is the last.
                 reader.join()
                 writer.close()
             }
@@ -88,8 +88,8 @@ public final class SQLiteRegistry: QueuedRegistry {
 
     deinit { queue.close() }
 
-    /// Waits until the threads have ended; never to be called from a reply. The file then holds all
-    /// there is, unless another process has it open.
+    /// Waits until the threads have ended; never to be called from a reply. SQLite has then taken
+    /// the log into the file, unless somebody else has it open or the disk is full.
     public func close() {
         queue.close()
         thread.join()

@@ -5,11 +5,13 @@ import KeyStore
 /// The look-ups of one turn of a worker's loop: the registry is asked for eight at once, and for
 /// the rest when the turn ends.
 ///
-/// Whoever asks for one key wakes the registry's thread, which pushes the worker from its processor
-/// if both have the same. For eight keys that happens once.
+/// Whoever asks for one key wakes the registry's thread, which preempts the worker if both share a
+/// processor. For eight keys that happens once.
 final class LookUpQueue {
     private let registry: any Registry
     private var waiting: [RegistryLookUp] = []
+    /// Those that the registry is just being asked for.
+    private var asked: [RegistryLookUp] = []
     private var turnEnd: TurnEndHook?
 
     init(_ registry: any Registry, loop: EventLoop) {
@@ -25,10 +27,13 @@ final class LookUpQueue {
 
     private func ask() {
         guard !waiting.isEmpty else { return }
-        registry.find(waiting)
-        waiting.removeAll(keepingCapacity: true)
+        // A reply may add to the list.
+        swap(&waiting, &asked)
+        registry.find(asked)
+        asked.removeAll(keepingCapacity: true)
     }
 
-    /// The first one waits for the heads of the others, some 10 us each.
+    /// The first one waits for the heads of the others, some 10 us each, and for what else comes
+    /// between them: a turn has at most 64 callbacks.
     private static let lookUpCountMax = 8
 }
