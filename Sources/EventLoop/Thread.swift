@@ -64,6 +64,11 @@ public final class Thread {
     }
 }
 
+extension Locked<Thread?> {
+    /// Waits for the thread's end, unless somebody else waits for it, or has.
+    package func join() { withLock { $0.take() }?.join() }
+}
+
 /// One thread's word to the one that started it.
 @safe
 private final class Preparation<Prepared>: @unchecked Sendable {

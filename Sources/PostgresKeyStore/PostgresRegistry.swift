@@ -41,11 +41,7 @@ public final class PostgresRegistry: QueuedRegistry {
     /// Waits until the thread has ended; never to be called from a reply.
     public func close() {
         queue.close()
-        let ended = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        ended?.join()
+        thread.join()
     }
 }
 

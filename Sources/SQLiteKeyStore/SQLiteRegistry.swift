@@ -96,8 +96,3 @@ public final class SQLiteRegistry: QueuedRegistry {
         queue.abandon(StoreError("registry: closed"))
     }
 }
-
-extension Locked<Thread?> {
-    /// Waits for the thread's end, if nobody has yet.
-    fileprivate func join() { withLock { $0.take() }?.join() }
-}
