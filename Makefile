@@ -12,7 +12,7 @@ SWIFT_SOURCES := Package.swift Sources Tests clients Fuzz/Package.swift Fuzz/Sou
 
 .PHONY: help build demo test lint format fuzz models cluster-model simulation decision-model \
 	gateway-mutants faults second-verifier unit-filter sanitize allocation-failures coverage \
-	bench bench-h2 bench-bodies bench-keys bench-latency bench-peers bench-proxies \
+	bench bench-bodies bench-first bench-h2 bench-keys bench-latency bench-peers bench-proxies \
 	bench-stores bench-tls bench-workers fleet idle soak soak-mix screenshots deb image sbom dist \
 	package-test clean
 
@@ -39,6 +39,7 @@ help:
 	@echo '                   instructions a request against their budgets (about 10 minutes)'
 	@echo 'make bench-proxies requests per second beside nginx and HAProxy (about 2 minutes)'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
+	@echo 'make bench-first   first requests of keys beside later ones (about 3 minutes)'
 	@echo 'make bench-latency latencies at half load beside nginx, at a fixed rate (about a minute)'
 	@echo 'make bench-bodies  bodies of 64 KiB and 100 MiB beside nginx, both ways (about 3 minutes)'
 	@echo 'make bench-tls     TLS handshakes, resumed ones, and idle connections beside nginx'
@@ -175,7 +176,7 @@ bench-h2:
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/h2.sh $(RELEASE)
 
-bench-bodies bench-latency bench-tls bench-workers:
+bench-bodies bench-first bench-latency bench-tls bench-workers:
 	@scripts/install.sh bench
 	swift build $(RELEASE_FLAGS)
 	@Benchmarks/$(@:bench-%=%).sh $(RELEASE)

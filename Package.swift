@@ -201,7 +201,7 @@ let package = Package(
         tests("HTTPSClientTests", ["HTTPSClient", "Bytes", "EventLoop", "GatewayTesting", "TLS"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
-        tests("SQLiteTests", ["SQLite", "Bytes"]),
+        tests("SQLiteTests", ["SQLite", "Bytes", "CSQLite"]),
         tests("RedisTests", ["Redis", "EventLoop", "Bytes", "GatewayTesting", "TLS"]),
         tests(
             "AppAttestTests",

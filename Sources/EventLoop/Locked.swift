@@ -33,4 +33,13 @@ public final class Locked<Value>: @unchecked Sendable {
         defer { unsafe pthread_mutex_unlock(mutex) }
         return try body(&value)
     }
+
+    /// Runs `body` unless somebody else has the lock; nil then.
+    public func withLockIfFree<Result, Failure: Error>(
+        _ body: (inout sending Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result? {
+        guard unsafe pthread_mutex_trylock(mutex) == 0 else { return nil }
+        defer { unsafe pthread_mutex_unlock(mutex) }
+        return try body(&value)
+    }
 }

@@ -7,10 +7,6 @@ public protocol QueuedRegistry: Registry {
 }
 
 extension QueuedRegistry {
-    public func find(
-        _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
-    ) { queue.post(.find(keyID, reply: reply)) }
-
     public func find(_ lookUps: [RegistryLookUp]) { queue.post(lookUps) }
 
     public func enrol(

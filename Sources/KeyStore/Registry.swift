@@ -64,6 +64,14 @@ public enum DurableOutcome: Hashable, Sendable {
     case unknownKey
 }
 
+/// What a registry knows of a key without waiting.
+public enum KeyAtHand: Hashable, Sendable {
+    /// What ``Registry/find(_:)`` would say, too: the record, nil for an unknown key.
+    case read(KeyRecord?)
+    /// Whoever wants to know has to ask, and to wait.
+    case notAtHand
+}
+
 /// A question for one key, with the callback for the reply.
 public struct RegistryLookUp: Sendable {
     public var keyID: KeyID
@@ -91,13 +99,17 @@ public enum RegistryChange: Hashable, Sendable {
 /// Every call returns at once; `reply` runs later, once, on a thread of the registry's own, and
 /// must only hand the result over (to a worker's mailbox).
 public protocol Registry: RenewalStore, SharedState {
-    /// Looks up the part of a record that requests need: all but its receipt and what is known
-    /// about that. Nil for an unknown key. Erased keys are returned with that status.
-    func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void)
-
-    /// Looks up several keys, each as ``find(_:reply:)`` does. A registry with a thread of its own
-    /// wakes it once.
+    /// Looks up the parts of records that requests need: all but receipts and what is known about
+    /// those. Nil for an unknown key. Erased keys are returned with that status. A registry with a
+    /// thread of its own wakes it once for all.
     func find(_ lookUps: [RegistryLookUp])
+
+    /// Whether ``readAtHand(_:)`` is worth a try.
+    var hasKeysAtHand: Bool { get }
+
+    /// Looks up keys as ``find(_:)`` does, now and on the caller's thread, as far as nothing has to
+    /// be waited for: no disk, no lock, no other machine. One result for each, in their order.
+    func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand]
 
     /// Stores a new key. `challenge` is the id of the attestation challenge that it answers: one
     /// challenge enrols one key. Replies after the commit.
@@ -146,7 +158,14 @@ public protocol Registry: RenewalStore, SharedState {
 }
 
 extension Registry {
-    public func find(_ lookUps: [RegistryLookUp]) {
-        for each in lookUps { find(each.keyID, reply: each.reply) }
+    /// Looks up one key.
+    public func find(
+        _ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
+    ) { find([RegistryLookUp(keyID, reply: reply)]) }
+
+    public var hasKeysAtHand: Bool { false }
+
+    public func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
+        Array(repeating: .notAtHand, count: keyIDs.count)
     }
 }

@@ -4,7 +4,7 @@ public import EventLoop
 
 /// A request to the registry, with the callback for its reply.
 public enum RegistryOperation: Sendable {
-    case find(KeyID, reply: @Sendable (Result<KeyRecord?, StoreError>) -> Void)
+    case find(RegistryLookUp)
     case enrol(
         KeyRecord, challenge: Bytes16,
         reply: @Sendable (Result<EnrolmentOutcome, StoreError>) -> Void)
@@ -55,7 +55,7 @@ public enum RegistryOperation: Sendable {
 
     public func fail(_ error: StoreError) {
         switch self {
-        case .find(_, let reply): reply(.failure(error))
+        case .find(let lookUp): lookUp.reply(.failure(error))
         case .enrol(_, _, let reply): reply(.failure(error))
         case .advance(_, _, let reply): reply(.failure(error))
         case .dueReceipts(_, let reply): reply(.failure(error))
@@ -123,8 +123,7 @@ public final class RegistryQueue: Sendable {
     public func post(_ lookUps: [RegistryLookUp]) {
         let refused = contents.withLock { contents in
             lookUps.compactMap { each in
-                refusal(adding: .find(each.keyID, reply: each.reply), to: &contents)
-                    .map { (each, $0) }
+                refusal(adding: .find(each), to: &contents).map { (each, $0) }
             }
         }
         for (each, refusal) in refused { each.reply(.failure(refusal)) }

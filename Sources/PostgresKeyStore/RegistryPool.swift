@@ -127,8 +127,8 @@ final class RegistryPool {
         reads.removeFirst(operations.count)
         let requests = operations.map { operation -> PostgresRequest in
             switch operation {
-            case .find(let keyID, _):
-                return .prepared(PostgresSchema.find, RegistryRows.value(keyID))
+            case .find(let lookUp):
+                return .prepared(PostgresSchema.find, RegistryRows.value(lookUp.keyID))
             case .findUser(let keyID, let since, _):
                 return .prepared(
                     PostgresSchema.findUser, RegistryRows.value(keyID), .integer(since), .null)
@@ -191,8 +191,8 @@ final class RegistryPool {
 
     private func answer(_ operation: RegistryOperation, _ rows: PostgresRows) {
         switch operation {
-        case .find(_, let reply):
-            reply(
+        case .find(let lookUp):
+            lookUp.reply(
                 Result { () throws(StoreError) in
                     rows.count == 0 ? nil : try RegistryRows.record(rows, 0)
                 })

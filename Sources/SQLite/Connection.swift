@@ -27,9 +27,13 @@ public final class Connection {
 
     let handle: OpaquePointer
     public let path: String
+    /// False once the file system has said that it cannot.
+    var canReadWithoutWaiting = true
 
     /// Opens an existing file. Many defects of the file show only at the first read.
     public init(path: String, options: Options = Options()) throws(SQLiteError) {
+        // Not while another thread reads: so before there is a connection.
+        _ = HurriedThread.isPossible
         var opened: OpaquePointer?
         let access = options.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -153,6 +157,10 @@ private let lockPollMilliseconds: Int32 = 2
 /// Polls at a steady short interval: SQLite's own handler backs off to 100 ms and then misses the
 /// gaps that a bulk import leaves.
 private func waitForLock(_ limit: UnsafeMutableRawPointer?, _ attemptCount: Int32) -> Int32 {
+    if let hurry = unsafe HurriedThread.current {
+        unsafe hurry.pointee.isCutShort = true
+        return 0
+    }
     let milliseconds = Int64(Int(bitPattern: limit))
     guard Int64(attemptCount) * Int64(lockPollMilliseconds) < milliseconds else { return 0 }
     sqlite3_sleep(lockPollMilliseconds)

@@ -62,6 +62,12 @@ final class RegistryAccess {
         }
     }
 
+    /// The tables, if they are open and the path still leads to their file.
+    var openTables: RegistryTables? {
+        guard let current, !current.connection.fileHasMoved else { return nil }
+        return current
+    }
+
     /// Opens again next time, where the error is one of the file and not of what was asked.
     func note(_ error: SQLiteError) { if error.callsForReopening { current = nil } }
 

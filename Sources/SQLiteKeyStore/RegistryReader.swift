@@ -16,60 +16,65 @@ final class RegistryReader {
 
     private let queue: RegistryQueue
     private let loop: EventLoop
-    private var access: RegistryAccess?
+    /// The connection, which workers borrow.
+    private let lent: LentAccess
     private var dataVersion: Int64 = 0
     private var revision: Int64?
 
-    init(path: String, options: Connection.Options, queue: RegistryQueue) throws(EventLoopError) {
+    init(
+        path: String, options: Connection.Options, queue: RegistryQueue, lent: LentAccess
+    ) throws(EventLoopError) {
         self.queue = queue
+        self.lent = lent
         loop = try EventLoop()
         var options = options
         options.busyMillisecondsMax = min(Self.busyMillisecondsMax, options.busyMillisecondsMax)
-        access = RegistryAccess(path: path, options: options) {
+        let access = RegistryAccess(path: path, options: options) {
             [unowned self] tables, place throws(SQLiteError) in
             try begin(tables, place)
         }
         // Opened before anyone asks, so that changes are seen from the start.
-        _ = access?.tables()
+        _ = access.tables()
+        lent.open(access)
     }
 
     /// Runs until the queue is closed.
     func run() {
-        let poll = Timer(loop: loop) { [unowned self] in pollChanges() }
+        let poll = Timer(loop: loop) { [unowned self] in lent.use { pollChanges($0) } }
         poll.scheduleRepeating(every: Self.changePollInterval)
         let receiver = queue.bell.attach(to: loop) { [unowned self] _ in work() }
         loop.run()
         receiver.close()
         poll.cancel()
-        access?.close()
+        lent.close()
     }
 
     private func work() {
         let batch = queue.takeReads()
-        read(batch.operations)
+        if !batch.operations.isEmpty { lent.use { read(batch.operations, $0) } }
         if batch.isClosing { loop.stop() }
     }
 
     // MARK: reading
 
-    private func read(_ operations: [RegistryOperation]) {
-        guard !operations.isEmpty, let access else { return }
+    private func read(_ operations: [RegistryOperation], _ access: RegistryAccess) {
         switch access.tables() {
         case .failure(let error):
             for operation in operations { operation.fail(error) }
         case .success(let tables):
-            // One read transaction for all takes the shared lock once.
-            let isGrouped = operations.count > 1 && (try? tables.connection.begin(.deferred)) != nil
-            for operation in operations { read(operation, tables) }
-            if isGrouped { tables.connection.rollback() }
+            tables.withOneSnapshot(for: operations.count) {
+                for operation in operations { read(operation, tables, access) }
+            }
         }
     }
 
-    private func read(_ operation: RegistryOperation, _ tables: RegistryTables) {
+    private func read(
+        _ operation: RegistryOperation, _ tables: RegistryTables, _ access: RegistryAccess
+    ) {
         do throws(SQLiteError) {
             switch operation {
-            case .find(let keyID, let reply):
-                reply(.success(try tables.find(keyID, withReceipt: false)))
+            case .find(let lookUp):
+                lookUp.reply(.success(try tables.find(lookUp.keyID, withReceipt: false)))
             case .probe(let reply):
                 try tables.readEdges()
                 reply(.success(()))
@@ -85,7 +90,7 @@ final class RegistryReader {
                 preconditionFailure("a write among the reads")
             }
         } catch {
-            access?.note(error)
+            access.note(error)
             operation.fail(StoreError(error))
         }
     }
@@ -108,8 +113,8 @@ final class RegistryReader {
         }
     }
 
-    private func pollChanges() {
-        guard let access, case .success(let tables) = access.tables() else { return }
+    private func pollChanges(_ access: RegistryAccess) {
+        guard case .success(let tables) = access.tables() else { return }
         do throws(SQLiteError) {
             let version = try tables.currentDataVersion()
             guard version != dataVersion else { return }

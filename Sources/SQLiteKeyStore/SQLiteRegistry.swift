@@ -1,9 +1,11 @@
+public import AppAttest
 import EventLoop
 public import KeyStore
 import SQLite
 
 /// The registry in one SQLite file: durable before it answers, on threads of its own: one reads,
-/// one writes, so that no look-up and no news of a change waits for a lock.
+/// one writes, so that no look-up and no news of a change waits for a lock. Keys that lie in memory
+/// are read on the caller's thread.
 ///
 /// Several processes may open the file: gateways that share counters in Redis, and the `keys`
 /// command while a gateway runs. A file that is damaged, foreign, read-only or of a later version
@@ -42,6 +44,8 @@ public final class SQLiteRegistry: QueuedRegistry {
     public let queue: RegistryQueue
     /// The writer's, which ends after the reader's; nil once somebody joins it.
     private let thread: Locked<Thread?>
+    /// The reader's connection.
+    private let lent = LentAccess()
 
     /// Opens the file, or makes it. Blocks for as long as that takes.
     public init(path: String, options: Options = Options()) throws(RegistryOpenError) {
@@ -53,7 +57,7 @@ public final class SQLiteRegistry: QueuedRegistry {
             let queue = try RegistryQueue(
                 operationCountMax: options.queueCountMax, writesApart: true)
             self.queue = queue
-            thread = Locked(try Self.start(path, options.connection, queue))
+            thread = Locked(try Self.start(path, options.connection, queue, lent))
         } catch {
             throw .other(path: path, reason: "\(error)")
         }
@@ -61,12 +65,14 @@ public final class SQLiteRegistry: QueuedRegistry {
 
     /// Starts both threads, or none.
     private static func start(
-        _ path: String, _ options: Connection.Options, _ queue: RegistryQueue
+        _ path: String, _ options: Connection.Options, _ queue: RegistryQueue, _ lent: LentAccess
     ) throws -> Thread {
         let reader = Locked<Thread?>(
             try Thread.spawn(
                 name: "registry",
-                preparing: { try RegistryReader(path: path, options: options, queue: queue) }
+                preparing: {
+                    try RegistryReader(path: path, options: options, queue: queue, lent: lent)
+                }
             ) { reader in reader.run() })
         do {
             return try Thread.spawn(
@@ -87,6 +93,10 @@ public final class SQLiteRegistry: QueuedRegistry {
     }
 
     deinit { queue.close() }
+
+    public var hasKeysAtHand: Bool { true }
+
+    public func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] { lent.readAtHand(keyIDs) }
 
     /// Waits until the threads have ended; never to be called from a reply. SQLite has then taken
     /// the log into the file, unless somebody else has it open or the disk is full.

@@ -117,6 +117,22 @@ struct ThreadingTests {
         #expect(value.withLock { $0 } == 2)
     }
 
+    @Test("whoever does not wait for a lock goes on without it")
+    func lockIfFree() throws {
+        let value = Locked(1)
+        let outcome = Locked<Int??>(.none)
+        try value.withLock { _ in
+            let thread = try Thread.spawn(name: "trying") {
+                let result = value.withLockIfFree { $0 }
+                outcome.withLock { $0 = .some(result) }
+            }
+            thread.join()
+        }
+        #expect(outcome.withLock { $0 } == .some(nil))
+        #expect(value.withLockIfFree { $0 } == 1)
+        #expect(value.withLockIfFree { $0 } == 1)
+    }
+
     @Test("a thread has its name and its processor, and blocks signals")
     func thread() throws {
         let seen = Locked((name: "", processorCount: 0, isTerminateBlocked: false))

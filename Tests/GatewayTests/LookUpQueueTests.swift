@@ -8,20 +8,29 @@ import Testing
 @testable import Gateway
 
 @Suite("Look-ups of one turn")
-struct LookUpQueueTests {
+final class LookUpQueueTests {
     private let loop: EventLoop
     private let registry = ScriptedRegistry()
     private let lookUps: LookUpQueue
+    /// The numbers of the questions that were answered by the worker itself.
+    private var answered: [UInt64] = []
 
     init() throws {
         loop = try EventLoop()
-        lookUps = LookUpQueue(registry, loop: loop)
+        lookUps = LookUpQueue(registry, loop: loop, mailbox: try Mailbox(countMax: 100))
+        lookUps.answered = { [unowned self] question, _ in answered.append(question.number) }
+    }
+
+    private func keyID(_ number: Int) -> KeyID {
+        KeyID(digest: SHA256.hash([UInt8(number)]))
     }
 
     private func add(_ count: Int) {
         for number in 0..<count {
-            let keyID = KeyID(digest: SHA256.hash([UInt8(number)]))
-            lookUps.add(RegistryLookUp(keyID) { _ in })
+            lookUps.add(
+                KeyQuestion(
+                    number: UInt64(number), keyID: keyID(number), changeCount: 0, newsCount: 0,
+                    floorNewsNumber: 0))
         }
     }
 
@@ -37,20 +46,53 @@ struct LookUpQueueTests {
         add(8)
         loop.run()
         #expect(registry.lookUpCounts == [8, 8, 3, 1, 8])
+        #expect(answered == [])
     }
 
     @Test("the registry looks while signatures are checked, and what they ask for leaves too")
     func order() {
         var before: [[Int]] = []
-        let sending = TurnEndHook(loop: loop) { before.append(registry.lookUpCounts) }
+        let sending = TurnEndHook(loop: loop) { before.append(self.registry.lookUpCounts) }
         let working = TurnEndHook(loop: loop, stage: .work) {
-            before.append(registry.lookUpCounts)
-            add(1)
+            before.append(self.registry.lookUpCounts)
+            self.add(1)
         }
         sending.schedule()
         working.schedule()
         add(2)
         loop.run()
         #expect(before == [[2], [2, 1]])
+    }
+
+    @Test("what is at hand is answered when the turn ends, and the registry is asked for the rest")
+    func atHand() {
+        registry.haveAtHand((0..<20).filter { $0 != 3 }.map(keyID))
+        // Not within the call, however many there are: whoever asks is not ready for an answer.
+        add(12)
+        #expect(answered == [] && registry.lookUpCounts == [])
+        let working = TurnEndHook(loop: loop, stage: .work) {
+            #expect(self.answered == [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11])
+        }
+        working.schedule()
+        loop.run()
+        #expect(registry.lookUpCounts == [1])
+        registry.haveAtHand([])
+        add(9)
+        loop.run()
+        #expect(answered.count == 11 && registry.lookUpCounts == [1, 9])
+    }
+
+    @Test("what an answer asks for is looked up as well")
+    func askedAgain() {
+        registry.haveAtHand([keyID(0)])
+        var leftCount = 2
+        lookUps.answered = { [unowned self] question, _ in
+            answered.append(question.number)
+            leftCount -= 1
+            if leftCount > 0 { add(1) }
+        }
+        add(1)
+        loop.run()
+        #expect(answered == [0, 0] && registry.lookUpCounts == [])
     }
 }

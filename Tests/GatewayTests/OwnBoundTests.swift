@@ -145,9 +145,9 @@ struct OwnBoundTests {
         let device = try SimulatedDevice(appID: GatewayUnderTest.appID)
         func answer(_ result: Result<KeyRecord?, StoreError>) {
             worker.keyWasLookedUp(
-                KeyLookup(
+                KeyQuestion(
                     number: 1, keyID: device.keyID, changeCount: worker.changeCount &- 1,
-                    newsCount: 0, floorNewsNumber: 0, result: result))
+                    newsCount: 0, floorNewsNumber: 0), result)
         }
         let start = worker.registryAnsweredAt
         answer(.failure(StoreError("down")))

@@ -61,8 +61,8 @@ final class SimulatedRegistry: Registry, Sendable {
 
     // MARK: Registry
 
-    func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void) {
-        ask(reply) { $0.records[keyID] }
+    func find(_ lookUps: [RegistryLookUp]) {
+        for each in lookUps { ask(each.reply) { $0.records[each.keyID] } }
     }
 
     func enrol(

@@ -2,38 +2,67 @@ import AppAttest
 import EventLoop
 import KeyStore
 
-/// The look-ups of one turn of a worker's loop: the registry is asked for eight at once, and for
-/// the rest when the turn ends.
+/// The look-ups of one turn of a worker's loop. When it ends, what the registry has at hand is read
+/// on the worker's own thread, and for the rest the registry is asked.
 ///
-/// Whoever asks for one key wakes the registry's thread, which preempts the worker if both share a
-/// processor. For eight keys that happens once.
+/// Whoever asks the registry wakes a thread of its own and is woken by it, which takes several
+/// times as long as to read a key. For up to eight keys that happens once. A registry that has
+/// nothing at hand is asked for eight as soon as there are so many.
 final class LookUpQueue {
     private let registry: any Registry
-    private var waiting: [RegistryLookUp] = []
+    private let mailbox: Mailbox<WorkerMessage>
+    private var waiting: [KeyQuestion] = []
     /// Those that the registry is just being asked for.
-    private var asked: [RegistryLookUp] = []
+    private var asked: [KeyQuestion] = []
     private var turnEnd: TurnEndHook?
+    /// Takes the answers that are at hand; the others come by the mailbox.
+    var answered: (KeyQuestion, Result<KeyRecord?, StoreError>) -> Void = { _, _ in }
 
-    init(_ registry: any Registry, loop: EventLoop) {
+    init(_ registry: any Registry, loop: EventLoop, mailbox: Mailbox<WorkerMessage>) {
         self.registry = registry
+        self.mailbox = mailbox
         turnEnd = TurnEndHook(loop: loop, stage: .ask) { [unowned self] in ask() }
     }
 
-    /// Has the registry look up a key soon: with the next few, at the latest when the turn ends.
-    func add(_ lookUp: RegistryLookUp) {
-        waiting.append(lookUp)
-        if waiting.count >= Self.lookUpCountMax { ask() } else { turnEnd?.schedule() }
+    /// Has the key looked up soon: at the latest when the turn ends, but never within this call.
+    func add(_ question: KeyQuestion) {
+        waiting.append(question)
+        if waiting.count >= Self.askedCountMax, !registry.hasKeysAtHand {
+            ask()
+        } else {
+            turnEnd?.schedule()
+        }
     }
 
     private func ask() {
         guard !waiting.isEmpty else { return }
-        // A reply may add to the list.
+        // An answer may add to the list.
         swap(&waiting, &asked)
-        registry.find(asked)
+        let found =
+            registry.hasKeysAtHand ? registry.readAtHand(asked.map(\.keyID)) : []
+        // The registry's thread works while the answers are taken here.
+        askElsewhere(found)
+        for (question, key) in zip(asked, found) {
+            if case .read(let record) = key { answered(question, .success(record)) }
+        }
         asked.removeAll(keepingCapacity: true)
+    }
+
+    /// Asks the registry for what it has not at hand.
+    private func askElsewhere(_ found: [KeyAtHand]) {
+        let mailbox = mailbox
+        var lookUps: [RegistryLookUp] = []
+        for (index, question) in asked.enumerated()
+        where found.isEmpty || found[index] == .notAtHand {
+            lookUps.append(
+                RegistryLookUp(question.keyID) { result in
+                    _ = mailbox.post(.keyLookedUp(question, result))
+                })
+        }
+        if !lookUps.isEmpty { registry.find(lookUps) }
     }
 
     /// The first one waits for the heads of the others, some 10 us each, and for what else comes
     /// between them: a turn has at most 64 callbacks.
-    private static let lookUpCountMax = 8
+    private static let askedCountMax = 8
 }

@@ -34,31 +34,24 @@ extension Worker {
     }
 
     private func find(_ keyID: KeyID, for number: UInt64) {
-        let mailbox = mailbox
-        let changeCount = changeCount
-        let newsCount = hub.unknownKeys.newsCount
-        let floorNewsNumber = hub.floors.newsNumber
         lookUps.add(
-            RegistryLookUp(keyID) { result in
-                let lookup = KeyLookup(
-                    number: number, keyID: keyID, changeCount: changeCount, newsCount: newsCount,
-                    floorNewsNumber: floorNewsNumber, result: result)
-                _ = mailbox.post(.keyLookedUp(lookup))
-            })
+            KeyQuestion(
+                number: number, keyID: keyID, changeCount: changeCount,
+                newsCount: hub.unknownKeys.newsCount, floorNewsNumber: hub.floors.newsNumber))
     }
 
-    func keyWasLookedUp(_ lookup: KeyLookup) {
-        let number = lookup.number
+    func keyWasLookedUp(_ question: KeyQuestion, _ result: Result<KeyRecord?, StoreError>) {
+        let number = question.number
         // Whatever becomes of the answer: the registry is there.
-        if case .success = lookup.result { registryAnsweredAt = loop.now }
+        if case .success = result { registryAnsweredAt = loop.now }
         // A record read before a change that was heard of meanwhile may be that key's old one, and
         // nothing would ever drop it from the cache.
-        guard lookup.changeCount == changeCount else {
-            if waiting.contains(number) { find(lookup.keyID, for: number) }
+        guard question.changeCount == changeCount else {
+            if waiting.contains(number) { find(question.keyID, for: number) }
             return
         }
         let record: KeyRecord?
-        switch lookup.result {
+        switch result {
         case .success(let found):
             record = found
         case .failure(let error):
@@ -71,12 +64,12 @@ extension Worker {
         if let record {
             // A record whose floor was raised meanwhile is good for this request, which says how
             // old it is, and not for those to come.
-            let isCurrent = lookup.floorNewsNumber >= floorNewsNumber
+            let isCurrent = question.floorNewsNumber >= floorNewsNumber
             cached = isCurrent ? keyCache.insert(record) : keyCache.view(of: record)
         } else if remembersUnknownKeys {
-            hub.unknownKeys.note(lookup.keyID, newsCount: lookup.newsCount, at: loop.now)
+            hub.unknownKeys.note(question.keyID, newsCount: question.newsCount, at: loop.now)
         }
-        waiting.take(number)?.keyWasLookedUp(.success(cached), asOf: lookup.floorNewsNumber)
+        waiting.take(number)?.keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
     }
 
     func advanceDurably(

@@ -68,7 +68,7 @@ final class Worker {
             writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
         verifiers = try .init(queue: .init(hub.signatures, loop: loop, meter: meter, log: log))
         registry = hub.registry
-        lookUps = LookUpQueue(registry, loop: loop)
+        lookUps = LookUpQueue(registry, loop: loop, mailbox: mailbox)
         keyCache = KeyCache(
             recordCountMax: site.settings.keyCache.recordCountMax,
             apps: site.settings.apps.map(\.id))
@@ -76,6 +76,7 @@ final class Worker {
         counters = opened.store
         updateCounters = opened.update
         idleListener = ListenerContext(ListenerSettings(bind: .unix(path: "")))
+        lookUps.answered = { [unowned self] question, result in keyWasLookedUp(question, result) }
     }
 
     /// Runs until the worker has drained.
@@ -127,7 +128,7 @@ final class Worker {
 
     func receive(_ message: WorkerMessage) {
         switch message {
-        case .keyLookedUp(let lookup): keyWasLookedUp(lookup)
+        case .keyLookedUp(let question, let result): keyWasLookedUp(question, result)
         case .enrolled(let number, let result):
             waiting.take(number)?.enrolmentEnded(result, number: number)
         case .advancedDurably(let number, let outcome):

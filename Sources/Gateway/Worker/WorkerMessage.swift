@@ -5,7 +5,7 @@ import KeyStore
 
 /// A message from another thread to a worker.
 enum WorkerMessage: Sendable {
-    case keyLookedUp(KeyLookup)
+    case keyLookedUp(KeyQuestion, Result<KeyRecord?, StoreError>)
     case enrolled(UInt64, Result<EnrolmentOutcome, StoreError>)
     case advancedDurably(UInt64, Result<DurableOutcome, StoreError>)
     /// A user was looked up, for the exchange of that number, if any.
@@ -33,8 +33,8 @@ enum WorkerMessage: Sendable {
     case beat(UInt64, Mailbox<WorkerReport>)
 }
 
-/// The registry's reply about a key.
-struct KeyLookup: Sendable {
+/// A question to the registry about a key.
+struct KeyQuestion: Sendable {
     /// The number of the exchange that asks.
     let number: UInt64
     let keyID: KeyID
@@ -44,7 +44,6 @@ struct KeyLookup: Sendable {
     let newsCount: UInt64
     /// The number of the last news of floors when it asked. The record holds what they said.
     let floorNewsNumber: UInt64
-    let result: Result<KeyRecord?, StoreError>
 }
 
 /// A message from a worker to the control thread.

@@ -29,6 +29,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var writeGate: Gate?
     private var made: [Call] = []
     private var askedTogether: [Int] = []
+    private var atHand: Set<KeyID>?
     private var handlers: [@Sendable (RegistryChange) -> Void] = []
 
     /// What was asked so far, in order.
@@ -53,6 +54,9 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     /// Enrolments and durable counters alone wait until the gate opens.
     func holdWrites(until gate: Gate) { lock.withLock { writeGate = gate } }
+
+    /// From now on these keys can be read without waiting.
+    func haveAtHand(_ keyIDs: [KeyID]) { lock.withLock { atHand = Set(keyIDs) } }
 
     /// Waits until `count` calls have been made.
     func waitForCalls(_ count: Int) throws {
@@ -118,7 +122,9 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     // MARK: Registry
 
-    func find(_ keyID: KeyID, reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void) {
+    private func find(
+        _ keyID: KeyID, _ reply: @escaping @Sendable (Result<KeyRecord?, StoreError>) -> Void
+    ) {
         let held = lock.withLock { keyGate?.keyID == keyID ? keyGate?.gate : nil }
         guard let held else { return answer(.find(keyID), reply) { $0.records[keyID] } }
         lock.withLock {
@@ -133,7 +139,15 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
 
     func find(_ lookUps: [RegistryLookUp]) {
         lock.withLock { askedTogether.append(lookUps.count) }
-        for each in lookUps { find(each.keyID, reply: each.reply) }
+        for each in lookUps { find(each.keyID, each.reply) }
+    }
+
+    var hasKeysAtHand: Bool { lock.withLock { atHand != nil } }
+
+    func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
+        lock.withLock {
+            keyIDs.map { atHand?.contains($0) == true ? .read(records[$0]) : .notAtHand }
+        }
     }
 
     func enrol(
