@@ -20,13 +20,6 @@ final class CountedGateway {
     /// between two exchanges, so that it does not count.
     private static let timer = "$s9EventLoop5TimerC4fireyyF"
 
-    /// What one exchange takes.
-    struct Cost {
-        var instructions = Int.max
-        /// Calls of Swift's allocator, by whichever of our functions.
-        var allocations = Int.max
-    }
-
     /// If `isOneThread`, only the thread counts that ends the exchange: the others look after the
     /// stores every now and then, and a busy machine lets them do so between two exchanges.
     init(
@@ -57,19 +50,17 @@ final class CountedGateway {
     }
 
     /// What the exchange takes that `send` makes; not more than one.
-    func cost(_ send: () throws -> Void) throws -> Cost {
+    func cost(_ send: () throws -> Void) throws -> CallgrindDump {
         try send()
         dumpCount += 1
         let limit = Date(timeIntervalSinceNow: 60)
         while Date() < limit {
-            // The totals are the last thing to be written.
             if let path = dumpPath(dumpCount),
                 let text = try? String(contentsOfFile: path, encoding: .utf8),
-                let line = text.split(separator: "\n").last(where: { $0.hasPrefix("totals: ") }),
-                let total = Int(line.dropFirst(8)), text.hasSuffix("\n")
+                let dump = CallgrindDump(text)
             {
                 try FileManager.default.removeItem(atPath: path)
-                return Cost(instructions: total, allocations: Self.allocations(in: text))
+                return dump
             }
             _ = poll(nil, 0, 5)
         }
@@ -82,26 +73,5 @@ final class CountedGateway {
         guard isOneThread else { return "\(directory.path)/\(name)" }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
         return names.first { $0.hasPrefix(name + "-") }.map { "\(directory.path)/\($0)" }
-    }
-
-    /// A line `cfn=(3) name`, or `cfn=(3)` once the name was given, says whom the next line
-    /// `calls=` is about.
-    private static func allocations(in dump: String) -> Int {
-        var allocator: Set<Substring> = []
-        var isAllocation = false
-        var count = 0
-        for line in dump.split(separator: "\n") {
-            if line.hasPrefix("fn=") || line.hasPrefix("cfn=") {
-                let words = line.drop { $0 != "(" }.split(separator: " ", maxSplits: 1)
-                guard let number = words.first else { continue }
-                if words.count > 1, words[1].hasPrefix("swift_slowAlloc") {
-                    allocator.insert(number)
-                }
-                if line.hasPrefix("cfn=") { isAllocation = allocator.contains(number) }
-            } else if line.hasPrefix("calls="), isAllocation {
-                count += Int(line.dropFirst(6).prefix { $0 != " " }) ?? 0
-            }
-        }
-        return count
     }
 }

@@ -1,0 +1,86 @@
+/// What callgrind has counted between two moments, read from one of its dumps ("Callgrind Format
+/// Specification" of valgrind's manual).
+struct CallgrindDump {
+    /// Instructions of everything that was counted.
+    private(set) var instructions = 0
+    /// Instructions by the file of the program or library that they are in.
+    private var byObject: [Substring: Int] = [:]
+    /// By the name of a function: how often it was called, and with how many instructions, those of
+    /// what it called included.
+    private var calls: [Substring: (count: Int, instructions: Int)] = [:]
+
+    /// Nil for a dump that is not complete.
+    init?(_ text: String) {
+        guard text.hasSuffix("\n") else { return nil }
+        var objects = Names()
+        var functions = Names()
+        var object = Substring()
+        var callee = Substring()
+        /// How often the callee was called whose instructions the next line tells.
+        var callCount: Int?
+        var isComplete = false
+        for line in text.split(separator: "\n") {
+            switch line.utf8.first {
+            // A digit, or a sign where a number is left out.
+            case .some(0x30...0x39), 0x2B, 0x2D, 0x2A:
+                let words = line.split(separator: " ", maxSplits: 1)
+                guard words.count == 2, let count = Int(words[1]) else { return nil }
+                if let times = callCount {
+                    calls[callee, default: (0, 0)].count += times
+                    calls[callee, default: (0, 0)].instructions += count
+                    callCount = nil
+                } else {
+                    byObject[object, default: 0] += count
+                }
+            default:
+                guard let sign = line.firstIndex(of: "=") else {
+                    if line.hasPrefix("totals: "), let total = Int(line.dropFirst(8)) {
+                        // The last thing to be written.
+                        instructions = total
+                        isComplete = true
+                    }
+                    continue
+                }
+                let value = line[line.index(after: sign)...]
+                switch line[..<sign] {
+                case "ob": object = objects.name(value)
+                case "cob": _ = objects.name(value)
+                case "fn": _ = functions.name(value)
+                case "cfn": callee = functions.name(value)
+                case "calls": callCount = Int(value.prefix { $0 != " " })
+                default: break
+                }
+            }
+        }
+        guard isComplete else { return nil }
+    }
+
+    /// `(3) name` gives a name a number, and `(3)` stands for it from then on.
+    private struct Names {
+        private var known: [Substring: Substring] = [:]
+
+        mutating func name(_ value: Substring) -> Substring {
+            let words = value.split(separator: " ", maxSplits: 1)
+            guard let number = words.first else { return value }
+            if words.count > 1 { known[number] = words[1] }
+            return known[number] ?? value
+        }
+    }
+
+    /// Instructions of the program's own code, without its libraries'.
+    func ownInstructions(of program: String) -> Int {
+        byObject.filter { $0.key.hasSuffix("/" + program) }.values.reduce(0, +)
+    }
+
+    /// Calls of functions whose name has this prefix.
+    func callCount(_ prefix: String) -> Int { called(prefix).map(\.count).reduce(0, +) }
+
+    /// Instructions in calls of functions whose name has this prefix, what they call included.
+    func instructions(in prefix: String) -> Int {
+        called(prefix).map(\.instructions).reduce(0, +)
+    }
+
+    private func called(_ prefix: String) -> [(count: Int, instructions: Int)] {
+        calls.filter { $0.key.hasPrefix(prefix) }.map(\.value)
+    }
+}

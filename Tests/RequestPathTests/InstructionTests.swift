@@ -1,0 +1,95 @@
+import GatewayTesting
+import Testing
+
+/// Instructions of a request on a warm connection, stage by stage, in a debug build: what is copied
+/// once more, or looked for where it was known, shows whatever else the machine does.
+///
+/// `Benchmarks/instructions.sh` counts those of a release.
+@Suite(
+    "Instructions of a request", .enabled(if: CountedGateway.isInstalled), .timeLimit(.minutes(30)))
+struct InstructionTests {
+    /// A part of a request's way, and what it may take.
+    private struct Stage {
+        /// The function, what it calls included; nil for all of the program's own code, without its
+        /// libraries.
+        let function: String?
+        /// What was measured when it was last set.
+        let measured: [CountedRequests.Proof: Int]
+
+        init(_ function: String?, plain: Int, assertion: Int, token: Int) {
+            self.function = function
+            measured = [.plain: plain, .assertion: assertion, .token: token]
+        }
+
+        func instructions(of dump: CallgrindDump) -> Int {
+            guard let function else { return dump.ownInstructions(of: "sallyport") }
+            return dump.instructions(in: function)
+        }
+
+        /// Libraries are a part of a stage, and differ between machines.
+        func budget(_ proof: CountedRequests.Proof) -> Int {
+            (measured[proof] ?? 0) * (function == nil ? 103 : 110) / 100
+        }
+    }
+
+    /// In the order of a request, by the names in `docs/request-path.md`.
+    private static let stages: KeyValuePairs = [
+        "read the head": Stage(
+            "$s4HTTP11RequestHeadV5parse", plain: 18_821, assertion: 67_218, token: 39_465),
+        "match the route": Stage(
+            "$s7Gateway8ExchangeC10matchRoute", plain: 24_602, assertion: 27_207, token: 26_064),
+        "decide the policy": Stage(
+            "$s7Gateway8ExchangeC12decidePolicy", plain: 9561, assertion: 28_766, token: 25_064),
+        "digest the body": Stage(
+            "$s7Gateway8ExchangeC11receiveBody", plain: 0, assertion: 11_461, token: 0),
+        "read the proof": Stage(
+            "$s7Gateway8ExchangeC9readProof", plain: 0, assertion: 234_535, token: 30_399),
+        "authenticate": Stage(
+            "$s7Gateway8ExchangeC12authenticate", plain: 0, assertion: 45_000, token: 17_208),
+        "advance the counter": Stage(
+            "$s7Gateway8ExchangeC14advanceCounter", plain: 734, assertion: 40_099, token: 8724),
+        "rewrite the headers": Stage(
+            "$s7Gateway8ExchangeC14rewriteHeaders", plain: 29_054, assertion: 66_217,
+            token: 49_048),
+        "lease an upstream": Stage(
+            "$s7Gateway8ExchangeC13leaseUpstream", plain: 10_762, assertion: 10_656,
+            token: 10_762),
+        "send, and wait": Stage(
+            "$s7Gateway8ExchangeC13relayResponse", plain: 10_276, assertion: 10_319,
+            token: 10_293),
+        "read the answer's head": Stage(
+            "$s4HTTP12ResponseHeadV5parse", plain: 20_639, assertion: 20_639, token: 20_639),
+        "relay the answer's head": Stage(
+            "$s7Gateway8ExchangeC16upstreamSentHead", plain: 21_080, assertion: 64_942,
+            token: 65_604),
+        "record the access": Stage(
+            "$s7Gateway8ExchangeC12recordAccess", plain: 131_981, assertion: 173_378,
+            token: 170_111),
+        "end the exchange": Stage(
+            "$s7Gateway8ExchangeC5reset", plain: 9823, assertion: 13_074, token: 12_918),
+        "all of the program": Stage(nil, plain: 178_044, assertion: 530_122, token: 286_789),
+    ]
+
+    /// What else the thread does meanwhile only adds to a count, so the least of some tries tells.
+    private static let triesMax = 20
+
+    @Test("are no more than they were, at any stage", arguments: CountedRequests.Proof.allCases)
+    func budget(_ proof: CountedRequests.Proof) throws {
+        let requests = try CountedRequests()
+        // What is made by a key's or a token's first request.
+        _ = try requests.cost(proof)
+        var least = Self.stages.map { _ in Int.max }
+        let budgets = Self.stages.map { $0.value.budget(proof) }
+        for _ in 0..<Self.triesMax where zip(least, budgets).contains(where: { $0 > $1 }) {
+            let dump = try requests.cost(proof)
+            least = zip(least, Self.stages).map { min($0, $1.value.instructions(of: dump)) }
+        }
+        for (index, stage) in Self.stages.enumerated() {
+            print("instructions: \(proof), \(stage.key): \(least[index])")
+            #expect(least[index] <= budgets[index], "\(stage.key)")
+            // A function of another name would take nothing for ever.
+            let isThere = stage.value.measured[proof] != 0
+            #expect((least[index] > 0) == isThere, "\(stage.key)")
+        }
+    }
+}
