@@ -160,7 +160,8 @@ let package = Package(
         .target(
             name: "GatewayTesting",
             dependencies: [
-                "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "CSpawn", "Crypto", "JSON",
+                "AppAttest", "AppAttestTesting", "Bytes", "CNghttp2", "CSQLite", "CSpawn", "Crypto",
+                "JSON",
             ],
             path: "Tests/GatewayTesting",
             swiftSettings: common),
@@ -201,7 +202,7 @@ let package = Package(
         tests("HTTPSClientTests", ["HTTPSClient", "Bytes", "EventLoop", "GatewayTesting", "TLS"]),
         tests("JSONTests", ["JSON", "Bytes"]),
         tests("YAMLTests", ["YAML"]),
-        tests("SQLiteTests", ["SQLite", "Bytes", "CSQLite"]),
+        tests("SQLiteTests", ["SQLite", "Bytes", "GatewayTesting"]),
         tests("RedisTests", ["Redis", "EventLoop", "Bytes", "GatewayTesting", "TLS"]),
         tests(
             "AppAttestTests",

@@ -8,6 +8,8 @@ from bench import ROUND_SECONDS, ROUNDS
 # to come at most once in the first pass, on a faster machine, too.
 DEVICES_A_SECOND = {1: 6_000, 32: 20_000}
 AIM = 30
+# Faster as it is, the second pass must not reach devices that the first one has not.
+SECONDS = ROUND_SECONDS, max(1, ROUND_SECONDS * 2 // 3)
 
 
 def passes(bed, connections, upstream, number):
@@ -20,11 +22,13 @@ def passes(bed, connections, upstream, number):
     bed.import_keys(name, seed, devices)
     gateway = bed.start_gateway(name, admin, bed.server_cpu)[0]
     results = [bed.load_result(bed.start_load(
-        "load", port, ROUND_SECONDS, seed, devices, connections, bed.load_cpu, gateway,
-        more=["--warm-up", "0", "--first-counter", str(first)])) for first in (0, 1_000_000)]
+        "load", port, seconds, seed, devices, connections, bed.load_cpu, gateway,
+        more=["--warm-up", "0", "--first-counter", str(first)]))
+        for seconds, first in zip(SECONDS, (0, 1_000_000))]
     bed.end(gateway)
-    if results[0]["requests"] > devices:
-        raise testbed.Failure(f"{devices} devices are too few for this machine")
+    first, later = (each["requests"] for each in results)
+    if not later <= first <= devices:
+        raise testbed.Failure(f"{first} first and {later} later requests of {devices} devices")
     return results
 
 
@@ -45,7 +49,7 @@ def measure(bed):
             str(connections), *(bench.median(each[0] for each in of) for of in (first, later)),
             bench.median(more), f"<= {AIM}", bench.median(longer)))
     bench.table(
-        f"A verified request, {ROUNDS} rounds of twice {ROUND_SECONDS} s, keys in SQLite",
+        f"A verified request, {ROUNDS} rounds of {SECONDS[0]} and {SECONDS[1]} s, keys in SQLite",
         ("connections", "first, us", "later, us", "more", "aim", "p50 longer by, us"), *rows)
     return 0
 

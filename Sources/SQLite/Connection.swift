@@ -27,17 +27,17 @@ public final class Connection {
 
     let handle: OpaquePointer
     public let path: String
-    /// False once the file system has said that it cannot.
-    var canReadWithoutWaiting = true
+    /// Whether the file system has said that it does not tell what is in memory.
+    var isWaitingUnavoidable = false
 
     /// Opens an existing file. Many defects of the file show only at the first read.
     public init(path: String, options: Options = Options()) throws(SQLiteError) {
-        // Not while another thread reads: so before there is a connection.
-        _ = HurriedThread.isPossible
+        // SQLite's calls are replaced before anybody reads: here, with the first connection.
+        let files = HurriedThread.fileSystem
         var opened: OpaquePointer?
         let access = options.isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        let status = unsafe sqlite3_open_v2(Self.plainPath(path), &opened, flags, nil)
+        let status = unsafe sqlite3_open_v2(Self.plainPath(path), &opened, flags, files)
         guard let handle = unsafe opened else {
             throw SQLiteError(extendedCode: SQLITE_NOMEM, message: "out of memory")
         }

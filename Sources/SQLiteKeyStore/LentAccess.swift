@@ -2,8 +2,9 @@ import AppAttest
 import EventLoop
 import KeyStore
 import SQLite
+import Synchronization
 
-/// The reader's connection, which others borrow while it has nothing to do: for keys that can be
+/// The reader's connection, which workers borrow while it has nothing to do: for keys that can be
 /// read without waiting.
 ///
 /// All share one page cache, so that a key whose neighbour was read is mostly at hand.
@@ -11,12 +12,19 @@ final class LentAccess: @unchecked Sendable {
     private let lock = Locked(())
     /// Guarded by the lock.
     private var access: RegistryAccess?
+    /// Guarded by the lock.
+    private var budget = HurryBudget()
+    /// Cleared for good once the system has said that it cannot tell what is in memory.
+    private let isOffered = Atomic(true)
+
+    /// Whether borrowing is worth a try.
+    var hasKeysAtHand: Bool { isOffered.load(ordering: .relaxed) }
 
     /// Takes what is lent from now on. The reader's thread.
     func open(_ access: RegistryAccess) { lock.withLock { _ in self.access = access } }
 
-    /// Uses the connection, if it is not closed, and waits for it. Replies may be given in `body`.
-    /// The reader's thread.
+    /// Uses the connection, if it is not closed, and waits for it. Nobody is told anything within
+    /// `body`: whoever then wakes finds the connection lent. The reader's thread.
     func use(_ body: (RegistryAccess) -> Void) {
         lock.withLock { _ in
             if let access { body(access) }
@@ -35,21 +43,31 @@ final class LentAccess: @unchecked Sendable {
     /// for who has the connection just now. Nothing where the file has to be opened (again), and
     /// nothing where reading fails: the reader meets that itself, and tells.
     func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
-        let keys = lock.withLockIfFree { _ in
-            access?.openTables.map { tables in readAtHand(keyIDs, tables) }
+        var found: [KeyAtHand] = []
+        found.reserveCapacity(keyIDs.count)
+        _ = lock.withLockIfFree { _ in
+            guard budget.allows(at: .now()), let tables = access?.openTables else { return }
+            tables.withOneSnapshot(for: keyIDs.count) { read(keyIDs, tables, into: &found) }
         }
-        return (keys ?? nil) ?? Array(repeating: .notAtHand, count: keyIDs.count)
+        while found.count < keyIDs.count { found.append(.notAtHand) }
+        return found
     }
 
-    private func readAtHand(_ keyIDs: [KeyID], _ tables: RegistryTables) -> [KeyAtHand] {
-        tables.withOneSnapshot(for: keyIDs.count) {
-            keyIDs.map { keyID in
-                let record = try? tables.connection.readWithoutWaiting {
-                    () throws(SQLiteError) in
-                    try tables.find(keyID, withReceipt: false)
-                }
-                return record.map { .read($0) } ?? .notAtHand
+    /// Reads keys until one is not at hand.
+    private func read(_ keyIDs: [KeyID], _ tables: RegistryTables, into found: inout [KeyAtHand]) {
+        for keyID in keyIDs {
+            let start = MonotonicInstant.now()
+            let record = try? tables.connection.readWithoutWaiting { () throws(SQLiteError) in
+                try tables.find(keyID, withReceipt: false)
             }
+            guard let record else {
+                budget.miss(from: start, to: .now())
+                if !tables.connection.canReadWithoutWaiting {
+                    isOffered.store(false, ordering: .relaxed)
+                }
+                return
+            }
+            found.append(.read(record))
         }
     }
 }

@@ -18,6 +18,8 @@ final class RegistryReader {
     private let loop: EventLoop
     /// The connection, which workers borrow.
     private let lent: LentAccess
+    /// News and answers, in their order, for when the connection is not in use any more.
+    private var messages: [() -> Void] = []
     private var dataVersion: Int64 = 0
     private var revision: Int64?
 
@@ -36,11 +38,12 @@ final class RegistryReader {
         // Opened before anyone asks, so that changes are seen from the start.
         _ = access.tables()
         lent.open(access)
+        sendMessages()
     }
 
     /// Runs until the queue is closed.
     func run() {
-        let poll = Timer(loop: loop) { [unowned self] in lent.use { pollChanges($0) } }
+        let poll = Timer(loop: loop) { [unowned self] in use { pollChanges($0) } }
         poll.scheduleRepeating(every: Self.changePollInterval)
         let receiver = queue.bell.attach(to: loop) { [unowned self] _ in work() }
         loop.run()
@@ -51,8 +54,18 @@ final class RegistryReader {
 
     private func work() {
         let batch = queue.takeReads()
-        if !batch.operations.isEmpty { lent.use { read(batch.operations, $0) } }
+        if !batch.operations.isEmpty { use { read(batch.operations, $0) } }
         if batch.isClosing { loop.stop() }
+    }
+
+    private func use(_ body: (RegistryAccess) -> Void) {
+        lent.use(body)
+        sendMessages()
+    }
+
+    private func sendMessages() {
+        for send in messages { send() }
+        messages.removeAll(keepingCapacity: true)
     }
 
     // MARK: reading
@@ -60,38 +73,45 @@ final class RegistryReader {
     private func read(_ operations: [RegistryOperation], _ access: RegistryAccess) {
         switch access.tables() {
         case .failure(let error):
-            for operation in operations { operation.fail(error) }
+            messages += operations.map { operation in { operation.fail(error) } }
         case .success(let tables):
             tables.withOneSnapshot(for: operations.count) {
-                for operation in operations { read(operation, tables, access) }
+                for operation in operations { messages.append(answer(operation, tables, access)) }
             }
         }
     }
 
-    private func read(
+    /// Reads what is asked for; the result gives the answer.
+    private func answer(
         _ operation: RegistryOperation, _ tables: RegistryTables, _ access: RegistryAccess
-    ) {
+    ) -> () -> Void {
         do throws(SQLiteError) {
             switch operation {
             case .find(let lookUp):
-                lookUp.reply(.success(try tables.find(lookUp.keyID, withReceipt: false)))
+                let record = try tables.find(lookUp.keyID, withReceipt: false)
+                return { lookUp.reply(.success(record)) }
             case .probe(let reply):
                 try tables.readEdges()
-                reply(.success(()))
-            case .dueReceipts(let query, let reply): reply(.success(try tables.due(query)))
+                return { reply(.success(())) }
+            case .dueReceipts(let query, let reply):
+                let receipts = try tables.due(query)
+                return { reply(.success(receipts)) }
             case .receiptBacklog(let group, let now, let reply):
-                reply(.success(try tables.backlog(group, at: now)))
+                let backlog = try tables.backlog(group, at: now)
+                return { reply(.success(backlog)) }
             case .readShared(let name, let reply):
-                reply(.success(try tables.shared(name)))
+                let reading = try tables.shared(name)
+                return { reply(.success(reading)) }
             case .findUser(let keyID, let since, let reply):
-                reply(.success(try tables.users.find(keyID, countedSince: since)))
+                let user = try tables.users.find(keyID, countedSince: since)
+                return { reply(.success(user)) }
             case .enrol, .advance, .adoptReceipts, .storeRenewals, .note, .keepBits, .forgetUsers,
                 .raiseFloors, .writeShared:
                 preconditionFailure("a write among the reads")
             }
         } catch {
             access.note(error)
-            operation.fail(StoreError(error))
+            return { operation.fail(StoreError(error)) }
         }
     }
 
@@ -107,10 +127,14 @@ final class RegistryReader {
         revision = last
         // An inode is used again once its file is gone, but no file unlearns what was done to it.
         if place == .replaced || last < seen {
-            queue.notify(.replaced)
+            tell(.replaced)
         } else if place == .returned || last != seen {
-            queue.notify(.everything)
+            tell(.everything)
         }
+    }
+
+    private func tell(_ change: RegistryChange) {
+        messages.append { [queue] in queue.notify(change) }
     }
 
     private func pollChanges(_ access: RegistryAccess) {
@@ -122,7 +146,7 @@ final class RegistryReader {
             var last = revision ?? 0
             let change = try tables.changes(after: &last, countMax: Self.namedChangeCountMax)
             revision = last
-            if let change { queue.notify(change) }
+            if let change { tell(change) }
         } catch {
             // The next poll reads them: the version it compares with is put back.
             dataVersion = 0

@@ -94,7 +94,7 @@ public final class SQLiteRegistry: QueuedRegistry {
 
     deinit { queue.close() }
 
-    public var hasKeysAtHand: Bool { true }
+    public var hasKeysAtHand: Bool { lent.hasKeysAtHand }
 
     public func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] { lent.readAtHand(keyIDs) }
 

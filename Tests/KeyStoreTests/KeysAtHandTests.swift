@@ -8,17 +8,8 @@ import SQLite
 import SQLiteKeyStore
 import Testing
 
-/// Not every file system tells what it would have to fetch first.
-private let keysCanBeAtHand: Bool = {
-    guard let directory = try? TemporaryDirectory(),
-        let registry = try? SQLiteRegistry(path: directory.registryPath)
-    else { return true }
-    defer { registry.close() }
-    return registry.readAtHand([KeyID(digest: .zero)]) == [.read(nil)]
-}()
-
 /// Keys that a registry reads on the caller's thread.
-@Suite("Keys at hand", .enabled(if: keysCanBeAtHand))
+@Suite("Keys at hand", .enabled(if: SystemMemory.isTold))
 final class KeysAtHandTests {
     private let directory: TemporaryDirectory
     private let registry: SQLiteRegistry
@@ -35,16 +26,26 @@ final class KeysAtHandTests {
         return record
     }
 
+    /// The reader has its connection itself for a moment now and then.
+    private func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
+        let limit = Date(timeIntervalSinceNow: 30)
+        while true {
+            let found = registry.readAtHand(keyIDs)
+            if !found.contains(.notAtHand) || Date() > limit { return found }
+            _ = poll(nil, 0, 1)
+        }
+    }
+
     @Test("records and unknown keys are told as a look-up tells them, in their order")
     func told() throws {
         let records = [try enrolled(), try enrolled()]
         let unknown = generator.keyID()
-        let found = registry.readAtHand([records[1].keyID, unknown, records[0].keyID])
+        let found = readAtHand([records[1].keyID, unknown, records[0].keyID])
         #expect(
             found == [
                 .read(records[1].withoutReceipt), .read(nil), .read(records[0].withoutReceipt),
             ])
-        #expect(registry.readAtHand([]) == [])
+        #expect(registry.readAtHand([]) == [] && registry.hasKeysAtHand)
         registry.close()
         #expect(registry.readAtHand([unknown]) == [.notAtHand])
     }
@@ -52,10 +53,10 @@ final class KeysAtHandTests {
     @Test("a change by another process is seen as soon as it is made")
     func changes() throws {
         let record = try enrolled()
-        #expect(registry.readAtHand([record.keyID]) == [.read(record.withoutReceipt)])
+        #expect(readAtHand([record.keyID]) == [.read(record.withoutReceipt)])
         let administration = try SQLiteAdministration(path: directory.registryPath)
         #expect(try administration.revoke([record.keyID]) == [.done])
-        guard case .read(let revoked) = registry.readAtHand([record.keyID])[0] else {
+        guard case .read(let revoked) = readAtHand([record.keyID])[0] else {
             Issue.record("not at hand")
             return
         }
@@ -68,7 +69,7 @@ final class KeysAtHandTests {
         let record = try enrolled()
         let other = try Connection(path: directory.registryPath)
         try other.begin(.immediate)
-        #expect(registry.readAtHand([record.keyID]) == [.read(record.withoutReceipt)])
+        #expect(readAtHand([record.keyID]) == [.read(record.withoutReceipt)])
         other.rollback()
         registry.close()
     }
@@ -83,7 +84,7 @@ final class KeysAtHandTests {
         #expect(registry.readAtHand([record.keyID]) == [.notAtHand])
         try FileManager.default.moveItem(atPath: away, toPath: directory.registryPath)
         #expect(try registry.find(record.keyID) == record.withoutReceipt)
-        #expect(registry.readAtHand([record.keyID]) == [.read(record.withoutReceipt)])
+        #expect(readAtHand([record.keyID]) == [.read(record.withoutReceipt)])
         registry.close()
     }
 
@@ -118,6 +119,39 @@ final class KeysAtHandTests {
         for thread in threads { thread.join() }
         #expect(wrong.withLock { $0 } == [])
         #expect(readCount.withLock { $0 } > 0)
+        registry.close()
+    }
+
+    @Test("after a miss nothing is tried for a hundred times as long as it took")
+    func budget() {
+        let start = MonotonicInstant(nanoseconds: 5_000_000_000)
+        var budget = HurryBudget()
+        #expect(budget.allows(at: start))
+        let end = start.advanced(byNanoseconds: 1_000_000)
+        budget.miss(from: start, to: end)
+        #expect(!budget.allows(at: end.advanced(byNanoseconds: 99_999_999)))
+        #expect(budget.allows(at: end.advanced(byNanoseconds: 100_000_000)))
+    }
+}
+
+@Suite("A registry on a file system that does not tell what is in memory")
+struct KeysNotAtHandTests {
+    @Test("answers as always, and offers nothing once it has noticed")
+    func answers() throws {
+        guard !SystemMemory.isTold(in: "/dev/shm") else { return }
+        var generator = SeededGenerator(seed: 85)
+        let path = "/dev/shm/sallyport-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let registry = try SQLiteRegistry(path: path + "/registry.db")
+        let record = generator.record()
+        #expect(try registry.enrol(record, challenge: generator.bytes16()) == .enrolled)
+        let limit = Date(timeIntervalSinceNow: 30)
+        while registry.hasKeysAtHand, Date() < limit {
+            #expect(registry.readAtHand([record.keyID]) == [.notAtHand])
+        }
+        #expect(!registry.hasKeysAtHand)
+        #expect(try registry.find(record.keyID) == record.withoutReceipt)
         registry.close()
     }
 }

@@ -1,5 +1,5 @@
-import CSQLite
 import Foundation
+import GatewayTesting
 import SQLite
 import Testing
 
@@ -7,6 +7,7 @@ import Testing
 final class WithoutWaitingTests {
     private var directories: [String] = []
     private var path = ""
+    private var files: [Int32] = []
     private static let rowCount: Int64 = 2000
 
     init() throws { try makeDatabase(in: NSTemporaryDirectory()) }
@@ -30,23 +31,23 @@ final class WithoutWaitingTests {
         }
     }
 
-    deinit { for each in directories { try? FileManager.default.removeItem(atPath: each) } }
-
-    /// What the system says of the file's first page when it may not wait: 0, or an errno.
-    private func systemSays() -> Int32 {
-        let file = open(path, O_RDONLY)
-        defer { close(file) }
-        var byte: UInt8 = 0
-        return sallyport_read_what_is_there(file, &byte, 1, 0) == 1 ? 0 : errno
+    deinit {
+        for each in files { close(each) }
+        for each in directories { try? FileManager.default.removeItem(atPath: each) }
     }
 
-    /// Has the system forget what is in the file. False if it does not.
-    private func forgetPages() -> Bool {
-        let file = open(path, O_RDONLY)
-        defer { close(file) }
+    /// Opens the file by itself for as long as the test runs: to close it would take away the locks
+    /// of all connections to it (fcntl(2)).
+    private func openFile(_ suffix: String = "") -> Int32 {
+        let file = open(path + suffix, O_RDWR)
+        files.append(file)
+        return file
+    }
+
+    /// Has the system forget what is in the file.
+    private func forgetPages(_ file: Int32) {
         fsync(file)
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED)
-        return systemSays() == EAGAIN
     }
 
     private func words(_ connection: Connection) throws -> (Int64) throws(SQLiteError) -> Int? {
@@ -58,50 +59,108 @@ final class WithoutWaitingTests {
         }
     }
 
-    @Test("what the system has in memory is read, and what it has not is left")
+    @Test(
+        "what the system has in memory is read, and what it has not is left",
+        .enabled(if: SystemMemory.isTold))
     func disk() throws {
         let connection = try Connection(path: path)
         let word = try words(connection)
-        guard systemSays() == 0 else { return }
-        #expect(try connection.readWithoutWaiting { () throws(SQLiteError) in try word(7) } == 200)
-        guard forgetPages() else { return }
-        let cold = try Connection(path: path)
-        let coldWord = try words(cold)
-        // The schema was read again.
-        #expect(forgetPages())
-        #expect(
-            try cold.readWithoutWaiting { () throws(SQLiteError) in try coldWord(1999) } == nil)
-        #expect(try coldWord(1999) == 500)
-        #expect(
-            try cold.readWithoutWaiting { () throws(SQLiteError) in try coldWord(1999) } == 500)
+        let read = { (id: Int64) throws(SQLiteError) in
+            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(id) }
+        }
+        #expect(try read(7) == 200)
+        forgetPages(openFile())
+        #expect(try read(1999) == nil)
+        #expect(try word(1999) == 500)
+        #expect(try read(1999) == 500)
+    }
+
+    @Test(
+        "what was written last is read from the log, if that is in memory",
+        .enabled(if: SystemMemory.isTold))
+    func log() throws {
+        let writer = try Connection(path: path)
+        #expect(try writer.enableWriteAheadLog())
+        let connection = try Connection(path: path)
+        let word = try words(connection)
+        let read = { (id: Int64) throws(SQLiteError) in
+            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(id) }
+        }
+        try writer.execute("UPDATE t SET word = 'a'")
+        #expect(try read(1999) == 1)
+        try writer.execute("UPDATE t SET word = 'ab'")
+        forgetPages(openFile("-wal"))
+        #expect(try read(1999) == nil)
+        #expect(try word(1999) == 2)
+        #expect(try read(1999) == 2)
+    }
+
+    @Test("where the file seems to end in a hurry, nothing is made up")
+    func end() throws {
+        let file = openFile()
+        // Inside the last page, which SQLite would fill up with zeros.
+        #expect(ftruncate(file, lseek(file, 0, SEEK_END) - 2048) == 0)
+        let connection = try Connection(path: path)
+        let word = try words(connection)
+        let hurried = try connection.readWithoutWaiting { () throws(SQLiteError) in
+            try word(1999)
+        }
+        #expect(hurried == .none)
+        // Whoever has time is told that there is no such row.
+        #expect(try word(1999) == nil)
     }
 
     @Test("if the file system does not tell, everything is read by waiting")
     func untold() throws {
+        guard !SystemMemory.isTold(in: "/dev/shm") else { return }
         try makeDatabase(in: "/dev/shm")
-        // Other systems tell of files in memory, too.
-        guard systemSays() == EOPNOTSUPP else { return }
         let connection = try Connection(path: path)
         let word = try words(connection)
         let read = { () throws(SQLiteError) in
             try connection.readWithoutWaiting { () throws(SQLiteError) in try word(7) }
         }
+        #expect(connection.canReadWithoutWaiting)
         #expect(try read() == nil)
         #expect(try word(7) == 200)
-        // That is not tried again, even if it would not read anything.
-        #expect(try connection.readWithoutWaiting { () throws(SQLiteError) in 1 } == nil)
+        #expect(!connection.canReadWithoutWaiting)
     }
 
     @Test("a transaction that was cut short is over, and the next read works")
     func transaction() throws {
         let connection = try Connection(path: path)
         let word = try words(connection)
+        forgetPages(openFile())
         try connection.begin(.deferred)
-        guard forgetPages() else { return connection.rollback() }
         #expect(
             try connection.readWithoutWaiting { () throws(SQLiteError) in try word(1000) } == nil)
         #expect(!connection.isInTransaction)
         #expect(try word(1000) == 500)
+    }
+
+    @Test("nobody pauses for a writer that stands still in the middle of its word")
+    func pause() throws {
+        let writer = try Connection(path: path)
+        #expect(try writer.enableWriteAheadLog())
+        try writer.execute("UPDATE t SET word = 'a' WHERE id = 7")
+        let connection = try Connection(path: path)
+        let word = try words(connection)
+        #expect(try word(7) == 1)
+        try writer.begin(.immediate)
+        // The log's index begins with two copies of one header.
+        let index = openFile("-shm")
+        var change: UInt8 = 0
+        #expect(pread(index, &change, 1, 8) == 1)
+        change ^= 1
+        #expect(pwrite(index, &change, 1, 8) == 1)
+        let read = { () throws(SQLiteError) in
+            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(7) }
+        }
+        // SQLite would try for ten seconds, and say then that the protocol is broken.
+        #expect(try read() == nil)
+        change ^= 1
+        #expect(pwrite(index, &change, 1, 8) == 1)
+        writer.rollback()
+        #expect(try word(7) == 1)
     }
 
     @Test("nobody waits for a lock, and whoever may wait does")

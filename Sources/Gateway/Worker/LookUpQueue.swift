@@ -6,8 +6,8 @@ import KeyStore
 /// on the worker's own thread, and for the rest the registry is asked.
 ///
 /// Whoever asks the registry wakes a thread of its own and is woken by it, which takes several
-/// times as long as to read a key. For up to eight keys that happens once. A registry that has
-/// nothing at hand is asked for eight as soon as there are so many.
+/// times as long as to read a key. So it is asked for several at once. A registry that has nothing
+/// at hand is asked for eight as soon as there are so many.
 final class LookUpQueue {
     private let registry: any Registry
     private let mailbox: Mailbox<WorkerMessage>
