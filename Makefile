@@ -136,7 +136,7 @@ unit-filter:
 	GATEWAY_LAUNCHER="/usr/bin/python3 -B $(CURDIR)/Tests/Assurance/unit_filter.py \
 		$(CURDIR)/deploy/sallyport.service" \
 		swift test --skip-build --filter '^(RequestPath|Fault)Tests\.' \
-		--skip 'AllocationTests|UnprovedCostTests|UpgradeTests/(refusal|vanished)'
+		--skip 'AllocationTests|InstructionTests|UnprovedCostTests|UpgradeTests/(refusal|vanished)'
 
 sanitize:
 	@scripts/install.sh test

@@ -20,8 +20,8 @@ if [ $# -gt 0 ]; then parts=("$1"); fi
 # program; a sanitizer needs more memory and system calls than limits and filters of tests allow; a
 # process under a tracer is not looked through for leaks, and a sanitizer's shadow of terabytes
 # cannot be searched for keys.
-skipped='AllocationTests|UnprovedCostTests|UnitFilterTests|MemoryReachTests|MemorySearchTests'
-skipped+='|AllocationFailureTests'
+skipped='AllocationTests|InstructionTests|UnprovedCostTests|UnitFilterTests|MemoryReachTests'
+skipped+='|MemorySearchTests|AllocationFailureTests'
 # A fleet's weeks are figures that one thread works out in a quarter of an hour; what is installed
 # runs the program for its help, again and again.
 skipped+='|FleetAlarmTests|InstallationTests'

@@ -8,12 +8,14 @@ import Synchronization
 /// read without waiting.
 ///
 /// All share one page cache, so that a key whose neighbour was read is mostly at hand.
-final class LentAccess: @unchecked Sendable {
-    private let lock = Locked(())
-    /// Guarded by the lock.
-    private var access: RegistryAccess?
-    /// Guarded by the lock.
-    private var budget = HurryBudget()
+final class LentAccess: Sendable {
+    /// Used under the lock only.
+    private struct Contents: @unchecked Sendable {
+        var access: RegistryAccess?
+        var budget = HurryBudget()
+    }
+
+    private let contents = Locked(Contents())
     /// Cleared for good once the system has said that it cannot tell what is in memory.
     private let isOffered = Atomic(true)
 
@@ -21,21 +23,21 @@ final class LentAccess: @unchecked Sendable {
     var hasKeysAtHand: Bool { isOffered.load(ordering: .relaxed) }
 
     /// Takes what is lent from now on. The reader's thread.
-    func open(_ access: RegistryAccess) { lock.withLock { _ in self.access = access } }
+    func open(_ access: RegistryAccess) { contents.withLock { $0.access = access } }
 
     /// Uses the connection, if it is not closed, and waits for it. Nobody is told anything within
     /// `body`: whoever then wakes finds the connection lent. The reader's thread.
     func use(_ body: (RegistryAccess) -> Void) {
-        lock.withLock { _ in
-            if let access { body(access) }
+        contents.withLock { contents in
+            if let access = contents.access { body(access) }
         }
     }
 
     /// Closes the connection. The reader's thread.
     func close() {
-        lock.withLock { _ in
-            access?.close()
-            access = nil
+        contents.withLock { contents in
+            contents.access?.close()
+            contents.access = nil
         }
     }
 
@@ -45,16 +47,22 @@ final class LentAccess: @unchecked Sendable {
     func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
         var found: [KeyAtHand] = []
         found.reserveCapacity(keyIDs.count)
-        _ = lock.withLockIfFree { _ in
-            guard budget.allows(at: .now()), let tables = access?.openTables else { return }
-            tables.withOneSnapshot(for: keyIDs.count) { read(keyIDs, tables, into: &found) }
+        _ = contents.withLockIfFree { contents in
+            guard contents.budget.allows(at: .now()), let tables = contents.access?.openTables
+            else { return }
+            tables.withOneSnapshot(for: keyIDs.count) {
+                read(keyIDs, tables, within: &contents.budget, into: &found)
+            }
         }
         while found.count < keyIDs.count { found.append(.notAtHand) }
         return found
     }
 
     /// Reads keys until one is not at hand.
-    private func read(_ keyIDs: [KeyID], _ tables: RegistryTables, into found: inout [KeyAtHand]) {
+    private func read(
+        _ keyIDs: [KeyID], _ tables: RegistryTables, within budget: inout HurryBudget,
+        into found: inout [KeyAtHand]
+    ) {
         for keyID in keyIDs {
             let start = MonotonicInstant.now()
             let record = try? tables.connection.readWithoutWaiting { () throws(SQLiteError) in
