@@ -71,11 +71,11 @@ def start(bed):
         print("Nothing can be given precedence: the 99th percentiles are the scheduler's.")
     testbed.prefer(bed.start_nginx_proxy(nginx, upstream, bed.server_cpu))
 
-    def gateway(name, port, admin, crypto):
+    def gateway(name, port, admin, crypto, precede=testbed.prefer):
         bed.configure_gateway(name, port, admin, upstream, more=f"crypto: {{ {crypto} }}")
         for number in range(ROUNDS + 1):
             bed.import_keys(name, f"run-{number}", DEVICES)
-        testbed.prefer(bed.start_gateway(name, admin, bed.server_cpu)[0])
+        precede(bed.start_gateway(name, admin, bed.server_cpu)[0])
 
     gateway("gateway", port, admin, "batch: off")
     subjects = {
@@ -85,7 +85,8 @@ def start(bed):
     }
     library = testbed.signature_library()
     if library:
-        gateway("batches", batched, batched_admin, f"library: {library}")
+        # At half of what it can bear most batches are small, so that it rests little.
+        gateway("batches", batched, batched_admin, f"library: {library}", testbed.favour)
         subjects["Sallyport, verified, batches"] = Subject(bed, batched, True)
     return subjects
 
