@@ -28,13 +28,14 @@ enum HurriedThread {
             let get = unsafe files.pointee.xGetSystemCall,
             let set = unsafe files.pointee.xSetSystemCall,
             // Only a build that reads with this call has it in its table.
-            unsafe get(files, "pread64") != nil
+            unsafe get(files, "pread64") != nil,
+            // SQLite keeps the name for as long as the process runs.
+            let name = unsafe strdup("sallyport")
         else { return nil }
         let call = unsafe unsafeBitCast(readAt, to: sqlite3_syscall_ptr.self)
         guard unsafe set(files, "pread64", call) == SQLITE_OK else { return nil }
         unsafe systemPause = files.pointee.xSleep
-        // SQLite holds on to both for as long as the process runs.
-        let name = unsafe strdup("sallyport")
+        // SQLite keeps this pointer, too.
         let own = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
         unsafe own.initialize(to: files.pointee)
         unsafe own.pointee.zName = UnsafePointer(name)

@@ -12,23 +12,26 @@ final class LentAccess: Sendable {
     /// Used under the lock only.
     private struct Contents: @unchecked Sendable {
         var access: RegistryAccess?
-        var budget = HurryBudget()
     }
 
+    /// Held for as long as the reader reads: nobody else waits for it.
     private let contents = Locked(Contents())
-    /// Cleared for good once the system has said that it cannot tell what is in memory.
-    private let isOffered = Atomic(true)
+    /// The reader waits. A lock is not fair, and workers come one after the other.
+    private let isWanted = Atomic(false)
+    private let budget = HurryBudget()
 
     /// Whether borrowing is worth a try.
-    var hasKeysAtHand: Bool { isOffered.load(ordering: .relaxed) }
+    var hasKeysAtHand: Bool { budget.allows(at: .now()) }
 
     /// Takes what is lent from now on. The reader's thread.
     func open(_ access: RegistryAccess) { contents.withLock { $0.access = access } }
 
     /// Uses the connection, if it is not closed, and waits for it. Nobody is told anything within
-    /// `body`: whoever then wakes finds the connection lent. The reader's thread.
+    /// `body`: whoever then wakes finds the connection free. The reader's thread.
     func use(_ body: (RegistryAccess) -> Void) {
+        isWanted.store(true, ordering: .relaxed)
         contents.withLock { contents in
+            isWanted.store(false, ordering: .relaxed)
             if let access = contents.access { body(access) }
         }
     }
@@ -46,12 +49,11 @@ final class LentAccess: Sendable {
     /// nothing where reading fails: the reader meets that itself, and tells.
     func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
         var found: [KeyAtHand] = []
-        found.reserveCapacity(keyIDs.count)
-        _ = contents.withLockIfFree { contents in
-            guard contents.budget.allows(at: .now()), let tables = contents.access?.openTables
-            else { return }
-            tables.withOneSnapshot(for: keyIDs.count) {
-                read(keyIDs, tables, within: &contents.budget, into: &found)
+        if hasKeysAtHand, !isWanted.load(ordering: .relaxed) {
+            found.reserveCapacity(keyIDs.count)
+            _ = contents.withLockIfFree { contents in
+                guard let tables = contents.access?.openTables else { return }
+                tables.withOneSnapshot(for: keyIDs.count) { read(keyIDs, tables, into: &found) }
             }
         }
         while found.count < keyIDs.count { found.append(.notAtHand) }
@@ -59,19 +61,17 @@ final class LentAccess: Sendable {
     }
 
     /// Reads keys until one is not at hand.
-    private func read(
-        _ keyIDs: [KeyID], _ tables: RegistryTables, within budget: inout HurryBudget,
-        into found: inout [KeyAtHand]
-    ) {
+    private func read(_ keyIDs: [KeyID], _ tables: RegistryTables, into found: inout [KeyAtHand]) {
         for keyID in keyIDs {
             let start = MonotonicInstant.now()
             let record = try? tables.connection.readWithoutWaiting { () throws(SQLiteError) in
                 try tables.find(keyID, withReceipt: false)
             }
             guard let record else {
-                budget.miss(from: start, to: .now())
-                if !tables.connection.canReadWithoutWaiting {
-                    isOffered.store(false, ordering: .relaxed)
+                if tables.connection.canReadWithoutWaiting {
+                    budget.miss(from: start, to: .now())
+                } else {
+                    budget.end()
                 }
                 return
             }

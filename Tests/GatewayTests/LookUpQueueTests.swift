@@ -95,4 +95,17 @@ final class LookUpQueueTests {
         loop.run()
         #expect(answered == [0, 0] && registry.lookUpCounts == [])
     }
+
+    @Test("no question is put twice, even if nothing is at hand any more once answers are taken")
+    func askedOnce() {
+        registry.haveAtHand([keyID(0)])
+        lookUps.answered = { [unowned self] question, _ in
+            answered.append(question.number)
+            registry.haveAtHand(nil)
+            add(9)
+        }
+        add(2)
+        loop.run()
+        #expect(answered == [0] && registry.lookUpCounts == [1, 9])
+    }
 }

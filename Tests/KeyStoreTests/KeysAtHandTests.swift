@@ -125,12 +125,14 @@ final class KeysAtHandTests {
     @Test("after a miss nothing is tried for a hundred times as long as it took")
     func budget() {
         let start = MonotonicInstant(nanoseconds: 5_000_000_000)
-        var budget = HurryBudget()
+        let budget = HurryBudget()
         #expect(budget.allows(at: start))
         let end = start.advanced(byNanoseconds: 1_000_000)
         budget.miss(from: start, to: end)
         #expect(!budget.allows(at: end.advanced(byNanoseconds: 99_999_999)))
         #expect(budget.allows(at: end.advanced(byNanoseconds: 100_000_000)))
+        budget.end()
+        #expect(!budget.allows(at: end.advanced(byNanoseconds: 1 << 62)))
     }
 }
 

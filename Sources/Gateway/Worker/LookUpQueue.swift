@@ -5,9 +5,9 @@ import KeyStore
 /// The look-ups of one turn of a worker's loop. When it ends, what the registry has at hand is read
 /// on the worker's own thread, and for the rest the registry is asked.
 ///
-/// Whoever asks the registry wakes a thread of its own and is woken by it, which takes several
-/// times as long as to read a key. So it is asked for several at once. A registry that has nothing
-/// at hand is asked for eight as soon as there are so many.
+/// Whoever asks the registry wakes a thread of its own and is woken by it, which takes longer than
+/// reading a key. So the registry is asked for several at once: for eight as soon as there are so
+/// many, if it has nothing at hand.
 final class LookUpQueue {
     private let registry: any Registry
     private let mailbox: Mailbox<WorkerMessage>
@@ -27,7 +27,8 @@ final class LookUpQueue {
     /// Has the key looked up soon: at the latest when the turn ends, but never within this call.
     func add(_ question: KeyQuestion) {
         waiting.append(question)
-        if waiting.count >= Self.askedCountMax, !registry.hasKeysAtHand {
+        // While answers are taken, an earlier question is still in the other list.
+        if waiting.count >= Self.askedCountMax, asked.isEmpty, !registry.hasKeysAtHand {
             ask()
         } else {
             turnEnd?.schedule()

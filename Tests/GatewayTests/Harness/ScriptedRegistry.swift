@@ -55,8 +55,8 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     /// Enrolments and durable counters alone wait until the gate opens.
     func holdWrites(until gate: Gate) { lock.withLock { writeGate = gate } }
 
-    /// From now on these keys can be read without waiting.
-    func haveAtHand(_ keyIDs: [KeyID]) { lock.withLock { atHand = Set(keyIDs) } }
+    /// From now on these keys can be read without waiting; nil if reading is not worth a try.
+    func haveAtHand(_ keyIDs: [KeyID]?) { lock.withLock { atHand = keyIDs.map { Set($0) } } }
 
     /// Waits until `count` calls have been made.
     func waitForCalls(_ count: Int) throws {
