@@ -1,7 +1,6 @@
 #pragma once
 // First: defines the feature macros as Glibc's own module sees them.
 #include <features.h>
-#include <errno.h>
 #include <sqlite3.h>
 #include <sys/uio.h>
 

@@ -5,6 +5,7 @@ import EventLoop
 import Foundation
 import GatewayTesting
 import KeyStore
+import Testing
 
 /// A directory of its own for each test, gone with it.
 final class TemporaryDirectory {
@@ -104,6 +105,13 @@ extension Registry {
         enrol(record, challenge: challenge) { reply.give($0) }
         guard let answer = reply.wait() else { throw NoReply() }
         return try answer.get()
+    }
+
+    /// Enrols a key that nobody knows yet.
+    func enrolAny(_ generator: inout SeededGenerator) throws -> KeyRecord {
+        let record = generator.record()
+        #expect(try enrol(record, challenge: generator.bytes16()) == .enrolled)
+        return record
     }
 
     func advance(_ keyID: KeyID, _ counter: UInt32) throws -> DurableOutcome {

@@ -50,12 +50,26 @@ final class WithoutWaitingTests {
         posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED)
     }
 
-    private func words(_ connection: Connection) throws -> (Int64) throws(SQLiteError) -> Int? {
-        let select = try connection.prepare("SELECT word FROM t WHERE id = ?")
-        return { id throws(SQLiteError) in
+    /// How long the words of a connection are.
+    private struct Words {
+        private let connection: Connection
+        private let select: Statement
+
+        init(_ connection: Connection) throws {
+            self.connection = connection
+            select = try connection.prepare("SELECT word FROM t WHERE id = ?")
+        }
+
+        /// Nil without that row.
+        func count(_ id: Int64) throws(SQLiteError) -> Int? {
             defer { select.reset() }
             try select.bind(1, id)
             return try select.step() ? select.text(0)?.utf8.count : nil
+        }
+
+        /// Nil where it would have had to wait.
+        func countWithoutWaiting(_ id: Int64) throws(SQLiteError) -> Int?? {
+            try connection.readWithoutWaiting { () throws(SQLiteError) in try count(id) }
         }
     }
 
@@ -64,15 +78,12 @@ final class WithoutWaitingTests {
         .enabled(if: SystemMemory.isTold))
     func disk() throws {
         let connection = try Connection(path: path)
-        let word = try words(connection)
-        let read = { (id: Int64) throws(SQLiteError) in
-            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(id) }
-        }
-        #expect(try read(7) == 200)
+        let words = try Words(connection)
+        #expect(try words.countWithoutWaiting(7) == 200)
         forgetPages(openFile())
-        #expect(try read(1999) == nil)
-        #expect(try word(1999) == 500)
-        #expect(try read(1999) == 500)
+        #expect(try words.countWithoutWaiting(1999) == nil)
+        #expect(try words.count(1999) == 500)
+        #expect(try words.countWithoutWaiting(1999) == 500)
     }
 
     @Test(
@@ -82,17 +93,14 @@ final class WithoutWaitingTests {
         let writer = try Connection(path: path)
         #expect(try writer.enableWriteAheadLog())
         let connection = try Connection(path: path)
-        let word = try words(connection)
-        let read = { (id: Int64) throws(SQLiteError) in
-            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(id) }
-        }
+        let words = try Words(connection)
         try writer.execute("UPDATE t SET word = 'a'")
-        #expect(try read(1999) == 1)
+        #expect(try words.countWithoutWaiting(1999) == 1)
         try writer.execute("UPDATE t SET word = 'ab'")
         forgetPages(openFile("-wal"))
-        #expect(try read(1999) == nil)
-        #expect(try word(1999) == 2)
-        #expect(try read(1999) == 2)
+        #expect(try words.countWithoutWaiting(1999) == nil)
+        #expect(try words.count(1999) == 2)
+        #expect(try words.countWithoutWaiting(1999) == 2)
     }
 
     @Test("where the file seems to end in a hurry, nothing is made up")
@@ -101,13 +109,11 @@ final class WithoutWaitingTests {
         // Inside the last page, which SQLite would fill up with zeros.
         #expect(ftruncate(file, lseek(file, 0, SEEK_END) - 2048) == 0)
         let connection = try Connection(path: path)
-        let word = try words(connection)
-        let hurried = try connection.readWithoutWaiting { () throws(SQLiteError) in
-            try word(1999)
-        }
+        let words = try Words(connection)
+        let hurried = try words.countWithoutWaiting(1999)
         #expect(hurried == .none)
         // Whoever has time is told that there is no such row.
-        #expect(try word(1999) == nil)
+        #expect(try words.count(1999) == nil)
     }
 
     @Test("if the file system does not tell, everything is read by waiting")
@@ -115,26 +121,22 @@ final class WithoutWaitingTests {
         guard !SystemMemory.isTold(in: "/dev/shm") else { return }
         try makeDatabase(in: "/dev/shm")
         let connection = try Connection(path: path)
-        let word = try words(connection)
-        let read = { () throws(SQLiteError) in
-            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(7) }
-        }
+        let words = try Words(connection)
         #expect(connection.canReadWithoutWaiting)
-        #expect(try read() == nil)
-        #expect(try word(7) == 200)
+        #expect(try words.countWithoutWaiting(7) == nil)
+        #expect(try words.count(7) == 200)
         #expect(!connection.canReadWithoutWaiting)
     }
 
     @Test("a transaction that was cut short is over, and the next read works")
     func transaction() throws {
         let connection = try Connection(path: path)
-        let word = try words(connection)
+        let words = try Words(connection)
         forgetPages(openFile())
         try connection.begin(.deferred)
-        #expect(
-            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(1000) } == nil)
+        #expect(try words.countWithoutWaiting(1000) == nil)
         #expect(!connection.isInTransaction)
-        #expect(try word(1000) == 500)
+        #expect(try words.count(1000) == 500)
     }
 
     @Test("nobody pauses for a writer that stands still in the middle of its word")
@@ -143,8 +145,8 @@ final class WithoutWaitingTests {
         #expect(try writer.enableWriteAheadLog())
         try writer.execute("UPDATE t SET word = 'a' WHERE id = 7")
         let connection = try Connection(path: path)
-        let word = try words(connection)
-        #expect(try word(7) == 1)
+        let words = try Words(connection)
+        #expect(try words.count(7) == 1)
         try writer.begin(.immediate)
         // The log's index begins with two copies of one header.
         let index = openFile("-shm")
@@ -152,15 +154,12 @@ final class WithoutWaitingTests {
         #expect(pread(index, &change, 1, 8) == 1)
         change ^= 1
         #expect(pwrite(index, &change, 1, 8) == 1)
-        let read = { () throws(SQLiteError) in
-            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(7) }
-        }
         // SQLite would try for ten seconds, and say then that the protocol is broken.
-        #expect(try read() == nil)
+        #expect(try words.countWithoutWaiting(7) == nil)
         change ^= 1
         #expect(pwrite(index, &change, 1, 8) == 1)
         writer.rollback()
-        #expect(try word(7) == 1)
+        #expect(try words.count(7) == 1)
     }
 
     @Test("nobody waits for a lock, and whoever may wait does")
@@ -169,13 +168,12 @@ final class WithoutWaitingTests {
         // Longer than a test.
         options.busyMillisecondsMax = 3_600_000
         let connection = try Connection(path: path, options: options)
-        let word = try words(connection)
+        let words = try Words(connection)
         let other = try Connection(path: path)
         try other.execute("BEGIN EXCLUSIVE")
-        #expect(
-            try connection.readWithoutWaiting { () throws(SQLiteError) in try word(7) } == nil)
+        #expect(try words.countWithoutWaiting(7) == nil)
         other.rollback()
-        #expect(try word(7) == 200)
+        #expect(try words.count(7) == 200)
     }
 
     @Test("an error of another kind is thrown")

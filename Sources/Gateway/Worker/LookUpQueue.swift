@@ -39,8 +39,7 @@ final class LookUpQueue {
         guard !waiting.isEmpty else { return }
         // An answer may add to the list.
         swap(&waiting, &asked)
-        let found =
-            registry.hasKeysAtHand ? registry.readAtHand(asked.map(\.keyID)) : []
+        let found = registry.readAtHand(asked.map(\.keyID))
         // The registry's thread works while the answers are taken here.
         askElsewhere(found)
         for (question, key) in zip(asked, found) {
@@ -53,8 +52,7 @@ final class LookUpQueue {
     private func askElsewhere(_ found: [KeyAtHand]) {
         let mailbox = mailbox
         var lookUps: [RegistryLookUp] = []
-        for (index, question) in asked.enumerated()
-        where found.isEmpty || found[index] == .notAtHand {
+        for (question, key) in zip(asked, found) where key == .notAtHand {
             lookUps.append(
                 RegistryLookUp(question.keyID) { result in
                     _ = mailbox.post(.keyLookedUp(question, result))
