@@ -60,9 +60,13 @@ struct RecentStreams {
     private var ids: [Int32] = []
     private var resets: [Bool] = []
     private var next = 0
+    private var highest: Int32 = 0
 
     mutating func append(_ id: Int32, wasResetByUs: Bool) {
-        if let index = ids.firstIndex(of: id) {
+        // Most streams end in the order in which they began: no list holds the newest.
+        let isNewest = id > highest
+        highest = max(highest, id)
+        if !isNewest, let index = ids.firstIndex(of: id) {
             resets[index] = resets[index] || wasResetByUs
         } else if ids.count < Self.countMax {
             ids.append(id)
