@@ -1,44 +1,61 @@
 """Bar charts as SVG: the median of each as a bar, the lowest and the highest as a whisker."""
 
 import statistics
-from xml.sax.saxutils import escape
 
-WIDTH, LEFT, RIGHT = 760, 190, 150
-ROW, BAR, TOP = 34, 18, 52
-OURS, OTHERS, INK = "#2f6f9f", "#a9b4bd", "#222222"
+from charts import LETTER, MARGIN, TOP, WIDTH, axis, number, save, text
+
+ROW, BAR, GAP = 34, 18, 8
 
 
 def write(path, title, unit, samples, ours="Sallyport"):
     """`samples` is a name and its values for each bar; names that begin with `ours` stand out."""
-    scale = (WIDTH - LEFT - RIGHT) / max(max(values) for values in samples.values())
-    height = TOP + ROW * len(samples) + 8
+    left = MARGIN + LETTER * max(map(len, samples)) + GAP
+    step, columns = axis(max(map(max, samples.values())))
+    scale = widest(left, step * columns, samples.values())
+    bottom = TOP + ROW * len(samples)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-        f'width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="13" '
-        f'fill="{INK}">',
-        f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-        f'<text x="12" y="22" font-size="15" font-weight="bold">{escape(title)}</text>',
-        f'<text x="12" y="40" fill="#666666">{escape(unit)}: '
-        "median, lowest and highest of the rounds</text>",
+        text(MARGIN, 40, "Median (lowest–highest) of the rounds", "grey"),
+        *grid(left, bottom, step * scale, [number(step * each) for each in range(columns + 1)]),
+        text(left + step * columns * scale / 2, bottom + 38, unit, "grey", "middle"),
     ]
-    for number, (name, values) in enumerate(samples.items()):
-        top = TOP + ROW * number + (ROW - BAR) / 2
-        parts += bar(name, values, top, scale, OURS if name.startswith(ours) else OTHERS)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join([*parts, "</svg>"]) + "\n")
+    for row, (name, values) in enumerate(samples.items()):
+        middle = TOP + ROW * (row + 0.5)
+        parts.append(text(left - GAP, middle + 5, name, anchor="end"))
+        parts += bar(left, middle, scale, values, "ours" if name.startswith(ours) else "others")
+    save(path, bottom + 52, title, unit, parts)
 
 
-def bar(name, values, top, scale, colour):
-    """One row: its name, the bar, its whisker and the figure."""
-    middle = statistics.median(values)
-    low, high = LEFT + min(values) * scale, LEFT + max(values) * scale
-    centre, base = top + BAR / 2, top + BAR - 4
-    figure = f"{middle:,.0f}" if middle >= 100 else f"{middle:.1f}"
+def widest(left, end, samples):
+    """Pixels for one unit, so that the axis to its `end` and each whisker with its figure fit."""
+    room = WIDTH - left - MARGIN
+    return min((room - LETTER * len(number(end)) / 2) / end,
+               *((room - GAP - LETTER * len(figure(values))) / max(values) for values in samples))
+
+
+def figure(values):
+    """The median stands before the whisker's ends, all with the digits that the tables have."""
+    digits = 0 if max(values) >= 1000 or all(value % 1 == 0 for value in values) else 1
+    middle, low, high = (
+        f"{value:,.{digits}f}" for value in (statistics.median(values), min(values), max(values)))
+    return f"{middle} ({low}–{high})"
+
+
+def grid(left, bottom, distance, figures):
+    """Lines from the top to figures at the bottom."""
+    for column, each in enumerate(figures):
+        x = left + column * distance
+        yield f'<path d="M{x:.1f} {TOP}V{bottom}" class="grid" stroke="currentColor"/>'
+        yield text(x, bottom + 18, each, "grey", "middle")
+
+
+def bar(left, middle, scale, values, colour):
+    """A bar, its whisker and the figure."""
+    low, high = left + min(values) * scale, left + max(values) * scale
     return [
-        f'<text x="{LEFT - 10}" y="{base:.1f}" text-anchor="end">{escape(name)}</text>',
-        f'<rect x="{LEFT}" y="{top:.1f}" width="{middle * scale:.1f}" height="{BAR}" '
-        f'fill="{colour}"/>',
-        f'<path d="M{low:.1f} {centre - 5:.1f}v10M{low:.1f} {centre:.1f}H{high:.1f}'
-        f'M{high:.1f} {centre - 5:.1f}v10" stroke="{INK}" fill="none"/>',
-        f'<text x="{high + 8:.1f}" y="{base:.1f}">{figure}</text>',
+        f'<rect x="{left}" y="{middle - BAR / 2:.1f}" height="{BAR}" '
+        f'width="{statistics.median(values) * scale:.1f}" class="{colour}"/>',
+        f'<path d="M{low:.1f} {middle - 5:.1f}v10M{low:.1f} {middle:.1f}H{high:.1f}'
+        f'M{high:.1f} {middle - 5:.1f}v10" stroke="currentColor" fill="none"/>',
+        '<g class="halo" stroke-width="4" paint-order="stroke">'
+        f"{text(high + GAP, middle + 5, figure(values))}</g>",
     ]

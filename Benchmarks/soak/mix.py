@@ -201,16 +201,19 @@ class Mix:
     def plot(self):
         """Memory, descriptors, and the latency that half and nearly all stayed below."""
         os.makedirs(REPORT, exist_ok=True)
-        for index, name in ((1, "MiB"), (2, "descriptors")):
-            charts.lines(os.path.join(REPORT, name + ".svg"), name, "seconds", name, {
+        across = "seconds since the start"
+        for index, name, title, unit in (
+                (1, "memory", "Resident memory of both gateways", "MiB"),
+                (2, "descriptors", "Open descriptors of both gateways", "descriptors")):
+            charts.lines(os.path.join(REPORT, name + ".svg"), title, across, unit, {
                 gateway: [(each[0], each[index]) for each in thin(samples)]
                 for gateway, samples in self.samples.items()})
         slices = collections.defaultdict(list)
         for at, value in self.latencies:
             slices[int(100 * at / SECONDS)].append(value)
-        shares = {"median": 0.5, "95 %": 0.95}
-        charts.lines(os.path.join(REPORT, "latency.svg"), "Accepted requests", "seconds",
-                     "milliseconds", {
+        shares = {"median": 0.5, "95th percentile": 0.95}
+        charts.lines(os.path.join(REPORT, "latency.svg"), "Accepted requests", across,
+                     "latency, ms", {
                          name: [(SECONDS * each / 100, sorted(values)[int(share * len(values))])
                                 for each, values in sorted(slices.items())]
                          for name, share in shares.items()})
