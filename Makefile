@@ -35,12 +35,12 @@ help:
 	@echo 'make allocation-failures   libraries without memory, at each EVERY=10th allocation'
 	@echo 'make coverage      lines and regions that tests run, FILTER=... for some (half an hour)'
 	@echo 'make bench         throughput and latency beside other proxies and other ways to verify, as'
-	@echo '                   tables, JSON and charts (.build/bench); the formula for capacity; and'
-	@echo '                   instructions a request against their budgets (about 10 minutes)'
+	@echo '                   tables, JSON and charts (.build/bench); instructions a request against'
+	@echo '                   their budgets; and the formula for capacity (about 12 minutes)'
 	@echo 'make bench-proxies requests per second beside nginx and HAProxy (about 2 minutes)'
 	@echo 'make bench-h2      the same for HTTP/2, in clear text and over TLS (about 2 minutes)'
 	@echo 'make bench-first   first requests of keys beside later ones (about 3 minutes)'
-	@echo 'make bench-latency latencies at half load beside nginx, at a fixed rate (about a minute)'
+	@echo 'make bench-latency latencies beside nginx, at a fixed rate (about a minute)'
 	@echo 'make bench-bodies  bodies of 64 KiB and 100 MiB beside nginx, both ways (about 3 minutes)'
 	@echo 'make bench-tls     TLS handshakes, resumed ones, and idle connections beside nginx'
 	@echo 'make bench-workers two workers beside one (about a minute)'
@@ -163,8 +163,8 @@ bench:
 	@Benchmarks/bench.sh $(RELEASE)
 	@Benchmarks/latency.sh $(RELEASE)
 	@Benchmarks/peers.sh $(RELEASE)
-	@Benchmarks/capacity.sh $(RELEASE)
 	@Benchmarks/instructions.sh $(RELEASE) --budget
+	@Benchmarks/capacity.sh $(RELEASE)
 
 bench-proxies:
 	@scripts/install.sh bench

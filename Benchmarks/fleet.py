@@ -18,8 +18,6 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 VERIFICATION_US = 39.1
 REDIS_REQUEST_US = 21
 POSTGRES_ENROLMENTS, POSTGRES_FLOORS = 11_692, 93_469
-# An enrolment is about ten verifications (docs/recipes/capacity.md).
-ENROLMENT_VERIFICATIONS = 10
 # Settings whose defaults matter here; docs/settings.md.
 CHALLENGE_TTL, FLOOR_REPORTS = 120, 8192
 # How often answers let a client send a request again (`retry.max`; docs/client-guide.md).
@@ -60,6 +58,12 @@ class Fleet:
         return self.sessions(20 * HOUR)
 
     @property
+    def handshakes(self):
+        """TLS handshakes a second at the peak, by the kinds of the formula."""
+        return {"ecdsa": self.peak_sessions * self.given.handshakes,
+                "resumed": self.peak_sessions * self.given.resumed}
+
+    @property
     def in_use(self):
         """Devices that were used within two challenge lifetimes, at the peak."""
         return min(self.devices, self.peak_sessions * (self.given.session_minutes * MINUTE
@@ -98,9 +102,9 @@ def next_share(share, step):
 
 def rollout(fleet, step, hours, outage=None):
     """`attest_rollout` moves in a base that has the release already: seconds until 99 % have
-    enrolled, and the highest rate that Apple is asked for. A step lets in a share at once, from
-    the busiest hour on, and each device comes when its app is next opened. In an `outage`, from one
-    second to another, nobody can attest, and the schedule goes on."""
+    enrolled, and the highest rate that Apple is asked for. A step admits a whole share of devices
+    at once, from the busiest hour on, and each comes when its app is next opened. In an `outage`,
+    from one second to another, nobody can attest, and the schedule goes on."""
     share, enrolled, peak, second = 1, 0.0, 0.0, 0
     waiting = fleet.devices * share / 100
     left = fleet.devices - waiting
@@ -176,8 +180,8 @@ def redis_lost(fleet):
 
 
 def redis_away(fleet, hours=1):
-    """Redis does not answer around the peak: each request is told to come again, and comes as often
-    as the answer lets it. None of them costs a signature. Afterwards who is in a session goes on,
+    """Redis does not answer around the peak: each request is told to come again once its signature
+    was checked, and comes as often as the answer lets it. Afterwards who is in a session goes on,
     or signs again as in `redis_lost` where Redis has forgotten."""
     begin = 20 * HOUR - hours * HOUR // 2
     asked = sum(fleet.requests(second) for second in range(begin, begin + hours * HOUR))
@@ -216,7 +220,9 @@ def sizes(fleet, lost):
     """What to buy: for the peak of a usual day, and so that the lost Redis is borne, too."""
     given = fleet.given
     verified = max(fleet.peak_requests, lost["peak"])
-    cores = formula.cores(verified, 0, VERIFICATION_US, redis=True)
+    # Nobody connects anew because Redis was lost.
+    cores = formula.cores(
+        verified, 0, VERIFICATION_US, redis=True, handshakes=fleet.handshakes)
     redis_cores = verified * REDIS_REQUEST_US / 1e6 / BUSY
     # One more of each than the load needs, and two at least.
     gateways = max(2, math.ceil(cores / given.cores) + 1)
@@ -241,6 +247,7 @@ def simulate(given):
     return {
         "devices": fleet.devices, "requests": fleet.requests_a_second,
         "peak": fleet.peak_requests, "sessions": fleet.peak_sessions,
+        "handshakes": sum(fleet.handshakes.values()),
         "enrolment": enrolment(fleet), "doubled": rollout(fleet, "x2", 24),
         "plan": plan, "rollout_outage": rollout_outage(fleet, plan),
         "renewals": renewals(fleet), "redis_lost": lost, "redis_away": redis_away(fleet),
@@ -289,9 +296,10 @@ def report(results):
         ("signed requests a second, mean", lambda r: number(r["requests"])),
         ("the same at the peak", lambda r: number(r["peak"])),
         ("sessions that begin a second, peak", lambda r: number(r["sessions"])),
+        ("TLS handshakes a second, peak", lambda r: number(r["handshakes"])),
     ])
     buy = table("devices", results, [
-        ("processors of all gateways", lambda r: number(max(0.1, r["sizes"]["cores"]))),
+        ("processors of all gateways", lambda r: f"{r['sizes']['cores']:.2f}"),
         ("gateways", lambda r: f"{r['sizes']['gateways']:,}"),
         ("memory of each gateway", lambda r: size(r["sizes"]["gateway_bytes"])),
         ("Redis masters", lambda r: f"{r['sizes']['masters']:,}"),
@@ -313,7 +321,7 @@ def report(results):
          lambda r: number(r["rollout_outage"]["peak"]) if r["plan"] else "-"),
         ("the same: enrolment takes longer by",
          lambda r: span(r["rollout_outage"]["longer"] * DAY) if r["plan"] else "-"),
-        ("renewals a second that receipts need", lambda r: number(r["renewals"]["rate"])),
+        ("receipt renewals a second", lambda r: number(r["renewals"]["rate"])),
         ("Redis lost: devices that sign again", lambda r: number(r["redis_lost"]["again"])),
         ("the same: until 99 % of them have", lambda r: span(r["redis_lost"]["seconds"])),
         ("the same: highest rate, a second", lambda r: number(r["redis_lost"]["peak"])),
@@ -333,27 +341,42 @@ def report(results):
     return f"{load}\n\n{buy}\n\n{events}\n"
 
 
+def enrolment_lines(results):
+    """Fleets below Apple's limit enrol alike and share a line, named after the largest of them."""
+    fleets = {}
+    for each in results:
+        line = ((0, 0), *((day, round(share, 1)) for day, share in each["enrolment"]["series"]))
+        fleets.setdefault(line, []).append(each["devices"])
+    return {f"{'up to ' if len(alike) > 1 else ''}{max(alike):,} devices": line
+            for line, alike in fleets.items()}
+
+
+def redis_lost_line(result):
+    """Each count is drawn where its second begins."""
+    lost = result["redis_lost"]
+    return [(second - 1, came / lost["using"] * 100) for second, came in lost["series"]]
+
+
 def plot(folder, results):
     charts.lines(
-        os.path.join(folder, "fleet-enrolment.svg"), "Enrolment of an installed base", "days",
-        "% enrolled",
-        {f"{each['devices']:,}": each["enrolment"]["series"] for each in results})
+        os.path.join(folder, "fleet-enrolment.svg"), "Enrolment of an installed base",
+        "days since the release", "devices enrolled, %", enrolment_lines(results))
     charts.lines(
         os.path.join(folder, "fleet-redis-lost.svg"), "Redis is lost at the peak",
-        "seconds after it is back", "% of the devices in use that sign again in a second",
-        {f"{each['devices']:,}": [
-            (second, came / each["redis_lost"]["using"] * 100)
-            for second, came in each["redis_lost"]["series"]] for each in results[-1:]})
+        "seconds since Redis is back", "devices that sign again in a second, % of those in use",
+        {f"{each['devices']:,} devices": redis_lost_line(each) for each in results[-1:]})
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
     add("--devices", type=int, nargs="+", default=[10**5, 10**6, 10**7, 10**8])
-    add("--active", type=float, default=0.35, help="share of devices that are used on a day")
-    add("--requests", type=float, default=50, help="signed requests of such a device on a day")
+    add("--active", type=float, default=0.35, help="share of devices active on a given day")
+    add("--requests", type=float, default=50, help="signed requests of such a device that day")
     add("--sessions", type=float, default=4, help="times that its user opens the app")
     add("--session-minutes", type=float, default=5, help="how long each lasts")
+    add("--handshakes", type=float, default=1, help="full TLS handshakes of a session (ECDSA)")
+    add("--resumed", type=float, default=0.5, help="those of a session that are resumed (TLS 1.3)")
     add("--peak", type=float, default=2, help="the highest load of a day beside its mean")
     add("--update-days", type=float, default=4, help="until 63 %% have a new release")
     add("--new-a-month", type=float, default=0.05, help="new installations, of all devices")

@@ -30,15 +30,17 @@ struct CapacityRecipeTests {
     func formula() throws {
         let line = try #require(
             recipe.page.firstMatch(
-                of: #/processors = s × \(([\d.]+) × V \+ ([\d.]+) × P\) / 1,000,000 / ([\d.]+)/#))
-        let (verified, plain, share) = (line.output.1, line.output.2, line.output.3)
+                of: #/= s × \(([\d.]+) × V \+ ([\d.]+) × P \+ (\d+) × H\) / 1,000,000 / ([\d.]+)/#))
+        let (_, verified, plain, handshake, share) = line.output
         let script = """
             import sys; sys.path.insert(0, "Benchmarks")
             import formula
             print(formula.VERIFIED, formula.PLAIN, formula.BUSY_SHARE, formula.VERIFIED_REDIS)
             print(formula.BASE >> 20, formula.CACHED_KEY, formula.FLOOR, formula.EMBEDDED_KEY,
                   formula.SPENT_CHALLENGE, formula.IN_FLIGHT >> 10, formula.REGISTRY_KEY,
-                  formula.REDIS_KEY, formula.REDIS_CHALLENGE)
+                  formula.SQLITE_KEY, formula.SQLITE_CACHES >> 20, formula.REDIS_KEY,
+                  formula.REDIS_CHALLENGE)
+            print(*formula.HANDSHAKE.values())
             """
         let lines = try run("python3 -c '\(script)'").standardOutput.split(separator: "\n")
         #expect(lines[0].hasPrefix("\(verified) \(plain) \(share) "))
@@ -48,11 +50,45 @@ struct CapacityRecipeTests {
             figures,
             [
                 "MiB", "× `workers`", "× keys in use within", "× keys in use +", "× `V` × 2",
-                "KiB × requests", "× keys +", "× keys used within 30 days",
+                "KiB × requests", "× keys (SQLite", "× keys) +", "MiB more",
+                "× keys used within 30 days",
                 "× `V` × (`challenge.ttl`",
             ])
         {
             #expect(recipe.page.contains("\(figure) \(words)"), "\(figure) \(words)")
         }
+        let table = recipe.page.matches(
+            of: #/\| (?:in full|resumed), .*? \| (\d+) \|/#
+        ).map(\.output.1)
+        #expect(table.joined(separator: " ") == lines[2])
+        #expect(table.first == handshake)
+        // The page tells what these were rounded up from.
+        let measured = try #require(
+            recipe.page.firstMatch(
+                of: #/([\d.]+), ([\d.]+), ([\d.]+) and ([\d.]+) ms,\seach divided by the (\d+) us/#
+            )
+        ).output
+        let unit = try #require(Double(measured.5))
+        let times = [measured.1, measured.2, measured.3, measured.4].compactMap { Double($0) }
+        #expect(times.map { "\(Int(($0 * 1000 / unit).rounded(.up)))" } == table.map(String.init))
+    }
+
+    @Test(
+        "a formula that promises too little is found by the comparison, and one that wastes named")
+    func comparison() throws {
+        let script = """
+            import sys; sys.path.insert(0, "Benchmarks")
+            import capacity
+            print(capacity.RATIO_MAX)
+            for measured in (60, 114, 116):
+                print("ends with", capacity.judge([capacity.Row("a request", measured, 100)]))
+            """
+        let outcome = try run("python3 -c '\(script)'")
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        let lines = outcome.standardOutput.split(separator: "\n")
+        #expect(recipe.page.contains("exits with 1 if a ratio is above \(lines[0]),"))
+        #expect(lines.filter { $0.hasPrefix("ends") }.map(\.last) == ["0", "0", "1"])
+        #expect(lines.contains("wastes: a request: 0.60 of what the formula says"))
+        #expect(lines.contains("FAIL: a request: 1.16 of what the formula says, at most 1.15"))
     }
 }

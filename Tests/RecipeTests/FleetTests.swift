@@ -33,6 +33,10 @@ struct FleetTests {
     }
 
     private func simulated(_ arguments: String...) throws -> JSONValue {
+        try simulated(arguments)
+    }
+
+    private func simulated(_ arguments: [String]) throws -> JSONValue {
         let outcome = try ChildProcess.run(
             "python3", ["-B", Recipe.repository + "/Benchmarks/fleet.py", "--json"] + arguments)
         let text = outcome.standardOutput
@@ -74,6 +78,19 @@ struct FleetTests {
         func count(_ name: String) throws -> Int64 { try #require(lost[name]?.integerValue) }
         #expect(abs(try count("again") + count("expired") - count("using")) <= 2)
         #expect(try count("seconds") <= 120)
+    }
+
+    @Test("needs processors for its handshakes, of which resumed ones cost less")
+    func handshakes() throws {
+        func cores(_ arguments: String...) throws -> Int64 {
+            // So many devices that whole processors tell.
+            let fleet = try simulated(["--devices", "10000000000"] + arguments)
+            return try #require(fleet["sizes"]?["cores"]?.integerValue)
+        }
+        let none = try cores("--handshakes", "0", "--resumed", "0")
+        let resumed = try cores("--handshakes", "0", "--resumed", "1")
+        let full = try cores("--handshakes", "1", "--resumed", "0")
+        #expect(none < resumed && resumed < full)
     }
 
     @Test("an outage of Apple holds nobody back for longer than it lasts, and its end is a rush")
