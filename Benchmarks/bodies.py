@@ -3,11 +3,13 @@
 import subprocess
 
 import bench
+import results
 import testbed
 from bench import ROUND_SECONDS, ROUNDS
 
 KIB = 1024
 AIM = 0.9
+OURS, NGINX = "Sallyport, verified", "nginx, plain"
 DEVICES = 64
 
 CONFIGURATION = """
@@ -92,20 +94,21 @@ def start_gateway(bed, upstream):
 
 def measure(bed):
     """Each round measures each server once for each kind of body."""
-    print("\n".join(testbed.machine(bed)))
+    facts = testbed.machine(bed)
+    print("\n".join(facts))
     upstream, nginx = testbed.free_ports(2)
     bed.start_upstream(upstream, bed.load_cpu)
     for transfer in TRANSFERS:
         if not transfer.is_upload:
             bed.make_file(transfer.byte_count, transfer.byte_count)
     servers = {
-        "nginx, plain": Server(bed, bed.start_nginx_proxy(
+        NGINX: Server(bed, bed.start_nginx_proxy(
             nginx, upstream, bed.server_cpu, "client_max_body_size 0;"), nginx, False),
-        "Sallyport, verified": start_gateway(bed, upstream),
+        OURS: start_gateway(bed, upstream),
     }
     for number in range(ROUNDS):
         for transfer in TRANSFERS:
-            for name in list(servers)[::1 if number % 2 else -1]:
+            for name in bench.turned(list(servers), number):
                 transfer.results.setdefault(name, []).append(
                     servers[name].measure(transfer.connections, transfer.options()))
     mib = testbed.MIB
@@ -116,15 +119,18 @@ def measure(bed):
            bench.median(each.rate * transfer.byte_count / mib for each in results),
            bench.median(transfer.byte_count / mib / each.microseconds * 1e6 for each in results))
           for transfer in TRANSFERS for name, results in transfer.results.items()))
-    bench.table(
-        "Sallyport, verified / nginx, plain: above 1 is better",
-        ("bodies", "by MiB/s", "by processor time", "aim"),
-        *(bench.ratios(transfer.name, transfer.results["Sallyport, verified"],
-                       transfer.results["nginx, plain"], f">= {AIM}") for transfer in TRANSFERS))
+    print(f"\n{OURS} / {NGINX}:")
+    bench.compare(*(bench.ratios(transfer.name, transfer.results[OURS], transfer.results[NGINX],
+                                 AIM) for transfer in TRANSFERS))
     print()
     for name, server in servers.items():
         print(f"{name}: {server.memory_before:.1f} MiB before, at most "
               f"{testbed.resident_mib_max(server.process):.1f} meanwhile")
+    groups = {transfer.name: bench.figures(transfer.results) for transfer in TRANSFERS}
+    results.write(results.path("bodies.json"), facts, bench.SETTINGS, groups)
+    for name, group in groups.items():
+        results.draw("bodies-" + name.lower().replace(" ", "-"), f"Bodies of {name}, one processor",
+                     group, ["rate", "processor"])
     return 0
 
 

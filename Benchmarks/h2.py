@@ -4,6 +4,7 @@ import re
 import shutil
 
 import bench
+import results
 import testbed
 import tls
 
@@ -12,6 +13,8 @@ STREAMS = 16
 # By prior knowledge, and by ALPN.
 SCHEMES = {"clear text": "http", "TLS 1.3": "https"}
 LARGE_BYTES = 64 * 1024
+# Of the better of nginx and HAProxy.
+AIM = 1.1
 PATHS = {"32 bytes": "/", "64 KiB": "/files/large"}
 
 
@@ -39,6 +42,7 @@ def start(bed):
             ssl_certificate {files[0]};
             ssl_certificate_key {files[1]};
             ssl_protocols TLSv1.2 TLSv1.3;
+            http2_chunk_size 16k;
         """), nginx[1:]),
         "HAProxy": (bed.start_haproxy(haproxy[0], upstream, bed.server_cpu, f"""
     bind 127.0.0.1:{haproxy[1]} proto h2
@@ -69,7 +73,8 @@ def measure(bed):
     """Every round measures everything once, so that slow times of the machine hit all alike."""
     if not shutil.which("h2load"):
         raise testbed.Failure("h2load is not installed; try scripts/install.sh bench")
-    print("\n".join(testbed.machine(bed)))
+    facts = testbed.machine(bed)
+    print("\n".join(facts))
     servers = start(bed)
     print(f"{bench.ROUNDS} rounds of {bench.ROUND_SECONDS} s; servers on processor "
           f"{bed.server_cpu}, clients and upstream on {bed.load_cpu}", flush=True)
@@ -80,21 +85,22 @@ def measure(bed):
     samples = {kind: {server: [] for server in servers} for kind in kinds}
     for number in range(bench.ROUNDS):
         for kind, (index, scheme, path) in kinds.items():
-            # Another one begins each time.
-            names = list(servers)[number % 3:] + list(servers)[:number % 3]
-            for server in names:
+            for server in bench.turned(list(servers), number):
                 process, ports = servers[server]
                 url = f"{scheme}://127.0.0.1:{ports[index]}{path}"
                 samples[kind][server].append(sample(bed, process, url))
     for name, each in samples.items():
         bench.table(f"HTTP/2, {name}: GET, {CONNECTIONS} connections of {STREAMS} streams",
                     ("server", "requests/s", "processor us/request", "busy"), *bench.rows(each))
-        bench.table("Compared: median (min-max) of the rounds' ratios, above 1 is better",
-                    ("", "by requests/s", "by processor time", "aim"),
-                    bench.ratios("Sallyport / nginx", each["Sallyport"], each["nginx"], ""),
-                    bench.ratios("Sallyport / HAProxy", each["Sallyport"], each["HAProxy"], ""))
+        bench.compare(*(bench.ratios(f"Sallyport / {other}", each["Sallyport"], each[other], AIM)
+                        for other in ("nginx", "HAProxy")))
     bench.report_noise(bed, {f"{server} ({name})": each for name, of in samples.items()
                              for server, each in of.items()}, stolen())
+    groups = {kind: bench.figures(of) for kind, of in samples.items()}
+    results.write(results.path("h2.json"), facts, bench.SETTINGS, groups)
+    for kind, group in groups.items():
+        name = "h2-" + re.sub("[^a-z0-9]+", "-", kind.lower())
+        results.draw(name, f"HTTP/2, {kind}, one processor", group, ["rate", "processor"])
     return 0
 
 

@@ -14,7 +14,7 @@ import bench
 import results
 import testbed
 from bench import (CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS, Sample, median, ratios,
-                   report_noise, rows, table)
+                   report_noise, rows, table, turned)
 from device import Device, challenge_at, import_device
 from results import REPOSITORY
 
@@ -24,9 +24,9 @@ PYTHON = "/usr/bin/python3"
 LUA_MODULES = "/usr/lib/nginx/modules"
 NEEDED = ["caddy", "redis-cli", PYTHON]
 PYTHON_MODULES = "cbor2, cryptography, hiredis, httptools, redis, uvicorn, uvloop"
-OURS, OURS_REDIS = "Sallyport", "Sallyport with Redis"
-# Both of them with Redis.
-LUA, SERVICE = "nginx with Lua", "nginx with Python"
+OURS = "Sallyport"
+OURS_MEMORY, OURS_REDIS = "Sallyport, counters in memory", "Sallyport with Redis"
+LUA, SERVICE = "nginx with Lua and Redis", "nginx with Python and Redis"
 SEED = "round-{}"
 # What no device's counter reaches in a second.
 WARM_UP_COUNTER_MAX = 1_000_000
@@ -61,7 +61,7 @@ class Peers:
             self.plain["Envoy"] = self.envoy(envoy)
         self.plain["Caddy"] = self.caddy()
         self.verified = {
-            OURS: ours,
+            OURS_MEMORY: ours,
             OURS_REDIS: self.gateway("redis-counters", f"{{ redis: {self.redis_url(0)} }}"),
             LUA: self.lua(1),
             SERVICE: self.service(2),
@@ -288,12 +288,6 @@ def measure(bed):
     return 0
 
 
-def turned(names, number):
-    """Another one begins each time."""
-    begin = number % len(names)
-    return names[begin:] + names[:begin]
-
-
 def report(plain, verified):
     table(f"Plain: GET, {CONNECTIONS} connections (wrk)",
           ("server", "requests/s", "processor us/request", "busy"), *rows(plain))
@@ -305,9 +299,9 @@ def report(plain, verified):
           "a full queue.")
     table("Compared: median (min-max) of the rounds' ratios, above 1 is better",
           ("", "by requests/s", "by processor time"),
-          *(ratios(f"{OURS} / {name}", plain[OURS], each, "")[:3]
+          *(ratios(f"{OURS} / {name}", plain[OURS], each)[:3]
             for name, each in plain.items() if name != OURS),
-          *(ratios(f"{OURS_REDIS} / {name}", verified[OURS_REDIS], verified[name], "")[:3]
+          *(ratios(f"{OURS_REDIS} / {name}", verified[OURS_REDIS], verified[name])[:3]
             for name in (LUA, SERVICE)))
 
 

@@ -157,7 +157,14 @@ class Testbed:
                 keepalive_requests 1000000000;
             }}
         """
+        # Its own buffers are so small that it writes each body of 64 KiB, and most of each large
+        # answer, to a file.
         server = listen + """
+            client_body_buffer_size 128k;
+            proxy_buffer_size 16k;
+            proxy_buffers 8 16k;
+            proxy_busy_buffers_size 64k;
+            proxy_max_temp_file_size 0;
             location / {
                 proxy_pass http://api;
                 proxy_http_version 1.1;
@@ -413,6 +420,16 @@ def stolen_share():
     return share
 
 
+def commit():
+    """What the sources of the benchmarks are, which are to be those of the build."""
+    try:
+        return subprocess.run(
+            ["git", "-C", HERE, "describe", "--always", "--dirty", "--exclude=*"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "an unknown commit"
+
+
 def machine(bed):
     """Lines that tell on what, with what, and when something was measured."""
     def first_line(*command):
@@ -435,7 +452,7 @@ def machine(bed):
     haproxy = first_line("haproxy", "-v").split()[2]
     return [
         time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()) + ", " + first_line(
-            bed.gateway, "version"),
+            bed.gateway, "version") + ", sources at " + commit(),
         f"{model}, {os.cpu_count()} processors, {system}, Linux {platform.release()}",
         f"nginx {nginx}, HAProxy {haproxy}, Redis {redis.group(1) if redis else 'unknown'}, "
         + " ".join(first_line("openssl", "version").split()[:2]),

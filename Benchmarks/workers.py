@@ -1,6 +1,7 @@
 """Two workers beside one: what a request costs them; prints a table."""
 
 import bench
+import results
 import testbed
 from bench import CONNECTIONS, DEVICES, ROUND_SECONDS, ROUNDS
 
@@ -34,7 +35,8 @@ def verified(bed, process, port, number):
 
 def measure(bed):
     """Each round measures each gateway once with each kind of request."""
-    print("\n".join(testbed.machine(bed)))
+    facts = testbed.machine(bed)
+    print("\n".join(facts))
     upstream, = testbed.free_ports(1)
     bed.start_upstream(upstream)
     gateways = {workers: start(bed, workers, upstream) for workers in WORKERS}
@@ -42,14 +44,16 @@ def measure(bed):
     samples = {kind: {workers: [] for workers in WORKERS} for kind in kinds}
     for number in range(ROUNDS):
         for kind, run in kinds.items():
-            for workers in WORKERS[::1 if number % 2 else -1]:
+            for workers in bench.turned(WORKERS, number):
                 samples[kind][workers].append(run(bed, *gateways[workers], number))
     bench.table(
         f"Processor time of a request, {ROUNDS} rounds of {ROUND_SECONDS} s, nothing pinned",
         ("requests", "one worker, us", "two workers, us", "one / two", "aim"),
         *((kind, *(bench.median(each.microseconds for each in of[workers]) for workers in WORKERS),
-           bench.ratios("", of["2"], of["1"], "")[2], f">= {AIM}")
+           *bench.ratios("", of["2"], of["1"], AIM)[2:])
           for kind, of in samples.items()))
+    results.write(results.path("workers.json"), facts, bench.SETTINGS,
+                  {kind: bench.figures(of) for kind, of in samples.items()})
     return 0
 
 

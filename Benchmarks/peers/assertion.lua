@@ -16,11 +16,19 @@ void EVP_PKEY_CTX_free(void *context);
 int EVP_PKEY_verify_init(void *context);
 int EVP_PKEY_verify(void *context, const unsigned char *signature, size_t signature_length,
                     const unsigned char *digest, size_t digest_length);
-const void *EVP_sha256(void);
+const void *EVP_MD_fetch(void *library, const char *name, const char *properties);
+void *EVP_MD_CTX_new(void);
+int EVP_DigestInit_ex2(void *context, const void *hash, const void *parameters);
+int EVP_DigestUpdate(void *context, const unsigned char *data, size_t length);
+int EVP_DigestFinal_ex(void *context, unsigned char *digest, unsigned int *length);
+void *EVP_MAC_fetch(void *library, const char *name, const char *properties);
+void *EVP_MAC_CTX_new(void *mac);
+struct sallyport_parameter { const char *key; unsigned int type; void *data; size_t size, returned; };
+int EVP_MAC_init(void *context, const unsigned char *key, size_t key_length,
+                 const struct sallyport_parameter *parameters);
+int EVP_MAC_update(void *context, const unsigned char *data, size_t length);
+int EVP_MAC_final(void *context, unsigned char *code, size_t *length, size_t size);
 unsigned char *SHA1(const unsigned char *data, size_t length, unsigned char *digest);
-unsigned char *SHA256(const unsigned char *data, size_t length, unsigned char *digest);
-unsigned char *HMAC(const void *hash, const void *key, int key_length, const unsigned char *data,
-                    size_t length, unsigned char *code, unsigned int *code_length);
 int RAND_bytes(unsigned char *bytes, int length);
 int CRYPTO_memcmp(const void *a, const void *b, size_t length);
 ]]
@@ -32,15 +40,21 @@ local POINT_PREFIX = ngx.decode_base64("MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgA=")
 
 local M = {}
 local settings
-local secret
 local keys
 
+-- The hash is looked up once: SHA256() and HMAC() would do it again for each call.
+local hash = crypto.EVP_MD_fetch(nil, "SHA256", nil)
+local hashing = crypto.EVP_MD_CTX_new()
+local sealing = crypto.EVP_MAC_CTX_new(crypto.EVP_MAC_fetch(nil, "HMAC", nil))
+local code_length = ffi.new("size_t[1]")
 local digest = ffi.new("unsigned char[32]")
 local code = ffi.new("unsigned char[32]")
 local nonce = ffi.new("unsigned char[16]")
 
 local function sha256(text)
-    crypto.SHA256(text, #text, digest)
+    crypto.EVP_DigestInit_ex2(hashing, hash, nil)
+    crypto.EVP_DigestUpdate(hashing, text, #text)
+    crypto.EVP_DigestFinal_ex(hashing, digest, nil)
     return ffi.string(digest, 32)
 end
 
@@ -59,7 +73,13 @@ function M.configure(values)
     settings.script_digest = ffi.string(digest, 20):gsub(".", function(byte)
         return ("%02x"):format(byte:byte())
     end)
-    secret = random(16) .. random(16)
+    local name = ffi.new("char[7]", "SHA256")
+    local parameters = ffi.new("struct sallyport_parameter[2]")
+    -- OSSL_PARAM_UTF8_STRING is 4.
+    parameters[0].key, parameters[0].type, parameters[0].data, parameters[0].size =
+        "digest", 4, name, 6
+    local secret = random(16) .. random(16)
+    assert(crypto.EVP_MAC_init(sealing, secret, #secret, parameters) == 1)
     keys = assert(lrucache.new(100000))
 end
 
@@ -122,7 +142,10 @@ end
 -- Challenges
 
 local function seal(text)
-    crypto.HMAC(crypto.EVP_sha256(), secret, #secret, text, #text, code, nil)
+    -- Without a key the last one is used again.
+    crypto.EVP_MAC_init(sealing, nil, 0, nil)
+    crypto.EVP_MAC_update(sealing, text, #text)
+    crypto.EVP_MAC_final(sealing, code, code_length, 32)
     return ffi.string(code, 32)
 end
 
