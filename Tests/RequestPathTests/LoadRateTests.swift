@@ -81,11 +81,45 @@ struct LoadRateTests {
             _ = poll(nil, 0, 20)
             return .response()
         }
-        let outcome = try load("--seconds", "2", "--rate", "1000", "--connections", "1")
+        let outcome = try load(
+            "--seconds", "2", "--rate", "1000", "--connections", "1", "--wait", "0")
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
         #expect(try number("requests", in: outcome) <= 101)
         #expect(try number("late", in: outcome) > 100)
         // The last ones were due some hundred milliseconds before they were sent.
         #expect(try number("max", of: "latency_us", in: outcome) > 100_000)
+    }
+
+    @Test("charges a server that stalls until the end for all that it keeps waiting")
+    func stalledAtTheEnd() throws {
+        upstream.answer { [upstream] _ in
+            upstream.requests.count <= 100 ? .response() : UpstreamAnswer([])
+        }
+        let outcome = try load(
+            "--seconds", "1", "--rate", "1000", "--connections", "4", "--wait", "1")
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        #expect(try number("requests", in: outcome) <= 100)
+        // Four lie with the server, and the others wait for a connection.
+        #expect(try number("unanswered", in: outcome) > 4)
+        // All of these were due before the second for which they were awaited.
+        #expect(try number("p99", of: "latency_us", in: outcome) >= 1_000_000)
+    }
+
+    @Test("waits at the end for the answers to all that were due")
+    func answeredAfterTheEnd() throws {
+        // One connection, and 100 ms for each answer: half of what is due is answered in time.
+        upstream.answer { _ in
+            _ = poll(nil, 0, 100)
+            return .response()
+        }
+        let outcome = try load(
+            "--seconds", "1", "--rate", "20", "--connections", "1", "--wait", "600")
+        #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+        let answeredCount = try number("200", of: "statuses", in: outcome)
+        #expect(try number("requests", in: outcome) < answeredCount)
+        #expect(try number("unanswered", in: outcome) == 0)
+        #expect(Int(answeredCount) == upstream.requests.count)
+        // Each is due 50 ms after the one before, and answered 100 ms after that one at least.
+        #expect(try number("max", of: "latency_us", in: outcome) >= 50_000 * (answeredCount + 1))
     }
 }

@@ -8,6 +8,9 @@ enum LoadCommand {
           --connections N    clients at once, each waiting for its answer (32)
           --rate N           requests a second, each sent when it is due; its latency counts from
                              then, also where no connection was free. Else as many as are answered
+          --wait SECONDS     with --rate, how long after the measured time answers are awaited to
+                             what was due in it (5). What has none then counts with its age in
+                             latency_us, and is counted in unanswered
           --seconds N        measured time (5), after --warm-up SECONDS (1)
           --method M --path P --body-bytes N
                              what is requested (GET, /, none)
@@ -27,7 +30,7 @@ enum LoadCommand {
             names: [
                 "--gateway", "--connections", "--seconds", "--warm-up", "--method", "--path",
                 "--body-bytes", "--seed", "--devices", "--app", "--base", "--pid", "--expect",
-                "--first-counter", "--rate",
+                "--first-counter", "--rate", "--wait",
             ], usage: usage)
         let report = try LoadRun(try plan(options)).run()
         print(report.json(hasServer: options.value("--pid") != nil))
@@ -59,6 +62,7 @@ enum LoadCommand {
             body: [UInt8](repeating: 0x78, count: options.count("--body-bytes", or: 0)),
             signing: signing,
             rate: options.value("--rate").map { _ in options.count("--rate", or: 1) },
+            wait: .seconds(options.count("--wait", or: 5)),
             processID: options.value("--pid").flatMap { Int($0) })
     }
 }

@@ -30,7 +30,8 @@ final class LoadConnection: ReadinessHandler {
     private var output = ByteBuffer()
     private var input = ByteBuffer()
     private var head = ResponseHead()
-    private var dueAt = MonotonicInstant.now()
+    /// When the request under way was due; nil while none is.
+    private(set) var dueAt: MonotonicInstant?
     /// The bytes of every request if nothing is signed.
     private let plainRequest: [UInt8]
 
@@ -59,6 +60,7 @@ final class LoadConnection: ReadinessHandler {
         input.clear()
         output.clear()
         head.reset()
+        dueAt = nil
         let watch = Watch(loop: run.loop, descriptor: raw, handler: self)
         self.watch = watch
         if isConnecting {
@@ -219,8 +221,11 @@ final class LoadConnection: ReadinessHandler {
                 input.readable.extracting(head.byteCount..<head.byteCount + bodyByteCount).array
             isFetchingChallenge = false
         } else {
-            run.record(
-                status: head.status, nanoseconds: MonotonicInstant.now().nanoseconds(since: dueAt))
+            guard let dueAt else {
+                return run.fail(LabError("an answer to no request: \(head.status)"))
+            }
+            run.record(status: head.status, dueAt: dueAt)
+            self.dueAt = nil
             takeNextChallenge()
         }
         input.consume(head.byteCount + bodyByteCount)

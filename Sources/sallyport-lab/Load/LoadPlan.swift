@@ -16,6 +16,8 @@ struct LoadPlan {
     /// Requests a second that are sent whether or not earlier ones are answered; nil where each
     /// connection waits for its answer and sends at once.
     let rate: Int?
+    /// How long after the measured time answers are awaited to what was due in it, at a fixed rate.
+    let wait: Duration
     /// The server whose processor time is measured, where it runs here.
     let processID: Int?
 

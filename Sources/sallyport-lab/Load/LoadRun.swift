@@ -23,6 +23,10 @@ final class LoadRun {
     /// When warming up ends, and when measuring does.
     private var start: Timer?
     private var end: Timer?
+    /// When measuring ended; what is due later is not sent.
+    private var endedAt = MonotonicInstant.distantFuture
+    /// When the run gives up waiting for answers to what was due.
+    private var limit: Timer?
     /// Set when something makes it pointless to go on.
     private var failure: LabError?
 
@@ -38,6 +42,7 @@ final class LoadRun {
         }
         start = Timer(loop: loop) { [unowned self] in beginMeasuring() }
         end = Timer(loop: loop) { [unowned self] in endMeasuring() }
+        limit = Timer(loop: loop) { [unowned self] in loop.stop() }
         stockingCount = plan.stockPerConnection > 0 ? connections.count : 0
         if stockingCount == 0 { begin() }
         for connection in connections { connection.open() }
@@ -45,6 +50,7 @@ final class LoadRun {
         pacing = nil
         for connection in connections { connection.close() }
         if let failure { throw failure }
+        countUnanswered()
         return report
     }
 
@@ -84,7 +90,7 @@ final class LoadRun {
 
     /// Sends what is due, then makes one request more.
     private func sendDue(_ rate: Int) {
-        let now = MonotonicInstant.now()
+        let now = min(MonotonicInstant.now(), endedAt)
         // From when all are connected: what could not be sent before is nobody's fault.
         if pace == nil, ready.count == connections.count { pace = LoadPace(rate: rate, from: now) }
         // In turn, so that all use up what they have signed ahead alike.
@@ -94,6 +100,13 @@ final class LoadRun {
         }
         if !idle.isEmpty { idle.removeFirst().prepare() }
         pacing?.schedule()
+        if endedAt < .distantFuture, !isAwaiting { loop.stop() }
+    }
+
+    /// A request that was due is still to be sent or answered.
+    private var isAwaiting: Bool {
+        if let pace, pace.next <= endedAt { return true }
+        return connections.contains { $0.dueAt != nil }
     }
 
     // MARK: measuring
@@ -107,19 +120,39 @@ final class LoadRun {
 
     private func endMeasuring() {
         let usage = ProcessUsage.sample(of: plan.processID)
-        let elapsed = MonotonicInstant.now().nanoseconds(since: measuredFrom)
+        endedAt = .now()
+        let elapsed = endedAt.nanoseconds(since: measuredFrom)
         report.seconds = Double(elapsed) / 1e9
         report.serverSeconds = usage.serverSeconds - usageAtStart.serverSeconds
         report.ownSeconds = usage.ownSeconds - usageAtStart.ownSeconds
-        report.lateCount = pace?.lateCount(at: .now())
-        loop.stop()
+        report.lateCount = pace?.lateCount(at: endedAt)
+        // A server that stalls until the end would otherwise hide all that it keeps waiting.
+        if plan.rate == nil { loop.stop() } else { limit?.schedule(after: plan.wait) }
     }
 
-    /// One answered request; `nanoseconds` from when it was due to the end of the answer.
-    func record(status: UInt16, nanoseconds: UInt64) {
+    /// One answered request.
+    func record(status: UInt16, dueAt: MonotonicInstant) {
         guard isMeasuring else { return }
         report.statuses[status, default: 0] += 1
-        report.latencies.append(UInt32(clamping: nanoseconds / 1000))
+        if endedAt == .distantFuture { report.requestCount += 1 }
+        addLatency(of: dueAt, at: .now())
+    }
+
+    /// Requests that were due and have no answer count with their age: they took no less.
+    private func countUnanswered() {
+        guard var pace else { return }
+        var unanswered = connections.compactMap(\.dueAt)
+        while pace.next <= endedAt {
+            unanswered.append(pace.next)
+            pace.take()
+        }
+        let now = MonotonicInstant.now()
+        for dueAt in unanswered { addLatency(of: dueAt, at: now) }
+        report.unansweredCount = unanswered.count
+    }
+
+    private func addLatency(of dueAt: MonotonicInstant, at now: MonotonicInstant) {
+        report.latencies.append(UInt32(clamping: now.nanoseconds(since: dueAt) / 1000))
     }
 
     func recordError() {
