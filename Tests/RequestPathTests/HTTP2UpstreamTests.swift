@@ -46,6 +46,26 @@ struct HTTP2UpstreamTests {
         #expect(try gateway.accessLine()["status"]?.integerValue == 200)
     }
 
+    @Test("takes one more stream where it has a connection, if there may be no more of these")
+    func streamsOfTheOne() throws {
+        let servers = try (0..<2).map { _ in
+            try ScriptedHTTP2Server { request, connection in
+                if request.path != "/silence" { try connection.respond(to: request) }
+            }
+        }
+        var configuration = GatewayConfiguration.http2Upstream(port: 0)
+        let addresses = servers.map { "\"127.0.0.1:\($0.port)\"" }.joined(separator: ", ")
+        configuration.upstreams["api"] =
+            "servers: [\(addresses)], protocol: h2, balance: least_connections, "
+            + "connections_max: 1"
+        let gateway = try GatewayProcess(configuration)
+        let client = try HTTP2Client(port: gateway.port)
+        try client.request(1, "GET", "/silence")
+        // The other server has fewer requests, and gets no connection.
+        for stream in [3, 5] as [UInt32] { #expect(try client.exchange(stream).status == 200) }
+        #expect(servers.map(\.connectionCount).sorted() == [0, 1])
+    }
+
     @Test("serves many requests on one connection, each with its own answer")
     func shared() throws {
         let server = try ScriptedHTTP2Server { request, connection in

@@ -29,11 +29,12 @@ final class PooledServer {
             ? connectionCount - idle.count : shared.reduce(0) { $0 + $1.leaseCount }
     }
 
-    /// Whether one more request has a connection, idle, shared or new.
-    var hasRoom: Bool {
-        guard let limit = state.entry.connectionCountMax else { return true }
-        return !idle.isEmpty || connectionCount < limit || hasPlace
-    }
+    /// Whether one more request over HTTP/1.1 has a connection, idle or new, as far as the server's
+    /// own limit goes.
+    var hasRoom: Bool { !idle.isEmpty || mayConnect }
+
+    /// Whether the server's own limit allows one more connection.
+    var mayConnect: Bool { state.entry.connectionCountMax.map { connectionCount < $0 } ?? true }
 
     /// Whether a connection that is there takes one more request beside others.
     var hasPlace: Bool { shared.contains { $0.hasRoom } }

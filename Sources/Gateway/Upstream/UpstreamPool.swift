@@ -203,8 +203,23 @@ final class UpstreamPool {
     }
 
     private var hasRoom: Bool {
-        (idleCount > 0 || connectionCount < settings.connectionCountMax
-            || servers.contains { $0.hasPlace }) && servers.contains { $0.hasRoom }
+        let mayConnect = mayConnect
+        return (idleCount > 0 || mayConnect || settings.protocol == .http2)
+            && servers.contains { hasRoom($0, mayConnect: mayConnect) }
+    }
+
+    /// Whether one more request to the server has a connection. Streams share those that are there:
+    /// while there may be no more of them, only servers that have one have room.
+    private func hasRoom(_ server: PooledServer, mayConnect: Bool) -> Bool {
+        guard settings.protocol == .http2 else { return server.hasRoom }
+        return server.hasPlace || mayConnect && server.mayConnect
+    }
+
+    /// Whether there may be one more connection, if need be in place of one that is shared by
+    /// nobody.
+    private var mayConnect: Bool {
+        connectionCount < settings.connectionCountMax
+            || servers.contains { $0.shared.contains { $0.isIdle } }
     }
 
     /// The client has gone while its request waited.
@@ -220,11 +235,15 @@ final class UpstreamPool {
     var waitingCount: Int { waiting?.count ?? 0 }
 
     private func choose(for exchange: Exchange) -> PooledServer? {
-        if servers.count == 1 { return servers[0].hasRoom ? servers[0] : nil }
+        let mayConnect = mayConnect
+        if servers.count == 1 {
+            return hasRoom(servers[0], mayConnect: mayConnect) ? servers[0] : nil
+        }
         let now = worker.loop.now.nanoseconds
         for (index, server) in servers.enumerated() {
             loads[index].activeCount = server.activeCount
-            loads[index].isUsable = server.hasRoom && server.state.isUsable(now: now)
+            loads[index].isUsable =
+                hasRoom(server, mayConnect: mayConnect) && server.state.isUsable(now: now)
             if timeouts.slowStart > 0 {
                 loads[index].weight = server.state.weight(
                     now: now, slowStart: timeouts.slowStart)
@@ -240,7 +259,9 @@ final class UpstreamPool {
             loads[index].isUsable = false
         }
         // Where none works, all are tried: a wrong verdict must not take the whole upstream away.
-        for (index, server) in servers.enumerated() { loads[index].isUsable = server.hasRoom }
+        for (index, server) in servers.enumerated() {
+            loads[index].isUsable = hasRoom(server, mayConnect: mayConnect)
+        }
         return (balancer.next(loads, key: key, tried: tried) ?? balancer.next(loads, key: key))
             .map { servers[$0] }
     }
@@ -355,33 +376,5 @@ final class UpstreamPool {
         let what = change == .returned ? "used again" : "answers again"
         worker.log.event(
             level: "info", "server_returned", "\(settings.name) \(server.state.text): \(what)")
-    }
-}
-
-/// An upstream's time-outs, divided once: `Duration` counts in 128 bits.
-struct UpstreamTimeouts {
-    let connect: UInt64
-    let send: UInt64
-    let response: UInt64
-    let read: UInt64
-    let idle: UInt64
-    /// 0 for none. Of no use where each key has its server: its weight moves keys, and each of
-    /// them twice.
-    let slowStart: UInt64
-    /// The bound of a try that another may follow.
-    let attempt: UInt64?
-    /// How long a server that has requests of ours may be silent; nil for any time.
-    let ping: UInt64?
-
-    init(_ settings: UpstreamSettings) {
-        connect = settings.connectTimeout.wholeNanoseconds
-        send = settings.sendTimeout.wholeNanoseconds
-        response = settings.responseTimeout.wholeNanoseconds
-        read = settings.readTimeout.wholeNanoseconds
-        idle = settings.idleTimeout.wholeNanoseconds
-        slowStart = settings.balance == .hashKey ? 0 : settings.slowStart.wholeNanoseconds
-        attempt = settings.retries.timeout?.wholeNanoseconds
-        ping =
-            settings.pingInterval > .zero ? settings.pingInterval.wholeNanoseconds : nil
     }
 }
