@@ -94,6 +94,40 @@ struct UpstreamPlaceTests {
         _ = slow
     }
 
+    /// An answer whose first piece is read in one go.
+    private static func twoPieces(second: Gate) -> UpstreamAnswer {
+        let (first, rest) = (15_900, 1 << 20)
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: \(first + rest)\r\n\r\n"
+        return UpstreamAnswer(
+            [
+                .send(Array(head.utf8) + [UInt8](repeating: 0x61, count: first)), .wait(second),
+                .stream(byteCount: rest),
+            ], then: .keepAlive)
+    }
+
+    @Test("each stream of a client that reads nothing makes room, not only the first of them")
+    func streams() throws {
+        let (more, gate) = (Gate(), Gate())
+        upstream.answer { request in
+            request.target == "/large" ? Self.twoPieces(second: more) : .response(after: gate)
+        }
+        let queue = ", queue: { requests: 10, timeout: 5m }"
+        let gateway = try GatewayProcess(configuration(connectionCountMax: 8, more: queue))
+        let slow = try HTTP2Client(port: gateway.port, settings: [(4, 0)])
+        let streams = (0..<8).map { UInt32($0 * 2 + 1) }
+        for stream in streams { try slow.request(stream, "GET", "/large") }
+        // Together they fill what the client may have waiting, none of them on its own.
+        try slow.receive { client in streams.allSatisfy { client.answers[$0]?.status == 200 } }
+        more.open()
+        let clients = try (0..<4).map { _ in try gateway.connect() }
+        for client in clients { try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+        // All of them are there at once, each in the place of a stream.
+        try upstream.waitForRequests(12)
+        gate.open()
+        for client in clients { #expect(try client.receive().status == 200) }
+        _ = slow
+    }
+
     @Test("a stream of an upstream in HTTP/2 whose client reads nothing makes room")
     func stream() throws {
         let chunk = [UInt8](repeating: 0x61, count: 16_000)

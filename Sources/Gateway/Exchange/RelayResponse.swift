@@ -53,7 +53,13 @@ extension Exchange {
     }
 
     /// How many bytes of the answer may be read now; 0: not before ``clientIsReady()``.
-    func answerRoom() -> Int { downstream?.room() ?? .max }
+    func answerRoom() -> Int {
+        let room = downstream?.room() ?? .max
+        // Other streams of the client may have filled what it may have waiting: it waits for it as
+        // they do.
+        if room == 0 { awaitsClient() }
+        return room
+    }
 
     /// What came in one turn of the loop is handed over; now it may be written.
     func upstreamPaused() {
