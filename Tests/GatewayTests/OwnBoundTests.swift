@@ -156,6 +156,21 @@ struct OwnBoundTests {
         #expect(worker.registryAnsweredAt > start)
     }
 
+    @Test("what comes late is no answer to what the same request asks next")
+    func lateAnswer() throws {
+        let stepped = try SteppedWorker()
+        let worker = stepped.worker
+        try stepped.begin()
+        let exchange = try #require(stepped.connection.exchange)
+        // The user was not known in time, and the request went on without.
+        worker.wait(exchange, for: .counter)
+        let device = try SimulatedDevice(appID: GatewayUnderTest.appID)
+        worker.receive(.userLookedUp(exchange.number, device.keyID, .success(nil)))
+        #expect(worker.waiting.contains(exchange.number, for: .advance))
+        #expect(worker.waiting.take(exchange.number, for: .advance) === exchange)
+        #expect(worker.waiting.take(exchange.number, for: .advance) == nil)
+    }
+
     @Test("a memory of counters that is full lets nothing pass")
     func fullCounters() throws {
         var options = EmbeddedCounters.Options()

@@ -23,7 +23,7 @@ final class WaitingExchanges {
         }
 
         func deadlineExpired() {
-            owner.take(number)?.registryTimedOut(waitingSince: startedAt)
+            owner.take(number, for: operation)?.registryTimedOut(waitingSince: startedAt)
         }
     }
 
@@ -41,12 +41,20 @@ final class WaitingExchanges {
 
     func removeAll() { waits = [:] }
 
-    func contains(_ number: UInt64) -> Bool { waits[number] != nil }
+    func contains(_ number: UInt64, for operation: StoreOperation?) -> Bool {
+        waits[number].map { $0.operation == operation } ?? false
+    }
 
-    /// The exchange that waits under `number`, once; nil if it was answered, its time was over, or
-    /// it has ended meanwhile and serves another request.
-    func take(_ number: UInt64) -> Exchange? {
-        guard let wait = waits.removeValue(forKey: number) else { return nil }
+    /// The exchange that waits for this under `number`, once; nil if it was answered, its time was
+    /// over, or it has ended meanwhile and serves another request.
+    ///
+    /// One that went on without an answer may wait for another one by now: what comes late is not
+    /// that.
+    ///
+    /// - Parameter operation: nil for what no store answers.
+    func take(_ number: UInt64, for operation: StoreOperation?) -> Exchange? {
+        guard contains(number, for: operation), let wait = waits.removeValue(forKey: number)
+        else { return nil }
         let worker = wait.exchange.worker
         if let operation = wait.operation {
             worker.meter.storeAnswered(

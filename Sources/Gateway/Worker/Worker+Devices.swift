@@ -41,7 +41,7 @@ extension Worker {
         counters.isTokenSpent(id, forMilliseconds: Int(life)) { [unowned self] answer in
             if isInline {
                 isSpent = answer
-            } else if let exchange = waiting.take(number) {
+            } else if let exchange = waiting.take(number, for: .findToken) {
                 exchange.tokenWasLookedUp(isSpent: answer)
             }
         }
@@ -59,7 +59,7 @@ extension Worker {
         counters.spendToken(id, forMilliseconds: Int(life)) { [unowned self] answer in
             if isInline {
                 verdict = answer
-            } else if let exchange = waiting.take(number) {
+            } else if let exchange = waiting.take(number, for: .spendToken) {
                 exchange.tokenWasSpent(answer)
             }
         }

@@ -47,7 +47,7 @@ extension Worker {
         // A record read before a change that was heard of meanwhile may be that key's old one, and
         // nothing would ever drop it from the cache.
         guard question.changeCount == changeCount else {
-            if waiting.contains(number) { find(question.keyID, for: number) }
+            if waiting.contains(number, for: .find) { find(question.keyID, for: number) }
             return
         }
         let record: KeyRecord?
@@ -56,7 +56,7 @@ extension Worker {
             record = found
         case .failure(let error):
             log.repeatedEvent("registry_failed", error.description)
-            waiting.take(number)?.keyWasLookedUp(.failure(error), asOf: 0)
+            waiting.take(number, for: .find)?.keyWasLookedUp(.failure(error), asOf: 0)
             return
         }
         // Unknown keys are not cached: strangers must not push out the known.
@@ -69,7 +69,8 @@ extension Worker {
         } else if remembersUnknownKeys {
             hub.unknownKeys.note(question.keyID, newsCount: question.newsCount, at: loop.now)
         }
-        waiting.take(number)?.keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
+        waiting.take(number, for: .find)?
+            .keyWasLookedUp(.success(cached), asOf: question.floorNewsNumber)
     }
 
     func advanceDurably(

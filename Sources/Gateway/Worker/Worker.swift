@@ -130,15 +130,17 @@ final class Worker {
         switch message {
         case .keyLookedUp(let question, let result): keyWasLookedUp(question, result)
         case .enrolled(let number, let result):
-            waiting.take(number)?.enrolmentEnded(result, number: number)
+            waiting.take(number, for: .enrol)?.enrolmentEnded(result, number: number)
         case .advancedDurably(let number, let outcome):
-            waiting.take(number)?.counterWasAdvancedDurably(outcome)
+            waiting.take(number, for: .advanceDurably)?
+                .counterWasAdvancedDurably(outcome)
         case .userLookedUp(let number, let keyID, let result):
             userWasLookedUp(number, keyID, result)
         case .userNoted(let sighting, let result): userWasNoted(sighting, result)
         case .deviceReplied(let number, let reply):
-            waiting.take(number)?.deviceReplied(reply)
-        case .bitsKept(let number, let result): waiting.take(number)?.bitsWereKept(result)
+            waiting.take(number, for: nil)?.deviceReplied(reply)
+        case .bitsKept(let number, let result):
+            waiting.take(number, for: .keepBits)?.bitsWereKept(result)
         case .keysChanged(let change):
             changeCount += 1
             hub.signals.forget(change)
@@ -176,7 +178,7 @@ final class Worker {
             note(answer, of: keyID, counter)
             if case .awaited = reply {
                 reply = .came(answer)
-            } else if let exchange = waiting.take(number) {
+            } else if let exchange = waiting.take(number, for: .advance) {
                 exchange.counterWasAdvanced(answer)
             }
         }
