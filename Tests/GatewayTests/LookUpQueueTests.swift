@@ -64,6 +64,13 @@ final class LookUpQueueTests {
         #expect(before == [[2], [2, 1]])
     }
 
+    @Test("what becomes ready while eight are asked for is answered no earlier")
+    func readyWithinTheCall() {
+        registry.haveAtHand((0..<8).map(keyID), isTold: false)
+        add(8)
+        #expect(answered == [] && registry.lookUpCounts == [8])
+    }
+
     @Test("what is at hand is answered when the turn ends, and the registry is asked for the rest")
     func atHand() {
         registry.haveAtHand((0..<20).filter { $0 != 3 }.map(keyID))
@@ -106,6 +113,6 @@ final class LookUpQueueTests {
         }
         add(2)
         loop.run()
-        #expect(answered == [0] && registry.lookUpCounts == [1, 9])
+        #expect(answered == [0] && registry.lookUpCounts == [1, 8, 1])
     }
 }

@@ -27,9 +27,9 @@ final class LookUpQueue {
     /// Has the key looked up soon: at the latest when the turn ends, but never within this call.
     func add(_ question: KeyQuestion) {
         waiting.append(question)
-        // While answers are taken, an earlier question is still in the other list.
-        if waiting.count >= Self.askedCountMax, asked.isEmpty, !registry.hasKeysAtHand {
-            ask()
+        if waiting.count >= Self.askedCountMax, !registry.hasKeysAtHand {
+            askElsewhere(waiting)
+            waiting.removeAll(keepingCapacity: true)
         } else {
             turnEnd?.schedule()
         }
@@ -41,22 +41,20 @@ final class LookUpQueue {
         swap(&waiting, &asked)
         let found = registry.readAtHand(asked.map(\.keyID))
         // The registry's thread works while the answers are taken here.
-        askElsewhere(found)
+        askElsewhere(zip(asked, found).lazy.filter { $0.1 == .notAtHand }.map(\.0))
         for (question, key) in zip(asked, found) {
             if case .read(let record) = key { answered(question, .success(record)) }
         }
         asked.removeAll(keepingCapacity: true)
     }
 
-    /// Asks the registry for what it has not at hand.
-    private func askElsewhere(_ found: [KeyAtHand]) {
+    /// Asks the registry, whose answers come by the mailbox.
+    private func askElsewhere(_ questions: some Sequence<KeyQuestion>) {
         let mailbox = mailbox
-        var lookUps: [RegistryLookUp] = []
-        for (question, key) in zip(asked, found) where key == .notAtHand {
-            lookUps.append(
-                RegistryLookUp(question.keyID) { result in
-                    _ = mailbox.post(.keyLookedUp(question, result))
-                })
+        let lookUps = questions.map { question in
+            RegistryLookUp(question.keyID) { result in
+                _ = mailbox.post(.keyLookedUp(question, result))
+            }
         }
         if !lookUps.isEmpty { registry.find(lookUps) }
     }

@@ -30,6 +30,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     private var made: [Call] = []
     private var askedTogether: [Int] = []
     private var atHand: Set<KeyID>?
+    private var tellsWhatIsAtHand = true
     private var handlers: [@Sendable (RegistryChange) -> Void] = []
 
     /// What was asked so far, in order.
@@ -56,7 +57,14 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
     func holdWrites(until gate: Gate) { lock.withLock { writeGate = gate } }
 
     /// From now on these keys can be read without waiting; nil if reading is not worth a try.
-    func haveAtHand(_ keyIDs: [KeyID]?) { lock.withLock { atHand = keyIDs.map { Set($0) } } }
+    ///
+    /// If that is not told, whoever asks before is told that there are none.
+    func haveAtHand(_ keyIDs: [KeyID]?, isTold: Bool = true) {
+        lock.withLock {
+            atHand = keyIDs.map { Set($0) }
+            tellsWhatIsAtHand = isTold
+        }
+    }
 
     /// Waits until `count` calls have been made.
     func waitForCalls(_ count: Int) throws {
@@ -142,7 +150,7 @@ final class ScriptedRegistry: Registry, @unchecked Sendable {
         for each in lookUps { find(each.keyID, each.reply) }
     }
 
-    var hasKeysAtHand: Bool { lock.withLock { atHand != nil } }
+    var hasKeysAtHand: Bool { lock.withLock { atHand != nil && tellsWhatIsAtHand } }
 
     func readAtHand(_ keyIDs: [KeyID]) -> [KeyAtHand] {
         lock.withLock {
