@@ -262,6 +262,9 @@ public final class TLSSession {
         unsafe sallyport_tls_group_name(session).map { unsafe String(cString: $0) }
     }
 
+    /// Bytes that the socket has taken since the beginning: the handshake's, and records whole.
+    public var sealedByteCount: UInt64 { unsafe BIO_number_written(SSL_get_wbio(session)) }
+
     /// Whether a ticket spared both sides the signatures.
     public var isResumed: Bool { unsafe SSL_session_reused(session) == 1 }
 

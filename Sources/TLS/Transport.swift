@@ -115,6 +115,10 @@ public struct Transport {
     /// How many written bytes the peer has not taken (``Socket/queuedByteCount(_:)``).
     public var queuedByteCount: Int { Socket.queuedByteCount(descriptor) }
 
+    /// Bytes that the socket has taken since the connection began, as they are on the wire; nil
+    /// without TLS, where they are those that were written.
+    public var sealedByteCount: UInt64? { tls?.session.sealedByteCount }
+
     public func enableWriting() {
         if let tls { tls.isWriting = true } else { watch.enableWriting() }
     }

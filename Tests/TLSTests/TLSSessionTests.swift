@@ -191,6 +191,19 @@ struct TLSSessionTests {
         #expect(segmentCount * 2 < roundCount * (recordCount * 2 - 1))
     }
 
+    @Test("count what the socket takes: the bytes of the records, not those in them")
+    func sealedBytes() throws {
+        let pair = try pair { _, _ in }
+        #expect(try pair.handshake() == nil)
+        let (before, unread) = (
+            pair.client.sealedByteCount, Socket.unreadByteCount(pair.ends.server)
+        )
+        for _ in 0..<3 { #expect(pair.client.write(text("hello").span) == .bytes(5)) }
+        let sealed = Int(pair.client.sealedByteCount - before)
+        #expect(sealed == Socket.unreadByteCount(pair.ends.server) - unread)
+        #expect(sealed > 3 * 5 + 3 * 16)
+    }
+
     /// Both ends of a TCP connection.
     private static func loopback() throws -> (client: Int32, server: Int32) {
         let any = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))

@@ -203,7 +203,7 @@ extension UpstreamConnection {
     /// found no reader.
     private var isUnheard: Bool {
         guard state == .awaitingHead, !sawAnswer, let transport else { return false }
-        return transport.queuedByteCount >= writtenCount
+        return transport.queuedByteCount >= writtenCount.onWire(of: transport)
     }
 
     static let readByteCount = 16 * 1024

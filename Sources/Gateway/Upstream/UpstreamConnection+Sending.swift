@@ -14,7 +14,7 @@ extension UpstreamConnection {
         bodyOffset = 0
         isBodyEnded = false
         sentCount = 0
-        writtenCount = 0
+        writtenCount = WrittenCount()
         writeFailure = nil
         if let connectFailure { return fail(connectFailure) }
         if state != .connecting { beginRequest() }
@@ -22,6 +22,7 @@ extension UpstreamConnection {
 
     func beginRequest() {
         requestCount += 1
+        writtenCount.sealedBefore = transport?.sealedByteCount ?? 0
         state = .awaitingHead
         response.reset()
         setDeadline(headNanoseconds)
@@ -170,7 +171,7 @@ extension UpstreamConnection {
     private func written(_ outcome: WriteOutcome) -> Int? {
         switch outcome {
         case .bytes(let count):
-            writtenCount += count
+            writtenCount.plain += count
             return count
         case .wouldBlock:
             transport?.enableWriting()

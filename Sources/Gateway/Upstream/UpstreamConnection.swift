@@ -46,7 +46,7 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
     // both untouched; of a body in a file the piece that is under way.
     var sentCount = 0
     /// All that was given to the kernel of it.
-    var writtenCount = 0
+    var writtenCount = WrittenCount()
     var pending = ByteBuffer()
     /// Whether the worker's ``Outbox`` will have it send soon.
     var isInOutbox = false
@@ -187,5 +187,18 @@ final class UpstreamConnection: RequestSink, ReadinessHandler, DeadlineHandler {
         input.release()
         pending.release()
         pool.connectionClosed(self)
+    }
+}
+
+/// Bytes of a request that were given to the kernel.
+struct WrittenCount {
+    /// As they were written.
+    var plain = 0
+    /// What TLS had given to the kernel before them.
+    var sealedBefore: UInt64 = 0
+
+    /// What there is of them on the wire. Records are longer than what is in them.
+    func onWire(of transport: Transport) -> Int {
+        transport.sealedByteCount.map { Int($0 - sealedBefore) } ?? plain
     }
 }
