@@ -12,19 +12,16 @@ struct AllocationTests {
     ]
     /// What the signals of a key's use add to a verified request of a known user and address.
     private static let keyUseMax = 1
-    /// What else the thread does meanwhile only adds to a count, so the least of some tries tells.
-    /// More of them are made only where that is above the budget.
-    private static let triesMax = 20
+    /// Streams of HTTP/2 have objects of their own.
+    private static let http2Max = 10
+    /// What a command to Redis needs.
+    private static let redisMax = 10
 
     /// Calls of Swift's allocator, by whichever of our functions.
     private static func least(
         above budget: Int, _ cost: () throws -> CallgrindDump
     ) throws -> Int {
-        var least = Int.max
-        for _ in 0..<triesMax where least > budget {
-            least = min(least, try cost().callCount("swift_slowAlloc"))
-        }
-        return least
+        try CountedGateway.least(above: budget) { try cost().callCount("swift_slowAlloc") }
     }
 
     @Test("are the same with spans of other requests")
@@ -50,6 +47,23 @@ struct AllocationTests {
         }
         let budget = try #require(Self.budgets[.assertion]) + Self.keyUseMax
         #expect(try Self.least(above: budget) { try requests.cost(.assertion) } <= budget)
+    }
+
+    @Test("are no more than they were over HTTP/2")
+    func http2() throws {
+        let requests = try CountedRequests { $0.configuration.speakHTTP2() }
+        let least = try Self.least(above: Self.http2Max) { try requests.costOverHTTP2() }
+        print("allocations: \(least) over HTTP/2")
+        #expect(least <= Self.http2Max)
+    }
+
+    @Test("are no more than they were with counters in Redis")
+    func redis() throws {
+        let server = try RedisServer()
+        let requests = try CountedRequests(counters: "{ redis: \"\(server.url)\" }")
+        let least = try Self.least(above: Self.redisMax) { try requests.cost(.assertion) }
+        print("allocations: \(least) with Redis")
+        #expect(least <= Self.redisMax)
     }
 
     @Test("are no more than they were")

@@ -14,12 +14,16 @@ final class CountedRequests {
     private let client: RawClient
     private let device: SimulatedDevice
     private var token = ""
+    private var http2: (client: HTTP2Client, nextStream: UInt32)?
 
     /// `configure` adds to the gateway's configuration.
-    init(_ configure: (FaultSite) -> Void = { _ in }) throws {
+    init(
+        counters: String = "embedded", _ configure: (FaultSite) -> Void = { _ in }
+    ) throws {
         // The upstream says how long it keeps connections. Without that, what cannot be repeated
         // takes a new one whenever the machine was so busy that a second has passed.
         site = try FaultSite(
+            counters: counters,
             upstream: RecordingUpstream { _ in .response(fields: [("Keep-Alive", "timeout=60")]) })
         site.configuration.routes.append(
             .init("tokens", path: "/tokens/*", attest: "mode: enforce, accept: [assertion, token]"))
@@ -47,6 +51,16 @@ final class CountedRequests {
             return try answered {
                 try client.exchange("GET", "/tokens/x", fields: own + fields)
             }
+        }
+    }
+
+    /// What a plain request takes over HTTP/2, which the listener has to speak.
+    func costOverHTTP2() throws -> CallgrindDump {
+        let (client, stream) = try http2 ?? (HTTP2Client(port: counted.gateway.port), 1)
+        http2 = (client, stream + 2)
+        return try counted.cost {
+            let answer = try client.exchange(stream, "GET", "/open/x")
+            guard answer.status == 200 else { throw RawSocketError("\(answer.status)") }
         }
     }
 

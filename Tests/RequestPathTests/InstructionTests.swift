@@ -77,8 +77,35 @@ struct InstructionTests {
         "all of the program": Stage(nil, plain: 178_044, assertion: 530_122, token: 286_789),
     ]
 
-    /// What else the thread does meanwhile only adds to a count, so the least of some tries tells.
-    private static let triesMax = 20
+    /// All of the program for a plain request over HTTP/2.
+    private static let http2 = Stage(nil, plain: 255_237, assertion: 0, token: 0)
+    /// All of the program for a verified request with counters in Redis.
+    private static let redis = Stage(nil, plain: 0, assertion: 606_954, token: 0)
+
+    @Test("are no more than they were over HTTP/2")
+    func overHTTP2() throws {
+        let requests = try CountedRequests { $0.configuration.speakHTTP2() }
+        // What is made by the first request of a connection.
+        _ = try requests.costOverHTTP2()
+        try Self.expect(Self.http2, .plain) { try requests.costOverHTTP2() }
+    }
+
+    @Test("are no more than they were with counters in Redis")
+    func withRedis() throws {
+        let server = try RedisServer()
+        let requests = try CountedRequests(counters: "{ redis: \"\(server.url)\" }")
+        _ = try requests.cost(.assertion)
+        try Self.expect(Self.redis, .assertion) { try requests.cost(.assertion) }
+    }
+
+    private static func expect(
+        _ stage: Stage, _ proof: CountedRequests.Proof, _ cost: () throws -> CallgrindDump
+    ) throws {
+        let budget = stage.budget(proof)
+        let least = try CountedGateway.least(above: budget) { stage.instructions(of: try cost()) }
+        print("instructions: \(proof): \(least)")
+        #expect(least <= budget)
+    }
 
     @Test("are no more than they were, at any stage", arguments: CountedRequests.Proof.allCases)
     func budget(_ proof: CountedRequests.Proof) throws {
@@ -87,7 +114,8 @@ struct InstructionTests {
         _ = try requests.cost(proof)
         var least = Self.stages.map { _ in Int.max }
         let budgets = Self.stages.map { $0.value.budget(proof) }
-        for _ in 0..<Self.triesMax where zip(least, budgets).contains(where: { $0 > $1 }) {
+        for _ in 0..<CountedGateway.triesMax where zip(least, budgets).contains(where: { $0 > $1 })
+        {
             let dump = try requests.cost(proof)
             least = zip(least, Self.stages).map { min($0, $1.value.instructions(of: dump)) }
         }

@@ -75,6 +75,9 @@ public struct GatewayConfiguration: Sendable {
             .joined(separator: "\n    ")
     }
 
+    /// Has the listener take HTTP/2 in clear text, too.
+    public mutating func speakHTTP2() { listenerMore.append("protocols: [http/1.1, h2]") }
+
     /// The file's text for a gateway whose files lie in `directory`.
     public func text(port: UInt16, adminPort: UInt16, directory: String) -> String {
         var lines = ["workers: \(workers)", "listeners:", "  - bind: 127.0.0.1:\(port)"]
