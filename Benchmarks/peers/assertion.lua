@@ -23,7 +23,9 @@ int EVP_DigestUpdate(void *context, const unsigned char *data, size_t length);
 int EVP_DigestFinal_ex(void *context, unsigned char *digest, unsigned int *length);
 void *EVP_MAC_fetch(void *library, const char *name, const char *properties);
 void *EVP_MAC_CTX_new(void *mac);
-struct sallyport_parameter { const char *key; unsigned int type; void *data; size_t size, returned; };
+struct sallyport_parameter {
+    const char *key; unsigned int type; void *data; size_t size, returned;
+};
 int EVP_MAC_init(void *context, const unsigned char *key, size_t key_length,
                  const struct sallyport_parameter *parameters);
 int EVP_MAC_update(void *context, const unsigned char *data, size_t length);

@@ -52,7 +52,7 @@ public class HTTP2Endpoint {
         guard unsafe nghttp2_option_new(&options) == 0, let options = unsafe options else {
             fatalError("out of memory")
         }
-        // What has been taken is given back by us: ``takeBody(stream:byteCount:keepsWindow:_:)``.
+        // What has been taken is given back by us: ``takeBody(stream:byteCount:_:)``.
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
         unsafe nghttp2_option_set_max_outbound_ack(options, unsentAckCountMax)

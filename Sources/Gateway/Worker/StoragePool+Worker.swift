@@ -19,8 +19,8 @@ extension StoragePool {
 
     static func ofBodies() -> StoragePool? { pieces(ofKibibytes: [64, 32, 16]) }
 
-    /// Each piece is twice as large as the next smaller one: what does not go on holds little more
-    /// than twice its bytes, once it fills the smallest piece.
+    /// Each piece is at most twice as large as the next smaller one: what does not go on holds
+    /// little more than twice its bytes, once it fills the smallest piece.
     private static func pieces(ofKibibytes sizes: [Int]) -> StoragePool? {
         sizes.reduce(nil) { larger, kibibytes in
             StoragePool(
