@@ -90,6 +90,17 @@ struct BatchTests {
         }
     }
 
+    @Test("has a verdict for every signature, whichever lane is left to OpenSSL")
+    func fullBatches() throws {
+        var batch = try verifier(auditPercent: 100)
+        for lane in 0..<16 {
+            var checks = try SignatureFaults.pool(8, keyCount: 4)
+            checks[lane % 8] = checks[lane % 8].with(digest: .zero)
+            let verdicts = batch.verify(checks)
+            for index in 0..<8 { #expect(verdicts[index] == (index != lane % 8)) }
+        }
+    }
+
     @Test("is made where it saves time, and of eight at most")
     func size() throws {
         let batch = try verifier(laneCountMin: P256BatchVerifier.usualLaneCountMin)
@@ -181,7 +192,7 @@ struct MultiBufferLibraryTests {
         var checks = try SignatureFaults.pool(8, keyCount: 4)
         checks[3] = checks[3].with(digest: .zero)
         #expect(library.isTrusted)
-        #expect(!library.takeLossOfTrust())
+        #expect(library.takeLossOfTrust() == nil)
         for _ in 0..<2 {
             let verdicts = batch.verify(checks)
             for index in 0..<8 { #expect(verdicts[index] == (index != 3)) }
@@ -189,8 +200,8 @@ struct MultiBufferLibraryTests {
         #expect(!library.isTrusted)
         #expect(batch.batchCount(of: 8) == 1)
         // Told once, by whoever asks first.
-        #expect(library.takeLossOfTrust())
-        #expect(!library.takeLossOfTrust())
+        #expect(library.takeLossOfTrust() == .otherVerdict)
+        #expect(library.takeLossOfTrust() == nil)
     }
 
     @Test("is wrong in secret where nobody repeats its verdicts")
@@ -206,9 +217,62 @@ struct MultiBufferLibraryTests {
     func filler() throws {
         let library = try StandInLibrary.open(.invalidBesideStrangers)
         var batch = try P256BatchVerifier(library: library, auditPercent: 0)
-        let checks = try SignatureFaults.pool(7, keyCount: 4)
+        let checks = try SignatureFaults.pool(6, keyCount: 4)
         let verdicts = batch.verify(checks)
-        for index in 0..<7 { #expect(verdicts[index]) }
+        for index in 0..<6 { #expect(verdicts[index]) }
+        #expect(!library.isTrusted)
+    }
+
+    /// A verifier of a library that has been honest so far, with batches of `count` good
+    /// signatures, and is no longer.
+    private func verifier(
+        _ library: MultiBufferLibrary, afterBatchesOf count: Int, auditPercent: Int = 0
+    ) throws -> P256BatchVerifier {
+        var batch = try P256BatchVerifier(
+            library: library, auditPercent: auditPercent, laneCountMin: 1)
+        let checks = try SignatureFaults.pool(count, keyCount: 4)
+        for _ in 0..<StandInLibrary.honestCallCount {
+            let verdicts = batch.verify(checks)
+            for index in 0..<count { #expect(verdicts[index]) }
+        }
+        #expect(library.isTrusted)
+        return batch
+    }
+
+    @Test(
+        "lets no forgery in once it accepts everything, if the batch is not full", arguments: 1...7)
+    func acceptsEverything(count: Int) throws {
+        let library = try StandInLibrary.open(.laterValid)
+        var batch = try verifier(library, afterBatchesOf: count)
+        let forged = try SignatureFaults.pool(count, keyCount: 4).map { $0.with(digest: .zero) }
+        let verdicts = batch.verify(forged)
+        for index in 0..<count { #expect(!verdicts[index]) }
+        #expect(library.distrust == .knownWrong)
+    }
+
+    @Test(
+        "locks nobody out once it refuses everything, if two lanes are free", arguments: 1...6)
+    func refusesEverything(count: Int) throws {
+        let library = try StandInLibrary.open(.laterInvalid)
+        var batch = try verifier(library, afterBatchesOf: count)
+        let verdicts = batch.verify(try SignatureFaults.pool(count, keyCount: 4))
+        for index in 0..<count { #expect(verdicts[index]) }
+        #expect(!library.isTrusted)
+    }
+
+    /// Where all signatures are good, no verdict on one of them shows it.
+    @Test("is found out by full batches of good signatures once it accepts everything")
+    func acceptsEverythingInFullBatches() throws {
+        let library = try StandInLibrary.open(.laterValid)
+        var batch = try verifier(library, afterBatchesOf: 8, auditPercent: 10)
+        let checks = try SignatureFaults.pool(8, keyCount: 4)
+        var batchCount = 0
+        // All are missed once in 10^45.
+        while library.isTrusted, batchCount < 1000 {
+            let verdicts = batch.verify(checks)
+            for index in 0..<8 { #expect(verdicts[index]) }
+            batchCount += 1
+        }
         #expect(!library.isTrusted)
     }
 
@@ -221,6 +285,34 @@ struct MultiBufferLibraryTests {
         let verdicts = batch.verify(checks)
         for index in 0..<8 { #expect(verdicts[index] == (index != 5)) }
         #expect(library.isTrusted)
+        #expect(batch.takeUndecidedCount() == 8)
+        #expect(batch.takeUndecidedCount() == 0)
+    }
+
+    @Test("is not asked any more once it could not judge 64 signatures in a row")
+    func undecided() throws {
+        let library = try StandInLibrary.open(.laterUnknown)
+        var batch = try verifier(library, afterBatchesOf: 8)
+        let checks = try SignatureFaults.pool(8, keyCount: 4)
+        for _ in 0..<8 {
+            #expect(library.isTrusted)
+            let verdicts = batch.verify(checks)
+            for index in 0..<8 { #expect(verdicts[index]) }
+            #expect(batch.takeUndecidedCount() == 8)
+        }
+        #expect(library.takeLossOfTrust() == .undecided)
+        let reason = try #require(library.distrust)
+        #expect(reason.text(about: "it") == "it could not judge any of 64 signatures in a row")
+        #expect(!reason.isAboutVerdicts)
+    }
+
+    @Test("is not asked any more once it cannot judge a signature whose verdict is known")
+    func knownUndecided() throws {
+        let library = try StandInLibrary.open(.laterUnknown)
+        var batch = try verifier(library, afterBatchesOf: 5)
+        let verdicts = batch.verify(try SignatureFaults.pool(5, keyCount: 4))
+        for index in 0..<5 { #expect(verdicts[index]) }
+        #expect(library.takeLossOfTrust() == .knownUndecided)
     }
 
     @Test("is found out within some thousand verdicts where one in a hundred is repeated")

@@ -158,7 +158,8 @@ struct SignatureBatchTests {
         let library = try StandInLibrary.open(.validForStrangers)
         let crowd = try Crowd(count: 8, batching(library, auditPercent: 100))
         let hub = crowd.gateway.worker.hub
-        for forged in 0..<2 {
+        // The first full batch gives up its first lane.
+        for forged in 1...2 {
             let requests = try (0..<8).map { try crowd.request(of: $0, isForged: $0 == forged) }
             let statuses = try crowd.sendTogether(requests).map { try crowd.answer($0).status }
             #expect(statuses == (0..<8).map { $0 == forged ? 401 : 200 })
@@ -171,5 +172,26 @@ struct SignatureBatchTests {
             hub: hub, site: site, now: 0, history: hub.history.withLock { $0 }
         ).problems
         #expect(problems.map(\.name).contains(.signatureLibrary))
+    }
+
+    @Test("that the library cannot judge are OpenSSL's and counted, and in the end it is not asked")
+    func undecided() throws {
+        let library = try StandInLibrary.open(.unknownForStrangers)
+        let crowd = try Crowd(count: 8, batching(library))
+        let hub = crowd.gateway.worker.hub
+        for round in 1...9 {
+            let requests = try (0..<8).map { try crowd.request(of: $0) }
+            for connection in try crowd.sendTogether(requests) {
+                #expect(try crowd.answer(connection).status == 200)
+            }
+            let count = crowd.gateway.worker.meter.value(.signaturesUndecided)
+            #expect(count == UInt64(8 * min(round, 8)))
+        }
+        #expect(crowd.batchCount(of: 8) == 8)
+        #expect(hub.logs.eventCounts["signature_library_distrusted"] == 1)
+        #expect(
+            hub.logs.lastMessage(of: "signature_library_distrusted")?.hasSuffix(
+                "could not judge any of 64 signatures in a row: signatures are verified one at a "
+                    + "time until the gateway restarts") == true)
     }
 }

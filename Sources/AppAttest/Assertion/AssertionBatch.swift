@@ -43,6 +43,9 @@ public struct AssertionBatch: ~Copyable {
     /// How many the next ``verify(_:)`` checks together, of `count` that wait.
     public func batchCount(of count: Int) -> Int { signatures.batchCount(of: count) }
 
+    /// How many signatures the library could not judge since the last call.
+    public mutating func takeUndecidedCount() -> Int { signatures.takeUndecidedCount() }
+
     /// Verifies the first `count` that wait, of which there are as many and at most eight. Calls
     /// `body` with what became of each, in the order in which they were added.
     public mutating func verify(_ count: Int, _ body: (Outcome) -> Void) {

@@ -14,7 +14,8 @@ public final class MultiBufferLibrary: Sendable {
     /// The file that was asked for; without a slash it was found where the system looks.
     public let path: String
     private let verifyLanes: sallyport_mbx_verify
-    private let trusted = Atomic<Bool>(true)
+    /// A ``MultiBufferDistrust``, or 0.
+    private let distrusted = Atomic<UInt8>(0)
     private let untold = Atomic<Bool>(false)
 
     /// The name by which the system is asked when nobody names a file.
@@ -87,41 +88,32 @@ public final class MultiBufferLibrary: Sendable {
 
     // MARK: trust
 
-    /// Whether OpenSSL has shared every verdict so far.
-    public var isTrusted: Bool { trusted.load(ordering: .relaxed) }
+    /// Whether nothing has been wrong with its verdicts so far.
+    public var isTrusted: Bool { distrusted.load(ordering: .relaxed) == 0 }
 
-    /// Notes a verdict that OpenSSL does not share.
-    func distrust() {
-        if trusted.exchange(false, ordering: .relaxed) { untold.store(true, ordering: .relaxed) }
+    /// Why it is not trusted any more; nil while it is.
+    public var distrust: MultiBufferDistrust? {
+        MultiBufferDistrust(rawValue: distrusted.load(ordering: .relaxed))
     }
 
-    /// Whether the trust was lost and nobody was told so yet. True once.
-    public func takeLossOfTrust() -> Bool {
-        untold.load(ordering: .relaxed) && untold.exchange(false, ordering: .relaxed)
+    /// Notes that the library is not to be trusted; the first reason stays.
+    func distrust(_ reason: MultiBufferDistrust) {
+        let (exchanged, _) = distrusted.compareExchange(
+            expected: 0, desired: reason.rawValue, ordering: .relaxed)
+        if exchanged { untold.store(true, ordering: .relaxed) }
+    }
+
+    /// Why the trust was lost, if nobody was told so yet. Not nil once.
+    public func takeLossOfTrust() -> MultiBufferDistrust? {
+        guard untold.load(ordering: .relaxed), untold.exchange(false, ordering: .relaxed) else {
+            return nil
+        }
+        return distrust
     }
 
     /// What the library says of each lane.
     func verify(_ lanes: borrowing MultiBufferLanes) -> MultiBufferVerdicts {
         MultiBufferVerdicts(word: unsafe sallyport_mbx_call(verifyLanes, lanes.pointer))
-    }
-}
-
-/// Why signatures are verified one at a time.
-public enum MultiBufferFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// With the system's words.
-    case notFound(String)
-    /// The library's path.
-    case symbolsMissing(String)
-    case processor
-    case knownAnswer
-
-    public var description: String {
-        switch self {
-        case .notFound(let text): "the library cannot be loaded: \(text)"
-        case .symbolsMissing(let path): "\(path) lacks mbx_nistp256_ecdsa_verify_mb8"
-        case .processor: "the processor lacks the AVX-512 IFMA instructions"
-        case .knownAnswer: "the library has failed the test of known answers, so it is not used"
-        }
     }
 }
 

@@ -30,10 +30,10 @@ enum MultiBufferSelfTest {
         return true
     }
 
-    /// A valid signature for lanes that nobody needs.
+    /// What lanes hold that nobody has used yet.
     static let filler = P256SignedDigest(signature: ofSample, digest: sample, key: key)
 
-    private static let valid = [
+    static let valid = [
         filler,
         P256SignedDigest(signature: ofTest, digest: test, key: key),
         // (r, n - s), which ECDSA accepts.
@@ -41,7 +41,8 @@ enum MultiBufferSelfTest {
             signature: P256Signature(r: ofTest.r, s: mirrored), digest: test, key: key),
     ]
 
-    private static let invalid = [
+    /// In range, and of keys on the curve: only the arithmetic tells that they are bad.
+    static let invalid = [
         P256SignedDigest(signature: ofSample, digest: test, key: key),
         P256SignedDigest(signature: ofSample, digest: sample, key: otherKey),
         P256SignedDigest(

@@ -4,17 +4,21 @@ public import Bytes
 ///
 /// Only the arithmetic of the curve is the library's. DER is parsed as strictly as OpenSSL does; a
 /// signature or digest that is out of range, and a lane of which the library says neither yes nor
-/// no, is OpenSSL's. Lanes that nobody needs hold a valid signature, and a share of all verdicts is
-/// repeated by OpenSSL. Where one of these shows a wrong verdict, OpenSSL decides the whole batch,
-/// and the library is trusted no more.
+/// no, is OpenSSL's. Free lanes hold signatures of which the verdict is known, one that is bad at
+/// least; a share of the batches without a free lane gives one up for such a signature. A share of
+/// all verdicts is repeated by OpenSSL. Where one of these shows a wrong verdict, OpenSSL decides
+/// the whole batch, and the library is trusted no more.
 ///
 /// One thread at a time.
 public struct P256BatchVerifier: ~Copyable {
     private let library: MultiBufferLibrary?
     private var single: P256Verifier
     private var lanes: MultiBufferLanes
-    private var filledLaneCount = 0
+    private var known = KnownLanes()
     private var audit: AuditDraw
+    /// Signatures that the library could not judge since the last that it could.
+    private var undecidedRun = 0
+    private var undecidedCount = 0
     private let laneCountMin: Int
 
     /// The signatures of one call of the library.
@@ -23,6 +27,10 @@ public struct P256BatchVerifier: ~Copyable {
     /// With fewer signatures than these, OpenSSL is as fast: a batch costs what two and a half
     /// verifications do, however many of its lanes are needed.
     public static let usualLaneCountMin = 3
+
+    /// After so many signatures in a row that the library could not judge it is not asked again: it
+    /// only costs time. They are eight full batches.
+    public static let undecidedRunMax = 64
 
     /// `library`: nil where OpenSSL checks them all. `auditPercent`: the share of the library's
     /// verdicts that OpenSSL repeats, 0 to 100. `laneCountMin`: from how many signatures on the
@@ -51,26 +59,59 @@ public struct P256BatchVerifier: ~Copyable {
     public mutating func verify(_ checks: [P256Check]) -> InlineArray<8, Bool> {
         precondition(checks.count <= Self.laneCount)
         guard let library = library(for: checks.count) else { return verifyEach(checks) }
-        let isForLibrary = fill(checks)
+        let expected = fill(checks)
         let verdicts = library.verify(lanes)
+        if let reason = Self.fault(verdicts, expected) {
+            library.distrust(reason)
+            return verifyEach(checks)
+        }
         var result = InlineArray<8, Bool>(repeating: false)
-        for lane in 0..<Self.laneCount {
-            guard lane < checks.count, isForLibrary[lane] else {
-                // Nobody's: known to be valid.
-                if verdicts[lane] != .valid { return distrust(library, checks) }
-                if lane < checks.count { result[lane] = verify(checks[lane]) }
-                continue
-            }
-            guard verdicts[lane] != .unknown else {
+        for lane in 0..<checks.count {
+            guard expected[lane] == nil else {
                 result[lane] = verify(checks[lane])
                 continue
             }
+            guard verdicts[lane] != .unknown else {
+                noteUndecided(library)
+                result[lane] = verify(checks[lane])
+                continue
+            }
+            undecidedRun = 0
             result[lane] = verdicts[lane] == .valid
             if audit.next(), verify(checks[lane]) != result[lane] {
-                return distrust(library, checks)
+                library.distrust(.otherVerdict)
+                return verifyEach(checks)
             }
         }
         return result
+    }
+
+    /// How many signatures the library was asked about since the last call, and could not judge:
+    /// OpenSSL has verified them.
+    public mutating func takeUndecidedCount() -> Int {
+        defer { undecidedCount = 0 }
+        return undecidedCount
+    }
+
+    private mutating func noteUndecided(_ library: MultiBufferLibrary) {
+        undecidedCount += 1
+        undecidedRun += 1
+        if undecidedRun >= Self.undecidedRunMax { library.distrust(.undecided) }
+    }
+
+    /// What is wrong with the verdicts on signatures of which they are known.
+    private static func fault(
+        _ verdicts: MultiBufferVerdicts, _ expected: KnownLanes.Verdicts
+    ) -> MultiBufferDistrust? {
+        for lane in 0..<laneCount {
+            guard let isValid = expected[lane] else { continue }
+            switch verdicts[lane] {
+            case .unknown: return .knownUndecided
+            case .valid where !isValid, .invalid where isValid: return .knownWrong
+            case .valid, .invalid: continue
+            }
+        }
+        return nil
     }
 
     /// The library, if it is to check `count` signatures together.
@@ -79,32 +120,28 @@ public struct P256BatchVerifier: ~Copyable {
         return library
     }
 
-    /// Puts each signature that the library takes into its lane, and the known one into all others.
-    private mutating func fill(_ checks: [P256Check]) -> InlineArray<8, Bool> {
-        var isForLibrary = InlineArray<8, Bool>(repeating: false)
+    /// Puts each signature that the library takes into its lane, and known ones into all others.
+    /// Returns what is known: nil for a lane whose verdict is the library's.
+    private mutating func fill(_ checks: [P256Check]) -> KnownLanes.Verdicts {
+        var isFree = InlineArray<8, Bool>(repeating: true)
+        var freeCount = Self.laneCount
         for lane in 0..<checks.count {
-            let check = checks[lane]
-            let der = check.bytes.span.extracting(check.signature)
-            guard let signature = P256Signature(strictDER: der) else { continue }
-            let signed = P256SignedDigest(
-                signature: signature, digest: check.digest, key: check.key)
-            guard signed.isInRange else { continue }
+            guard let signed = Self.signed(checks[lane]) else { continue }
             lanes.set(lane, signed)
-            isForLibrary[lane] = true
+            isFree[lane] = false
+            freeCount -= 1
         }
-        for lane in 0..<max(filledLaneCount, checks.count) where !isForLibrary[lane] {
-            lanes.set(lane, MultiBufferSelfTest.filler)
-        }
-        filledLaneCount = checks.count
-        return isForLibrary
+        // Where all signatures are good, no repeated verdict tells a library that accepts all.
+        if freeCount == 0, audit.next() { isFree[known.nextSpare()] = true }
+        return known.fill(isFree, of: &lanes)
     }
 
-    /// OpenSSL's verdicts, after one of the library's was wrong.
-    private mutating func distrust(
-        _ library: MultiBufferLibrary, _ checks: [P256Check]
-    ) -> InlineArray<8, Bool> {
-        library.distrust()
-        return verifyEach(checks)
+    /// What the library is asked about a check; nil where it is not.
+    private static func signed(_ check: P256Check) -> P256SignedDigest? {
+        let der = check.bytes.span.extracting(check.signature)
+        guard let signature = P256Signature(strictDER: der) else { return nil }
+        let signed = P256SignedDigest(signature: signature, digest: check.digest, key: check.key)
+        return signed.isInRange ? signed : nil
     }
 
     private mutating func verifyEach(_ checks: [P256Check]) -> InlineArray<8, Bool> {

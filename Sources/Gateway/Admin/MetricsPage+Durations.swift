@@ -40,7 +40,7 @@ extension MetricsPage {
         guard let library = hub.signatures.library else { return }
         page.family(
             "sallyport_signature_batches_total", .counter,
-            help: "Checks of signatures, by how many were checked together; 1 is OpenSSL's.")
+            help: "Batches of signatures by how many were in each; those of 1 are OpenSSL's.")
         for count in 1...P256BatchVerifier.laneCount {
             let batches = hub.meters.reduce(0) { $0 &+ $1.batchCount(of: count) }
             guard batches > 0 || count == 1 || count >= P256BatchVerifier.usualLaneCountMin else {
@@ -49,8 +49,12 @@ extension MetricsPage {
             page.sample([("lanes", "\(count)")], batches)
         }
         page.family(
+            "sallyport_signatures_undecided_total", .counter,
+            help: "Signatures that crypto_mb could not judge, so that OpenSSL verified them.")
+        page.sample([], hub.meters.reduce(0) { $0 &+ $1.value(.signaturesUndecided) })
+        page.family(
             "sallyport_signature_library_trusted", .gauge,
-            help: "Whether OpenSSL has shared every verdict of crypto_mb; absent without it.")
+            help: "0 once crypto_mb was wrong or of no use; absent where it was never used.")
         page.sample([], library.isTrusted ? UInt64(1) : 0)
     }
 

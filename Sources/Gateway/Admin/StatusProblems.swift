@@ -202,12 +202,12 @@ struct StatusInspection {
 
     private var trust: [StatusProblem] {
         var found: [StatusProblem] = []
-        if let library = hub.signatures.library, !library.isTrusted {
+        if let library = hub.signatures.library, let reason = library.distrust {
             found.append(
                 StatusProblem(
                     .error, .signatureLibrary,
-                    "OpenSSL did not share a verdict of \(library.path), which is not used any "
-                        + "more; what it said before may be wrong.",
+                    "\(reason.text(about: library.path)), so it is not used any more"
+                        + (reason.isAboutVerdicts ? "; what it said before may be wrong." : "."),
                     "Set crypto.batch: off, and look at the machine: its memory, its processor "
                         + "and the library's file."))
         }

@@ -124,6 +124,8 @@ final class WorkerMeter: @unchecked Sendable {
         /// Requests refused because registry, counters or Apple failed, and not an issuer whose
         /// keys cannot be fetched.
         case storeFailures
+        /// Signatures that the library could not judge, so that OpenSSL has verified them.
+        case signaturesUndecided
     }
 
     private let counts = CountBlock(count: Count.allCases.count)
@@ -184,10 +186,10 @@ final class WorkerMeter: @unchecked Sendable {
         foreign.count(use, exchange.outcome.decision)
     }
 
-    /// Notes a check of `count` signatures together.
+    /// Notes a batch of `count` signatures.
     func countBatch(of count: Int) { batches.add(count) }
 
-    /// The checks of `count` signatures together.
+    /// The batches of `count` signatures.
     func batchCount(of count: Int) -> UInt64 { batches.value(count) }
 
     /// The counts of the exchange's app, or nil if that is unknown or not of the configuration.

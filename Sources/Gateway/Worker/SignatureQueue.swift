@@ -69,7 +69,9 @@ final class SignatureQueue {
         }
         while !ending.isEmpty { ending.removeLast() }
         if !waiting.isEmpty { turnEnd?.schedule() }
-        if let library, library.takeLossOfTrust() { tellLossOfTrust(of: library) }
+        if let library, let reason = library.takeLossOfTrust() {
+            tellLossOfTrust(of: library, reason)
+        }
     }
 
     /// Checks the next `total` signatures.
@@ -80,13 +82,17 @@ final class SignatureQueue {
             batch.verify(count) { outcomes.append($0) }
             meter.signatures.end(startedAt, checkCount: count)
             meter.countBatch(of: count)
+            let undecidedCount = batch.takeUndecidedCount()
+            if undecidedCount > 0 { meter.add(.signaturesUndecided, undecidedCount) }
         }
     }
 
-    private func tellLossOfTrust(of library: MultiBufferLibrary) {
+    private func tellLossOfTrust(of library: MultiBufferLibrary, _ reason: MultiBufferDistrust) {
         log.event(
             level: "error", "signature_library_distrusted",
-            "OpenSSL does not share a verdict of \(library.path): signatures are verified one at a "
-                + "time until the gateway restarts, and what the library said before may be wrong")
+            "\(reason.text(about: library.path)): signatures are verified one at a time until the "
+                + "gateway restarts"
+                + (reason.isAboutVerdicts
+                    ? ", and what the library said before may be wrong" : ""))
     }
 }

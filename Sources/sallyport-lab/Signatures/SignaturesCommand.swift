@@ -47,7 +47,7 @@ enum SignaturesCommand {
             times.single += MonotonicInstant.now().nanoseconds(since: middle)
             checkedCount += laneCount
         }
-        guard library.isTrusted else { throw LabError("a lane that nobody needs was wrong") }
+        if let reason = library.distrust { throw LabError(reason.text(about: library.path)) }
         print(
             "{\"library\":\"crypto_mb \(library.version)\",\"verdicts\":\(checkedCount),"
                 + "\"valid\":\(validCount),\"differences\":0,"

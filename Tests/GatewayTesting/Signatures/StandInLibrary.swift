@@ -23,7 +23,20 @@ public enum StandInLibrary {
         case invalidBesideStrangers = "7"
         /// The verdicts of strangers are those of the next lane.
         case shiftedForStrangers = "8"
+        /// After ``honestCallCount`` calls every signature is valid.
+        case laterValid = "9"
+        /// After as many, none is.
+        case laterInvalid = "10"
+        /// After as many, it cannot say anything.
+        case laterUnknown = "11"
+        /// It does not say which processors it is for.
+        case applicabilityMissing = "12"
+        /// Whoever loads it ends.
+        case crashing = "13"
     }
+
+    /// For how many calls with strangers the libraries are honest that are not later.
+    public static let honestCallCount = 50
 
     /// Opens one, or throws why it is not to be used.
     public static func open(_ fault: Fault = .none) throws -> MultiBufferLibrary {
@@ -32,20 +45,32 @@ public enum StandInLibrary {
         return try MultiBufferLibrary(at: make(fault, in: directory))
     }
 
-    /// Makes one, and returns the path of its file.
+    /// Makes one, and returns the path of its file. `runtimeName`: of a library that it needs, and
+    /// that is made beside it.
     public static func make(
-        _ fault: Fault = .none, in directory: ScratchDirectory
+        _ fault: Fault = .none, in directory: ScratchDirectory, needing runtimeName: String? = nil
     ) throws -> String {
         let file = try directory.write(source, to: "library.c")
         let path = directory.path(of: "library.so")
-        let outcome = try ChildProcess.run(
-            "cc",
-            [
-                "-w", "-O1", "-shared", "-fPIC", "-DFAULT=\(fault.rawValue)", "-o", path, file,
-                "-lcrypto",
+        var libraries = ["-lcrypto"]
+        if let runtimeName {
+            let runtime = directory.path(of: runtimeName)
+            try compile([
+                "-Wl,-soname,\(runtimeName)", "-o", runtime,
+                try directory.write("int sallyport_runtime;", to: "runtime.c"),
             ])
-        guard outcome.status == .exited(0) else { throw Failure(text: outcome.standardError) }
+            libraries += ["-Wl,--no-as-needed", runtime]
+        }
+        try compile(
+            [
+                "-DFAULT=\(fault.rawValue)", "-DHONEST_CALLS=\(honestCallCount)", "-o", path, file,
+            ] + libraries)
         return path
+    }
+
+    private static func compile(_ arguments: [String]) throws {
+        let outcome = try ChildProcess.run("cc", ["-w", "-O1", "-shared", "-fPIC"] + arguments)
+        guard outcome.status == .exited(0) else { throw Failure(text: outcome.standardError) }
     }
 
     public struct Failure: Error {
@@ -61,6 +86,12 @@ public enum StandInLibrary {
 
         #if FAULT == 2
         #define mbx_nistp256_ecdsa_verify_mb8 mbx_other
+        #endif
+        #if FAULT == 12
+        #define mbx_is_crypto_mb_applicable mbx_other
+        #endif
+        #if FAULT == 13
+        __attribute__((constructor)) static void crash(void) { __builtin_trap(); }
         #endif
         typedef const uint8_t *const *bytes8;
         typedef const uint64_t *const *words8;
@@ -96,9 +127,11 @@ public enum StandInLibrary {
 
         uint32_t mbx_nistp256_ecdsa_verify_mb8(bytes8 r, bytes8 s, bytes8 digest, words8 x,
                                                words8 y, words8 z, uint8_t *buffer) {
+            static unsigned calls;
             uint32_t status[8], word = 0;
             int strangers = 0;
             for (int i = 0; i < 8; i++) strangers += is_stranger(x[i]);
+            int late = strangers && calls++ >= HONEST_CALLS;
             for (int i = 0; i < 8; i++) status[i] = verify(r[i], s[i], digest[i], x[i], y[i]);
             for (int i = 0; i < 8; i++) {
                 uint32_t it = status[i];
@@ -108,6 +141,9 @@ public enum StandInLibrary {
                 if (FAULT == 6 && stranger) it = 2;
                 if (FAULT == 7 && strangers && !stranger) it = 8;
                 if (FAULT == 8 && stranger) it = status[(i + 1) % 8];
+                if (FAULT == 9 && late) it = 0;
+                if (FAULT == 10 && late) it = 8;
+                if (FAULT == 11 && late) it = 1;
                 word |= it << (i * 4);
             }
             return word;
