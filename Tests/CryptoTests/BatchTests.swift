@@ -142,8 +142,13 @@ struct MultiBufferLibraryTests {
         #expect {
             try StandInLibrary.open(.symbolMissing)
         } throws: { error in
-            guard case .symbolsMissing = error as? MultiBufferFailure else { return false }
-            return "\(error)".contains("lacks mbx_nistp256_ecdsa_verify_mb8")
+            guard case .symbolMissing = error as? MultiBufferFailure else { return false }
+            return "\(error)".hasSuffix("lacks mbx_nistp256_ecdsa_verify_mb8")
+        }
+        #expect {
+            try StandInLibrary.open(.applicabilityMissing)
+        } throws: { error in
+            "\(error)".hasSuffix("lacks mbx_is_crypto_mb_applicable")
         }
         #expect(throws: MultiBufferFailure.processor) { try StandInLibrary.open(.notApplicable) }
     }

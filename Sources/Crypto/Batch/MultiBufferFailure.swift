@@ -2,15 +2,15 @@
 public enum MultiBufferFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// With the system's words.
     case notFound(String)
-    /// The library's path.
-    case symbolsMissing(String)
+    /// The function that is missing, and the library's path.
+    case symbolMissing(String, String)
     case processor
     case knownAnswer
 
     public var description: String {
         switch self {
         case .notFound(let text): "the library cannot be loaded: \(text)"
-        case .symbolsMissing(let path): "\(path) lacks mbx_nistp256_ecdsa_verify_mb8"
+        case .symbolMissing(let name, let path): "\(path) lacks \(name)"
         case .processor: "the processor lacks the AVX-512 IFMA instructions"
         case .knownAnswer: "the library has failed the test of known answers, so it is not used"
         }

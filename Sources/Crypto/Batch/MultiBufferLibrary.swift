@@ -22,14 +22,16 @@ public final class MultiBufferLibrary: Sendable {
     public static let standardName = "libcrypto_mb.so.13"
 
     /// Opens the library at `path`, or the one that the system finds, and tests it.
-    public convenience init(at path: String?) throws(MultiBufferFailure) {
+    ///
+    /// `beforeLoading` gets the path right before the first code of the library runs, which can end
+    /// the process or never return.
+    public convenience init(
+        at path: String?, beforeLoading: (String) -> Void = { _ in }
+    ) throws(MultiBufferFailure) {
         let path = path ?? Self.standardName
         if let problem = Self.problem(ofFileAt: path) { throw .notFound("\(path): \(problem)") }
-        guard let handle = unsafe Self.open(path) else {
-            // It may be about another library, which this one needs.
-            let text = unsafe dlerror().map { unsafe String(cString: $0) } ?? "no reason is known"
-            throw .notFound(text.hasPrefix(path) ? text : "\(path): \(text)")
-        }
+        beforeLoading(path)
+        let handle = try unsafe Self.open(path)
         do throws(MultiBufferFailure) {
             try unsafe self.init(handle, path)
             guard MultiBufferSelfTest.passes(self) else { throw .knownAnswer }
@@ -40,9 +42,12 @@ public final class MultiBufferLibrary: Sendable {
     }
 
     private init(_ handle: UnsafeMutableRawPointer, _ path: String) throws(MultiBufferFailure) {
-        guard let isApplicable = unsafe sallyport_mbx_find_is_applicable(handle),
-            let verify = unsafe sallyport_mbx_find_verify(handle)
-        else { throw .symbolsMissing(path) }
+        guard let isApplicable = unsafe sallyport_mbx_find_is_applicable(handle) else {
+            throw .symbolMissing("mbx_is_crypto_mb_applicable", path)
+        }
+        guard let verify = unsafe sallyport_mbx_find_verify(handle) else {
+            throw .symbolMissing("mbx_nistp256_ecdsa_verify_mb8", path)
+        }
         guard isApplicable(0) == 1 else { throw .processor }
         unsafe verifyLanes = unsafe verify
         self.path = path
@@ -72,13 +77,40 @@ public final class MultiBufferLibrary: Sendable {
 
     /// Opens a file; one that is named by its full path finds the compiler's libraries beside it,
     /// where Intel's packages put them and the system does not look.
-    private static func open(_ path: String) -> UnsafeMutableRawPointer? {
+    private static func open(
+        _ path: String
+    ) throws(MultiBufferFailure) -> UnsafeMutableRawPointer {
         if let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) { return unsafe handle }
-        guard let slash = path.lastIndex(of: "/") else { return nil }
-        for name in runtimeNames where problem(ofFileAt: path[...slash] + name) == nil {
-            _ = unsafe dlopen(path[...slash] + name, RTLD_NOW | RTLD_GLOBAL)
+        var reason = loaderText
+        // Of several that cannot be loaded, the first is why the others cannot.
+        var runtimeProblem: String?
+        for runtime in runtimePaths(beside: path) {
+            if let problem = problem(ofFileAt: runtime) {
+                runtimeProblem = runtimeProblem ?? "\(runtime): \(problem)"
+            } else if unsafe dlopen(runtime, RTLD_NOW | RTLD_GLOBAL) == nil {
+                runtimeProblem = runtimeProblem ?? loaderText
+            }
         }
-        return unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL)
+        if path.utf8.contains(UInt8(ascii: "/")) {
+            if let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) { return unsafe handle }
+            reason = loaderText
+        }
+        // The loader does not look beside the library itself, and says only that there is none.
+        if let runtimeProblem { reason = "\(runtimeProblem), so the loader says: \(reason)" }
+        // It may be about another library, which this one needs.
+        throw .notFound(reason.hasPrefix(path) ? reason : "\(path): \(reason)")
+    }
+
+    /// What the loader said last.
+    private static var loaderText: String {
+        unsafe dlerror().map { unsafe String(cString: $0) } ?? "no reason is known"
+    }
+
+    /// The compiler's libraries that are there beside `path`, and are loaded if it needs them.
+    public static func runtimePaths(beside path: String) -> [String] {
+        guard let slash = path.lastIndex(of: "/") else { return [] }
+        return runtimeNames.map { path[...slash] + $0 }
+            .filter { unsafe access($0, F_OK) == 0 }
     }
 
     /// Those that come later need those before them.
