@@ -284,13 +284,6 @@ public enum File {
         return unsafe stat(path, &status) == 0 && status.st_mode & 0o006 != 0
     }
 
-    /// Whether such users may change the file, or what a directory holds.
-    public static func isOpenToChanges(_ path: String) -> Bool {
-        var status = stat()
-        // In a sticky directory each changes what is its own.
-        return unsafe stat(path, &status) == 0 && status.st_mode & 0o1002 == 0o002
-    }
-
     public static func remove(_ path: String) throws(IOError) {
         guard unsafe unlink(path) == 0 else { throw IOError(path, errno: sallyport_errno()) }
     }

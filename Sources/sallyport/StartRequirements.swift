@@ -187,10 +187,18 @@ struct StartRequirements {
     /// The library that is named, if it is wanted.
     private var libraryPath: String? { settings.crypto.batches ? settings.crypto.library : nil }
 
-    /// A library that all users may replace: its code runs in the gateway.
+    /// Whether all users may replace what would be loaded.
+    var isLibraryOpen: Bool { !openLibraries.isEmpty }
+
+    /// A library that all users may replace, or another one that it needs: their code runs in the
+    /// gateway.
     private var openLibraries: [Fault] {
         guard let path = libraryPath else { return [] }
-        return [path, File.directory(of: path)].filter(File.isOpenToChanges).map {
+        var places: [String] = []
+        for file in [path] + MultiBufferLibrary.runtimePaths(beside: path) {
+            places += File.placesOpenToChanges(file).filter { !places.contains($0) }
+        }
+        return places.map {
             Fault(
                 setting: "crypto.library",
                 text: "\($0) can be changed by all users: chmod o-w \($0)")

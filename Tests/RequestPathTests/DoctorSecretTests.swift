@@ -95,26 +95,4 @@ struct DoctorSecretTests {
         #expect(try warning(0o640) == nil)
         #expect(try warning(0o600) == nil)
     }
-
-    @Test("a library whose code all users may change is told of, and one that is none")
-    func openLibrary() throws {
-        let path = try directory.write("no library", to: "library.so")
-        let crypto = ["crypto: { library: \(path) }"]
-        func warnings(_ mode: Int) throws -> [String] {
-            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
-            return try examine(crypto).lines.filter { $0.hasPrefix("warn  crypto.library: ") }
-        }
-        #expect(try warnings(0o644) == [])
-        #expect(
-            try warnings(0o646) == [
-                "warn  crypto.library: \(path) can be changed by all users: chmod o-w \(path)"
-            ])
-        let signatures = try examine(crypto).lines.first { $0.hasPrefix("warn  signatures: ") }
-        #expect(signatures?.contains("\(path): is not a library, or not a whole one") == true)
-        let check = try BuiltProgram.run(["check", "-c", directory.path(of: "doctor.yaml")])
-        #expect(check.status == .exited(0))
-        #expect(
-            check.standardError.contains(
-                "crypto.library: \(path): is not a library, or not a whole one; signatures are"))
-    }
 }

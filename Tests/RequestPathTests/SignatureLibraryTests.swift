@@ -33,6 +33,69 @@ struct SignatureLibraryTests {
             .filter { $0.contains("crypto.library: ") || $0.contains("signatures: ") }
     }
 
+    private func warnings(_ library: String) throws -> [String] {
+        try examine(library).filter { $0.hasPrefix("warn  crypto.library: ") }
+    }
+
+    private func warning(of place: String) -> String {
+        "warn  crypto.library: \(place) can be changed by all users: chmod o-w \(place)"
+    }
+
+    private func setMode(_ mode: Int, of path: String) throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    }
+
+    private func makeFolder(_ name: String) throws -> String {
+        let path = directory.path(of: name)
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+        return path
+    }
+
+    @Test("is told of if all users may change it, or if it is none", arguments: [0o646, 0o1666])
+    func open(_ mode: Int) throws {
+        let path = try directory.write("no library", to: "library.so")
+        try setMode(0o644, of: path)
+        #expect(try warnings(path) == [])
+        try setMode(mode, of: path)
+        #expect(try warnings(path) == [warning(of: path)])
+        let signatures = try examine(path).first { $0.hasPrefix("warn  signatures: ") }
+        #expect(signatures?.contains("\(path): is not a library, or not a whole one") == true)
+        let check = try outcome("check", path)
+        #expect(check.status == .exited(0))
+        #expect(
+            check.standardError.contains(
+                "crypto.library: \(path): is not a library, or not a whole one; signatures are"))
+    }
+
+    /// Also where a library beside it, or a folder above it, is what they may change.
+    @Test("is not loaded by the doctor while all users may change what is loaded")
+    func openAround() throws {
+        let folder = try makeFolder("outer/inner")
+        let library = folder + "/library.so"
+        // The doctor would end if it loaded this one.
+        try FileManager.default.moveItem(
+            atPath: StandInLibrary.make(.crashing, in: directory), toPath: library)
+        let runtime = folder + "/libimf.so"
+        try "".write(toFile: runtime, atomically: false, encoding: .utf8)
+        let link = try makeFolder("links") + "/library.so"
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: "../outer/inner/library.so")
+        for place in [runtime, folder, directory.path(of: "outer")] {
+            try setMode(0o777, of: place)
+            for path in [library, link] where place != runtime || path == library {
+                #expect(try warnings(path) == [warning(of: place)])
+                #expect(
+                    try examine(path).last
+                        == "warn  signatures: not tried: all users can change what would be loaded")
+            }
+            try setMode(0o755, of: place)
+        }
+        // In a sticky directory each user changes what is their own.
+        try setMode(0o1777, of: folder)
+        #expect(try warnings(library) == [])
+    }
+
     @Test("that needs a damaged library beside it is not said to lack it")
     func damagedRuntime() throws {
         let path = try StandInLibrary.make(in: directory, needing: "libimf.so")

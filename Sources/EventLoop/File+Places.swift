@@ -1,0 +1,52 @@
+import CLibevent
+import CLinux
+
+extension File {
+    /// Where users that neither own a file nor are in its group may put another in its place: the
+    /// file itself, and each directory on the way to it, if they may change it. Links are followed
+    /// step by step. What is missing, or cannot be looked at, is left out.
+    public static func placesOpenToChanges(_ path: String) -> [String] {
+        places(path).filter(isOpenToChanges)
+    }
+
+    /// Whether such users may change the file, or what a directory holds.
+    private static func isOpenToChanges(_ path: String) -> Bool {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0, status.st_mode & 0o002 != 0 else { return false }
+        // In a sticky directory each changes what is its own; on a file the bit means nothing.
+        return !isDirectory(status) || status.st_mode & 0o1000 == 0
+    }
+
+    /// Every directory that the system goes through for `path`, and then the file, without links.
+    private static func places(_ path: String) -> [String] {
+        var places = ["/"]
+        var current = ""
+        var linkCount = 0
+        let whole = path.hasPrefix("/") ? path : resolved(".") + "/" + path
+        // What is still to be gone through, the next last.
+        var rest = Array(whole.split(separator: "/").reversed())
+        while let name = rest.popLast() {
+            switch name {
+            case ".": continue
+            case "..":
+                current = String(current[..<(current.lastIndex(of: "/") ?? current.startIndex)])
+                continue
+            default: break
+            }
+            let next = "\(current)/\(name)"
+            if let target = linkTarget(next) {
+                linkCount += 1
+                guard linkCount <= linkCountMax else { break }
+                if target.hasPrefix("/") { current = "" }
+                rest += target.split(separator: "/").reversed()
+            } else {
+                current = next
+                if !places.contains(next) { places.append(next) }
+            }
+        }
+        return places
+    }
+
+    /// As many as the system follows (path_resolution(7)).
+    private static let linkCountMax = 40
+}
