@@ -28,6 +28,9 @@ public enum HostSystem {
         return unsafe String(cString: path)
     }
 
+    /// Holds the thread that calls for so long.
+    public static func pause(milliseconds: Int32) { _ = poll(nil, 0, milliseconds) }
+
     /// Reads a variable and removes it. Not safe beside other threads that read the environment.
     public static func takeEnvironment(_ name: String) -> String? {
         defer { unsafe unsetenv(name) }

@@ -131,10 +131,11 @@ enum DoctorCommand {
             return report.tell(
                 .warning, "signatures", "not tried: all users can change what would be loaded")
         }
-        let batching = SignatureBatching(settings.crypto)
-        var verdict = RedisCheckupStep.Verdict.ok
-        if case .unavailable = batching, settings.crypto.library != nil { verdict = .warning }
-        report.tell(verdict, "signatures", batching.words)
+        let batching = SignatureBatching(settings.crypto) { path in
+            report.tell(.ok, "crypto.library", SignatureBatching.loadingWords(path))
+        }
+        report.tell(
+            batching.unusable == nil ? .ok : .warning, "signatures", batching.words)
     }
 
     private static func registry(

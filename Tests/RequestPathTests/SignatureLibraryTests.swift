@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTesting
+import JSON
 import Testing
 
 @Suite(
@@ -94,6 +95,41 @@ struct SignatureLibraryTests {
         // In a sticky directory each user changes what is their own.
         try setMode(0o1777, of: folder)
         #expect(try warnings(library) == [])
+    }
+
+    @Test("is named before it is loaded, for it may end or hold whoever loads it")
+    func crashing() throws {
+        let path = try StandInLibrary.make(.crashing, in: directory)
+        let doctor = try outcome("doctor", path)
+        #expect(doctor.status == .signalled(SIGILL))
+        #expect(
+            doctor.standardOutput.split(separator: "\n").last.map(String.init)
+                == "ok    crypto.library: \(path) is loaded next; if nothing follows, its code has "
+                + "ended or holds this program")
+        let run = try outcome("run", path)
+        #expect(run.status == .signalled(SIGILL))
+        let events = run.standardError.split(separator: "\n").compactMap {
+            try? JSONValue.parse(String($0))
+        }
+        let last = try #require(events.last, "\(run.standardError)")
+        #expect(last["event"]?.stringValue == "signature_library_loading")
+        #expect(last["message"]?.stringValue?.hasPrefix(path + " ") == true)
+    }
+
+    @Test("that cannot be used is a problem of the status page, and counted for the alarm")
+    func unusable() throws {
+        let path = try StandInLibrary.make(.alwaysValid, in: directory)
+        let gateway = try GatewayProcess(configuration(path))
+        _ = try gateway.waitForEvent("signature_library_unusable")
+        let page = try JSONValue.parse(try gateway.admin("/status.json").bodyText)
+        let problem = try #require(
+            page["problems"]?.arrayValue?.first {
+                $0["name"]?.stringValue == "signature_library_unusable"
+            })
+        #expect(problem["level"]?.stringValue == "warning")
+        #expect("\(problem)".contains("failed the test of known answers"))
+        try gateway.waitForMetric(
+            "sallyport_events_total{event=\"signature_library_unusable\"}", 1)
     }
 
     @Test("that needs a damaged library beside it is not said to lack it")

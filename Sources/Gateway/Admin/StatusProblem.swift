@@ -39,6 +39,7 @@ struct StatusProblem {
         case serverDown = "server_down"
         case rolloutHeld = "rollout_held"
         case signatureLibrary = "signature_library_distrusted"
+        case signatureLibraryUnusable = "signature_library_unusable"
         case extraRoots = "extra_roots"
         case developerTokens = "developer_tokens"
         case storeUnavailable = "store_unavailable"

@@ -211,6 +211,15 @@ struct StatusInspection {
                     "Set crypto.batch: off, and look at the machine: its memory, its processor "
                         + "and the library's file."))
         }
+        if let failure = hub.signatures.unusable {
+            found.append(
+                StatusProblem(
+                    .warning, .signatureLibraryUnusable,
+                    "crypto.library is not used, so signatures are verified one at a time, which "
+                        + "takes longer: " + Self.sentence(failure.description),
+                    "Correct the setting or the file and restart the gateway, or set crypto.batch: "
+                        + "off; sallyport doctor tries the library."))
+        }
         if !site.settings.trust.extraRoots.isEmpty {
             found.append(
                 StatusProblem(

@@ -65,6 +65,7 @@ public final class Gateway {
         self.supervisor = supervisor
         self.checkUpgrade = checkUpgrade
         let settings = configuration.settings
+        let logs = try LogWriters(settings.log)
         workerCount = settings.workerCount
         self.listeners = listeners
         self.configurationReader = configurationReader
@@ -72,10 +73,15 @@ public final class Gateway {
         hub = Hub(
             registry: registry, counters: counters, floors: floors,
             meters: (0...workerCount).map { _ in WorkerMeter() },
-            logs: try LogWriters(settings.log),
+            logs: logs,
             signals: SignalTallies(subjectCountMax: settings.signals.subjectCountMax),
             version: version, administration: administration,
-            signatures: SignatureBatching(settings.crypto))
+            signatures: SignatureBatching(settings.crypto) { path in
+                logs.event(
+                    level: "info", "signature_library_loading",
+                    SignatureBatching.loadingWords(path))
+                logs.events?.awaitWritten()
+            })
         site = try Site(
             settings: settings, challengeKeys: configuration.challengeKeys.map(\.bytes),
             pseudonymKeys: configuration.pseudonymKeys.map(\.bytes), generation: 0,
@@ -252,7 +258,7 @@ public final class Gateway {
     /// A library that was named and cannot be used is news; one that nobody has is not.
     private func announceSignatures() {
         let words = "signatures are verified \(hub.signatures.words)"
-        if case .unavailable = hub.signatures, site.settings.crypto.library != nil {
+        if hub.signatures.unusable != nil {
             hub.logs.event(level: "warning", "signature_library_unusable", words)
         } else {
             hub.logs.event(level: "info", "signatures", words)

@@ -5,27 +5,42 @@ public import Settings
 public enum SignatureBatching: Sendable {
     /// `laneCountMin`: from how many signatures on the library is asked.
     case on(MultiBufferLibrary, auditPercent: Int, laneCountMin: Int)
-    case unavailable(MultiBufferFailure)
+    /// `isNamed`: the configuration names the library, so that somebody counts on it.
+    case unavailable(MultiBufferFailure, isNamed: Bool)
     /// The configuration does not want it.
     case off
 
-    /// Looks for the library where `settings` want one.
-    public init(_ settings: CryptoSettings) {
+    /// Looks for the library where `settings` want one. `beforeLoading` gets its path right before
+    /// its code runs, which can end the process or never return.
+    public init(_ settings: CryptoSettings, beforeLoading: (String) -> Void) {
         guard settings.batches else {
             self = .off
             return
         }
         do throws(MultiBufferFailure) {
             self = .on(
-                try MultiBufferLibrary(at: settings.library), auditPercent: settings.auditPercent,
+                try MultiBufferLibrary(at: settings.library, beforeLoading: beforeLoading),
+                auditPercent: settings.auditPercent,
                 laneCountMin: P256BatchVerifier.usualLaneCountMin)
         } catch {
-            self = .unavailable(error)
+            self = .unavailable(error, isNamed: settings.library != nil)
         }
+    }
+
+    /// What is said before the library at `path` is loaded.
+    public static func loadingWords(_ path: String) -> String {
+        let condition = path.utf8.contains(UInt8(ascii: "/")) ? "" : " if the system finds it"
+        return "\(path) is loaded next\(condition); if nothing follows, its code has ended or "
+            + "holds this program"
     }
 
     public var library: MultiBufferLibrary? {
         if case .on(let library, _, _) = self { library } else { nil }
+    }
+
+    /// Why the library that the configuration names is not used; nil where it is, or none is named.
+    public var unusable: MultiBufferFailure? {
+        if case .unavailable(let failure, isNamed: true) = self { failure } else { nil }
     }
 
     func makeVerifier() throws(CryptoError) -> P256BatchVerifier {
@@ -42,7 +57,7 @@ public enum SignatureBatching: Sendable {
         case .on(let library, let auditPercent, _):
             "up to \(P256BatchVerifier.laneCount) at once by crypto_mb \(library.version) "
                 + "(\(library.path)); OpenSSL repeats \(auditPercent)% of them"
-        case .unavailable(let failure): "one at a time by OpenSSL: \(failure)"
+        case .unavailable(let failure, _): "one at a time by OpenSSL: \(failure)"
         case .off: "one at a time by OpenSSL: crypto.batch is off"
         }
     }

@@ -114,6 +114,15 @@ final class LogWriter: @unchecked Sendable {
         tally.drop(lines.indices.count { lines[$0] == UInt8(ascii: "\n") })
     }
 
+    /// Waits until everything that was posted is written, or a second is over: before something
+    /// that may end the process.
+    func awaitWritten() {
+        for _ in 0..<Self.awaitedMilliseconds {
+            guard tally.queuedBatchCount.load(ordering: .relaxed) > 0 else { return }
+            HostSystem.pause(milliseconds: 1)
+        }
+    }
+
     /// Opens a file by its name again, after what was posted: the old one was moved away. `done`
     /// runs on the log's thread, with why it could not be opened; nil also where there is no file.
     /// It runs here if too many such calls wait already, which open the file as well.
@@ -149,6 +158,7 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
+    private static let awaitedMilliseconds = 1000
     /// Batches, each the lines of one turn of a worker's loop.
     static let queueCountMax = 4096
     /// What is asked besides lines has room of its own: a slow end must not make it be lost.
