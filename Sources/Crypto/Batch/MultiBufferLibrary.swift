@@ -23,14 +23,14 @@ public final class MultiBufferLibrary: Sendable {
 
     /// Opens the library at `path`, or the one that the system finds, and tests it.
     ///
-    /// `beforeLoading` gets the path right before the first code of the library runs, which can end
-    /// the process or never return.
+    /// `beforeLoading` gets a path that was named right before the first code of the library runs,
+    /// which can end the process or never return. Whether the system has one is not known then.
     public convenience init(
         at path: String?, beforeLoading: (String) -> Void = { _ in }
     ) throws(MultiBufferFailure) {
         let path = path ?? Self.standardName
         if let problem = Self.problem(ofFileAt: path) { throw .notFound("\(path): \(problem)") }
-        beforeLoading(path)
+        if path.utf8.contains(UInt8(ascii: "/")) { beforeLoading(path) }
         let handle = try unsafe Self.open(path)
         do throws(MultiBufferFailure) {
             try unsafe self.init(handle, path)

@@ -10,8 +10,8 @@ public enum SignatureBatching: Sendable {
     /// The configuration does not want it.
     case off
 
-    /// Looks for the library where `settings` want one. `beforeLoading` gets its path right before
-    /// its code runs, which can end the process or never return.
+    /// Looks for the library where `settings` want one. `beforeLoading` gets the path that they
+    /// name right before its code runs, which can end the process or never return.
     public init(_ settings: CryptoSettings, beforeLoading: (String) -> Void) {
         guard settings.batches else {
             self = .off
@@ -29,9 +29,7 @@ public enum SignatureBatching: Sendable {
 
     /// What is said before the library at `path` is loaded.
     public static func loadingWords(_ path: String) -> String {
-        let condition = path.utf8.contains(UInt8(ascii: "/")) ? "" : " if the system finds it"
-        return "\(path) is loaded next\(condition); if nothing follows, its code has ended or "
-            + "holds this program"
+        "\(path) is loaded next; if nothing follows, its code has ended or holds this program"
     }
 
     public var library: MultiBufferLibrary? {
