@@ -21,7 +21,8 @@ final class RegistryReader {
     /// News and answers, in their order, for when the connection is not in use any more.
     private var messages: [() -> Void] = []
     private var dataVersion: Int64 = 0
-    private var revision: Int64?
+    /// How far the changes were read.
+    private var seen: HistoryPlace?
 
     init(
         path: String, options: Connection.Options, queue: RegistryQueue, lent: LentAccess
@@ -122,13 +123,14 @@ final class RegistryReader {
         _ tables: RegistryTables, _ place: RegistryAccess.Place
     ) throws(SQLiteError) {
         dataVersion = try tables.currentDataVersion()
-        let last = try tables.lastRevision()
-        let seen = revision ?? last
-        revision = last
+        let now = try tables.historyPlace()
+        let isContinued = try seen.map { seen throws(SQLiteError) in try tables.continues(seen) }
+        let isNew = seen != now
+        seen = now
         // An inode is used again once its file is gone, but no file unlearns what was done to it.
-        if place == .replaced || last < seen {
+        if place == .replaced || isContinued == false {
             tell(.replaced)
-        } else if place == .returned || last != seen {
+        } else if place == .returned || (isContinued != nil && isNew) {
             tell(.everything)
         }
     }
@@ -140,17 +142,29 @@ final class RegistryReader {
     private func pollChanges(_ access: RegistryAccess) {
         guard case .success(let tables) = access.tables() else { return }
         do throws(SQLiteError) {
-            let version = try tables.currentDataVersion()
-            guard version != dataVersion else { return }
-            dataVersion = version
-            var last = revision ?? 0
-            let change = try tables.changes(after: &last, countMax: Self.namedChangeCountMax)
-            revision = last
-            if let change { tell(change) }
+            guard try tables.currentDataVersion() != dataVersion else { return }
+            // Of one moment: a file may be written over at any time.
+            try tables.connection.transaction(.deferred) { () throws(SQLiteError) in
+                dataVersion = try tables.currentDataVersion()
+                try readChanges(tables)
+            }
         } catch {
             // The next poll reads them: the version it compares with is put back.
             dataVersion = 0
             access.note(error)
         }
+    }
+
+    private func readChanges(_ tables: RegistryTables) throws(SQLiteError) {
+        // An older copy that was put back in place may have grown by other changes meanwhile.
+        let change: RegistryChange?
+        if let seen, try !tables.continues(seen) {
+            change = .replaced
+        } else {
+            var last = seen?.revision ?? 0
+            change = try tables.changes(after: &last, countMax: Self.namedChangeCountMax)
+        }
+        seen = try tables.historyPlace()
+        if let change { tell(change) }
     }
 }

@@ -50,25 +50,23 @@ extension SQLiteAdministration {
             """
             INSERT OR REPLACE INTO shared_state (name, value, version, term) VALUES (?, ?, 1, 1)
             """)
-        try statement.bind(1, text: Self.backupMark)
+        try statement.bind(1, text: RegistryTables.backupMark)
         try statement.bind(
             2, blob: Array(WallClock.timestamp(seconds: WallClock.now().seconds).utf8))
         try statement.run()
     }
 
-    private static let backupMark = "backup"
-
     /// Enters in the audit log, the first time that a gateway starts with it, that this file is a
     /// copy made by ``backUp(to:floors:onProgress:)``.
     public func noteRestore() throws(StoreError) {
         try attempt { () throws(SQLiteError) in
-            guard try tables.shared(Self.backupMark).entry != nil else { return }
+            guard try tables.shared(RegistryTables.backupMark).entry != nil else { return }
             try tables.connection.transaction(.immediate) { () throws(SQLiteError) in
                 // Another gateway may have been first.
-                guard let entry = try tables.shared(Self.backupMark).entry else { return }
+                guard let entry = try tables.shared(RegistryTables.backupMark).entry else { return }
                 let statement = try tables.connection.prepare(
                     "DELETE FROM shared_state WHERE name = ?")
-                try statement.bind(1, text: Self.backupMark)
+                try statement.bind(1, text: RegistryTables.backupMark)
                 try statement.run()
                 let time = String(decoding: entry.value, as: UTF8.self)
                 try auditTable.append(

@@ -3,6 +3,7 @@ import EventLoop
 import Foundation
 import GatewayTesting
 import KeyStore
+import SQLite
 import SQLiteKeyStore
 import Testing
 
@@ -66,6 +67,72 @@ final class SQLiteChangeTests {
         #expect(change.wait() == .replaced)
         #expect(try registry.find(known.keyID) == known.withoutReceipt)
         registry.close()
+    }
+
+    /// Another registry with these keys revoked, each by a change of its own.
+    private func history(_ records: [KeyRecord], revoked: [KeyRecord]) throws -> String {
+        let path = directory.path + "/history.db"
+        let administration = try SQLiteAdministration(path: path, createsIfMissing: true)
+        let load = administration.beginImport()
+        for record in records { try load.add(record) }
+        _ = try load.finish()
+        #expect(
+            try administration.revoke(revoked.map(\.keyID)).allSatisfy { $0 == .done })
+        return path
+    }
+
+    /// Writes the file over the registry in place, as SQLite's own tools do.
+    private func restore(_ path: String) throws {
+        try Connection(path: path).copy(to: try Connection(path: directory.registryPath))
+    }
+
+    @Test("an older copy that is written over the file is told of, and so is what comes then")
+    func olderCopy() throws {
+        let registry = try SQLiteRegistry(path: directory.registryPath)
+        let records = try (0..<3).map { _ in try registry.enrolAny(&generator) }
+        let copy = try history(records, revoked: [])
+        let administration = try SQLiteAdministration(path: directory.registryPath)
+        let changes = (0..<3).map { _ in Reply<RegistryChange>() }
+        let count = Locked(0)
+        registry.onChange { change in
+            let number = count.withLock { number in
+                defer { number += 1 }
+                return number
+            }
+            if number < changes.count { changes[number].give(change) }
+        }
+        #expect(try administration.revoke([records[0].keyID]) == [.done])
+        #expect(changes[0].wait() == .keys([records[0].keyID]))
+        try restore(copy)
+        #expect(changes[1].wait() == .replaced)
+        #expect(try administration.revoke([records[2].keyID]) == [.done])
+        #expect(changes[2].wait() == .keys([records[2].keyID]))
+        registry.close()
+    }
+
+    @Test("a copy that has grown by other changes, or began as a backup, is told of")
+    func otherCopy() throws {
+        for isBackup in [false, true] {
+            let path = directory.path + "/\(isBackup).db"
+            let registry = try SQLiteRegistry(path: path)
+            let records = try (0..<3).map { _ in try registry.enrolAny(&generator) }
+            let administration = try SQLiteAdministration(path: path)
+            var copy = directory.path + "/backup.db"
+            if isBackup {
+                #expect(try administration.backUp(to: copy) == 3)
+            } else {
+                let change = Reply<RegistryChange>()
+                registry.onChange { change.give($0) }
+                #expect(try administration.revoke([records[0].keyID]) == [.done])
+                #expect(change.wait() != nil)
+                copy = try history(records, revoked: [records[1], records[2]])
+            }
+            let change = Reply<RegistryChange>()
+            registry.onChange { change.give($0) }
+            try Connection(path: copy).copy(to: try Connection(path: path))
+            #expect(change.wait() == .replaced)
+            registry.close()
+        }
     }
 
     @Test("a file that was away for a while is the same one")

@@ -93,8 +93,8 @@ public final class Gateway {
             if change == .replaced {
                 logs.event(
                     level: "error", "registry_replaced",
-                    "another file is in the registry's place, and its keys count from now on; "
-                        + "what the log of the old one still had may be in it: run doctor")
+                    "the registry's file or its log was replaced, removed or written over, and "
+                        + "what is there now counts; changes may be lost or mixed: run doctor")
             }
             for mailbox in mailboxes { _ = mailbox.post(.keysChanged(change)) }
         }

@@ -1,0 +1,42 @@
+import Bytes
+import KeyStore
+import SQLite
+
+/// How far the changes of a registry were read, and what tells whether it still has them.
+struct HistoryPlace: Equatable {
+    /// The number of the last change; 0 without any.
+    var revision: Int64
+    /// The key that it was of; nil if it named none.
+    var digest: Bytes32?
+    /// When the copy was made that the file began as, until a gateway starts with it.
+    var copiedAt: [UInt8]?
+}
+
+extension RegistryTables {
+    /// The shared value by which a copy tells when it was made.
+    static let backupMark = "backup"
+
+    func historyPlace() throws(SQLiteError) -> HistoryPlace {
+        let last = try lastRevision()
+        return HistoryPlace(
+            revision: last, digest: try change(last) ?? nil,
+            copiedAt: try shared(Self.backupMark).entry?.value)
+    }
+
+    /// Whether what has happened up to `place` has happened here too, as far as can be seen: not
+    /// in a copy that `keys backup` made since then, nor where the change is another one or has
+    /// not come yet. One that was pruned cannot be told from another.
+    func continues(_ place: HistoryPlace) throws(SQLiteError) -> Bool {
+        guard try lastRevision() >= place.revision else { return false }
+        if let found = try change(place.revision), found != place.digest { return false }
+        let copiedAt = try shared(Self.backupMark).entry?.value
+        return copiedAt == nil || copiedAt == place.copiedAt
+    }
+
+    /// The key that a change was of, nil inside if it named none; nil if there is no such change.
+    private func change(_ revision: Int64) throws(SQLiteError) -> Bytes32?? {
+        let select = try connection.prepare("SELECT key_id FROM changes WHERE revision = ?")
+        try select.bind(1, revision)
+        return try select.step() ? .some(select.bytes32(0)) : .none
+    }
+}
