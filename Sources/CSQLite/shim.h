@@ -15,3 +15,8 @@ static inline ssize_t sallyport_read_what_is_there(int fd, void *bytes, size_t c
     struct iovec part = {bytes, count};
     return preadv64v2(fd, &part, 1, offset, rwf_nowait);
 }
+
+// sqlite3_db_config takes a list of arguments, which Swift cannot call.
+static inline int sallyport_leave_log(sqlite3 *connection) {
+    return sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+}

@@ -13,6 +13,9 @@ public final class Connection {
         public var cacheByteCount = 8 * 1024 * 1024
         /// The file grows no further; nil for no limit but the disk's.
         public var byteCountMax: Int?
+        /// Whether the database has a write-ahead log, which must then be there if others have the
+        /// database open. Waits for it up to a second, and no longer than for a lock.
+        public var expectsLog = false
 
         public init() {}
     }
@@ -29,6 +32,8 @@ public final class Connection {
     public let path: String
     /// Whether the file system has said that it does not tell what is in memory.
     var isWaitingUnavoidable = false
+    /// The log and its index, once they are open.
+    private(set) var openLog: [FileNumber?]?
 
     /// Opens an existing file. Many defects of the file show only at the first read.
     public init(path: String, options: Options = Options()) throws(SQLiteError) {
@@ -52,6 +57,9 @@ public final class Connection {
         let limit = unsafe UnsafeMutableRawPointer(
             bitPattern: UInt(max(1, options.busyMillisecondsMax)))
         unsafe sqlite3_busy_handler(handle, waitForLock, limit)
+        if options.expectsLog {
+            try awaitLog(milliseconds: min(1000, options.busyMillisecondsMax))
+        }
         try configure(options)
     }
 
@@ -145,7 +153,11 @@ public final class Connection {
 
     /// Switches to write-ahead logging. False if the file system does not allow it.
     public func enableWriteAheadLog() throws(SQLiteError) -> Bool {
-        try text("PRAGMA journal_mode = WAL") == "wal"
+        guard try text("PRAGMA journal_mode = WAL") == "wal" else { return false }
+        // The first read opens the log, and no connection removes it while this one is there.
+        _ = try integer("SELECT count(*) FROM sqlite_schema")
+        openLog = logFiles
+        return true
     }
 
     /// Blocks the calling thread: between batches, so that other processes get the lock.

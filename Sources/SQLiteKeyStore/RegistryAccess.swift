@@ -20,9 +20,13 @@ final class RegistryAccess {
         case same
         /// That file too, as it seems: it was away in between.
         case returned
-        /// Another file.
+        /// Another file, or another log beside it.
         case replaced
     }
+
+    /// Whether somebody has made another log in the place of the one that was open: what either has
+    /// the other lacks, and nobody can put them together. Nothing is opened any more.
+    private(set) var isTorn = false
 
     init(
         path: String, options: Connection.Options,
@@ -37,10 +41,8 @@ final class RegistryAccess {
 
     /// The tables, opened where they are not.
     func tables() -> Result<RegistryTables, StoreError> {
-        if let current, current.connection.fileHasMoved {
-            self.current = nil
-            place = .returned
-        }
+        leaveIfMoved()
+        if isTorn { return .failure(Self.torn) }
         if let current { return .success(current) }
         do throws(RegistryOpenError) {
             // Never made again: an empty registry would turn every known key into an unknown one.
@@ -62,6 +64,32 @@ final class RegistryAccess {
         }
     }
 
+    /// Closes a connection to what does not lie at the path any more.
+    ///
+    /// If the log is gone, the last connection takes it into the file as it is closed. Until then
+    /// nobody opens the file again (``Connection/Options/expectsLog``), so that all go on with what
+    /// was in the log.
+    func leaveIfMoved() {
+        guard let connection = current?.connection else { return }
+        if connection.fileHasMoved {
+            place = .returned
+        } else {
+            switch connection.logPlace {
+            case .same: return
+            case .gone: place = .replaced
+            case .replaced:
+                // Taken into the file now, the old log would be mixed with the other one.
+                connection.leaveLogAlone()
+                isTorn = true
+            }
+        }
+        current = nil
+    }
+
+    private static let torn = StoreError(
+        "registry: somebody has removed its log (-wal, -shm) and made another; what was written"
+            + " meanwhile may be lost: restart the gateway, run doctor")
+
     /// The tables, if they are open and the path still leads to their file.
     var openTables: RegistryTables? {
         guard let current, !current.connection.fileHasMoved else { return nil }
@@ -69,7 +97,10 @@ final class RegistryAccess {
     }
 
     /// Opens again next time, where the error is one of the file and not of what was asked.
-    func note(_ error: SQLiteError) { if error.callsForReopening { current = nil } }
+    func note(_ error: SQLiteError) { if error.callsForReopening { close() } }
 
-    func close() { current = nil }
+    func close() {
+        leaveIfMoved()
+        current = nil
+    }
 }

@@ -49,6 +49,8 @@ enum RegistryFile {
         let connection: Connection
         let found: Marks
         do throws(SQLiteError) {
+            var options = options
+            options.expectsLog = true
             connection = try Connection(path: path, options: options)
             found = try marks(of: connection)
         } catch {

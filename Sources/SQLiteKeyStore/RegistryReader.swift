@@ -8,7 +8,7 @@ import SQLite
 /// With a write-ahead log no reader waits for a writer, of this process or another; so nothing here
 /// takes longer than to read.
 final class RegistryReader {
-    private static let changePollInterval = Duration.milliseconds(250)
+    static let changePollInterval = Duration.milliseconds(250)
     /// Changed keys named one by one; a million bytes of ids would help nobody.
     private static let namedChangeCountMax = 1000
     /// Readers meet a lock only while another process repairs or removes the log.
@@ -23,6 +23,7 @@ final class RegistryReader {
     private var dataVersion: Int64 = 0
     /// How far the changes were read.
     private var seen: HistoryPlace?
+    private var hasToldOfTear = false
 
     init(
         path: String, options: Connection.Options, queue: RegistryQueue, lent: LentAccess
@@ -140,7 +141,12 @@ final class RegistryReader {
     }
 
     private func pollChanges(_ access: RegistryAccess) {
-        guard case .success(let tables) = access.tables() else { return }
+        guard case .success(let tables) = access.tables() else {
+            // Nobody hears of revocations any more: what is cached is good for nothing.
+            if access.isTorn, !hasToldOfTear { tell(.replaced) }
+            hasToldOfTear = access.isTorn
+            return
+        }
         do throws(SQLiteError) {
             guard try tables.currentDataVersion() != dataVersion else { return }
             // Of one moment: a file may be written over at any time.

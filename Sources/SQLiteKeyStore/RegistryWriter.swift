@@ -20,9 +20,13 @@ final class RegistryWriter {
 
     /// Runs until the queue is closed. The connection stays open.
     func run() {
+        // The reader looks as often; a log that was removed is left by both or by none.
+        let look = Timer(loop: loop) { [access] in access.leaveIfMoved() }
+        look.scheduleRepeating(every: RegistryReader.changePollInterval)
         let receiver = queue.writeBell.attach(to: loop) { [unowned self] _ in work() }
         loop.run()
         receiver.close()
+        look.cancel()
     }
 
     func close() { access.close() }
