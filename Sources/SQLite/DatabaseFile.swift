@@ -33,6 +33,12 @@ public enum DatabaseFile {
         return status.st_size <= 1 ? .empty : .file
     }
 
+    /// How many names the file has; 0 if there is none.
+    public static func nameCount(at path: String) -> Int {
+        var status = stat()
+        return unsafe stat(Connection.plainPath(path), &status) == 0 ? Int(status.st_nlink) : 0
+    }
+
     /// Whether the file ends inside a page: its end was lost, and SQLite would read zeroes there.
     /// Not where a log waits beside it, from which the page may be completed.
     ///

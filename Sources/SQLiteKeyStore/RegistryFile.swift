@@ -46,6 +46,7 @@ enum RegistryFile {
         case .notAFile: throw .notAFile(path: path)
         case .unreadable(let reason): throw .unreadable(path: path, reason: reason)
         }
+        try refuseSecondName(path)
         let connection: Connection
         let found: Marks
         do throws(SQLiteError) {
@@ -63,6 +64,17 @@ enum RegistryFile {
             throw newer(path: path, found: found.version)
         }
         return (connection, found)
+    }
+
+    /// By each name of a file SQLite looks for another log, and the gateway for another lock.
+    private static func refuseSecondName(_ path: String) throws(RegistryOpenError) {
+        var attemptCount = 0
+        while DatabaseFile.nameCount(at: path) > 1 {
+            // A file that is just being made has two names for a moment.
+            guard attemptCount < 20 else { throw .linked(path: path) }
+            attemptCount += 1
+            Connection.pause(milliseconds: 5)
+        }
     }
 
     private static func newer(path: String, found: Int64) -> RegistryOpenError {

@@ -9,6 +9,8 @@ public enum RegistryOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     /// An empty file: what a lost or truncated registry looks like, so it is not filled.
     case empty(path: String)
     case notAFile(path: String)
+    /// The file has another name (a hard link), by which somebody may use it with another log.
+    case linked(path: String)
     case unreadable(path: String, reason: String)
     case readOnly(path: String)
     /// Damaged, or not a database at all.
@@ -31,6 +33,10 @@ public enum RegistryOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             "registry \(path): the file is empty, its keys are lost: restore a backup,"
                 + " or remove the file to begin a new registry"
         case .notAFile(let path): "registry \(path): not a regular file"
+        case .linked(let path):
+            "registry \(path): the file has another name (a hard link), and by each name it has"
+                + " another log, so that what is written would be lost: find it by"
+                + " `find / -xdev -samefile \(path)` and remove all names but one"
         case .unreadable(let path, let reason):
             "registry \(path): \(reason); the user that runs sallyport needs to read and write"
                 + " the file and its directory"

@@ -16,6 +16,9 @@ extension SQLiteAdministration {
         return (found.version, RegistrySchema.version)
     }
 
+    /// Whether the file has more names than one, by each of which it would have another log.
+    public static func hasOtherName(path: String) -> Bool { DatabaseFile.nameCount(at: path) > 1 }
+
     /// Writes a copy of the registry as it is at one moment, while gateways write to it. The copy
     /// is read back before it gets its name; nothing existing is written over. Returns the number
     /// of its keys. `floors`: accepted counters that gateways have yet to tell the registry; the

@@ -29,7 +29,7 @@ struct CheckReport {
     private mutating func examine(_ loaded: LoadedSettings) {
         let requirements = StartRequirements(settings: loaded.settings)
         let faults =
-            requirements.placeFaults() + requirements.losses()
+            requirements.placeFaults() + requirements.losses() + requirements.secondNames()
             + requirements.openSecrets(configurationPath: path) + requirements.libraryFaults()
         func problem(_ fault: StartRequirements.Fault) -> ConfigurationProblem {
             loaded.problem(fault.text, at: fault.setting)

@@ -35,6 +35,26 @@ final class SQLiteFileTests {
     private func contents() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
     private func write(_ data: Data) throws { try data.write(to: URL(fileURLWithPath: path)) }
 
+    @Test("a file with another name is refused by both, and used again when one is gone")
+    func linked() throws {
+        let records = try fill(3)
+        let other = directory.path + "/other.db"
+        #expect(link(path, other) == 0)
+        for name in [path, other] {
+            #expect(throws: RegistryOpenError.linked(path: name)) {
+                try SQLiteRegistry(path: name).close()
+            }
+            #expect(throws: RegistryOpenError.linked(path: name)) {
+                try SQLiteAdministration(path: name)
+            }
+        }
+        #expect(SQLiteAdministration.hasOtherName(path: path))
+        #expect(unlink(other) == 0)
+        let registry = try SQLiteRegistry(path: path)
+        #expect(try registry.find(records[0].keyID) == records[0].withoutReceipt)
+        registry.close()
+    }
+
     @Test("random bytes are refused and left alone", arguments: [1, 15, 100, 4096, 100_000])
     func garbage(_ byteCount: Int) throws {
         let bytes = Data((0..<byteCount).map { _ in UInt8.random(in: 0...255, using: &generator) })
