@@ -245,6 +245,8 @@ public final class SQLiteAdministration: RegistryAdministration {
     }
 
     func attempt<Value>(_ body: () throws(SQLiteError) -> Value) throws(StoreError) -> Value {
-        do throws(SQLiteError) { return try body() } catch { throw StoreError(error) }
+        do throws(SQLiteError) { return try body() } catch {
+            throw StoreError(error, path: tables.connection.path)
+        }
     }
 }

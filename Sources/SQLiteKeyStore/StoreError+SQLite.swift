@@ -2,7 +2,8 @@ import KeyStore
 import SQLite
 
 extension StoreError {
-    init(_ error: SQLiteError) {
+    /// `path`: the file, where the reader would not know which one it is.
+    init(_ error: SQLiteError, path: String? = nil) {
         let hint =
             if error.isFull {
                 "the disk is full"
@@ -17,7 +18,7 @@ extension StoreError {
             } else {
                 "failed"
             }
-        self.init("registry: \(hint): \(error)")
+        self.init("registry\(path.map { " \($0)" } ?? ""): \(hint): \(error)")
     }
 
     init(_ error: RegistryOpenError) { self.init(error.description) }

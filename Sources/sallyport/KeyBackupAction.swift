@@ -26,8 +26,16 @@ enum KeyBackupAction {
             bar.show(done, share: total > 0 ? Double(done) / Double(total) : nil)
         }
         bar.clear()
-        try registry.append(
-            AuditNote(.backUp, target, outcome: "done", detail: String(counting: count, "key")))
+        do throws(StoreError) {
+            try registry.append(
+                AuditNote(.backUp, target, outcome: "done", detail: String(counting: count, "key")))
+        } catch {
+            // A copy changes nothing, and on a full disk it is what is needed most.
+            Console.complain(
+                "sallyport: the copy \(target) is whole, but the audit log has no entry of it:"
+                    + " \(error)"
+            )
+        }
         guard arguments.wantsJSON else {
             return
                 Console.print("\(target): \(String(counting: count, "key"))")

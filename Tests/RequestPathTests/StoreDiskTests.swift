@@ -59,6 +59,35 @@ struct StoreDiskTests {
         #expect(gateway.isUnharmed)
     }
 
+    @Test("is backed up to another disk, though the audit log has no room for the entry")
+    func backup() throws {
+        let site = try FaultSite()
+        let disk = try SmallDisk(kibibytes: 1024, in: site.directory)
+        site.configuration.registryPath = disk.path + "/registry.db"
+        let gateway = try GatewayProcess(
+            site.configuration, directory: site.directory, launcher: disk.launcher)
+        _ = try site.enrolledDevice(at: gateway)
+        try disk.fill(of: gateway)
+        // What the log has reserved takes some entries.
+        for number in 0..<1000 {
+            let copy = site.directory.path(of: "copy-\(number).db")
+            let words =
+                disk.joining(gateway)
+                + [BuiltProgram.sallyport, "keys", "backup", "-c", gateway.configurationPath, copy]
+            let outcome = try ChildProcess.run(words[0], Array(words.dropFirst()))
+            #expect(outcome.status == .exited(0), "\(outcome.standardError)")
+            #expect(outcome.standardOutput == "\(copy): 1 key\n")
+            if outcome.standardError.isEmpty { continue }
+            #expect(
+                outcome.standardError.hasPrefix(
+                    "sallyport: the copy \(copy) is whole, but the audit log has no entry of it: "
+                        + "registry \(disk.path)/registry.db: the disk is full"),
+                "\(outcome.standardError)")
+            return
+        }
+        Issue.record("the disk was never full")
+    }
+
     /// The key ids that `sallyport keys list` finds on the disk of the running gateway.
     private func keys(_ disk: SmallDisk, _ gateway: GatewayProcess) throws -> Set<String> {
         let words =
