@@ -79,12 +79,43 @@ struct StrangerCostTests {
 
     @Test("where other gateways enrol without telling, an unknown key is asked for each time")
     func sharedRegistry() throws {
-        let gateway = try GatewayUnderTest {
-            $0.registry = .postgres(PostgresSettings(hosts: []))
+        for isPostgres in [false, true] {
+            let gateway = try GatewayUnderTest {
+                if isPostgres {
+                    $0.registry = .postgres(PostgresSettings(hosts: []))
+                } else {
+                    // With Redis several gateways may use one file.
+                    $0.counters = .redis(RedisSettings(endpoint: .unix(path: "")))
+                }
+            }
+            let device = try EnrolledDevice(gateway, isKnown: false)
+            #expect(try device.request("GET", "/attested/x").code == "key_unknown")
+            gateway.registry.insert(device.record)
+            #expect(try device.request("GET", "/attested/x").status == 200)
         }
+    }
+
+    @Test("a key is known as soon as it is enrolled, though nobody waits for the answer any more")
+    func enrolledForNobody() throws {
+        let gateway = try GatewayUnderTest()
         let device = try EnrolledDevice(gateway, isKnown: false)
+        let token = try device.fetchChallenge("/attest/challenge")
+        let gate = Gate()
+        gateway.registry.holdWrites(until: gate)
+        let enrolling = try gateway.client()
+        try enrolling.send(
+            "POST", "/attest/verify", body: try device.attestation(challenge: token))
+        try gateway.registry.waitForCalls(1)
         #expect(try device.request("GET", "/attested/x").code == "key_unknown")
-        gateway.registry.insert(device.record)
+        let newsCount = gateway.hub.unknownKeys.newsCount
+        enrolling.socket.close()
+        gate.open()
+        let limit = Date(timeIntervalSinceNow: 30)
+        while gateway.hub.unknownKeys.newsCount == newsCount, Date() < limit {
+            _ = poll(nil, 0, 1)
+        }
+        #expect(gateway.hub.unknownKeys.newsCount > newsCount)
+        #expect(!gateway.hub.unknownKeys.contains(device.device.keyID, at: .now()))
         #expect(try device.request("GET", "/attested/x").status == 200)
     }
 

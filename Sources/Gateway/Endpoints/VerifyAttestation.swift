@@ -172,7 +172,6 @@ extension Exchange {
         case .success(.enrolled), .success(.alreadyEnrolled):
             if case .success(.enrolled) = result { countAttestation(enrolment.record.deviceBits) }
             worker.keyCache.invalidate([enrolment.keyID])
-            worker.hub.unknownKeys.forget(.keys([enrolment.keyID]))
             switch enrolment.macSecurity {
             case .notMac: break
             case .full: worker.meter.add(.macsWithFullSecurity)

@@ -20,10 +20,12 @@ extension Worker {
         remembersUnknownKeys && hub.unknownKeys.contains(keyID, at: loop.now)
     }
 
-    /// Whether unknown keys are remembered. Nobody hears of keys that another gateway enrols in
-    /// PostgreSQL.
+    /// Whether unknown keys are remembered. Nobody hears of keys that another gateway enrols, and
+    /// with embedded counters alone there is none: PostgreSQL may serve other gateways, and with
+    /// Redis so may a file.
     private var remembersUnknownKeys: Bool {
-        if case .sqlite = site.settings.registry { true } else { false }
+        guard case .sqlite = site.settings.registry else { return false }
+        return if case .embedded = site.settings.counters { true } else { false }
     }
 
     func lookUpKey(
@@ -88,7 +90,9 @@ extension Worker {
         try waitForRegistry(exchange, for: .enrolment)
         let number = exchange.number
         let mailbox = mailbox
-        registry.enrol(record, challenge: challenge) { result in
+        registry.enrol(record, challenge: challenge) { [hub] result in
+            // Here, since nobody may wait for the answer any more. The key is in the registry.
+            if case .success = result { hub.unknownKeys.forget(.keys([record.keyID])) }
             _ = mailbox.post(.enrolled(number, result))
         }
     }
