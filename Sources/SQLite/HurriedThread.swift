@@ -67,9 +67,10 @@ private let readAt: @convention(c) (Int32, UnsafeMutableRawPointer?, Int, Int) -
     // end of the file, and keep a page of zeros (preadv2(2), "BUGS").
     if readCount == 0 { errno = EAGAIN }
     unsafe hurry.pointee.isCutShort = true
+    // The file system or the system does not know the flag. Anything else may be over next time.
     switch errno {
-    case EAGAIN, EINTR, EIO: break
-    default: unsafe hurry.pointee.isUnsupported = true
+    case EOPNOTSUPP, EINVAL, ENOSYS: unsafe hurry.pointee.isUnsupported = true
+    default: break
     }
     return -1
 }

@@ -9,7 +9,7 @@ import Synchronization
 package final class HurryBudget: Sendable {
     /// The inverse of the share of time.
     private static let restPerMiss: UInt64 = 100
-    /// Nanoseconds; `UInt64.max` for ever.
+    /// Nanoseconds; `UInt64.max` until the file is opened again.
     private let restsUntil = Atomic<UInt64>(0)
 
     package init() {}
@@ -24,6 +24,9 @@ package final class HurryBudget: Sendable {
         restsUntil.store(rest, ordering: .relaxed)
     }
 
-    /// Allows nothing any more.
-    package func end() { restsUntil.store(.max, ordering: .relaxed) }
+    /// Allows nothing until ``fileWasOpened()``: its file system does not tell what is in memory.
+    package func giveUpFile() { restsUntil.store(.max, ordering: .relaxed) }
+
+    /// Begins anew: the file may lie on another file system now.
+    package func fileWasOpened() { restsUntil.store(0, ordering: .relaxed) }
 }

@@ -26,6 +26,9 @@ final class LentAccess: Sendable {
     /// Takes what is lent from now on. The reader's thread.
     func open(_ access: RegistryAccess) { contents.withLock { $0.access = access } }
 
+    /// The file was opened, for the first time or again. The reader's thread.
+    func fileWasOpened() { budget.fileWasOpened() }
+
     /// Uses the connection, if it is not closed, and waits for it. Nobody is told anything within
     /// `body`: whoever then wakes finds the connection free. The reader's thread.
     func use(_ body: (RegistryAccess) -> Void) {
@@ -71,7 +74,7 @@ final class LentAccess: Sendable {
                 if tables.connection.canReadWithoutWaiting {
                     budget.miss(from: start, to: .now())
                 } else {
-                    budget.end()
+                    budget.giveUpFile()
                 }
                 return
             }

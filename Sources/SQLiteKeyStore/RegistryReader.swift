@@ -36,6 +36,7 @@ final class RegistryReader {
         let access = RegistryAccess(path: path, options: options) {
             [unowned self] tables, place throws(SQLiteError) in
             try begin(tables, place)
+            lent.fileWasOpened()
         }
         // Opened before anyone asks, so that changes are seen from the start.
         _ = access.tables()

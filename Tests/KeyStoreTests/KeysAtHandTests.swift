@@ -127,8 +127,10 @@ final class KeysAtHandTests {
         budget.miss(from: start, to: end)
         #expect(!budget.allows(at: end.advanced(byNanoseconds: 99_999_999)))
         #expect(budget.allows(at: end.advanced(byNanoseconds: 100_000_000)))
-        budget.end()
+        budget.giveUpFile()
         #expect(!budget.allows(at: end.advanced(byNanoseconds: 1 << 62)))
+        budget.fileWasOpened()
+        #expect(budget.allows(at: end))
     }
 }
 
