@@ -173,7 +173,7 @@ struct StartRequirements {
                 setting: file.setting,
                 text: "\(file.path) is open to all users: chmod o-rwx \(file.path)")
         }
-        faults += openLibraries
+        faults += openLibraries + openRegistry
         if File.isOpenToOthers(configurationPath), holdsPassword(configurationPath) {
             faults.append(
                 Fault(

@@ -17,12 +17,15 @@ struct DoctorSecretTests {
     }
 
     /// The lines of `doctor`, and whether it failed.
-    private func examine(_ sections: [String]) throws -> (lines: [String], hasFailed: Bool) {
+    private func examine(
+        _ sections: [String], registryPath: String? = nil
+    ) throws -> (lines: [String], hasFailed: Bool) {
         var configuration = GatewayConfiguration.enforcing(upstreamPort: upstream.port)
         configuration.apps = [
             "{ id: \(GatewayConfiguration.appID), environments: [production] }"
         ]
         configuration.more = sections
+        configuration.registryPath = registryPath
         let path = try directory.write(
             configuration.text(
                 port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
@@ -94,5 +97,33 @@ struct DoctorSecretTests {
         #expect(try warning(0o602) != nil)
         #expect(try warning(0o640) == nil)
         #expect(try warning(0o600) == nil)
+    }
+
+    @Test("a registry that all users may change, or replace, is a warning of doctor and check")
+    func openRegistry() throws {
+        let folder = directory.path(of: "registry")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let path = folder + "/r.db"
+        func set(_ mode: Int, _ path: String) throws {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        }
+        func warnings() throws -> [String] {
+            try examine([], registryPath: path).lines.filter {
+                $0.hasPrefix("warn  registry: ")
+            }
+        }
+        let configuration = directory.path(of: "doctor.yaml")
+        #expect(try warnings() == [])
+        #expect(
+            try BuiltProgram.run(["keys", "import", "-c", configuration, "/dev/null"]).status
+                == .exited(0))
+        try set(0o666, path)
+        try set(0o777, folder)
+        let text = "can be changed by all users, who could add keys: chmod o-w"
+        #expect(
+            try warnings() == [folder, path].map { "warn  registry: \($0) \(text) \($0)" })
+        let check = try BuiltProgram.run(["check", "-c", configuration])
+        #expect(check.status == .exited(0))
+        #expect(check.standardError.contains("\(path) \(text)"))
     }
 }
