@@ -174,6 +174,22 @@ struct DownstreamTests {
         #expect(leased.state == .closed)
     }
 
+    @Test("what has come of a long body is read at once, up to 64 KiB")
+    func longBody() throws {
+        let stepped = try SteppedWorker()
+        let connection = stepped.connection
+        let body = String(repeating: "a", count: 150_000)
+        stepped.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 150000\r\n\r\n")
+        connection.descriptorIsReadable()
+        #expect(stepped.send(body) == body.utf8.count)
+        // Twice 64 KiB, and the rest.
+        for count in 1...3 {
+            #expect(!connection.bodyReader.isComplete, "\(count)")
+            connection.descriptorIsReadable()
+        }
+        #expect(connection.bodyReader.isComplete)
+    }
+
     @Test("a client that half closes before it took the last answers gets them all")
     func halfClosedBeforeItTook() throws {
         let stepped = try SteppedWorker { $0.limits.responseBufferByteCountMax = 1 << 20 }

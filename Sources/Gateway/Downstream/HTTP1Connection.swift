@@ -102,7 +102,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
             if transport.isGone { lose() }
             return
         }
-        switch transport.read(into: &input, atMost: Self.readByteCount) {
+        switch transport.read(into: &input, atMost: bodyReader.readByteCountMax) {
         case .bytes:
             process()
             pauseReadingWhenFull()

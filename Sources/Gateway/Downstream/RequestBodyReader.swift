@@ -63,6 +63,14 @@ struct RequestBodyReader {
         }
     }
 
+    /// What one read takes: more of a long body, which is written in such pieces where it goes to a
+    /// file.
+    var readByteCountMax: Int {
+        min(max(remainingByteCount ?? 0, HTTP1Connection.readByteCount), Self.longReadByteCount)
+    }
+
+    private static let longReadByteCount = 64 * 1024
+
     /// The next part of the body in `input`, which is not empty.
     mutating func next(_ input: Span<UInt8>) -> Step {
         switch framing {
