@@ -39,12 +39,7 @@ extension Connection {
     }
 
     /// The log and its index, as they lie there now.
-    var logFiles: [FileNumber?] {
-        // By the name that SQLite has made of the path: links were followed.
-        guard let name = unsafe sqlite3_db_filename(handle, "main") else { return [nil, nil] }
-        let path = unsafe String(cString: name)
-        return [FileNumber(path + "-wal"), FileNumber(path + "-shm")]
-    }
+    var logFiles: [FileNumber?] { logPaths.map { FileNumber($0) } }
 
     /// From now on closing leaves the database and what lies beside it as they are. Otherwise the
     /// last connection takes the log into the file, and removes what has the log's name.
@@ -64,7 +59,7 @@ extension Connection {
                         + " removed, or they use another name of the file, and would never see"
                         + " what is written now: restart them")
             }
-            sqlite3_sleep(Self.logPollMilliseconds)
+            Self.pause(milliseconds: Self.logPollMilliseconds)
             rest -= Self.logPollMilliseconds
         }
     }

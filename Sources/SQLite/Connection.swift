@@ -32,6 +32,13 @@ public final class Connection {
     public let path: String
     /// Whether the file system has said that it does not tell what is in memory.
     var isWaitingUnavoidable = false
+    /// Where the log and its index lie, by the name that SQLite has made of the path: links were
+    /// followed.
+    private(set) lazy var logPaths: [String] = {
+        guard let name = unsafe sqlite3_db_filename(handle, "main") else { return [] }
+        let path = unsafe String(cString: name)
+        return [path + "-wal", path + "-shm"]
+    }()
     /// The log and its index, once they are open.
     private(set) var openLog: [FileNumber?]?
 

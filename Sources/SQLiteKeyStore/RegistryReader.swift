@@ -126,7 +126,9 @@ final class RegistryReader {
     ) throws(SQLiteError) {
         dataVersion = try tables.currentDataVersion()
         let now = try tables.historyPlace()
-        let isContinued = try seen.map { seen throws(SQLiteError) in try tables.continues(seen) }
+        let isContinued = try seen.map { seen throws(SQLiteError) in
+            try tables.continues(seen, to: now)
+        }
         let isNew = seen != now
         seen = now
         // An inode is used again once its file is gone, but no file unlearns what was done to it.
@@ -163,15 +165,16 @@ final class RegistryReader {
     }
 
     private func readChanges(_ tables: RegistryTables) throws(SQLiteError) {
+        let now = try tables.historyPlace()
         // An older copy that was put back in place may have grown by other changes meanwhile.
         let change: RegistryChange?
-        if let seen, try !tables.continues(seen) {
+        if let seen, try !tables.continues(seen, to: now) {
             change = .replaced
         } else {
             var last = seen?.revision ?? 0
             change = try tables.changes(after: &last, countMax: Self.namedChangeCountMax)
         }
-        seen = try tables.historyPlace()
+        seen = now
         if let change { tell(change) }
     }
 }

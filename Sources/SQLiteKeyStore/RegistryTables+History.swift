@@ -23,14 +23,13 @@ extension RegistryTables {
             copiedAt: try shared(Self.backupMark).entry?.value)
     }
 
-    /// Whether what has happened up to `place` has happened here too, as far as can be seen: not
-    /// in a copy that `keys backup` made since then, nor where the change is another one or has
-    /// not come yet. One that was pruned cannot be told from another.
-    func continues(_ place: HistoryPlace) throws(SQLiteError) -> Bool {
-        guard try lastRevision() >= place.revision else { return false }
+    /// Whether what has happened up to `place` has happened here too, where it is `now`, as far as
+    /// can be seen: not in a copy that `keys backup` made since then, nor where the change is
+    /// another one or has not come yet. One that was pruned cannot be told from another.
+    func continues(_ place: HistoryPlace, to now: HistoryPlace) throws(SQLiteError) -> Bool {
+        guard now.revision >= place.revision else { return false }
         if let found = try change(place.revision), found != place.digest { return false }
-        let copiedAt = try shared(Self.backupMark).entry?.value
-        return copiedAt == nil || copiedAt == place.copiedAt
+        return now.copiedAt == nil || now.copiedAt == place.copiedAt
     }
 
     /// The key that a change was of, nil inside if it named none; nil if there is no such change.
