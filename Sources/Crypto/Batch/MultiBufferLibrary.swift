@@ -30,7 +30,7 @@ public final class MultiBufferLibrary: Sendable {
     ) throws(MultiBufferFailure) {
         let path = path ?? Self.standardName
         if let problem = Self.problem(ofFileAt: path) { throw .notFound("\(path): \(problem)") }
-        if path.utf8.contains(UInt8(ascii: "/")) { beforeLoading(path) }
+        if Self.namesFile(path) { beforeLoading(path) }
         let handle = try unsafe Self.open(path)
         do throws(MultiBufferFailure) {
             try unsafe self.init(handle, path)
@@ -62,11 +62,13 @@ public final class MultiBufferLibrary: Sendable {
         self.version = "\(major).\(minor).\(revision)"
     }
 
+    /// Whether a path names a file itself. The system finds others, and knows where they lie.
+    private static func namesFile(_ path: String) -> Bool { path.utf8.contains(UInt8(ascii: "/")) }
+
     /// The words for what keeps a named file from being loaded, as far as can be seen without that:
     /// the loader waits for a pipe, and a file of which a part is missing ends the process.
     public static func problem(ofFileAt path: String) -> String? {
-        // The system finds the others, and knows where they lie.
-        guard path.utf8.contains(UInt8(ascii: "/")) else { return nil }
+        guard namesFile(path) else { return nil }
         switch unsafe sallyport_mbx_examine(path) {
         case 0: return nil
         case Int32(SALLYPORT_MBX_NOT_REGULAR): return "is not a regular file"
@@ -91,7 +93,7 @@ public final class MultiBufferLibrary: Sendable {
                 runtimeProblem = runtimeProblem ?? loaderText
             }
         }
-        if path.utf8.contains(UInt8(ascii: "/")) {
+        if namesFile(path) {
             if let handle = unsafe dlopen(path, RTLD_NOW | RTLD_LOCAL) { return unsafe handle }
             reason = loaderText
         }

@@ -124,15 +124,14 @@ public struct P256BatchVerifier: ~Copyable {
     /// Returns what is known: nil for a lane whose verdict is the library's.
     private mutating func fill(_ checks: [P256Check]) -> KnownLanes.Verdicts {
         var isFree = InlineArray<8, Bool>(repeating: true)
-        var freeCount = Self.laneCount
         for lane in 0..<checks.count {
             guard let signed = Self.signed(checks[lane]) else { continue }
             lanes.set(lane, signed)
             isFree[lane] = false
-            freeCount -= 1
         }
         // Where all signatures are good, no repeated verdict tells a library that accepts all.
-        if freeCount == 0, audit.next() { isFree[known.nextSpare()] = true }
+        let isFull = !isFree.indices.contains { isFree[$0] }
+        if isFull, audit.next() { isFree[known.nextSpare()] = true }
         return known.fill(isFree, of: &lanes)
     }
 
