@@ -42,9 +42,11 @@ final class CountedGateway {
 
     /// The least of some tries: what else the thread does meanwhile only adds to a count. More of
     /// them are made only where that is above the budget.
-    static func least(above budget: Int, _ count: () throws -> Int) rethrows -> Int {
+    static func least(
+        of tryCount: Int = triesMax, above budget: Int, _ count: () throws -> Int
+    ) rethrows -> Int {
         var least = Int.max
-        for _ in 0..<triesMax where least > budget { least = min(least, try count()) }
+        for _ in 0..<tryCount where least > budget { least = min(least, try count()) }
         return least
     }
 
@@ -54,9 +56,7 @@ final class CountedGateway {
     ///
     /// Tables of an exchange grow now and then, so that the least of some tries is what it needs.
     func count(tries: Int, _ send: () throws -> Void) throws -> Int {
-        var least = Int.max
-        for _ in 0..<tries { least = min(least, try cost(send).instructions) }
-        return least
+        try Self.least(of: tries, above: 0) { try cost(send).instructions }
     }
 
     /// What the exchange takes that `send` makes; not more than one.

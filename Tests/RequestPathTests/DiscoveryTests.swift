@@ -154,7 +154,7 @@ struct DiscoveryTests {
     func methods() throws {
         var configuration = configuration()
         let check = FreePort.find()
-        configuration.listenerMore = ["protocols: [http/1.1, h2]"]
+        configuration.speakHTTP2()
         configuration.binds = [GatewayConfiguration.checkListener("forward", port: check)]
         let gateway = try GatewayProcess(configuration)
         let whole = try gateway.exchange("GET", Self.path)

@@ -27,7 +27,7 @@ struct HTTP2FlowTests {
     func asserted() throws {
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: "mode: enforce, replay: { window: 64 }")
-        configuration.listenerMore = ["protocols: [http/1.1, h2]"]
+        configuration.speakHTTP2()
         let gateway = try GatewayProcess(configuration)
         let device = try SimulatedClient.enrolled(gateway)
         var frames: [HTTP2Frame] = []

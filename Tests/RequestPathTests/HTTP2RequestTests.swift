@@ -6,7 +6,7 @@ extension GatewayConfiguration {
     /// As ``init(upstreamPort:routes:)``, with HTTP/2 by prior knowledge.
     static func http2(upstreamPort port: UInt16, more: [String] = []) -> GatewayConfiguration {
         var configuration = GatewayConfiguration(upstreamPort: port)
-        configuration.listenerMore = ["protocols: [http/1.1, h2]"]
+        configuration.speakHTTP2()
         configuration.more = more
         return configuration
     }

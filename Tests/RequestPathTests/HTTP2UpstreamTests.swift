@@ -11,7 +11,7 @@ extension GatewayConfiguration {
         var configuration = GatewayConfiguration(
             upstreamPort: port, routes: [.init("all", path: "/*", more: route)])
         configuration.upstreams["api"] = "servers: [\"127.0.0.1:\(port)\"], protocol: h2\(more)"
-        configuration.listenerMore = ["protocols: [http/1.1, h2]"]
+        configuration.speakHTTP2()
         return configuration
     }
 }

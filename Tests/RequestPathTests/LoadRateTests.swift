@@ -15,6 +15,14 @@ struct LoadRateTests {
             ["load", "--gateway", "127.0.0.1:\(upstream.port)", "--warm-up", "0"] + words)
     }
 
+    /// Has the upstream take its time for each answer.
+    private func answer(afterMilliseconds milliseconds: Int32) {
+        upstream.answer { _ in
+            _ = poll(nil, 0, milliseconds)
+            return .response()
+        }
+    }
+
     /// A member of the report, or of an object in it.
     private func number(
         _ name: String, of object: String? = nil, in outcome: ChildProcess.Outcome
@@ -77,10 +85,7 @@ struct LoadRateTests {
     @Test("counts a request's wait for a free connection as latency")
     func waiting() throws {
         // One connection, and 20 ms for each answer: of 1,000 a second most are never sent.
-        upstream.answer { _ in
-            _ = poll(nil, 0, 20)
-            return .response()
-        }
+        answer(afterMilliseconds: 20)
         let outcome = try load(
             "--seconds", "2", "--rate", "1000", "--connections", "1", "--wait", "0")
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")
@@ -108,10 +113,7 @@ struct LoadRateTests {
     @Test("waits at the end for the answers to all that were due")
     func answeredAfterTheEnd() throws {
         // One connection, and 100 ms for each answer: half of what is due is answered in time.
-        upstream.answer { _ in
-            _ = poll(nil, 0, 100)
-            return .response()
-        }
+        answer(afterMilliseconds: 100)
         let outcome = try load(
             "--seconds", "1", "--rate", "20", "--connections", "1", "--wait", "600")
         #expect(outcome.status == .exited(0), "\(outcome.standardError)")

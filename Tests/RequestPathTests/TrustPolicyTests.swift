@@ -14,7 +14,7 @@ struct TrustPolicyTests {
         var configuration = GatewayConfiguration.enforcing(
             upstreamPort: upstream.port, attest: attest)
         configuration.more = more
-        configuration.listenerMore = ["protocols: [http/1.1, h2]"]
+        configuration.speakHTTP2()
         return try GatewayProcess(configuration)
     }
 
@@ -194,7 +194,7 @@ struct TrustPolicyTests {
             #expect(run.standardOutput.isEmpty)
         }
         var revoking = GatewayConfiguration.enforcing(upstreamPort: upstream.port, attest: attest)
-        revoking.listenerMore = ["protocols: [http/1.1, h2]"]
+        revoking.speakHTTP2()
         revoking.more = ["developer_tokens: { revoked: [ci] }"]
         try gateway.reload(revoking)
         let refused = try gateway.exchange("GET", "/api/x", fields: fields)
