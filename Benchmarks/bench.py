@@ -178,8 +178,7 @@ def verification_microseconds(bed):
 
 def measure(bed):
     """Every round measures everything once, so that slow times of the machine hit all alike."""
-    facts = testbed.machine(bed)
-    print(*facts, sep="\n")
+    facts = testbed.announce(bed)
     servers = Servers(bed)
     print(f"{ROUNDS} rounds of {ROUND_SECONDS} s; servers on processor {bed.server_cpu}, "
           f"clients and upstream on {bed.load_cpu}; {CONNECTIONS} connections", flush=True)

@@ -94,8 +94,7 @@ def start_gateway(bed, upstream):
 
 def measure(bed):
     """Each round measures each server once for each kind of body."""
-    facts = testbed.machine(bed)
-    print("\n".join(facts))
+    facts = testbed.announce(bed)
     upstream, nginx = testbed.free_ports(2)
     bed.start_upstream(upstream, bed.load_cpu)
     for transfer in TRANSFERS:
@@ -129,8 +128,8 @@ def measure(bed):
     groups = {transfer.name: bench.figures(transfer.results) for transfer in TRANSFERS}
     results.write(results.path("bodies.json"), facts, bench.SETTINGS, groups)
     for name, group in groups.items():
-        results.draw("bodies-" + name.lower().replace(" ", "-"), f"Bodies of {name}, one processor",
-                     group, ["rate", "processor"])
+        results.draw("bodies-" + results.file_name(name), f"Bodies of {name}, one processor", group,
+                     ["rate", "processor"])
     return 0
 
 

@@ -194,7 +194,7 @@ def measure(bed):
     bed.connections_max = IDLE_CONNECTIONS + 100
     tls.mint(bed, "ecdsa", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
     tls.mint(bed, "rsa", ["rsa:2048"])
-    print(*testbed.machine(bed), sep="\n", flush=True)
+    testbed.announce(bed)
     rows = [*processor_time(bed), *idle_memory(bed), *key_memory(bed)]
     bench.table("Capacity: what is, and what the formula says",
                 ("what", "measured", "formula", "ratio"), *(row.cells() for row in rows))

@@ -66,7 +66,7 @@ def start(bed):
 
 def main(bed):
     ways = start(bed)
-    print("\n".join(testbed.machine(bed)))
+    testbed.announce(bed)
     print(f"\n{ROUNDS} rounds of {ROUND_SECONDS} s; {CONNECTIONS} connections; verified POST of 64 "
           "bytes; medians\n", flush=True)
     results = {name: [] for name in ways}

@@ -34,7 +34,7 @@ def passes(bed, connections, upstream, number):
 
 def measure(bed):
     """Each round makes both passes with one connection and with many."""
-    print("\n".join(testbed.machine(bed)))
+    testbed.announce(bed)
     upstream, = testbed.free_ports(1)
     bed.start_upstream(upstream, bed.load_cpu)
     rows = []

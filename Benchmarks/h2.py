@@ -73,8 +73,7 @@ def measure(bed):
     """Every round measures everything once, so that slow times of the machine hit all alike."""
     if not shutil.which("h2load"):
         raise testbed.Failure("h2load is not installed; try scripts/install.sh bench")
-    facts = testbed.machine(bed)
-    print("\n".join(facts))
+    facts = testbed.announce(bed)
     servers = start(bed)
     print(f"{bench.ROUNDS} rounds of {bench.ROUND_SECONDS} s; servers on processor "
           f"{bed.server_cpu}, clients and upstream on {bed.load_cpu}", flush=True)
@@ -99,8 +98,8 @@ def measure(bed):
     groups = {kind: bench.figures(of) for kind, of in samples.items()}
     results.write(results.path("h2.json"), facts, bench.SETTINGS, groups)
     for kind, group in groups.items():
-        name = "h2-" + re.sub("[^a-z0-9]+", "-", kind.lower())
-        results.draw(name, f"HTTP/2, {kind}, one processor", group, ["rate", "processor"])
+        results.draw("h2-" + results.file_name(kind), f"HTTP/2, {kind}, one processor", group,
+                     ["rate", "processor"])
     return 0
 
 

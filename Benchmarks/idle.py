@@ -39,7 +39,7 @@ def main(bed):
         ("nginx", bed.start_nginx_proxy(nginx, upstream, bed.server_cpu), nginx),
         ("HAProxy", bed.start_haproxy(haproxy, upstream, bed.server_cpu), haproxy),
     ]
-    print("\n".join(testbed.machine(bed)))
+    testbed.announce(bed)
     print(f"\n{count} idle connections, each after one answer\n")
     print("| server | MiB without | KiB a connection |\n| --- | --- | --- |")
     for name, process, port in servers:

@@ -115,7 +115,7 @@ def start_gateway(bed, name, upstream, counters, device):
 
 
 def measure(bed):
-    print("\n".join(testbed.machine(bed)))
+    testbed.announce(bed)
     upstream, redis = testbed.free_ports(2)
     bed.start_upstream(upstream)
     bed.start("redis", [

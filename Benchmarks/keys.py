@@ -375,7 +375,7 @@ def measure_counters(bed, upstream):
 
 
 def main(bed):
-    print("\n".join(testbed.machine(bed)))
+    testbed.announce(bed)
     (upstream,) = testbed.free_ports(1)
     bed.start_upstream(upstream, bed.load_cpu)
     if "redis" in STORES:

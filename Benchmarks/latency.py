@@ -94,8 +94,7 @@ def start(bed):
 
 def measure(bed):
     """Each round measures each server once, at the rate found before."""
-    facts = testbed.machine(bed)
-    print("\n".join(facts))
+    facts = testbed.announce(bed)
     subjects = start(bed)
     for subject in subjects.values():
         if subject.is_signed:

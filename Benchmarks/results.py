@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import bars
 
@@ -18,6 +19,11 @@ CHARTS = {
 
 def path(name):
     return os.path.join(FOLDER, name)
+
+
+def file_name(text):
+    """A title as a part of a file's name."""
+    return re.sub("[^a-z0-9]+", "-", text.lower())
 
 
 def write(file_path, facts, settings, groups):

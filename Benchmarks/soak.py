@@ -148,8 +148,7 @@ def many_keys(bed, ports, verdicts):
 
 
 def measure(bed):
-    for line in testbed.machine(bed):
-        print(line)
+    testbed.announce(bed)
     verdicts = Verdicts()
     ports = Ports()
     bed.start_upstream(ports.upstream)

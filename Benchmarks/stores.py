@@ -149,7 +149,7 @@ def measure_postgres(bed):
 
 
 def main(bed):
-    print("\n".join(testbed.machine(bed)))
+    testbed.announce(bed)
     print("\n| what | measured |\n| --- | --- |")
     for measure in (measure_redis, measure_postgres):
         for what, value in measure(bed):

@@ -459,6 +459,13 @@ def machine(bed):
     ]
 
 
+def announce(bed):
+    """Prints what ``machine`` tells, and returns it."""
+    facts = machine(bed)
+    print(*facts, sep="\n", flush=True)
+    return facts
+
+
 def main(measure, *options):
     """Runs `measure` in a testbed for the build folder named on the command line, which may have
     `options` behind it."""

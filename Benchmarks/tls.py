@@ -119,8 +119,7 @@ def main(bed):
     bed.connections_max = CONNECTIONS * 2 + 1000
     mint(bed, "ecdsa", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
     mint(bed, "rsa", ["rsa:2048"])
-    facts = testbed.machine(bed)
-    print("\n".join(facts))
+    facts = testbed.announce(bed)
     times, compared, groups = [], [], {}
     for key in ["ecdsa", "rsa"]:
         for version in [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]:

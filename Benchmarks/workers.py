@@ -35,8 +35,7 @@ def verified(bed, process, port, number):
 
 def measure(bed):
     """Each round measures each gateway once with each kind of request."""
-    facts = testbed.machine(bed)
-    print("\n".join(facts))
+    facts = testbed.announce(bed)
     upstream, = testbed.free_ports(1)
     bed.start_upstream(upstream)
     gateways = {workers: start(bed, workers, upstream) for workers in WORKERS}
