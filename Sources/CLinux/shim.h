@@ -37,6 +37,16 @@
 // would clash).
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 extern int pipe2(int ends[2], int flags);
+extern ssize_t splice(int from, __off64_t *from_at, int to, __off64_t *to_at, size_t count,
+                      unsigned flags);
+// Moves what a pipe takes or has, without waiting (SPLICE_F_NONBLOCK is 2).
+static inline ssize_t sallyport_splice(int from, int to, size_t count) {
+    return splice(from, NULL, to, NULL, count, 2);
+}
+// fcntl is variadic. F_SETPIPE_SZ is 1031; the kernel may refuse, and then the pipe stays as it is.
+static inline void sallyport_set_pipe_capacity(int fd, int byte_count) {
+    (void)fcntl(fd, 1031, byte_count);
+}
 // SO_REUSEPORT and friends are plain macros; O_TMPFILE is an expression Swift cannot import.
 static inline int sallyport_o_tmpfile(void) {
 #ifdef O_TMPFILE

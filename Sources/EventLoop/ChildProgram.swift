@@ -15,13 +15,7 @@ public enum ChildProgram {
     /// Runs a program to its end and blocks meanwhile. `words`: its path, or a name to be looked up
     /// in `PATH`, and its arguments. After `limit` it is killed.
     public static func run(_ words: [String], within limit: Duration) throws(IOError) -> Ending {
-        var ends: (read: Int32, write: Int32) = (-1, -1)
-        let isMade = unsafe withUnsafeMutablePointer(to: &ends) { pointer in
-            unsafe pointer.withMemoryRebound(to: Int32.self, capacity: 2) { array in
-                unsafe pipe2(array, O_CLOEXEC)
-            }
-        }
-        guard isMade == 0 else { throw IOError(words[0], errno: sallyport_errno()) }
+        let ends = try Descriptor.pipe(for: words[0])
         let output = Descriptor(owning: ends.read)
         var id = pid_t()
         let status = unsafe withWords(words) { words in

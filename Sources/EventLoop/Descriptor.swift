@@ -16,3 +16,20 @@ public struct Descriptor: ~Copyable, Sendable {
         return raw
     }
 }
+
+extension Descriptor {
+    /// The ends of a new pipe, which the caller owns, closed on exec. `subject` is what an error is
+    /// about, `flags` further ones of pipe2(2).
+    static func pipe(
+        for subject: String, _ flags: Int32 = 0
+    ) throws(IOError) -> (read: Int32, write: Int32) {
+        var ends: (read: Int32, write: Int32) = (-1, -1)
+        let status = unsafe withUnsafeMutablePointer(to: &ends) { pointer in
+            unsafe pointer.withMemoryRebound(to: Int32.self, capacity: 2) { array in
+                unsafe pipe2(array, flags | Int32(O_CLOEXEC))
+            }
+        }
+        guard status == 0 else { throw IOError(subject, errno: sallyport_errno()) }
+        return ends
+    }
+}

@@ -201,15 +201,13 @@ public enum Socket {
         }
     }
 
-    /// Sends up to `byteCountMax` bytes of a file from `offset`, without copying them through the
-    /// process. SIGPIPE must be ignored. The corresponding C function is `sendfile`.
-    public static func write(
-        _ descriptor: Int32, from file: borrowing TemporaryFile, at offset: Int,
-        atMost byteCountMax: Int
+    /// Sends up to `byteCountMax` bytes of `file` from `offset`. SIGPIPE must be ignored.
+    static func write(
+        _ descriptor: Int32, fromFile file: Int32, at offset: Int, atMost byteCountMax: Int
     ) -> WriteOutcome {
         var position = off_t(offset)
         while true {
-            let count = unsafe sendfile(descriptor, file.descriptor, &position, byteCountMax)
+            let count = unsafe sendfile(descriptor, file, &position, byteCountMax)
             if count >= 0 { return .bytes(count) }
             if let outcome = failure("sendfile") { return outcome }
         }

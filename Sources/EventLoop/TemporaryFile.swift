@@ -21,8 +21,6 @@ public struct TemporaryFile: ~Copyable {
         owned = opened
     }
 
-    var descriptor: Int32 { owned.raw }
-
     /// Appends all of `bytes`. After an error (``IOError/Reason/diskFull`` above all) the file is
     /// of no further use.
     public mutating func append(_ bytes: Span<UInt8>) throws(IOError) {
@@ -30,7 +28,7 @@ public struct TemporaryFile: ~Copyable {
         while !rest.isEmpty {
             let position = off_t(byteCount)
             let count = unsafe rest.withUnsafeBufferPointer { source in
-                unsafe pwrite(descriptor, source.baseAddress, source.count, position)
+                unsafe pwrite(owned.raw, source.baseAddress, source.count, position)
             }
             if count >= 0 {
                 byteCount += count
@@ -47,10 +45,18 @@ public struct TemporaryFile: ~Copyable {
         at offset: Int, into buffer: inout ByteBuffer, atMost byteCountMax: Int
     ) throws(IOError) -> Int {
         do throws(IOError) {
-            return try File.read(descriptor, at: offset, into: &buffer, atMost: byteCountMax)
+            return try File.read(owned.raw, at: offset, into: &buffer, atMost: byteCountMax)
         } catch {
             throw IOError(directory, error.reason)
         }
+    }
+
+    /// Sends up to `byteCountMax` bytes from `offset` to a socket, without copying them through the
+    /// process; `bytes(0)` at the end of the file. SIGPIPE must be ignored.
+    public func send(
+        from offset: Int, atMost byteCountMax: Int, to socket: Int32
+    ) -> WriteOutcome {
+        Socket.write(socket, fromFile: owned.raw, at: offset, atMost: byteCountMax)
     }
 
     private static func open(in directory: String) throws(IOError) -> Descriptor {

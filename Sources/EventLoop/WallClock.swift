@@ -108,6 +108,13 @@ public struct WallClockText: ~Copyable {
         buffer.append(httpDate.readable)
     }
 
+    /// The `Date` field's line.
+    public mutating func appendDateLine(to buffer: inout ByteBuffer) {
+        buffer.append("Date: ")
+        appendHTTPDate(to: &buffer)
+        buffer.append("\r\n")
+    }
+
     /// RFC 3339 in milliseconds.
     public mutating func appendTimestamp(to buffer: inout ByteBuffer) {
         let now = WallClock.now()

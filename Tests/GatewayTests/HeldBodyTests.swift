@@ -1,6 +1,7 @@
 import Bytes
 import EventLoop
 import Foundation
+import TLS
 import Testing
 
 @testable import Gateway
@@ -115,6 +116,34 @@ struct HeldBodyTests {
             let array = read.readable.array
             #expect(array == bytes)
         }
+    }
+
+    @Test("go from their file to a socket without being read, but for their end in memory")
+    func sent() throws {
+        let bytes = pattern(20_000)
+        let box = Box()
+        try box.fill(bytes, pieceByteCount: 4096, memoryByteCountMax: 10)
+        let loop = try EventLoop()
+        let (near, far) = try Socket.pair()
+        defer { Socket.close(far) }
+        let transport = Transport(loop: loop, descriptor: near)
+        defer { transport.close(.complete) }
+        #expect(box.body.send(from: 10, to: transport, atMost: 90) == .bytes(90))
+        let tail = box.body.memory.count
+        #expect(tail > 0)
+        let fileByteCount = bytes.count - tail
+        #expect(
+            box.body.send(from: 100, to: transport, atMost: bytes.count)
+                == .bytes(fileByteCount - 100))
+        #expect(box.body.send(from: fileByteCount, to: transport, atMost: 1) == nil)
+        var received = ByteBuffer()
+        while case .bytes = Socket.read(far, into: &received, atMost: 1 << 16) {}
+        let array = received.readable.array
+        #expect(array == Array(bytes[10..<fileByteCount]))
+        // Nothing of what lies in memory.
+        let small = Box()
+        try small.fill(pattern(100), pieceByteCount: 100, memoryByteCountMax: 100)
+        #expect(small.body.send(from: 0, to: transport, atMost: 100) == nil)
     }
 
     @Test("a directory that cannot take a file is an error, and what was held stays")

@@ -30,7 +30,7 @@ extension HTTP1Connection: ResponseSink {
         guard let exchange, state == .exchanging else { return }
         decidePersistence(exchange)
         output.append(statusLine: response.status)
-        appendDate()
+        worker.clock.appendDateLine(to: &output)
         if let contentType = response.contentType {
             output.append("Content-Type: ")
             output.append(contentType)
@@ -41,7 +41,7 @@ extension HTTP1Connection: ResponseSink {
         if response.isOfRoute, let edits = exchange.match.handling?.responseEdits {
             exchange.append(edits, to: &output)
         }
-        appendAttestation(exchange, exchange.personalFields(in: response))
+        output.append(attestation: exchange.personalFields(in: response), of: exchange)
         // RFC 9110 section 8.6: an answer that cannot have a body has no length.
         if response.status != 204 {
             output.append(contentLength: UInt64(response.body.count))
@@ -86,12 +86,13 @@ extension HTTP1Connection: ResponseSink {
         let isDelimited = head.framing == .chunked || head.framing == .untilClose
         let takesTrailers = isDelimited && exchange.takesTrailers
         if !appendFields(head, bytes: bytes, hasTrailers: takesTrailers, of: exchange) {
-            appendDate()
+            worker.clock.appendDateLine(to: &output)
         }
         if let version = exchange.answerVersion { output.append(via: version) }
         exchange.appendRequestIDLine(isOfRoute: true, to: &output)
         if let edits { exchange.append(edits, to: &output) }
-        appendAttestation(exchange, exchange.personalFields(in: head, bytes: bytes))
+        output.append(
+            attestation: exchange.personalFields(in: head, bytes: bytes), of: exchange)
         switch head.framing {
         case .none:
             responseFraming = .length
@@ -183,25 +184,6 @@ extension HTTP1Connection: ResponseSink {
         }
     }
 
-    private func appendAttestation(_ exchange: Exchange, _ fields: PersonalFields) {
-        guard fields != .withheld else { return }
-        let challenge = exchange.nextChallenge()
-        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || challenge != nil {
-            output.append("Cache-Control: private\r\n")
-        }
-        if exchange.judgement.isOutdated { output.append("X-App-Attest-Action: update_app\r\n") }
-        guard let challenge else { return }
-        output.append("X-App-Attest-Challenge: ")
-        worker.seal(challenge, into: &output)
-        output.append("\r\n")
-    }
-
-    private func appendDate() {
-        output.append("Date: ")
-        worker.clock.appendHTTPDate(to: &output)
-        output.append("\r\n")
-    }
-
     private func appendConnection(_ exchange: Exchange) {
         if exchange.tunnel.isOpen {
             isPersistent = false
@@ -218,6 +200,22 @@ extension HTTP1Connection: ResponseSink {
         } else if exchange.head.version == .http10 {
             output.append("Connection: keep-alive\r\n")
         }
+    }
+}
+
+extension ByteBuffer {
+    /// Appends what is for this client alone.
+    fileprivate mutating func append(attestation fields: PersonalFields, of exchange: Exchange) {
+        guard fields != .withheld else { return }
+        let challenge = exchange.nextChallenge()
+        if fields == .allowedAsPrivate, exchange.judgement.isOutdated || challenge != nil {
+            append("Cache-Control: private\r\n")
+        }
+        if exchange.judgement.isOutdated { append("X-App-Attest-Action: update_app\r\n") }
+        guard let challenge else { return }
+        append("X-App-Attest-Challenge: ")
+        exchange.worker.seal(challenge, into: &self)
+        append("\r\n")
     }
 }
 

@@ -43,7 +43,6 @@ extension HTTP1Connection {
 
     /// Writes `bytes` after what waits, without copying what the kernel takes at once.
     func writeThrough(_ bytes: Span<UInt8>) -> Bool {
-        let limit = worker.site.settings.limits.responseBufferByteCountMax
         guard let transport, !isBroken else { return true }
         // Over TLS the flush that follows makes records of the whole.
         if bytes.count < Self.copyByteCountMax || transport.isWriting || !transport.canGather {
@@ -64,7 +63,25 @@ extension HTTP1Connection {
             }
             if !output.isEmpty { awaitClient(hasProgress: true) }
         }
-        isUpstreamPaused = output.count > limit
+        return keepsUp()
+    }
+
+    /// Has the kernel hand over what comes from the upstream, where nothing else waits and the body
+    /// needs no framing.
+    func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? {
+        guard let transport, output.isEmpty, !transport.isWriting, !isBroken,
+            !responseFraming.isChunked,
+            let move = worker.exchanges.answerPipe.move(
+                from: upstream, to: transport, atMost: byteCountMax, rest: &output)
+        else { return nil }
+        isBroken = move.isTargetLost
+        if !output.isEmpty { awaitClient(hasProgress: true) }
+        return RelayedPiece(read: move.read, isReady: keepsUp())
+    }
+
+    /// Whether the client takes what comes.
+    private func keepsUp() -> Bool {
+        isUpstreamPaused = isOutputFull
         return !isUpstreamPaused
     }
 

@@ -133,7 +133,7 @@ final class HTTP1Connection: ClientConnection, ReadinessHandler, DeadlineHandler
     }
 
     /// A client that reads no answers gets no more of them.
-    private var isOutputFull: Bool {
+    var isOutputFull: Bool {
         output.count > worker.site.settings.limits.responseBufferByteCountMax
     }
 

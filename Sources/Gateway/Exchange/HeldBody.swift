@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import TLS
 
 /// A request body held back until it is verified: in memory first, then in an unlinked file.
 ///
@@ -83,6 +84,20 @@ struct HeldBody: ~Copyable {
         let count = min(atMost, rest.count)
         buffer.append(rest.extracting(0..<count))
         return count
+    }
+
+    /// Sends up to `byteCountMax` bytes from `offset` on, straight out of the file. Nil where they
+    /// cannot go so, and have to be read: in memory, for TLS, or after a failure, which reading and
+    /// writing them tells.
+    borrowing func send(
+        from offset: Int, to transport: Transport, atMost byteCountMax: Int
+    ) -> WriteOutcome? {
+        guard !transport.isTLS, offset < fileByteCount else { return nil }
+        let count = min(byteCountMax, fileByteCount - offset)
+        switch file?.send(from: offset, atMost: count, to: transport.descriptor) {
+        case .bytes(0), .failed, nil: return nil
+        case let outcome?: return outcome
+        }
     }
 
     mutating func reset() {

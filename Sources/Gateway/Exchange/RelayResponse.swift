@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import Judgement
+import TLS
 
 extension Exchange {
     /// Hands the request over; the upstream's connection drives the exchange from here on.
@@ -44,6 +45,14 @@ extension Exchange {
     func upstreamSentBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool {
         let isReady = downstream?.relayBody(byteCount, outOf: &buffer) ?? true
         return answerGoesOn(byteCount, isReady: isReady)
+    }
+
+    func upstreamSendsBody(by upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? {
+        let piece = downstream?.relayBody(from: upstream, atMost: byteCountMax)
+        if let piece, case .bytes(let count) = piece.read {
+            _ = answerGoesOn(count, isReady: piece.isReady)
+        }
+        return piece
     }
 
     private func answerGoesOn(_ byteCount: Int, isReady: Bool) -> Bool {

@@ -1,5 +1,6 @@
 import Bytes
 import HTTP
+import TLS
 
 /// Where an exchange's answer goes: the connection, or the stream of one, that asked.
 protocol ResponseSink: AnyObject {
@@ -19,6 +20,9 @@ protocol ResponseSink: AnyObject {
     /// Takes the first `byteCount` bytes out of `buffer`; with its storage, where that spares a
     /// copy.
     func relayBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool
+    /// Takes the next bytes of the answer, at most so many, straight from the upstream's
+    /// connection; nil if they have to be read.
+    func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece?
     /// How many bytes of the answer may be read for the client now, 0 where it has to take some
     /// first: the upstream is told when it may go on.
     func room() -> Int
@@ -40,6 +44,8 @@ extension ResponseSink {
         buffer.consume(byteCount)
         return isReady
     }
+
+    func relayBody(from upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? { nil }
 }
 
 /// An answer that the gateway gives itself.

@@ -3,6 +3,7 @@ import EventLoop
 import HTTP
 import Judgement
 import Settings
+import TLS
 
 /// What a connection to an upstream sends of the exchange's request.
 extension Exchange: UpstreamRequest {
@@ -31,6 +32,12 @@ extension Exchange: UpstreamRequest {
         at offset: Int, into buffer: inout ByteBuffer, atMost: Int
     ) throws(IOError) -> Int {
         try body.read(at: offset, into: &buffer, atMost: atMost)
+    }
+
+    func sendBody(
+        from offset: Int, to transport: Transport, atMost byteCountMax: Int
+    ) -> WriteOutcome? {
+        body.send(from: offset, to: transport, atMost: byteCountMax)
     }
 
     func forEachTrailerName(_ use: (Span<UInt8>) -> Void) {

@@ -42,6 +42,12 @@ struct ResponseBodyReader {
     /// Whether the connection's end is the body's.
     var endsAtClose: Bool { framing == .untilClose }
 
+    /// Bytes still to come, where that is known.
+    var remainingByteCount: Int? { framing == .length ? Int(clamping: remaining) : nil }
+
+    /// The next `byteCount` bytes of a known length went to the client without being looked at.
+    mutating func skip(_ byteCount: Int) { remaining -= UInt64(byteCount) }
+
     /// Whether `byteCount` bytes more could be all that is missing.
     func mayEnd(with byteCount: Int) -> Bool {
         switch framing {

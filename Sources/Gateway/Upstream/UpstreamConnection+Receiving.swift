@@ -20,6 +20,7 @@ extension UpstreamConnection {
         let isAnswer = state == .readingBody || sentCount > 0
         let room = isAnswer ? request?.answerRoom() ?? .max : .max
         guard room > 0 else { return pauseReading() }
+        guard !relayUnread(transport) else { return }
         let byteCountMax = min(
             room, state == .readingBody ? Self.streamByteCount : Self.readByteCount)
         switch transport.read(into: &input, atMost: byteCountMax) {
@@ -37,6 +38,41 @@ extension UpstreamConnection {
         case .failed(let code):
             failOrClose(.broken(description: writeFailure ?? failureText(errno: code)))
         }
+    }
+
+    /// Has the next bytes of a long body go straight to the client. False if they have to be read.
+    private func relayUnread(_ transport: Transport) -> Bool {
+        guard state == .readingBody, !isTunnel, input.isEmpty, let request,
+            let missing = bodyReader.remainingByteCount, missing >= Self.unreadByteCountMin
+        else { return false }
+        for number in 1...Self.unreadPieceCountMax {
+            let byteCountMax = min(bodyReader.remainingByteCount ?? 0, Self.streamByteCount)
+            guard let piece = request.upstreamSendsBody(by: transport, atMost: byteCountMax) else {
+                guard number > 1 else { return false }
+                break
+            }
+            switch piece.read {
+            case .bytes(let count):
+                bodyReader.skip(count)
+                mayHaveMore = count == byteCountMax
+            case .wouldBlock: mayHaveMore = false
+            case .endOfFile:
+                ended()
+                return true
+            case .failed(let code):
+                fail(.broken(description: failureText(errno: code)))
+                return true
+            }
+            if bodyReader.remainingByteCount == 0 {
+                complete(request)
+                return true
+            }
+            if !piece.isReady { pauseReading() }
+            guard piece.isReady, mayHaveMore else { break }
+        }
+        if !isPaused { setDeadline(bodyNanoseconds) }
+        request.upstreamPaused()
+        return true
     }
 
     /// Whether all that is missing of the answer may have come from a server that is gone.
@@ -209,6 +245,10 @@ extension UpstreamConnection {
     static let readByteCount = 16 * 1024
     /// Large answers are moved in larger pieces.
     static let streamByteCount = 64 * 1024
+    /// Bytes that are worth the way around a copy.
+    private static let unreadByteCountMin = 64 * 1024
+    /// Pieces that go in one turn of the loop; then others have theirs.
+    private static let unreadPieceCountMax = 4
     /// A client that reads slowly has them all waiting, so there must be an end to them.
     static let interimCountMax = 32
 }

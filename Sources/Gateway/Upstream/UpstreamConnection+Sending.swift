@@ -141,12 +141,25 @@ extension UpstreamConnection {
         return true
     }
 
-    /// A body in a file, piece by piece. False if the kernel takes no more for now.
+    /// A body in a file, piece by piece. False if the kernel takes no more for now, or others have
+    /// their turn.
     private func sendFile(_ request: any UpstreamRequest) -> Bool {
         guard let transport else { return false }
+        let end = bodyOffset + Self.turnByteCount
         while true {
             if pending.isEmpty {
                 guard bodyOffset < request.bodyByteCount else { return true }
+                guard bodyOffset < end else {
+                    awaitRoom()
+                    return false
+                }
+                if let outcome = request.sendBody(
+                    from: bodyOffset, to: transport, atMost: end - bodyOffset)
+                {
+                    guard let count = written(outcome) else { return false }
+                    bodyOffset += count
+                    continue
+                }
                 do throws(IOError) {
                     let count = try request.readBody(
                         at: bodyOffset, into: &pending, atMost: Self.sendByteCount)
@@ -173,15 +186,19 @@ extension UpstreamConnection {
         case .bytes(let count):
             writtenCount.plain += count
             return count
-        case .wouldBlock:
-            transport?.enableWriting()
-            if state == .awaitingHead { setDeadline(pool.timeouts.send) }
+        case .wouldBlock: awaitRoom()
         case .failed(let code):
             // The answer may be waiting all the same: a server that refuses a body early.
             transport?.disableWriting()
             writeFailure = failureText(errno: code)
         }
         return nil
+    }
+
+    /// Goes on when the kernel takes more.
+    private func awaitRoom() {
+        transport?.enableWriting()
+        if state == .awaitingHead { setDeadline(pool.timeouts.send) }
     }
 
     var isRequestSent: Bool {
@@ -192,4 +209,7 @@ extension UpstreamConnection {
     }
 
     static let sendByteCount = 64 * 1024
+    /// What a turn of the loop sends of a file at most: a reader on the same machine may take all
+    /// of a body as fast as it is sent, while all other requests of the worker wait.
+    private static let turnByteCount = 1024 * 1024
 }

@@ -2,6 +2,7 @@ import Bytes
 import EventLoop
 import HTTP
 import Judgement
+import TLS
 
 /// A request on its way to an upstream's server, and whoever waits for the answer: an exchange, or
 /// a health check.
@@ -33,6 +34,11 @@ protocol UpstreamRequest: AnyObject {
     func withBody<Result>(_ use: (Span<UInt8>) -> Result) -> Result
     /// Reads up to `atMost` bytes of a body in a file from `offset` on to the end of `buffer`.
     func readBody(at offset: Int, into buffer: inout ByteBuffer, atMost: Int) throws(IOError) -> Int
+    /// Sends up to `byteCountMax` bytes of a body in a file from `offset` on without reading them;
+    /// nil if they have to be read.
+    func sendBody(
+        from offset: Int, to transport: Transport, atMost byteCountMax: Int
+    ) -> WriteOutcome?
     /// Gives the next bytes of a body that goes on as it comes to `use`, which takes them all.
     @discardableResult
     func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int
@@ -58,6 +64,9 @@ protocol UpstreamRequest: AnyObject {
     func upstreamSentBody(_ bytes: Span<UInt8>) -> Bool
     /// Takes the first `byteCount` bytes out of `buffer`, as ``upstreamSentBody(_:)`` does.
     func upstreamSentBody(_ byteCount: Int, outOf buffer: inout ByteBuffer) -> Bool
+    /// Takes the next bytes of the answer, at most so many, straight from the connection; nil if
+    /// they have to be read.
+    func upstreamSendsBody(by upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece?
     /// How many bytes of the answer may be read now.
     func answerRoom() -> Int
     /// What came in one turn of the loop was handed over.
@@ -104,6 +113,9 @@ extension UpstreamRequest {
     func readBody(
         at offset: Int, into buffer: inout ByteBuffer, atMost: Int
     ) throws(IOError) -> Int { 0 }
+    func sendBody(
+        from offset: Int, to transport: Transport, atMost byteCountMax: Int
+    ) -> WriteOutcome? { nil }
     func takeStreamed(atMost byteCountMax: Int, _ use: (Span<UInt8>) -> Void) -> Int { 0 }
     func forEachTrailerName(_ use: (Span<UInt8>) -> Void) {}
     func forEachRequestTrailer(_ relay: (FieldRange, Span<UInt8>) -> Void) {}
@@ -115,6 +127,9 @@ extension UpstreamRequest {
         let isReady = upstreamSentBody(buffer.readable.extracting(first: byteCount))
         buffer.consume(byteCount)
         return isReady
+    }
+    func upstreamSendsBody(by upstream: Transport, atMost byteCountMax: Int) -> RelayedPiece? {
+        nil
     }
     func answerRoom() -> Int { .max }
     func upstreamPaused() {}

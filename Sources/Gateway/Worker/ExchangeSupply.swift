@@ -4,10 +4,13 @@ import Bytes
 struct ExchangeSupply {
     /// Lends memory to bodies that are held back.
     let bodyStorage = StoragePool.ofBodies()
+    let answerPipe: AnswerPipe
     private(set) var free: [Exchange] = []
     private var lastNumber: UInt64 = 0
 
     private static let freeCountMax = 256
+
+    init(descriptorMax: Int32) { answerPipe = AnswerPipe(descriptorMax: descriptorMax) }
 
     mutating func nextNumber() -> UInt64 {
         lastNumber += 1

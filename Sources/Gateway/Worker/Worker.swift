@@ -46,7 +46,7 @@ final class Worker {
     var acceptors: [Acceptor] = []
     private var connections = ConnectionTable()
     private var builtPools: UpstreamPools?
-    private(set) var exchanges = ExchangeSupply()
+    private(set) var exchanges: ExchangeSupply
     private var ending = WorkerEnding()
     private var duties = ControlDuties()
 
@@ -64,6 +64,7 @@ final class Worker {
         outbox = Outbox(loop: loop)
         waiting = WaitingExchanges(deadlines: deadlines)
         meter = hub.meters[index]
+        exchanges = ExchangeSupply(descriptorMax: hub.descriptors.requestMax)
         log = WorkerLog(
             writers: hub.logs, spans: hub.spans, refusals: hub.refusals[index], loop: loop)
         verifiers = try .init(queue: .init(hub.signatures, loop: loop, meter: meter, log: log))

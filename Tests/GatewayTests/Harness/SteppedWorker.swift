@@ -25,6 +25,7 @@ final class SteppedWorker {
         unixListener: ListenerSettings? = nil, isUpstreamUnix: Bool = false,
         _ configure: (inout Settings) -> Void = { _ in }
     ) throws {
+        SignalWatch.ignoreBrokenPipes()
         let address = try #require(SocketAddress.numeric(host: "127.0.0.1", port: 0))
         let path = isUpstreamUnix ? NSTemporaryDirectory() + "\(UUID().uuidString).sock" : nil
         upstreamPath = path
