@@ -1,11 +1,15 @@
-/// The elements of a comma-separated field value, without the white space around them
-/// (RFC 9110 section 5.6.1). Quoted strings are not looked into.
+/// The elements of a field value that is separated by commas, or by another byte, without the white
+/// space around them (RFC 9110 section 5.6.1). Quoted strings are not looked into.
 struct ListElements: ~Escapable {
     private let value: Span<UInt8>
+    private let separator: UInt8
     private var position = 0
 
     @_lifetime(copy value)
-    init(_ value: Span<UInt8>) { self.value = value }
+    init(_ value: Span<UInt8>, separator: UInt8 = ASCIIByte.comma) {
+        self.value = value
+        self.separator = separator
+    }
 
     /// The next element as offsets into the value, possibly empty; nil after the last one.
     @_lifetime(self: copy self)
@@ -13,7 +17,7 @@ struct ListElements: ~Escapable {
         guard position <= value.count else { return nil }
         var start = position
         var end = position
-        while end < value.count, value[end] != ASCIIByte.comma { end += 1 }
+        while end < value.count, value[end] != separator { end += 1 }
         position = end + 1
         while start < end, isSpace(value[start]) { start += 1 }
         while end > start, isSpace(value[end - 1]) { end -= 1 }

@@ -14,6 +14,9 @@ struct MessageFraming: Sendable {
     private static let keepAlive = Array("keep-alive".utf8)
     private static let upgrade = Array("upgrade".utf8)
     private static let chunked = Array("chunked".utf8)
+    /// Each field of the head is compared with every name that `Connection` gives. Who sends more
+    /// than a few of them wants to make the gateway work.
+    static let nominatedCountMax = 32
 
     mutating func reset() {
         contentLength = nil
@@ -102,6 +105,9 @@ struct MessageFraming: Sendable {
             } else {
                 guard !KnownField(foldingUnderscores: token).isEndToEnd else {
                     return .connectionNominatesEndToEnd
+                }
+                guard connectionTokens.count < Self.nominatedCountMax else {
+                    return .connectionInvalid
                 }
                 let start = Int(range.start) + element.lowerBound
                 connectionTokens.append(Range32(start, start + element.count))

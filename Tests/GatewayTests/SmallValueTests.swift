@@ -1,5 +1,6 @@
 import Bytes
 import EventLoop
+import HTTP
 import Judgement
 import Policy
 import Settings
@@ -49,7 +50,7 @@ struct QueryValueTests {
 @Suite("Media ranges")
 struct MediaRangeTests {
     private func isListed(_ value: String) -> Bool {
-        MediaRanges.contains("application/json", in: Array(value.utf8).span)
+        MediaRanges.contains(Array("application/json".utf8), in: Array(value.utf8).span)
     }
 
     @Test(
@@ -58,7 +59,8 @@ struct MediaRangeTests {
             "application/json", "Application/JSON", "text/html, application/json;q=0.5",
             "text/html,application/json", "  application/json  ; charset=utf-8",
             "a/b,\tapplication/json",
-            "application/json;q=0.001", "application/json; q=1",
+            "application/json;q=0.001", "application/json; q=1", "application/json;q=0.0000",
+            "application/json;q=0x", "application/json;q=",
         ])
     func listed(value: String) { #expect(isListed(value)) }
 

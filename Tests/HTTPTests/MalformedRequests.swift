@@ -138,6 +138,9 @@ private let fields: [MalformedRequest] = [
     .init(field: "Expect: 100-continue\r\nExpect: 100-continue", .fieldDuplicate),
     .init(field: "Connection: a b", .connectionInvalid),
     .init(field: "Connection: close;q", .connectionInvalid),
+    .init(
+        field: "Connection: " + (0..<33).map { "n\($0)" }.joined(separator: ","),
+        .connectionInvalid),
     .init(field: "Connection: \"close\"", .connectionInvalid),
     .init(field: "Connection: Host", .connectionNominatesEndToEnd),
     .init(field: "Connection: close, content-length", .connectionNominatesEndToEnd),

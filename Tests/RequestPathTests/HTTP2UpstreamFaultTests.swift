@@ -74,6 +74,17 @@ struct HTTP2UpstreamFaultTests {
         #expect(seen.allSatisfy { $0.bodyText == "\u{1}" })
     }
 
+    @Test("a server that takes no streams for now is asked a few times, and not for ever")
+    func noStreams() throws {
+        let server = try ScriptedHTTP2Server(settings: [(3, 0)]) { request, connection in
+            try connection.respond(to: request)
+        }
+        let gateway = try GatewayProcess(.http2Upstream(port: server.port))
+        #expect(try gateway.exchange("GET", "/").status == 502)
+        // Two more tries than one.
+        #expect(server.connectionCount == 3)
+    }
+
     @Test("a request that the upstream may have acted on is not sent again")
     func reset() throws {
         let server = try ScriptedHTTP2Server { request, connection in

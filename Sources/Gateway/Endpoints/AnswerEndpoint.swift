@@ -114,12 +114,20 @@ extension Exchange {
 
     private var acceptsJSON: Bool {
         let bytes = headBytes.span
-        for field in head.fields where field.known == .accept {
+        var rest = Self.acceptByteCountMax
+        for field in head.fields where field.known == .accept && rest > 0 {
             let value = bytes.extracting(field.value)
-            if MediaRanges.contains("application/json", in: value) { return true }
+            if MediaRanges.contains(Self.json, in: value.extracting(first: rest)) { return true }
+            rest -= value.count
         }
         return false
     }
+
+    /// What is looked at of `Accept`: browsers send some 200 bytes. HTTP/2 repeats a long value for
+    /// a few bytes, so that reading it all would cost the gateway more than the client.
+    private static let acceptByteCountMax = 1024
+
+    private static let json = Array("application/json".utf8)
 
     /// The challenge for the app's next request, on attested routes.
     func nextChallenge() -> Challenge? {

@@ -68,30 +68,3 @@ enum QueryValue {
         return decoded
     }
 }
-
-/// The media ranges of an `Accept` value (RFC 9110 section 12.5.1).
-enum MediaRanges {
-    /// Whether `mediaType` (lower case) is listed by name and not excluded with `q=0`.
-    static func contains(_ mediaType: StaticString, in value: Span<UInt8>) -> Bool {
-        let wanted = Array(mediaType.description.utf8)
-        let text = String(decoding: value.array, as: UTF8.self)
-        for range in text.split(separator: ",") {
-            let parts = range.split(separator: ";").map(trimmed)
-            guard let type = parts.first, type == wanted else { continue }
-            let isExcluded = parts.dropFirst().contains { part in
-                let weight = String(decoding: part, as: UTF8.self)
-                return ["q=0", "q=0.0", "q=0.00", "q=0.000"].contains(weight)
-            }
-            return !isExcluded
-        }
-        return false
-    }
-
-    /// Lower-cased, without the white space around it.
-    private static func trimmed(_ part: Substring) -> [UInt8] {
-        var bytes = part.utf8.map(ASCII.lowercased)
-        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
-        while let last = bytes.last, isSpace(last) { bytes.removeLast() }
-        return Array(bytes.drop(while: isSpace))
-    }
-}

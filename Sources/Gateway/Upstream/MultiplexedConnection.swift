@@ -123,7 +123,11 @@ final class MultiplexedConnection: ReadinessHandler, DeadlineHandler {
     }
 
     private func submit(_ stream: UpstreamStream) {
-        // More came before its SETTINGS than the server takes at once.
+        // More came before its SETTINGS than the server takes at once. One that takes none for now
+        // (RFC 9113 section 5.1.2) takes none on another connection either.
+        guard session.streamCountMax > 0 else {
+            return stream.fail(.refused(description: "takes no requests for now"), isUnsent: true)
+        }
         guard streams.count < session.streamCountMax else { return stream.goElsewhere() }
         guard let id = stream.submit() else {
             return stream.fail(.refused(description: "no more requests"), isUnsent: true)
