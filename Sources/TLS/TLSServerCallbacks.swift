@@ -3,7 +3,7 @@ import COpenSSL
 // What OpenSSL asks in the middle of a handshake. The context outlives the calls: the session that
 // is being made holds it.
 
-private func owner(of session: OpaquePointer?) -> TLSServerContext? {
+func owner(of session: OpaquePointer?) -> TLSServerContext? {
     guard let data = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), 0) else { return nil }
     return unsafe Unmanaged<TLSServerContext>.fromOpaque(data).takeUnretainedValue()
 }

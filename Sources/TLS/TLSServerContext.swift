@@ -9,14 +9,25 @@ public final class TLSServerContext: @unchecked Sendable {
     let ticketKeys: TLSTicketKeys
     let names: TLSNameTable
     let protocols: [UInt8]
+    /// Seconds since 1970.
+    let clock: @Sendable () -> Int64
     /// One for each choice of certificates in ``names``.
     private(set) var contexts: [OpaquePointer]
 
     /// Fails where OpenSSL does not take a part of `configuration`; the text names it.
-    public init(
+    public convenience init(
         _ configuration: TLSServerConfiguration, ticketKeys: TLSTicketKeys
     ) throws(TLSError) {
+        try self.init(configuration, ticketKeys: ticketKeys, clock: { Int64(time(nil)) })
+    }
+
+    /// - Parameter clock: tells the seconds since 1970, by which sessions may be resumed.
+    init(
+        _ configuration: TLSServerConfiguration, ticketKeys: TLSTicketKeys,
+        clock: @escaping @Sendable () -> Int64
+    ) throws(TLSError) {
         self.configuration = configuration
+        self.clock = clock
         unsafe contexts = []
         self.ticketKeys = ticketKeys
         protocols = TLSParameters.wireForm(configuration.protocols)
@@ -61,6 +72,9 @@ public final class TLSServerContext: @unchecked Sendable {
         unsafe sallyport_tls_set_name_callback(context, serverNameArrived)
         unsafe sallyport_tls_set_status_callback(context, stapleIsWanted)
         unsafe SSL_CTX_set_tlsext_ticket_key_evp_cb(context, ticketIsHandled)
+        guard
+            unsafe SSL_CTX_set_session_ticket_cb(context, ticketIsMade, ticketWasOpened, nil) == 1
+        else { throw TLSError(ErrorQueue.drain("session tickets")) }
         if !protocols.isEmpty {
             unsafe SSL_CTX_set_alpn_select_cb(context, protocolIsChosen, owner)
         }
