@@ -65,6 +65,29 @@ struct RateLimitTests {
         #expect(try RawClient(port: port).exchange("GET", "/x").status == 429)
     }
 
+    @Test("a listener's limit counts who leaves before the head is whole")
+    func unfinished() throws {
+        let stepped = try SteppedWorker()
+        var settings = ListenerSettings(bind: .unix(path: ""))
+        settings.rateLimits = ["all"]
+        let listener = ListenerContext(
+            settings, rateLimits: [Self.limit("all", by: .global, burst: 1)])
+        let connection = stepped.connection
+        connection.listener = listener
+        func isUsedUp() -> Bool {
+            stepped.worker.hub.rateLimiter.take(
+                listener.rateLimits[0], Bytes16(word0: 0, word1: 0), now: stepped.worker.loop.now,
+                isTrial: true) != nil
+        }
+        stepped.send("GET / HT")
+        connection.descriptorIsReadable()
+        #expect(!isUsedUp())
+        stepped.closeClient()
+        connection.descriptorIsReadable()
+        #expect(connection.state == .closed)
+        #expect(isUsedUp())
+    }
+
     @Test("a listener's limit counts what no route takes, and not the admin's pages")
     func listener() throws {
         let gateway = try GatewayUnderTest {

@@ -252,6 +252,8 @@ final class Exchange {
 
     /// The client is gone: nobody waits for the answer any more.
     func downstreamIsLost() {
+        // Who leaves before the head was looked at counts as who is refused by then.
+        if phase == .readHead { try? limitListenerRate() }
         downstream = nil
         upstream?.abandon()
         upstream = nil
