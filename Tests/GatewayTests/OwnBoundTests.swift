@@ -146,9 +146,10 @@ struct OwnBoundTests {
         func answer(_ result: Result<KeyRecord?, StoreError>) {
             worker.keyWasLookedUp(
                 KeyQuestion(
-                    number: 1, keyID: device.keyID, changeCount: worker.changeCount &- 1,
-                    newsCount: 0, floorNewsNumber: 0), result)
+                    number: 1, keyID: device.keyID, changeCount: 0, newsCount: 0,
+                    floorNewsNumber: 0), result)
         }
+        worker.receive(.keysChanged(.keys([device.keyID])))
         let start = worker.registryAnsweredAt
         answer(.failure(StoreError("down")))
         #expect(worker.registryAnsweredAt == start)

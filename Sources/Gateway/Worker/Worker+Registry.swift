@@ -38,7 +38,7 @@ extension Worker {
     private func find(_ keyID: KeyID, for number: UInt64) {
         lookUps.add(
             KeyQuestion(
-                number: number, keyID: keyID, changeCount: changeCount,
+                number: number, keyID: keyID, changeCount: changes.count,
                 newsCount: hub.unknownKeys.newsCount, floorNewsNumber: hub.floors.newsNumber))
     }
 
@@ -48,7 +48,7 @@ extension Worker {
         if case .success = result { registryAnsweredAt = loop.now }
         // A record read before a change that was heard of meanwhile may be that key's old one, and
         // nothing would ever drop it from the cache.
-        guard question.changeCount == changeCount else {
+        guard !changes.hasChanged(question.keyID, since: question.changeCount) else {
             if waiting.contains(number, for: .find) { find(question.keyID, for: number) }
             return
         }

@@ -37,8 +37,7 @@ final class Worker {
     let waiting: WaitingExchanges
     /// When the registry has last answered a look-up.
     var registryAnsweredAt = MonotonicInstant(nanoseconds: 0)
-    /// Changes of keys that the worker has heard of.
-    private(set) var changeCount: UInt64 = 0
+    private(set) var changes = KeyChanges()
     private var receiver: MailboxReceiver<WorkerMessage>?
     var random = RandomPool()
 
@@ -143,7 +142,7 @@ final class Worker {
         case .bitsKept(let number, let result):
             waiting.take(number, for: .keepBits)?.bitsWereKept(result)
         case .keysChanged(let change):
-            changeCount += 1
+            changes.note(change)
             hub.signals.forget(change)
             hub.unknownKeys.forget(change)
             switch change {
