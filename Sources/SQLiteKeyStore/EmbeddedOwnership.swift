@@ -62,6 +62,21 @@ public struct EmbeddedOwnership: ~Copyable {
         return line.hasPrefix("process ") ? line : ""
     }
 
+    /// Has the next start with embedded counters begin another incarnation: for a gateway that
+    /// counts elsewhere, because what the last clean stop kept does not know what that accepts.
+    /// While another gateway runs embedded counters, nothing was kept.
+    public static func forgetState(registryPath: String) throws(StoreError) {
+        let path = File.resolved(registryPath)
+        guard File.identity(path + ".owner") != nil,
+            let ownership = try? EmbeddedOwnership(registryPath: registryPath)
+        else { return }
+        do throws(IOError) {
+            try File.remove(ownership.ownerPath)
+        } catch {
+            throw StoreError("registry: \(error)")
+        }
+    }
+
     /// The state of the last clean stop, nil after any other end, or while another process holds
     /// the write lock. It is deleted durably before it is returned: call this before anything is
     /// served.

@@ -32,6 +32,9 @@ final class Stores {
             counters = .redis(redis)
             embeddedCounters = nil
             ownership = nil
+            if case .sqlite(let path) = settings.registry {
+                try EmbeddedOwnership.forgetState(registryPath: path)
+            }
             // Redis may have lost its memory together with the gateway.
             floors = Self.floors(settings, holds: { _ in false })
             return
@@ -120,6 +123,10 @@ final class Stores {
         var options = EmbeddedCounters.Options()
         options.challengeLifeMilliseconds =
             Int(settings.challenge.timeToLive.components.seconds) * 1000
+        // They are remembered for longer where challenges live longer.
+        let usual = EmbeddedCounters.Options().challengeLifeMilliseconds
+        let times = max(1, options.challengeLifeMilliseconds / usual)
+        options.spentCountPerKeyMax *= times
         // A reload may widen a window to the widest there is.
         options.windowSizeMax = ReplayPolicy.windowSizeMax
         return options

@@ -45,6 +45,24 @@ final class EmbeddedOwnershipTests {
         #expect(resumed.advance(key, 10) == .accepted)
     }
 
+    @Test("after a gateway that counted elsewhere: another incarnation")
+    func countedElsewhere() throws {
+        try EmbeddedOwnership.forgetState(registryPath: path)
+        let bench = EmbeddedBench()
+        do {
+            let ownership = try EmbeddedOwnership(registryPath: path)
+            #expect(try ownership.takeState() == nil)
+            try ownership.storeState(try #require(bench.snapshot()))
+        }
+        try EmbeddedOwnership.forgetState(registryPath: path)
+        let ownership = try EmbeddedOwnership(registryPath: path)
+        #expect(try ownership.takeState() == nil)
+        // While somebody counts here, it is that one's.
+        let holder = EmbeddedOwnership.runner(registryPath: path)
+        try EmbeddedOwnership.forgetState(registryPath: path)
+        #expect(EmbeddedOwnership.runner(registryPath: path) == holder)
+    }
+
     @Test("a registry under the name of a link: one gateway too")
     func link() throws {
         let link = path + ".link"

@@ -123,7 +123,8 @@ struct FloorShard: Sendable {
         guard isRaised else { return }
         raised[entry] = max(raised[entry], floor.counter)
         guard highest[entry] <= raised[entry] else { return }
-        leftIn[Self.group(floor.keyID)] = number
+        // A loss may have come between, which has said more.
+        leftIn[Self.group(floor.keyID)] = max(leftIn[Self.group(floor.keyID)], number)
         remove(entry)
     }
 
