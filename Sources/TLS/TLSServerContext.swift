@@ -22,7 +22,7 @@ public final class TLSServerContext: @unchecked Sendable {
     }
 
     /// - Parameter clock: tells the seconds since 1970, by which sessions may be resumed.
-    init(
+    package init(
         _ configuration: TLSServerConfiguration, ticketKeys: TLSTicketKeys,
         clock: @escaping @Sendable () -> Int64
     ) throws(TLSError) {

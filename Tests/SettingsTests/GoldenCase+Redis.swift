@@ -42,7 +42,7 @@ extension GoldenCase {
                 default
                 6:18: counters.redis.client_name: "a b" holds characters other than visible ASCII
                 7:5: unknown key "password_fil" in counters.redis: did you mean "password_file"?
-                8:19: counters.redis.key_lifetime: "1m" is outside 1h to 3660d: a copy of a key \#
+                8:19: counters.redis.key_lifetime: "1m" is outside 2h to 3660d: a copy of a key \#
                 is recognized by its counter for as long
                 9:23: counters.redis.wait.replicas: "0" is outside 1 to 16: each request waits \#
                 for them

@@ -1,9 +1,8 @@
 import EventLoop
 import Foundation
 import GatewayTesting
+import TLS
 import Testing
-
-@testable import TLS
 
 @Suite("Sessions of clients with certificates")
 struct TLSServerTicketTests {

@@ -168,7 +168,7 @@ struct RedisReader {
         Setting(
             "key_lifetime", \.settings.keyLifetime,
             .duration(
-                .seconds(3600), .seconds(10 * 366 * 24 * 3600),
+                .seconds(7200), .seconds(10 * 366 * 24 * 3600),
                 "a copy of a key is recognized by its counter for as long"),
             "How long a device's counter is kept after its last request.")
         Setting(
