@@ -18,6 +18,8 @@ public final class MappedFile: @unchecked Sendable {
     public init(creating path: String, byteCountMax: Int) throws(IOError) {
         let opened = try File.open(path, O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
         try FileLock.take(opened.raw, path)
+        // Else a store may need room on the disk that ``grow(fromByteCount:to:)`` has not taken.
+        sallyport_write_in_place(opened.raw)
         guard let mapped = unsafe sallyport_map_shared(opened.raw, byteCountMax) else {
             throw IOError(path, errno: sallyport_errno())
         }
