@@ -22,7 +22,7 @@ SECONDS = 12
 ROWS = 6
 BUDGET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "instructions.budget")
 # What nobody can leave out of a verified request, and what every one does once.
-VERIFICATION = "EVP_PKEY_verify"
+VERIFICATION = "ECDSA_verify"
 # Each exchange of a client ends with this.
 EXCHANGE_END = "$s7Gateway8ExchangeC12recordAccess"
 ALLOCATION = "swift_slowAlloc"

@@ -35,6 +35,25 @@ static inline void sallyport_sha256_finish(SHA256_CTX *context, unsigned char di
     SHA256_Final(digest, context);
 }
 
+// So are EC_KEY and ECDSA_verify. EVP goes through the provider for each key and each verification
+// and then calls the same functions: 9,300 instructions more, and 2.5 us of 64.
+static inline EC_KEY *sallyport_p256_key(void) {
+    return EC_KEY_new_by_curve_name(NID_X9_62_prime256v1);
+}
+
+static inline void sallyport_p256_key_free(EC_KEY *key) { EC_KEY_free(key); }
+
+// 1 if the 65 bytes (SEC 1 section 2.3.3) are a point on the curve, which the key then has.
+static inline int sallyport_p256_set_point(EC_KEY *key, const unsigned char point[65],
+                                           BN_CTX *scratch) {
+    return EC_KEY_oct2key(key, point, 65, scratch);
+}
+
+static inline int sallyport_p256_verify(EC_KEY *key, const unsigned char digest[32],
+                                        const unsigned char *signature, size_t count) {
+    return ECDSA_verify(0, digest, 32, signature, (int)count, key);
+}
+
 // EVP_EC_gen is a macro over a variadic function.
 static inline EVP_PKEY *sallyport_ec_generate(const char *curve) {
     return EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve);
