@@ -86,11 +86,22 @@ enum SecretKeyFiles {
     }
 
     private static func read(_ path: String) throws -> [[UInt8]] {
-        var text = try File.read(path, byteCountMax: 64 * 1024)
+        var text = try content(path)
         defer { text.wipe() }
         switch ChallengeKeys.parse(text, fileName: path) {
         case .success(let keys): return keys
         case .failure(let problem): throw ConfigurationFailure(problem.description)
+        }
+    }
+
+    /// Root makes such a file most often, for itself alone.
+    private static func content(_ path: String) throws -> [UInt8] {
+        do throws(IOError) {
+            return try File.read(path, byteCountMax: 64 * 1024)
+        } catch {
+            guard error.reason == .permissionDenied else { throw error }
+            throw ConfigurationFailure(
+                "\(error): let the gateway's user read it, `chgrp sallyport` and `chmod 640`")
         }
     }
 }

@@ -43,6 +43,32 @@ struct StartRequirementTests {
         #expect(try outcomes { _ in }.check.status == .exited(78))
     }
 
+    @Test(
+        "a challenge key file that only root can read is told with what to do",
+        .enabled(if: Self.isRoot))
+    func unreadable() throws {
+        try directory.write("short", to: "keys")
+        chmod(directory.path, 0o777)
+        chmod(directory.path(of: "keys"), 0o600)
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.extraRootPaths = []
+        configuration.more = ["secrets: { challenge_key_file: \(directory.path(of: "keys")) }"]
+        let path = try directory.write(
+            configuration.text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
+            to: "start.yaml")
+        chmod(path, 0o644)
+        let start = try ChildProcess.run(
+            "setpriv",
+            ["--reuid=65534", "--regid=65534", "--clear-groups", BuiltProgram.sallyport]
+                + ["run", "-c", path])
+        #expect(start.status != .exited(0))
+        let words = "keys: permission denied: let the gateway's user read it, `chgrp sallyport`"
+        #expect(start.standardError.contains(words), "\(start.standardError)")
+    }
+
+    private static let isRoot = geteuid() == 0
+
     @Test("check and doctor find places that cannot be written")
     func places() throws {
         let none = directory.path(of: "none")
