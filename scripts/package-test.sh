@@ -176,6 +176,7 @@ ListenStream=
 ListenStream=127.0.0.1:8080
 UNIT
 inside systemctl daemon-reload
+inside systemctl enable sallyport.socket
 inside systemctl stop sallyport
 inside systemctl start sallyport.socket
 expect "a connection to the socket starts the service" test "$(answer /x)" = 200

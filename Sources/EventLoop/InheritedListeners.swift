@@ -84,8 +84,7 @@ public final class InheritedListeners {
 
     private func adopt(_ descriptor: Int32, name: String?) throws(IOError) {
         let subject =
-            name.map { "LISTEN_FDS: descriptor \(descriptor) (\($0))" }
-            ?? "descriptor \(descriptor)"
+            (name == nil ? "" : "LISTEN_FDS: ") + "descriptor \(descriptor)" + Self.mention(name)
         guard Self.number(descriptor, SO_ACCEPTCONN) == 1,
             Self.number(descriptor, SO_TYPE) == Socket.stream,
             let address = Socket.localAddress(descriptor)
@@ -135,7 +134,15 @@ public final class InheritedListeners {
     /// The sockets that a service manager has opened and nobody has taken, such as `[::1]:80
     /// (web.socket)`.
     public var strangers: [String] {
-        entries.compactMap { entry in entry.name.map { "\(entry.address) (\($0))" } }
+        entries.compactMap { entry in
+            entry.name.map { "\(entry.address)" + Self.mention($0) }
+        }
+    }
+
+    /// Managers need not name their sockets.
+    private static func mention(_ name: String?) -> String {
+        guard let name, !name.isEmpty else { return "" }
+        return " (\(name))"
     }
 
     /// Keeps them open for the program that replaces this one in the same process. Returns what its

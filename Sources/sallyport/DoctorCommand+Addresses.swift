@@ -14,7 +14,7 @@ extension DoctorCommand {
             } catch {
                 let isTaken = error.reason == .addressInUse
                 guard isTaken, let address = try? bind.socketAddress() else {
-                    report.tell(.failure, name, error.reason.text)
+                    report.tell(.failure, name, words(of: error, bind))
                     continue
                 }
                 tell(of: ListenerOwner.find(at: address), error, name, report)
@@ -35,6 +35,13 @@ extension DoctorCommand {
         }
     }
 
+    private static func words(of error: IOError, _ bind: Endpoint) -> String {
+        guard error.reason == .permissionDenied, let remedy = bind.privilegeRemedy else {
+            return error.reason.text
+        }
+        return "\(error.reason.text): \(remedy)"
+    }
+
     /// `doctor` runs beside the gateway too, which is no fault.
     private static func tell(
         of owner: ListenerOwner?, _ error: IOError, _ name: String, _ report: DoctorReport
@@ -50,6 +57,15 @@ extension DoctorCommand {
         } else {
             report.tell(.failure, name, "\(error.reason.text) by \(process)")
         }
+    }
+}
+
+extension Endpoint {
+    /// What lets a user listen here who may not; nil if that is not a matter of the port.
+    var privilegeRemedy: String? {
+        guard case .tcp(_, 1..<1024) = self else { return nil }
+        return "a port below 1024 needs CAP_NET_BIND_SERVICE (systemctl edit sallyport), or "
+            + "sallyport.socket, by which systemd opens it"
     }
 }
 

@@ -88,6 +88,12 @@ enum RunCommand {
     ) throws -> Listeners {
         do {
             return try Listeners(settings, inherited: inherited)
+        } catch let error as IOError where error.reason == .permissionDenied {
+            let refused = settings.binds.first {
+                (try? $0.socketAddress())?.description == error.subject
+            }
+            guard let remedy = refused?.privilegeRemedy else { throw error }
+            throw ConfigurationFailure("\(error): \(remedy)")
         } catch let error as IOError where error.reason == .addressInUse {
             let taken = settings.binds.lazy.compactMap { try? $0.socketAddress() }
                 .first { $0.description == error.subject }

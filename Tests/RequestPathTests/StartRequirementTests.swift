@@ -67,7 +67,40 @@ struct StartRequirementTests {
         #expect(start.standardError.contains(words), "\(start.standardError)")
     }
 
+    @Test(
+        "a port that takes a capability is refused with the two ways to get it",
+        .enabled(if: Self.isRoot && Self.lowPort != nil))
+    func capability() throws {
+        let port = try #require(Self.lowPort)
+        var configuration = GatewayConfiguration(upstreamPort: upstream.port)
+        configuration.binds = ["127.0.0.1:\(port)"]
+        let path = try directory.write(
+            configuration.text(
+                port: FreePort.find(), adminPort: FreePort.find(), directory: directory.path),
+            to: "start.yaml")
+        for command in ["run", "doctor"] {
+            let outcome = try ChildProcess.run(
+                "setpriv",
+                ["--bounding-set=-net_bind_service", BuiltProgram.sallyport, command, "-c", path])
+            #expect(outcome.status == .exited(1), "\(command)")
+            let text = outcome.standardError + outcome.standardOutput
+            #expect(
+                text.contains(
+                    "127.0.0.1:\(port): permission denied: a port below 1024 needs "
+                        + "CAP_NET_BIND_SERVICE (systemctl edit sallyport), or sallyport.socket"),
+                "\(command): \(text)")
+        }
+    }
+
     private static let isRoot = geteuid() == 0
+
+    /// One that nobody listens on, if such ports are reserved here.
+    private static let lowPort: UInt16? = {
+        let path = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
+        let text = try? String(contentsOfFile: path, encoding: .utf8)
+        let first = text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+        return first == 1024 ? 1017 : nil
+    }()
 
     @Test("check and doctor find places that cannot be written")
     func places() throws {

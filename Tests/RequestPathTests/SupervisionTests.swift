@@ -145,7 +145,11 @@ struct SupervisionTests {
         let path = try configurationPath()
         let stranger = FreePort.find()
         let cases = [
-            ("app,\(stranger)", "127.0.0.1:\(stranger)"),
+            (
+                "app,\(stranger)",
+                "LISTEN_FDS: 127.0.0.1:\(stranger): opened by the service manager, and no bind of "
+                    + "listeners or admin: add it there, or drop its ListenStream"
+            ),
             (directory.path(of: "silent"), "not a listening stream socket"),
         ]
         for (sockets, message) in cases {

@@ -32,8 +32,9 @@ public final class Listeners {
         guard strangers.isEmpty else {
             closeUnserved()
             throw ConfigurationFailure(
-                "LISTEN_FDS: not an address of listeners or admin: "
-                    + strangers.joined(separator: ", "))
+                "LISTEN_FDS: \(strangers.joined(separator: ", ")): opened by the service manager, "
+                    + "and no bind of listeners or admin: add it there, or drop its ListenStream "
+                    + "(systemctl edit sallyport.socket)")
         }
         // Of addresses that the configuration names no more.
         inherited.close()
