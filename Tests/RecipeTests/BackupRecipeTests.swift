@@ -49,8 +49,14 @@ struct BackupRecipeTests {
     @Test("a new machine knows the devices of the backup, and accepts nothing twice")
     func sqlite() throws {
         let gateway = try RecipeGateway(
-            try configuration("{ sqlite: \(directory.path(of: "old"))/registry.db }"),
-            in: directory, named: "old/sallyport.yaml")
+            try configuration("{ sqlite: registry.db }"), in: directory, named: "old/sallyport.yaml"
+        )
+        // Every name is relative to the configuration, which the backup has elsewhere.
+        let root = try String(contentsOfFile: TestApple.rootPath, encoding: .utf8)
+        try directory.write(root, to: "old/root.pem")
+        try directory.write(
+            try String(contentsOfFile: gateway.configurationPath, encoding: .utf8)
+                .moved(["[\(TestApple.rootPath)]": "[root.pem]"]), to: "old/sallyport.yaml")
         let early = try App.enrolled(try base(gateway))
         let accepted = try early.signature("GET", "/api/x")
         #expect(try early.exchange("GET", "/api/x", fields: accepted).outcome == "200")
@@ -65,11 +71,9 @@ struct BackupRecipeTests {
 
         let restored = try shell.run(try at("new", commands[2]))
         #expect(restored.status == .exited(0), "\(restored.standardError)")
-        // The new machine's paths, where the old one's were.
         let path = directory.path(of: "new/sallyport.yaml")
         let text = try String(contentsOfFile: path, encoding: .utf8)
-            .moved(["\(directory.path(of: "old"))/": "\(directory.path(of: "new"))/"])
-            .replacing("trust: { extra_roots: [\(TestApple.rootPath)] }\n", with: "")
+            .moved(["trust: { extra_roots: [root.pem] }\n": ""])
         let successor = try RecipeGateway(text, in: directory, named: "new/sallyport.yaml")
         let address = try base(successor)
         let again = try App(address, device: early.device)
