@@ -14,6 +14,7 @@ extension Cause {
         case checkPath = "check_path"
         case checkOwn = "check_own"
         case checkHeader = "check_header"
+        case checkUnwanted = "check_unwanted"
         case checkBody = "check_body"
         case checkCall = "check_call"
         case bodyHidden = "body_hidden"

@@ -172,6 +172,16 @@ final class IntegrationSite {
                     upstream: api
                     rate_limit: tight
                     attest: { mode: enforce }
+                  - name: kept
+                    path: /items/*
+                    methods: [DELETE]
+                    upstream: api
+                    attest: { mode: enforce }
+                  - name: open
+                    path: /items/*
+                    methods: [GET, POST]
+                    upstream: api
+                    attest: { mode: off }
 
                 """,
             ]), in: directory)

@@ -127,6 +127,7 @@ struct IntegrationTests {
             [("X_Forwarded_Method", "GET"), ("X_Forwarded_Uri", "/api/signed")],
             [("X-Original-Content-Length", "0"), ("X-Forwarded-Content-Length", "0")],
             [("X_Original_Content_Length", "0"), ("X_Forwarded_Content_Length", "0")],
+            [("X.Original.Content-Length", "0"), ("X.Forwarded.Content-Length", "0")],
             [("X-Envoy-Auth-Partial-Body", "false")], [("X_Envoy_Auth_Partial_Body", "false")],
             [("X-Envoy-Original-Path", "/api/signed"), ("X-Rewrite-Url", "/api/signed")],
             [("X-HTTP-Method-Override", "GET"), ("X-Original-Host", "other.example")],

@@ -11,11 +11,11 @@ import Testing
 struct CheckListenerTests {
     typealias Fields = [(String, String)]
 
-    private let upstream: RecordingUpstream
-    private let gateway: GatewayProcess
-    private let port: UInt16
+    let upstream: RecordingUpstream
+    let gateway: GatewayProcess
+    let port: UInt16
 
-    private init(
+    init(
         _ dialect: String, attest: String = "mode: enforce", from: String = "127.0.0.1",
         trusted: Bool = false, routes: [GatewayConfiguration.Route] = []
     ) throws {
@@ -35,7 +35,7 @@ struct CheckListenerTests {
     init() throws { try self.init("nginx") }
 
     /// What a proxy of that dialect sends about a request.
-    private func question(
+    func question(
         _ dialect: String, _ method: String, _ target: String, _ fields: Fields,
         length: Int? = nil
     ) -> (method: String, target: String, fields: Fields) {
@@ -59,7 +59,7 @@ struct CheckListenerTests {
         }
     }
 
-    private func ask(
+    func ask(
         _ dialect: String, _ method: String, _ target: String, _ fields: Fields = [],
         length: Int? = nil, body: [UInt8] = []
     ) throws -> HTTPMessage {

@@ -38,7 +38,7 @@ extension EnvoyCall: ResponseSink {
                         status: response.status, headers: told, body: response.body))
             return finish(GRPCStatus(.ok))
         }
-        let removed = exchange.namesToRemove(besides: response.verdict.map(\.name))
+        let removed = exchange.namesForEnvoyToRemove(besides: response.verdict.map(\.name))
         let ours = told.filter { Self.isOurs($0.name) }
         if service == .check {
             state = .ended

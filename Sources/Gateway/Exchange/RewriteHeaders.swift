@@ -118,26 +118,6 @@ extension Exchange {
         }
     }
 
-    /// The names of the fields that whoever forwards the request must take out, as
-    /// ``writeHead(_:)`` leaves them out: no client may say them. Of those that say who forwards
-    /// it, the proxy's own stay. None that is `set` is among them.
-    func namesToRemove(besides set: [[UInt8]]) -> [[UInt8]] {
-        let bytes = headBytes.span
-        let names = site.fieldNames
-        var known = Set(set.map { ASCII.lowercased($0.span) })
-        var found: [[UInt8]] = []
-        for field in head.fields {
-            let name = bytes.extracting(field.name)
-            let isUnwanted =
-                names.reserved.contains(name) || names.overriding.contains(name)
-                || names.forwarding.contains(name) && isDisguised(name)
-            guard isUnwanted else { continue }
-            let folded = ASCII.lowercased(name)
-            if known.insert(folded).inserted { found.append(folded) }
-        }
-        return found
-    }
-
     /// Whether `name`, which is no known field's, stands for one that may not pass: upstreams that
     /// fold `_` to `-`, as CGI does, would take `X_Forwarded_For` for ours.
     private func isWithheld(_ name: Span<UInt8>, _ names: SiteFieldNames) -> Bool {
@@ -148,7 +128,7 @@ extension Exchange {
     }
 
     /// Whether a server may read `name` as another one that is spelled with `-` alone.
-    private func isDisguised(_ name: Span<UInt8>) -> Bool {
+    func isDisguised(_ name: Span<UInt8>) -> Bool {
         for index in name.indices {
             let byte = ASCII.lowercased(name[index])
             let isPlain = (0x61...0x7A).contains(byte) || (0x30...0x39).contains(byte)

@@ -31,10 +31,13 @@ final class SiteFieldNames: Sendable {
         deviceCheck = FieldNameSet(exact: [names.deviceCheck], prefixes: [])
         forwarding = FieldNameSet(
             exact: ["forwarded", "x-real-ip", "x-request-id"], prefixes: ["x-forwarded-"])
-        overriding = FieldNameSet(
-            exact: [
-                "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
-                "x-rewrite-url",
-            ], prefixes: [])
+        overriding = FieldNameSet(exact: Self.overriding, prefixes: [])
     }
+
+    private static let overriding = [
+        "x-http-method", "x-http-method-override", "x-method-override", "x-original-url",
+        "x-rewrite-url",
+    ]
+    /// The plain spellings of ``overriding``.
+    static let overridingNames = overriding.map { Array($0.utf8) }
 }

@@ -22,6 +22,15 @@ enum QuestionCauses {
                 + "detail names it and the dialect.",
             "Let the proxy set each header of its dialect, also where the client has sent one."),
         CauseExplanation(
+            [.badRequest], ["check_unwanted"], .operator,
+            "A question shows a client's header that the API must not get and the gateway cannot "
+                + "have removed: one that asks for another method or path "
+                + "(X-HTTP-Method-Override, X-Original-URL), or another spelling of a header that "
+                + "only the proxy or the gateway sets (X_Forwarded_For, X.Attest.Result).",
+            "Let the proxy remove such headers before it asks, as the files in "
+                + "deploy/integrations do. An app that needs another method sends it as its "
+                + "request's own."),
+        CauseExplanation(
             [.badRequest], ["check_body"], .operator,
             "A question came with a body, which its dialect does not have.",
             "Let the proxy send its question without the body of the request."),

@@ -2,6 +2,7 @@ import Bytes
 import HTTP
 import Judgement
 import Policy
+import Settings
 
 /// What a proxy has shown of the request that it asks about.
 struct CheckQuestion {
@@ -93,6 +94,11 @@ extension Exchange {
         }
         var response = LocalResponse(status: 200)
         response.verdict = Self.fields(upstreamHead.readable)
+        if client.listener.settings.check?.dialect == .envoy {
+            let removed = namesForEnvoyToRemove(besides: response.verdict.map(\.name))
+            response.fields.append(
+                ("X-Envoy-Auth-Headers-To-Remove", Array(removed.joined(separator: [0x2C]))))
+        }
         arrival.question?.isAllowed = true
         return answer(response)
     }

@@ -48,6 +48,8 @@ extension Exchange {
         text.append("\r\n")
         try become(
             text.readable.array, CheckQuestion(body: body, isHead: head.methodKind == .head))
+        // Envoy hears what to remove with the answer.
+        if dialect != .envoy { try refuseUnwanted() }
     }
 
     /// Puts `asked` in the place of the call that describes it.
@@ -120,11 +122,14 @@ extension Exchange {
         return found
     }
 
-    /// Nil where there is none. Spellings that a proxy may have let through count as the same name.
+    /// Nil where there is none. Another spelling is a client's that the proxy has let through.
     private func one(_ header: CheckForm.Header) throws(Refusal) -> Range32? {
         let bytes = headBytes.span
         var found: Range32?
-        for field in head.fields where header.names.contains(bytes.extracting(field.name)) {
+        for field in head.fields {
+            let name = bytes.extracting(field.name)
+            guard header.names.contains(name) else { continue }
+            guard !isDisguised(name) else { throw Self.disguised }
             guard found == nil else { throw header.isWrong }
             found = field.value
         }
