@@ -63,6 +63,23 @@ extension IntegrationTests {
         }
     }
 
+    @Test("Istio asks about every host that it forwards, with each port, and hands Link on")
+    func istio() throws {
+        let text = try Integration.file("istio.yaml")
+        let hosts = try #require(
+            text.firstMatch(of: /\n  hosts: \[([^\]]+)\]\n  gateways/)?.output.1)
+        for host in hosts.split(separator: ",") {
+            let name = host.trimmingCharacters(in: .whitespaces)
+            #expect(text.contains("            hosts: [\(name), \"\(name):*\"]"))
+        }
+        let told = try #require(
+            text.firstMatch(of: /headersToDownstreamOnDeny:\n(?:            - .*\n)+/)
+        ).output
+        for name in ["x-app-attest-*", "www-authenticate", "link", "retry-after"] {
+            #expect(told.contains("- \(name)\n"), "\(name)")
+        }
+    }
+
     @Test("the files that cannot be tried here remove what asks for another method or path")
     func untriedRemovals() throws {
         for file in ["traefik.yaml", "gateway-api.yaml"] {
